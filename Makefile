@@ -1,0 +1,46 @@
+# Everything a person or CI needs. A fresh machine needs python3, make and a package index.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo test check fix docs bench clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+env: $(STAMP)  ## Create the environment in .venv
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "holdfast needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## Run the example suite on the embedded default subject
+	$(BIN)/holdfast run examples --policy all
+
+check: $(STAMP)  ## Format, lint, types, floors, docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/docs.py --check
+
+test: check  ## All checks and all tests
+	$(BIN)/python -m pytest -n 4
+
+fix: $(STAMP)  ## Format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(STAMP)  ## Write the generated parts of the docs anew
+	$(BIN)/python tools/docs.py
+
+bench: $(STAMP)  ## Measure overheads on this machine
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/startup.py
+
+clean:  ## Remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

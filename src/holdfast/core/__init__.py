@@ -1,0 +1,1 @@
+"""The values, ports and errors that every room speaks; standard library only."""

@@ -1,0 +1,64 @@
+"""The raw leavings of one attempt at a trial: everything that is kept, nothing that is concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.core.exchange import Exchange
+from holdfast.core.process import ProcessEnd
+from holdfast.core.trajectory import Event
+from holdfast.core.verdict import VoidCause
+from holdfast.core.workspace import Tree
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Breakdown:
+    """Why an attempt could not be carried through."""
+
+    cause: VoidCause
+    """What kind of thing broke."""
+
+    detail: str
+    """What exactly, for a person."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Capture:
+    """The raw leavings of one attempt."""
+
+    trial: str
+    """The trial's id."""
+
+    attempt: int
+    """1 for the first go; more where an earlier one was void."""
+
+    exchanges: tuple[Exchange, ...] = ()
+    """What went over the wire."""
+
+    log: tuple[Event, ...] = ()
+    """What the agent's own log tells, read by its adapter."""
+
+    log_problem: str | None = None
+    """Why the agent's own log could not be read, if so."""
+
+    ends: tuple[ProcessEnd, ...] = ()
+    """How each of the agent's processes ended, one per turn."""
+
+    exit_ok: bool | None = None
+    """Whether the adapter takes the exit for a success; None where it says nothing about it."""
+
+    before: Tree = field(default_factory=Tree)
+    """The workspace at the start."""
+
+    after: Tree = field(default_factory=Tree)
+    """The workspace at the end, read when every process was gone."""
+
+    breakdown: Breakdown | None = None
+    """Why the attempt could not be carried through, if so."""
+
+    seconds: float = 0.0
+    """Wall time of the agent's work."""
+
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What else is known of the bench: sandbox, agent version, notes of the model server."""

@@ -1,0 +1,192 @@
+"""Values to JSON and back, by their own type hints.
+
+Frozen dataclasses, enums, tuples, mappings, unions and bytes are all that the core's values are made of. A union of
+dataclasses is told apart by the field that is a Literal in all of them (`kind`, `type`, `outcome`). Reading is strict:
+an unknown key, a missing field or a value of another type is an error that names the path to it.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar, Union
+
+T = TypeVar("T")
+Reader: TypeAlias = Callable[[Any, str], Any]
+_TAGS = ("kind", "type", "outcome")
+
+
+class DecodeError(ValueError):
+    """JSON that is not the value it should be."""
+
+
+def encode(value: Any) -> Any:
+    """`value` as plain JSON data; fields that hold their default are left out, except those that tell types apart."""
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Path):
+        return base64.b64encode(value.read_bytes()).decode("ascii")
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [encode(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        found = {}
+        for name, default in _defaults(value.__class__):
+            item = getattr(value, name)
+            if name in _TAGS or item != default:
+                found[name] = encode(item)
+        return found
+    raise TypeError(f"can't encode a {type(value).__name__}")
+
+
+def decode(kind: type[T], data: Any) -> T:
+    """The value of type `kind` that `data` describes."""
+    reader: Reader = _reader(kind)  # type: ignore[arg-type]
+    value: T = reader(data, "")
+    return value
+
+
+@cache
+def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
+    found = []
+    for field in dataclasses.fields(kind):
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        found.append((field.name, default))
+    return tuple(found)
+
+
+@cache
+def _reader(kind: Any) -> Reader:
+    """The function that reads JSON data of one type."""
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any or kind is object:
+        return lambda data, at: data
+    if origin in (Union, types.UnionType):
+        return _read_union(args)
+    if origin is Literal:
+        return _read_literal(args)
+    if origin is tuple:
+        return _read_tuple(args)
+    if origin is not None and issubclass(origin, Mapping):
+        return _read_mapping(*args)
+    if kind is bytes:
+        return lambda data, at: base64.b64decode(_expect(data, str, at), validate=True)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _read_enum(kind)
+    if dataclasses.is_dataclass(kind):
+        return _read_dataclass(kind)
+    if kind is float:
+        return lambda data, at: float(_expect(data, (int, float), at))
+    return lambda data, at: _expect(data, kind, at)
+
+
+def _expect(data: Any, kind: Any, at: str) -> Any:
+    if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
+        wanted = getattr(kind, "__name__", "number")
+        raise DecodeError(f"{at or 'value'}: expected {wanted}, found {type(data).__name__}")
+    return data
+
+
+def _read_union(args: tuple[Any, ...]) -> Reader:
+    rest = [arg for arg in args if arg is not type(None) and arg is not Path]
+    optional = type(None) in args
+    if len(rest) == 1:
+        inner = _reader(rest[0])
+        return lambda data, at: None if data is None and optional else inner(data, at)
+    by_tag = {_tag_of(member): _reader(member) for member in rest}
+
+    def read(data: Any, at: str) -> Any:
+        if data is None and optional:
+            return None
+        found = _expect(data, dict, at)
+        tag = next((found[name] for name in _TAGS if name in found), None)
+        if tag not in by_tag:
+            raise DecodeError(f"{at or 'value'}: {tag!r} is none of {', '.join(map(str, by_tag))}")
+        return by_tag[tag](found, at)
+
+    return read
+
+
+def _tag_of(member: Any) -> str:
+    defaults = dict(_defaults(member))
+    return str(next(defaults[name] for name in _TAGS if name in defaults))
+
+
+def _read_literal(choices: tuple[Any, ...]) -> Reader:
+    def read(data: Any, at: str) -> Any:
+        if data not in choices:
+            raise DecodeError(f"{at or 'value'}: {data!r} is none of {', '.join(map(repr, choices))}")
+        return data
+
+    return read
+
+
+def _read_tuple(args: tuple[Any, ...]) -> Reader:
+    if len(args) == 2 and args[1] is Ellipsis:
+        inner = _reader(args[0])
+        return lambda data, at: tuple(inner(item, f"{at}[{i}]") for i, item in enumerate(_expect(data, list, at)))
+    readers = [_reader(arg) for arg in args]
+
+    def read(data: Any, at: str) -> Any:
+        if len(_expect(data, list, at)) != len(readers):
+            raise DecodeError(f"{at or 'value'}: expected {len(readers)} items, found {len(data)}")
+        return tuple(reader(item, f"{at}[{i}]") for i, (reader, item) in enumerate(zip(readers, data, strict=True)))
+
+    return read
+
+
+def _read_mapping(key: Any, value: Any) -> Reader:
+    inner = _reader(value)
+
+    def read(data: Any, at: str) -> Any:
+        return {
+            (int(name) if key is int else name): inner(item, f"{at}.{name}")
+            for name, item in _expect(data, dict, at).items()
+        }
+
+    return read
+
+
+def _read_enum(kind: type[Enum]) -> Reader:
+    def read(data: Any, at: str) -> Any:
+        try:
+            return kind(data)
+        except ValueError:
+            choices = ", ".join(str(member.value) for member in kind)
+            raise DecodeError(f"{at or 'value'}: {data!r} is none of {choices}") from None
+
+    return read
+
+
+def _read_dataclass(kind: Any) -> Reader:
+    hints = typing.get_type_hints(kind)
+    names = [field.name for field in dataclasses.fields(kind)]
+    needed = {name for name, default in _defaults(kind) if default is dataclasses.MISSING}
+    readers: dict[str, Reader] = {}
+
+    def read(data: Any, at: str) -> Any:
+        if not readers:
+            readers.update({name: _reader(hints[name]) for name in names})
+        found = _expect(data, dict, at)
+        for name in found:
+            if name not in readers:
+                raise DecodeError(f"{at or kind.__name__}: unknown field {name!r}")
+        missing = needed - found.keys()
+        if missing:
+            raise DecodeError(f"{at or kind.__name__}: field {min(missing)!r} is missing")
+        return kind(**{name: readers[name](item, f"{at}.{name}".lstrip(".")) for name, item in found.items()})
+
+    return read

@@ -1,0 +1,392 @@
+"""The canonical model exchange: one request with its response, in no provider's words.
+
+A dialect (gateway/dialects/) reads its own wire format into these values and writes them back. What the canon has no
+word for rides along verbatim in `extra`, so that a round trip within one dialect loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+Extra: TypeAlias = Mapping[str, Any]
+"""Fields of the wire format that the canon has no word for, verbatim."""
+
+Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Text:
+    """Plain text."""
+
+    text: str
+    """The text, never None."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+    kind: Literal["text"] = "text"
+    """Tells the parts apart."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Thinking:
+    """A model's reasoning, as far as the provider shows it."""
+
+    text: str = ""
+    """Readable reasoning; empty where it is redacted or encrypted."""
+
+    signature: str | None = None
+    """The provider's signature over `text`, needed to send it back."""
+
+    encrypted: str | None = None
+    """Opaque reasoning that only the provider can read."""
+
+    summary: tuple[str, ...] = ()
+    """The provider's own summaries of it."""
+
+    id: str | None = None
+    """The provider's name for this piece."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+    kind: Literal["thinking"] = "thinking"
+    """Tells the parts apart."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Image:
+    """A picture, inline or by address."""
+
+    media_type: str | None = None
+    """As in `image/png`."""
+
+    data: str | None = None
+    """The content in base64."""
+
+    url: str | None = None
+    """Its address, where it is not inline."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+    kind: Literal["image"] = "image"
+    """Tells the parts apart."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """A file that is not a picture, inline or by address."""
+
+    media_type: str | None = None
+    """As in `application/pdf`."""
+
+    data: str | None = None
+    """The content in base64."""
+
+    text: str | None = None
+    """The content as plain text, where it was sent so."""
+
+    url: str | None = None
+    """Its address, where it is not inline."""
+
+    name: str | None = None
+    """Its title or file name."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+    kind: Literal["document"] = "document"
+    """Tells the parts apart."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """A model's wish to use a tool."""
+
+    id: str
+    """Ties the call to its result; made up by the reader where the wire has none."""
+
+    name: str
+    """The tool's name."""
+
+    arguments: Mapping[str, Any] | None
+    """The arguments; None where they were no JSON object (see `raw`)."""
+
+    raw: str = ""
+    """The arguments exactly as the model wrote them."""
+
+    signature: str | None = None
+    """A thought signature attached to the call, to be sent back with it."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+    kind: Literal["tool_call"] = "tool_call"
+    """Tells the parts apart."""
+
+    @property
+    def malformed(self) -> bool:
+        """True where the model's arguments were no JSON object."""
+        return self.arguments is None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolResult:
+    """What a tool answered."""
+
+    call_id: str
+    """The id of the call it answers."""
+
+    name: str | None = None
+    """The tool's name, where the wire says it."""
+
+    parts: tuple[Text | Image | Document, ...] = ()
+    """The answer."""
+
+    is_error: bool | None = None
+    """Whether the tool failed; None where the wire does not say."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+    kind: Literal["tool_result"] = "tool_result"
+    """Tells the parts apart."""
+
+    @property
+    def text(self) -> str:
+        """The textual parts, one per line."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opaque:
+    """A part that the canon has no word for."""
+
+    extra: Extra
+    """All of it, verbatim."""
+
+    kind: Literal["opaque"] = "opaque"
+    """Tells the parts apart."""
+
+
+Part: TypeAlias = Text | Thinking | Image | Document | ToolCall | ToolResult | Opaque
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Role
+    """Who speaks. Tool results stand in `user` messages."""
+
+    parts: tuple[Part, ...]
+    """What is said, in order."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+    @property
+    def text(self) -> str:
+        """All plain text of the message."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tool:
+    """A tool on offer."""
+
+    name: str
+    """What the model calls it by."""
+
+    description: str = ""
+    """What the model is told of it."""
+
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    """The JSON schema of its arguments."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim; a provider's built-in tool is all extra."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampling:
+    """How the answer is to be drawn; None means the provider's default."""
+
+    temperature: float | None = None
+    """Randomness."""
+
+    top_p: float | None = None
+    """Nucleus."""
+
+    top_k: int | None = None
+    """Candidates."""
+
+    max_tokens: int | None = None
+    """The longest answer."""
+
+    stop: tuple[str, ...] = ()
+    """Strings that end the answer."""
+
+    seed: int | None = None
+    """For repeatability, where the provider offers it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What an agent asked a model."""
+
+    model: str
+    """The model's name as the agent wrote it."""
+
+    messages: tuple[Message, ...]
+    """The conversation, system prompts included, in order."""
+
+    tools: tuple[Tool, ...] = ()
+    """The tools on offer."""
+
+    tool_choice: str | None = None
+    """`auto`, `none`, `required`, or the name of the tool that must be used."""
+
+    sampling: Sampling = field(default_factory=Sampling)
+    """How to draw the answer."""
+
+    stream: bool = False
+    """Whether the answer is wanted piece by piece."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+    @property
+    def system(self) -> str:
+        """All system and developer text, wherever it stood."""
+        return "\n\n".join(m.text for m in self.messages if m.role in {"system", "developer"})
+
+
+class StopReason(StrEnum):
+    """Why a model stopped."""
+
+    END = "end"
+    """It was finished."""
+
+    TOOL_USE = "tool_use"
+    """It wants tools to be used."""
+
+    LENGTH = "length"
+    """The token limit was reached."""
+
+    STOP_SEQUENCE = "stop_sequence"
+    """A stop string came up."""
+
+    REFUSAL = "refusal"
+    """It, or a filter, refused."""
+
+    ERROR = "error"
+    """The provider broke off."""
+
+    UNKNOWN = "unknown"
+    """The wire said something else, or nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """Tokens of one exchange; None where the provider did not say."""
+
+    input: int | None = None
+    """Tokens of the request, cached ones included."""
+
+    output: int | None = None
+    """Tokens of the answer, reasoning included."""
+
+    cache_read: int | None = None
+    """Of `input`: read from a cache."""
+
+    cache_write: int | None = None
+    """Of `input`: written to a cache."""
+
+    reasoning: int | None = None
+    """Of `output`: reasoning."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Response:
+    """What a model answered."""
+
+    parts: tuple[Part, ...]
+    """Text, thinking and tool calls, in order."""
+
+    stop: StopReason = StopReason.UNKNOWN
+    """Why it stopped."""
+
+    usage: Usage = field(default_factory=Usage)
+    """Tokens."""
+
+    id: str | None = None
+    """The provider's name for the answer."""
+
+    model: str | None = None
+    """The model that really answered."""
+
+    extra: Extra = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+    @property
+    def text(self) -> str:
+        """All plain text of the answer."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProviderError:
+    """A provider's refusal or failure, as the gateway saw it."""
+
+    status: int | None
+    """The HTTP status; None where no answer came at all."""
+
+    reason: Literal[
+        "rate_limit", "auth", "bad_request", "overloaded", "server", "unreachable", "stalled", "cut", "budget"
+    ]
+    """What kind of failure it was."""
+
+    message: str
+    """What the provider said, redacted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exchange:
+    """One request with its response, or with the error that came instead."""
+
+    number: int
+    """1, 2, 3 … within its trial, in the order of arrival."""
+
+    dialect: str
+    """The wire format the agent spoke."""
+
+    request: Request
+    """What was asked."""
+
+    response: Response | None = None
+    """What was answered; None where an error came instead."""
+
+    error: ProviderError | None = None
+    """What went wrong, if anything did."""
+
+    started: float = 0.0
+    """Seconds since the trial began when the request arrived."""
+
+    first_byte: float | None = None
+    """Seconds since the trial began when the answer began."""
+
+    ended: float = 0.0
+    """Seconds since the trial began when the answer was complete."""
+
+    cost_usd: float | None = None
+    """What it cost; None where no price is known."""

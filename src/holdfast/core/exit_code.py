@@ -1,0 +1,24 @@
+"""What the exit code of a command means."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of `holdfast`; CI can rely on them."""
+
+    ACCEPTED = 0
+    """Every decision is accept, or the command did what it was asked to do."""
+
+    REJECTED = 1
+    """At least one decision is reject, or a validation found a fault."""
+
+    USAGE = 2
+    """The command can't be carried out as asked; nothing was run and nothing was spent."""
+
+    UNDECIDED = 3
+    """Nothing was rejected, but at least one cell has only voids (or nothing could run): no verdict was possible."""
+
+    INTERRUPTED = 130
+    """Stopped by Ctrl-C; what was finished is kept and can be resumed."""

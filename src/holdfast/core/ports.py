@@ -1,0 +1,267 @@
+"""The edges of the world, as Protocols: a stage meets an adapter only here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from holdfast.core.scenario import Approval, PriorMessage
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from holdfast.core.capture import Capture
+    from holdfast.core.evidence import Evidence
+    from holdfast.core.exchange import Exchange
+    from holdfast.core.process import Launch, Limits, ProcessEnd
+    from holdfast.core.record import Record, RunInfo
+    from holdfast.core.trajectory import Event, Kind
+    from holdfast.core.trial import Plan, Trial
+    from holdfast.core.workspace import Tree
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """What an adapter needs to know to start its agent."""
+
+    prompts: tuple[str, ...]
+    """What the agent is asked, turn by turn."""
+
+    model: str
+    """The model's name."""
+
+    workspace: Path
+    """The folder to work in, as the agent sees it."""
+
+    home: Path
+    """The agent's own HOME, as it sees it."""
+
+    base_url: str
+    """The gateway's address for this trial; empty where the agent needs no model."""
+
+    token: str
+    """The key to present there; worthless elsewhere."""
+
+    seed: int
+    """For an agent that draws."""
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Settings from the eval."""
+
+    approval: Approval = field(default_factory=Approval)
+    """How requests for confirmation are answered."""
+
+    messages: tuple[PriorMessage, ...] = ()
+    """The earlier conversation to resume."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Orders:
+    """How an adapter wants its agent to be started."""
+
+    launches: tuple[Launch, ...]
+    """One program after the other in the same bench; usually one per prompt."""
+
+    home_files: Mapping[str, bytes] = field(default_factory=dict)
+    """Configuration to lay into the agent's HOME first, by relative path."""
+
+
+class Agent(Protocol):
+    """One coding agent: how to start it, and how to read what it leaves."""
+
+    @property
+    def name(self) -> str:
+        """As written in a subject."""
+        ...
+
+    @property
+    def dialect(self) -> str | None:
+        """The model API it speaks; None where it needs no model."""
+        ...
+
+    @property
+    def tool_kinds(self) -> Mapping[str, Kind]:
+        """What its own tools do; names in common use need not be listed."""
+        ...
+
+    def orders(self, task: Task) -> Orders:
+        """How to start it for `task`."""
+        ...
+
+    def exit_ok(self, end: ProcessEnd) -> bool | None:
+        """Whether this end is a success; None where its exit says nothing."""
+        ...
+
+    def read_log(self, ends: tuple[ProcessEnd, ...]) -> tuple[Event, ...]:
+        """The events its own output tells; raises ValueError where it can't be read."""
+        ...
+
+    def missing(self) -> str | None:
+        """What is not there that it needs, with the remedy; None where all is well."""
+        ...
+
+    def version(self) -> str | None:
+        """Its version, asked of the program itself; None where it can't tell."""
+        ...
+
+
+class Bench(Protocol):
+    """What one attempt runs on. It lives only during `run`."""
+
+    @property
+    def workspace(self) -> Path:
+        """The workspace's path, as the agent sees it."""
+        ...
+
+    @property
+    def home(self) -> Path:
+        """The HOME's path, as the agent sees it."""
+        ...
+
+    def lay_home(self, files: Mapping[str, bytes]) -> None:
+        """Write configuration files into HOME."""
+        ...
+
+    async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
+        """Run a program to its end; when this returns, every process it started is gone."""
+        ...
+
+    def harvest(self) -> Tree:
+        """The workspace's content now."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Template:
+    """A workspace's starting state, laid out once and copied for each attempt."""
+
+    folder: Path
+    """Where it lies; never changed once made."""
+
+    tree: Tree
+    """Its content."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandResult:
+    """What a command run for a check gave."""
+
+    exit_code: int
+    """Its exit code; negative where a signal ended it."""
+
+    stdout: str
+    """What it printed."""
+
+    stderr: str
+    """What it printed as errors."""
+
+    timed_out: bool = False
+    """Whether it was ended because it took too long."""
+
+
+class Sandbox(Protocol):
+    """Where programs run, cut off from the host as far as its level promises."""
+
+    @property
+    def name(self) -> str:
+        """Its level, as in `--sandbox`."""
+        ...
+
+    async def start(self) -> None:
+        """Make ready; raises WorldError where it can't work here."""
+        ...
+
+    async def stop(self) -> None:
+        """Take everything down."""
+        ...
+
+    def bench(self, template: Template) -> AbstractAsyncContextManager[Bench]:
+        """A fresh bench whose workspace is a copy of the template."""
+        ...
+
+    def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
+        """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
+        ...
+
+
+class GatewaySession(Protocol):
+    """One trial's own door to its model."""
+
+    @property
+    def base_url(self) -> str:
+        """Where the agent finds it, without a version path such as /v1."""
+        ...
+
+    @property
+    def token(self) -> str:
+        """The key the agent presents."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of the model that answers."""
+        ...
+
+    def last_activity(self) -> float:
+        """The monotonic time of the last byte in either direction."""
+        ...
+
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Everything that went over the wire."""
+        ...
+
+    def waiting(self) -> bool:
+        """Whether the provider owes an answer right now."""
+        ...
+
+
+class Gateway(Protocol):
+    """The model server between agents and providers."""
+
+    async def start(self) -> None:
+        """Listen."""
+        ...
+
+    async def stop(self) -> None:
+        """Stop listening and close everything."""
+        ...
+
+    def session(self, trial: Trial, *, seed: int) -> AbstractAsyncContextManager[GatewaySession]:
+        """A door for one attempt at one trial."""
+        ...
+
+
+class Executor(Protocol):
+    """Where attempts run: this machine, or a cluster."""
+
+    @property
+    def slots(self) -> int:
+        """How many attempts may run at once."""
+        ...
+
+    async def capture(self, trial: Trial, attempt: int) -> Capture:
+        """Carry out one attempt. What breaks in the world is told in the capture; only cancellation is raised."""
+        ...
+
+
+class Store(Protocol):
+    """The append-only keep of one run."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the run is kept."""
+        ...
+
+    def begin(self, run: RunInfo, plan: Plan) -> None:
+        """Note what is going to be run."""
+        ...
+
+    def records(self) -> tuple[Record, ...]:
+        """What was kept already, in order."""
+        ...
+
+    def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
+        """Keep one judged attempt; when this returns, a crash can't lose it. Gives the record with its folder."""
+        ...

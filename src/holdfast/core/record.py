@@ -1,0 +1,95 @@
+"""What the store keeps of a run: who ran what, and one record per attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from holdfast.core.evidence import Spent
+from holdfast.core.verdict import Verdict
+
+RunKind: TypeAlias = Literal["local", "ci", "nightly"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunInfo:
+    """Who ran what, when and with which versions."""
+
+    id: str
+    """The run's name, which is also its folder's: a timestamp."""
+
+    started: str
+    """ISO 8601, UTC."""
+
+    kind: RunKind = "local"
+    """Why it was run."""
+
+    seed: int = 0
+    """Makes everything drawn by Holdfast repeatable."""
+
+    holdfast: str = ""
+    """The version of Holdfast."""
+
+    commit: str | None = None
+    """The commit of the repository it ran in; None outside of one."""
+
+    branch: str | None = None
+    """The branch, if any."""
+
+    dirty: bool | None = None
+    """Whether there were uncommitted changes; None outside of a repository."""
+
+    trials: int = 3
+    """Trials per cell, unless an eval says otherwise."""
+
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    """What the run was asked to do, enough to do the rest of it later."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """One attempt at one trial, judged."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    number: int
+    """The trial's number within its cell."""
+
+    attempt: int
+    """1, 2, 3 …; the last one of a trial counts."""
+
+    verdict: Verdict
+    """How it was judged."""
+
+    spent: Spent = field(default_factory=Spent)
+    """What it used."""
+
+    chain: str = ""
+    """The tool-call chain, for people."""
+
+    notes: tuple[str, ...] = ()
+    """What a person should know of it."""
+
+    folder: str = ""
+    """Where its leavings lie, relative to the run's folder."""
+
+    ended: str = ""
+    """ISO 8601, UTC."""
+
+    final: bool = True
+    """False where another attempt follows."""
+
+    @property
+    def trial(self) -> str:
+        """The trial's id."""
+        return f"{self.eval}/{self.subject}/{self.number}"
+
+    @property
+    def cell(self) -> str:
+        """The cell's id."""
+        return f"{self.eval}/{self.subject}"

@@ -1,0 +1,69 @@
+"""The situation an agent is put in: files, prompts, settings and limits, but no expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+Answer: TypeAlias = Literal["allow", "deny"]
+Setup: TypeAlias = Callable[[Path], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Approval:
+    """How the agent's requests for confirmation are answered."""
+
+    default: Answer = "allow"
+    """The answer where no rule speaks."""
+
+    rules: Mapping[str, Answer] = field(default_factory=dict)
+    """Answers by tool name or by kind (`edit`, `execute`, …); a name wins over a kind."""
+
+    def answer(self, *, tool: str, kind: str) -> Answer:
+        """The answer for one call of `tool`."""
+        return self.rules.get(tool) or self.rules.get(kind) or self.default
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PriorMessage:
+    """One message of the conversation that the agent is told has already happened."""
+
+    role: Literal["user", "assistant"]
+    """Who said it."""
+
+    text: str
+    """What was said."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scenario:
+    """The situation: what the agent finds and what it is asked. No expectations."""
+
+    prompts: tuple[str, ...]
+    """What the agent is asked, turn by turn; at least one."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """The workspace's files at the start, by relative path."""
+
+    template: Path | None = None
+    """A folder whose content is the workspace at the start; `files` are laid over it."""
+
+    setup: Setup | None = None
+    """Called with the workspace's path once it is laid out; what it leaves is part of the starting state."""
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Settings handed to the agent's adapter."""
+
+    approval: Approval = field(default_factory=Approval)
+    """How the agent's requests for confirmation are answered."""
+
+    messages: tuple[PriorMessage, ...] = ()
+    """An earlier conversation that the agent resumes."""
+
+    timeout: float | None = None
+    """Seconds that one trial may take; None means the configuration's default."""
+
+    requires_env: tuple[str, ...] = ()
+    """Environment variables without which the eval can't run; the cell is skipped, visibly."""

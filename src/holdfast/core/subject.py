@@ -1,0 +1,32 @@
+"""What is compared: an agent, the model it calls, and its settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subject:
+    """Agent + model + settings; written `agent:model`."""
+
+    agent: str
+    """The agent's name in the configuration, or an adapter's name."""
+
+    model: str
+    """The model's name; empty for an agent that has no use for one."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Whatever else of the configuration changes how it behaves."""
+
+    def __str__(self) -> str:
+        return f"{self.agent}:{self.model}" if self.model else self.agent
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hex digits that differ as soon as agent, model or settings do."""
+        text = json.dumps([self.agent, self.model, dict(self.settings)], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,128 @@
+"""A folder's content as a value, and the difference of two such values."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+EntryKind: TypeAlias = Literal["file", "link", "other"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One file, link or other thing in a folder."""
+
+    kind: EntryKind
+    """`other` is a device, socket or fifo: noted, never opened."""
+
+    size: int = 0
+    """Bytes."""
+
+    executable: bool = False
+    """Whether its owner may execute it."""
+
+    sha256: str = ""
+    """Of the content; empty where it was not read."""
+
+    content: bytes | Path | None = None
+    """The bytes, or where they lie unchanged, or None where the file was too large to keep."""
+
+    target: str | None = None
+    """Where a link points."""
+
+    def read(self) -> bytes | None:
+        """The content; None where it was not kept."""
+        if isinstance(self.content, Path):
+            return self.content.read_bytes()
+        return self.content
+
+    def same(self, other: Entry | None) -> bool:
+        """Whether both are the same thing with the same content."""
+        return other is not None and (self.kind, self.sha256, self.size, self.target, self.executable) == (
+            other.kind,
+            other.sha256,
+            other.size,
+            other.target,
+            other.executable,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tree:
+    """All entries of a folder, by relative path with forward slashes."""
+
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    """Folders are implied by the paths below them."""
+
+    gaps: tuple[str, ...] = ()
+    """What was left out (too many files, unreadable names), if anything was."""
+
+    def visible(self) -> dict[str, Entry]:
+        """The entries outside `.git`, sorted by path."""
+        return {path: entry for path, entry in sorted(self.entries.items()) if not is_git(path)}
+
+
+def is_git(path: str) -> bool:
+    """Whether `path` belongs to the repository's own bookkeeping."""
+    return path == ".git" or path.startswith(".git/")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """One path that differs between two trees."""
+
+    path: str
+    """Relative to the folder."""
+
+    how: Literal["added", "changed", "deleted"]
+    """What happened to it."""
+
+    before: Entry | None
+    """As it was."""
+
+    after: Entry | None
+    """As it is."""
+
+
+def changes(before: Tree, after: Tree) -> tuple[Change, ...]:
+    """What differs, sorted by path; `.git` is left out."""
+    old, new = before.visible(), after.visible()
+    found = []
+    for path in sorted(old.keys() | new.keys()):
+        was, now = old.get(path), new.get(path)
+        if now is None:
+            found.append(Change(path=path, how="deleted", before=was, after=None))
+        elif was is None:
+            found.append(Change(path=path, how="added", before=None, after=now))
+        elif not now.same(was):
+            found.append(Change(path=path, how="changed", before=was, after=now))
+    return tuple(found)
+
+
+def unified_diff(found: tuple[Change, ...]) -> str:
+    """The changes as a unified diff, as `git diff` would show them."""
+    return "".join(_one_diff(change) for change in found)
+
+
+def _one_diff(change: Change) -> str:
+    names = f"--- {'/dev/null' if change.how == 'added' else 'a/' + change.path}\n"
+    names += f"+++ {'/dev/null' if change.how == 'deleted' else 'b/' + change.path}\n"
+    old, new = _lines(change.before), _lines(change.after)
+    if old is None or new is None:
+        return f"{names}Binary or special files differ\n"
+    body = list(difflib.unified_diff(old, new, n=3))[2:]
+    return names + "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in body)
+
+
+def _lines(entry: Entry | None) -> list[str] | None:
+    if entry is None:
+        return []
+    if entry.kind == "link":
+        return [f"-> {entry.target}\n"]
+    content = entry.read() if entry.kind == "file" else None
+    if content is None or b"\0" in content:
+        return None
+    return content.decode("utf-8", "backslashreplace").splitlines(keepends=True)

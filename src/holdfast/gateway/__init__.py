@@ -1,0 +1,1 @@
+"""The model server between agents and providers: the witness of every trial."""
