@@ -21,26 +21,20 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-_KNOWN: Mapping[Kind, tuple[str, ...]] = {
-    Kind.READ: ("read", "read_file", "read_files", "read_many_files", "view", "cat", "open", "open_file", "read_image"),
-    Kind.EDIT: (
-        "write", "write_file", "write_to_file", "create", "create_file", "edit", "edit_file", "replace",
-        "replace_in_file", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "apply_patch", "editor", "file_editor",
-        "insert", "multiedit", "multi_edit", "notebook_edit", "patch",
-    ),
-    Kind.DELETE: ("delete", "delete_file", "remove", "remove_file", "rm"),
-    Kind.SEARCH: (
-        "search", "search_files", "search_codebase", "grep", "grep_search", "glob", "find", "ls", "list", "list_files",
-        "list_directory", "list_dir", "tree", "codebase_search", "tool_search",
-    ),
-    Kind.EXECUTE: (
-        "shell", "bash", "execute", "execute_command", "exec", "exec_command", "run", "run_command", "run_commands",
-        "run_shell_command", "terminal", "local_shell",
-    ),
-    Kind.FETCH: ("fetch", "web_fetch", "webfetch", "fetch_web_content", "web_search", "google_web_search", "websearch"),
-    Kind.THINK: ("think", "plan", "todo_write", "todowrite", "write_todos", "update_plan", "update_topic", "finish"),
-}  # fmt: skip
-_BY_NAME = {name: kind for kind, names in _KNOWN.items() for name in names}
+_KNOWN: Mapping[Kind, str] = {
+    Kind.READ: "read read_file read_files read_many_files read_image view cat open open_file",
+    Kind.EDIT: "write write_file write_to_file create create_file edit edit_file editor file_editor replace"
+    " replace_in_file str_replace str_replace_editor str_replace_based_edit_tool apply_patch patch insert multiedit"
+    " multi_edit notebook_edit",
+    Kind.DELETE: "delete delete_file remove remove_file rm",
+    Kind.SEARCH: "search search_files search_codebase codebase_search grep grep_search glob find ls list list_files"
+    " list_directory list_dir tree tool_search",
+    Kind.EXECUTE: "shell local_shell bash execute execute_command exec exec_command run run_command run_commands"
+    " run_shell_command terminal",
+    Kind.FETCH: "fetch web_fetch webfetch fetch_web_content web_search websearch google_web_search",
+    Kind.THINK: "think plan update_plan todo_write todowrite write_todos update_topic finish",
+}
+_BY_NAME = {name: kind for kind, names in _KNOWN.items() for name in names.split()}
 
 
 def kind_of(tool: str, own: Mapping[str, Kind] | None = None) -> Kind:

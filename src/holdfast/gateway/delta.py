@@ -1,7 +1,7 @@
 """A model's answer while it is being given: the canonical form of a stream.
 
-A dialect's stream reader turns bytes into deltas, its stream writer turns deltas into bytes, and `Assembler` folds deltas
-into the finished Response. So a stream in one dialect can be told in another, piece by piece.
+A dialect's stream reader turns bytes into deltas, its stream writer turns deltas into bytes, and `Assembler` folds
+deltas into the finished Response. So a stream in one dialect can be told in another, piece by piece.
 """
 
 from __future__ import annotations
