@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from holdfast.core.errors import nearest
 from holdfast.core.ports import Orders, Task
@@ -143,12 +142,8 @@ def _exit_codes(table: Table) -> tuple[int, ...] | None:
     codes: list[object] = table.take("exit_codes", list, [0]) or []
     numbers = tuple(code for code in codes if isinstance(code, int) and not isinstance(code, bool))
     if len(numbers) != len(codes):
-        _refuse_codes(table)
+        table.fail("exit_codes", "expected a list of whole numbers", "for example: exit_codes = [0]")
     return numbers
-
-
-def _refuse_codes(table: Table) -> NoReturn:
-    table.fail("exit_codes", "expected a list of whole numbers", "for example: exit_codes = [0]")
 
 
 def _tool_kinds(table: Table) -> dict[str, Kind]:

@@ -41,11 +41,13 @@ class NativeAgent:
             {"prompts": task.prompts, "messages": encode(task.messages), "approval": encode(task.approval)}
         )
         # -P keeps the workspace off the import path: a file `json.py` there must not become part of the agent.
-        argv = (sys.executable, "-P", "-s", "-S", "-m", "holdfast.native", "--task", str(task.home / "task.json"))
-        argv += ("--model", task.model, "--max-turns", str(self.max_turns), "--seed", str(task.seed))
+        program = (sys.executable, "-P", "-s", "-S", "-m", "holdfast.native")
+        options: dict[str, object] = {"--task": task.home / "task.json", "--model": task.model}
+        options |= {"--max-turns": self.max_turns, "--seed": task.seed}
+        words = (str(word) for option in options.items() for word in option)
         env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, "PYTHONPATH": _PACKAGES}
         env["PYTHONDONTWRITEBYTECODE"] = "1"
-        return Orders(launches=(Launch(argv=argv, env=env),), home_files={"task.json": file.encode()})
+        return Orders(launches=(Launch(argv=(*program, *words), env=env),), home_files={"task.json": file.encode()})
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """It tells the truth with its exit code."""

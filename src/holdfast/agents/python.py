@@ -37,15 +37,21 @@ class PythonAgent:
 
     def orders(self, task: Task) -> Orders:
         """One process for all prompts."""
-        fields = {"prompts": task.prompts, "model": task.model, "base_url": task.base_url, "token": task.token}
-        fields |= {"seed": task.seed, "params": encode(task.params), "messages": encode(task.messages)}
-        fields |= {"workspace": str(task.workspace), "approval": encode(task.approval)}
+        fields: dict[str, object] = {
+            "prompts": task.prompts,
+            "messages": encode(task.messages),
+            "approval": encode(task.approval),
+            "params": encode(task.params),
+            "workspace": str(task.workspace),
+            "model": task.model,
+            "base_url": task.base_url,
+            "token": task.token,
+            "seed": task.seed,
+        }
         argv = (sys.executable, "-P", _HOST, self.function, str(task.home / "task.json"))
         path = os.pathsep.join(entry for entry in sys.path if entry)
         env = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-        return Orders(
-            launches=(Launch(argv=argv, env=env),), home_files={"task.json": json.dumps(fields, default=str).encode()}
-        )
+        return Orders(launches=(Launch(argv=argv, env=env),), home_files={"task.json": json.dumps(fields).encode()})
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """It failed if it raised, or if it returned a number other than 0."""
