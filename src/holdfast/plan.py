@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from holdfast.core.errors import NothingToRun, UnknownName, UsageError
+from holdfast.core.errors import NothingToRun, UnknownName
 from holdfast.core.evals import Eval
+from holdfast.core.keyword import keyword_matcher
 from holdfast.core.policy import Policy
 from holdfast.core.subject import Subject
 from holdfast.core.trial import Cell, Plan, Trial
@@ -56,7 +56,8 @@ def choose(evals: Sequence[Eval], choice: Choice) -> tuple[Eval, ...]:
     allowed = [one for one in found if choice.policy == "all" or one.policy is Policy.ALWAYS_PASSES]
     if found and not allowed:
         raise NothingToRun(
-            f"none of the {len(found)} chosen evals is ALWAYS_PASSES\n  → run all of them with --policy all or RUN_EVALS=1"
+            f"none of the {len(found)} chosen evals is ALWAYS_PASSES\n"
+            "  → run all of them with --policy all or RUN_EVALS=1"
         )
     if not allowed:
         raise NothingToRun(f"no eval was found (of {len(evals)} defined)\n  → `holdfast list` shows what there is")
@@ -119,62 +120,3 @@ def _skip(one: Eval, subject: Subject, environ: Mapping[str, str]) -> str | None
         return f"meant for {', '.join(one.subjects)}"
     missing = [name for name in one.scenario.requires_env if not environ.get(name)]
     return f"needs the environment variable {', '.join(missing)}" if missing else None
-
-
-def keyword_matcher(expression: str) -> Callable[[Iterable[str]], bool]:
-    """A test of an eval's words against an expression such as `notes and not slow`."""
-    if not expression.strip():
-        return lambda words: True
-    tokens = re.findall(r"\(|\)|[^\s()]+", expression)
-    parser = _KeywordParser(tokens, expression)
-    test = parser.either()
-    if parser.tokens:
-        parser.refuse()
-    return lambda words: test(" ".join(words).lower())
-
-
-class _KeywordParser:
-    """Recursive descent over `or`, `and`, `not`, brackets and words."""
-
-    def __init__(self, tokens: list[str], expression: str) -> None:
-        self.tokens = tokens
-        self.expression = expression
-
-    def refuse(self) -> None:
-        raise UsageError(f"-k {self.expression!r} is no expression\n  → write words with and, or, not and brackets")
-
-    def either(self) -> Callable[[str], bool]:
-        left = self.both()
-        while self.tokens and self.tokens[0] == "or":
-            self.tokens.pop(0)
-            left = _or(left, self.both())
-        return left
-
-    def both(self) -> Callable[[str], bool]:
-        left = self.one()
-        while self.tokens and self.tokens[0] == "and":
-            self.tokens.pop(0)
-            left = _and(left, self.one())
-        return left
-
-    def one(self) -> Callable[[str], bool]:
-        token = self.tokens.pop(0) if self.tokens else ""
-        if token == "not":
-            inner = self.one()
-            return lambda text: not inner(text)
-        if token == "(":
-            inner = self.either()
-            if not self.tokens or self.tokens.pop(0) != ")":
-                self.refuse()
-            return inner
-        if token in {"", ")", "and", "or"}:
-            self.refuse()
-        return lambda text: token.lower() in text
-
-
-def _or(left: Callable[[str], bool], right: Callable[[str], bool]) -> Callable[[str], bool]:
-    return lambda text: left(text) or right(text)
-
-
-def _and(left: Callable[[str], bool], right: Callable[[str], bool]) -> Callable[[str], bool]:
-    return lambda text: left(text) and right(text)
