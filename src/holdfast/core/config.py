@@ -79,7 +79,7 @@ def find_config(start: Path) -> Path | None:
 
 
 def read_config(start: Path, file: Path | None = None) -> Config:
-    """The configuration of the project that `start` is in, or the one in `file`; raises BadInput for any mistake in it."""
+    """The configuration of the project that `start` is in, or the one in `file`; any mistake in it is a BadInput."""
     path = file or find_config(start.resolve())
     if path is None:
         return Config(root=start.resolve())
