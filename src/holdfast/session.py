@@ -18,13 +18,9 @@ from holdfast.core.subject import Subject
 from holdfast.core.text import excerpt
 from holdfast.core.trial import Plan, Trial
 from holdfast.core.verdict import Fail, Void
-from holdfast.decide.rules import decide
-from holdfast.decide.run import exit_code
 from holdfast.judge.chain import call_chain
 from holdfast.judge.judge import judge
 from holdfast.observe import observe
-from holdfast.report.run_report import CellReport, RunReport
-from holdfast.report.tally import summarise, tally
 from holdfast.run.schedule import Retries, Stop, is_final, run_trials
 from holdfast.store.log import leave_log
 
@@ -86,9 +82,7 @@ async def conduct(
         return record
 
     def started(trial: Trial, attempt: int) -> None:
-        watch(
-            AttemptStarted(eval=trial.eval.name, subject=str(trial.subject), number=trial.number, attempt=attempt)
-        )
+        watch(AttemptStarted(eval=trial.eval.name, subject=str(trial.subject), number=trial.number, attempt=attempt))
 
     missing = [trial for trial in plan.trials() if trial.id not in judged]
     async with _open(house):
@@ -122,22 +116,6 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
     except OSError as error:
         raise StoreError(f"{house.store.folder}: {record.trial} can't be kept: {error.strerror}") from error
     return record
-
-
-def summarise_run(plan: Plan, run: RunInfo, records: Sequence[Record], *, stopped: str | None) -> RunReport:
-    """Records → tallies → decisions → one value that every report is made of."""
-    cells = []
-    for cell in plan.cells:
-        own = tuple(record for record in records if record.cell == cell.id)
-        counted = tally(cell, own)
-        cells.append(CellReport(cell=cell, tally=counted, decision=decide(counted), records=own))
-    return RunReport(
-        run=run,
-        cells=tuple(cells),
-        summaries=summarise([one.tally for one in cells]),
-        exit_code=exit_code(one.decision for one in cells),
-        stopped=stopped,
-    )
 
 
 def _mind(terms: Terms, record: Record, trial: Trial, records: Sequence[Record], stop: Stop) -> None:

@@ -20,10 +20,11 @@ from typing import Any
 
 from holdfast.core.capture import Capture
 from holdfast.core.codec import DecodeError, decode, encode
-from holdfast.core.errors import StoreError
+from holdfast.core.errors import StoreError, UsageError
 from holdfast.core.evidence import Evidence
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.text import printable, slug
+from holdfast.core.trajectory import Event, Trajectory
 from holdfast.core.trial import Plan
 from holdfast.core.verdict import Fail
 from holdfast.core.workspace import Tree, changes, is_git, unified_diff
@@ -42,6 +43,7 @@ class RunFolder:
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
         """Note what is going to be run. A run that was begun before keeps its first note."""
+        _refuse_shared_folders(plan)
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / RUN_FILE
         if not path.exists():
@@ -79,6 +81,15 @@ class RunFolder:
         del last  # nothing, or half a line that was being written when the machine went down
         return tuple(_read_record(path, number, line) for number, line in enumerate(lines, 1))
 
+    def events(self, record: Record) -> tuple[Event, ...]:
+        """What happened in an attempt that was kept."""
+        path = self.folder / record.folder / "trajectory.jsonl"
+        try:
+            events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            return decode(Trajectory, {"events": events}).events
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path}: can't be read: {error}") from None
+
     def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Keep one judged attempt; when this returns, a crash of Holdfast can't lose it."""
         if self._ledger is None:
@@ -96,7 +107,7 @@ class RunFolder:
 
     def _leave(self, record: Record, capture: Capture, evidence: Evidence) -> str:
         """Write the attempt's folder and give its name."""
-        name = f"{slug(record.eval)}/{slug(record.subject)}/trial-{record.number}"
+        name = f"{_cell_folder(record.eval, record.subject)}/trial-{record.number}"
         if record.attempt > 1:
             name += f"/attempt-{record.attempt}"
         folder = os.path.join(self.folder, name)  # noqa: PTH118 - once per attempt, where pathlib costs a millisecond
@@ -111,6 +122,20 @@ class RunFolder:
         if isinstance(record.verdict, Fail):
             restore(evidence.after, Path(folder, "workspace"))
         return name
+
+
+def _cell_folder(name: str, subject: str) -> str:
+    return f"{slug(name)}/{slug(subject)}"
+
+
+def _refuse_shared_folders(plan: Plan) -> None:
+    """Two cells whose names differ only in signs that no folder's name can hold would overwrite each other."""
+    taken: dict[str, str] = {}
+    for cell in plan.cells:
+        folder = _cell_folder(cell.eval.name, str(cell.subject)).lower()
+        other = taken.setdefault(folder, cell.id)
+        if other != cell.id:
+            raise UsageError(f"{cell.id!r} and {other!r} would be kept in the same folder\n  → rename one of them")
 
 
 def restore(tree: Tree, folder: Path) -> None:
