@@ -35,7 +35,7 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
 SCRIPTED = "scripted"
-_BARE_AGENTS = ("native",)
+BARE_AGENTS = ("native",)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -50,11 +50,11 @@ class Cast:
 
     def agents(self) -> dict[str, Agent]:
         """Every agent on offer, by name."""
-        return {name: self.agent(name) for name in dict.fromkeys((*_BARE_AGENTS, *self.config.agents))}
+        return {name: self.agent(name) for name in dict.fromkeys((*BARE_AGENTS, *self.config.agents))}
 
     def agent(self, name: str) -> Agent:
         """The agent of that name."""
-        known = {*_BARE_AGENTS, *self.config.agents}
+        known = {*BARE_AGENTS, *self.config.agents}
         if name not in known:
             raise UnknownName("agent", name, known, where=self.config.file)
         if name not in self.made:

@@ -21,7 +21,9 @@ _MARKERS = ("always_passes", "usually_passes", "usually_fails")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of the run; evals are chosen with pytest's own -k and -m."""
     group = parser.getgroup("holdfast", "behavioural evals")
-    group.addoption("--eval-subject", action="append", default=[], metavar="AGENT:MODEL", help="whom to try; repeatable")
+    group.addoption(
+        "--eval-subject", action="append", default=[], metavar="AGENT:MODEL", help="whom to try; repeatable"
+    )
     group.addoption("--eval-trials", type=int, metavar="N", help="trials per eval and subject (default: 3)")
     group.addoption("--eval-jobs", type=int, metavar="N", help="trials at once")
     group.addoption("--eval-out", metavar="DIR", help="folder that runs are kept in (default: results)")
