@@ -74,7 +74,7 @@ async def conduct(
     records = list(kept)
     judged = {record.trial for record in kept if record.final and not isinstance(record.verdict, Void)}
 
-    async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:  # noqa: FBT001
+    async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
         record = await asyncio.to_thread(settle, trial, attempt, capture, house, last=last)
         records.append(record)
         watch(AttemptJudged(record=record))

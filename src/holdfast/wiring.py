@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,27 +15,36 @@ from holdfast._version import __version__
 from holdfast.agents import ADAPTERS, make_agent
 from holdfast.core.codec import encode
 from holdfast.core.config import Config
-from holdfast.core.errors import BadInput, UnknownName, UsageError
+from holdfast.core.errors import BadInput, UnknownName, UsageError, WorldError
 from holdfast.core.evals import Eval
-from holdfast.core.ports import Agent, Gateway, Sandbox
+from holdfast.core.folder import scan
+from holdfast.core.ports import Agent, CommandResult, Gateway
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.request import RunRequest
+from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.trial import Plan
+from holdfast.core.verdict import VoidCause
+from holdfast.core.workspace import Tree
 from holdfast.decide.rules import decide
 from holdfast.decide.run import exit_code
 from holdfast.define.load import load
 from holdfast.executors.local import LocalExecutor
+from holdfast.gateway.absent import AbsentGateway
+from holdfast.judge.self_test import SelfTest, self_test
 from holdfast.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
 from holdfast.report.run_report import RunReport, run_report
 from holdfast.run.attempt import Means, make_attempt
 from holdfast.run.schedule import Retries
+from holdfast.run.template import TemplateCache, build_template, check_template
+from holdfast.sandboxes.local import LocalSandbox
 from holdfast.session import House
 from holdfast.store.folder import RunFolder, write_whole
 from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
 SCRIPTED = "scripted"
+SANDBOXES = ("local",)
 BARE_AGENTS = ("native",)
 
 
@@ -150,11 +160,8 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
         default_timeout=config.timeout or DEFAULT_TIMEOUT,
         environ=environ,
     )
-    from holdfast.run.template import check_template
-
-    for one in dict.fromkeys(cell.eval.name for cell in plan.cells):
-        found = next(cell.eval for cell in plan.cells if cell.eval.name == one)
-        check_template(found.scenario, found.source.path)
+    for one in evals:
+        check_template(one.scenario, one.source.path)
     return plan
 
 
@@ -183,16 +190,15 @@ def new_store(results: Path) -> RunFolder:
 
 def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int) -> House:
     """Everything that a run is conducted with."""
-    from holdfast.run.template import TemplateCache
-
     config = cast.config
     sandbox = make_sandbox(request.sandbox or config.sandbox)
     gateway = _gateway(cast, plan)
+    templates = TemplateCache(sandbox.folder)
     means = Means(
         agent=cast.of,
         sandbox=sandbox,
         gateway=gateway,
-        template=TemplateCache().get,
+        template=templates.get,
         seed=seed,
         idle=config.idle_timeout,
     )
@@ -207,19 +213,48 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
     )
 
 
-def make_sandbox(name: str) -> Sandbox:
+def make_sandbox(name: str) -> LocalSandbox:
     """The sandbox of that name."""
-    if name != "local":
-        raise UnknownName("sandbox", name, ("local",))
-    from holdfast.sandboxes.local import LocalSandbox
-
+    if name not in SANDBOXES:
+        raise UnknownName("sandbox", name, SANDBOXES)
     return LocalSandbox()
+
+
+def probe_sandbox(name: str) -> None:
+    """Start a program in the sandbox, really, and see it end; raises WorldError where that does not work."""
+    sandbox = make_sandbox(name)
+
+    async def probe() -> CommandResult:
+        await sandbox.start()
+        try:
+            return await asyncio.to_thread(sandbox.command, Tree(), ("sh", "-c", "echo works"), timeout=10)
+        finally:
+            await sandbox.stop()
+
+    result = asyncio.run(probe())
+    if result.stdout != "works\n":
+        raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}")
+
+
+def self_tests(evals: Sequence[Eval]) -> Iterator[SelfTest]:
+    """Prove of each eval that it can pass and can fail."""
+    sandbox = make_sandbox("local")
+    asyncio.run(sandbox.start())
+    try:
+        for one in evals:
+            yield self_test(one, lay_out=_lay_out, read_back=scan, run_command=sandbox.command)
+    finally:
+        asyncio.run(sandbox.stop())
+
+
+def _lay_out(scenario: Scenario, folder: Path) -> Tree:
+    """The starting workspace in an empty folder."""
+    folder.rmdir()
+    return build_template(scenario, folder).tree
 
 
 def _gateway(cast: Cast, plan: Plan) -> Gateway:
     """The model server, where any agent of the plan needs one."""
-    from holdfast.gateway.absent import AbsentGateway
-
     if all(cast.of(cell.subject).dialect is None for cell in plan.cells):
         return AbsentGateway()
     raise NotImplementedError

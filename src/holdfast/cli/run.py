@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.cli.common import choice_arguments, config_argument, load_config, positive_float, positive_int
 from holdfast.core.codec import DecodeError, decode
-from holdfast.core.errors import StoreError, UsageError
+from holdfast.core.errors import StoreError
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.request import RunRequest
+
+if TYPE_CHECKING:
+    from holdfast.store.folder import RunFolder
 
 _SANDBOXES = ("local",)
 
@@ -60,6 +64,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
     from holdfast import wiring
+    from holdfast.cli.conductor import run_interruptibly
+    from holdfast.run.schedule import Stop
+    from holdfast.session import Terms, conduct
     from holdfast.store.results import find_run
 
     config = load_config(args)

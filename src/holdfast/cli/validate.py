@@ -29,12 +29,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Load, self-test, look into git, print."""
     from holdfast import wiring
+    from holdfast.define.policy_history import policy_history
 
     config = load_config(args)
     evals = wiring.choose_evals(
         config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag
     )
-    history = wiring.policy_history(evals, config.root, base=args.base)
+    history = policy_history(evals, config.root, base=args.base)
     too_early = {change.eval.name for change in history.new}
     tests = list(wiring.self_tests(evals))
     faulty = [test.eval for test in tests if test.eval in too_early or _faults(test, strict=args.strict)]

@@ -120,7 +120,6 @@ class _Run:
             pass
         except BaseException as caught:  # noqa: BLE001 - it is raised again where somebody waits
             error = caught
-        # `end` may ask for a cancellation until the very end, so the loop must not be closed before the thread is joined.
         with self._news:
             self._error = error
             self._news.notify_all()

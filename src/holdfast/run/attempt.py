@@ -82,7 +82,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             ends=ends,
             exit_ok=agent.exit_ok(ends[-1]),
             before=template.tree,
-            after=bench.harvest(),
+            after=await bench.harvest(),
             provider_silent=silent,
             seconds=seconds,
             notes=session.notes if session else (),
