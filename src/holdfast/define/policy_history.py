@@ -81,7 +81,7 @@ def _policy_now(one: Eval) -> Policy | None:
     """What the eval's own file says, if it can be read off it."""
     folder = one.source.path
     path = folder if folder.is_file() else folder / (SCENARIO if (folder / SCENARIO).is_file() else CONFIG)
-    return policies_in(path.resolve(), path.read_text(encoding="utf-8")).get(one.name)
+    return policies_in(path.resolve(), path.read_text(encoding="utf-8", errors="replace")).get(one.name)
 
 
 def policies_at(top: Path, commit: str) -> dict[str, Policy]:
