@@ -192,7 +192,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
     """Everything that a run is conducted with."""
     config = cast.config
     sandbox = make_sandbox(request.sandbox or config.sandbox)
-    gateway = _gateway(cast, plan)
+    gateway = _gateway(cast, plan, request.budget_usd or config.budget_usd)
     templates = TemplateCache(sandbox.folder)
     means = Means(
         agent=cast.of,
@@ -253,11 +253,15 @@ def _lay_out(scenario: Scenario, folder: Path) -> Tree:
     return build_template(scenario, folder).tree
 
 
-def _gateway(cast: Cast, plan: Plan) -> Gateway:
-    """The model server, where any agent of the plan needs one."""
+def _gateway(cast: Cast, plan: Plan, budget_usd: float | None) -> Gateway:
+    """The model server; loaded only where an agent of the plan needs a model."""
     if all(cast.of(cell.subject).dialect is None for cell in plan.cells):
         return AbsentGateway()
-    raise NotImplementedError
+    from holdfast.gateway.budget import Budget, Budgets
+    from holdfast.gateway.script import scripted
+    from holdfast.gateway.server import GatewayServer
+
+    return GatewayServer({SCRIPTED: scripted()}, budgets=Budgets(run=Budget(usd=budget_usd)))
 
 
 def make_report(

@@ -164,8 +164,8 @@ def test_an_unknown_price_makes_the_cost_unknown():
 
 def test_daemons_and_cut_output_are_noted():
     """What a person should know is in the notes."""
-    text = "a\n[… 90 bytes left out …]\nb"
-    end = ProcessEnd(exit_code=0, leftovers=2, stdout=Output(text=text, total_bytes=1000))
+    text = "a … b"
+    end = ProcessEnd(exit_code=0, leftovers=2, stdout=Output(text=text, total_bytes=1000, left_out=990))
     notes = " ".join(observe(capture(exchange(1, WRITE), ends=(end,)), {}).notes)
     assert "left 2 processes behind" in notes
     assert "1000 bytes of output" in notes

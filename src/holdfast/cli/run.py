@@ -86,8 +86,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     stop = Stop()
     terms = Terms(fail_fast=request.fail_fast, budget_usd=request.budget_usd or config.budget_usd)
     started = time.monotonic()
-    with live_progress(plan, quiet=args.json) as watch:
-        interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=watch, stop=stop))
+    interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=lambda p: None, stop=stop))
     report = wiring.make_report(
         info,
         plan,
@@ -99,7 +98,10 @@ def run(args: argparse.Namespace) -> ExitCode:
         plug_in=args.plug_in,
     )
     wiring.publish(report, store.folder, environ=os.environ, junit=args.junit)
-    print_report(report, as_json=args.json)
+    from holdfast.report.terminal import terminal
+    from holdfast.report.screen import screen_of
+    import sys
+    print(terminal(report, screen_of(sys.stdout)))
     return report.exit_code
 
 
