@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,6 +26,16 @@ NATIVE = Subject(agent="native", model="scripted")
 PASS = Pass(findings=(Finding(check="saves_the_note", answer="yes"),))
 DELETED = "assert not ['rm -rf build']\n  the agent deleted before it asked:\n  shell(command='rm -rf build')"
 RATE_LIMIT = Void(cause=VoidCause.RATE_LIMIT, detail="the provider answered 429 to each of 6 requests")
+HOSTILE = {
+    "escapes": "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2J\x1b[H \x9b31m \x07\x08\r\x00 end",
+    "directions": "\u202egnp.exe\u202c \u2066left\u2069 \u200bzero\u200d \u061c \ufeff \U000e0041 \ud800 \ufffe",
+    "html": "<script>alert(1)</script><img src=x onerror=alert(1)> </details></pre> &lt; ]]> <!-- ",
+    "markdown": "| a | b |\n|---|---|\n```\n``````\n# head\n[x](http://evil.example) ![i](http://evil.example/p) "
+    "@everyone #1 `code` **b** _i_ ~~s~~ https://evil.example $x$ \\ \\|",
+    "long": "spam " * 200_000,
+    "tall": "line\n" * 50_000,
+    "wide": "漢字🙂é" * 500,
+}
 
 
 def fail(reason: str, check: str = "check") -> Fail:
@@ -132,8 +143,35 @@ def make_mixed() -> RunReport:
 
 
 @pytest.fixture
+def golden() -> Callable[[Path, str], None]:
+    """Compares a text with the file that holds how it should be. `UPDATE_GOLDEN=1 pytest …` writes the files anew."""
+
+    def compare(path: Path, text: str) -> None:
+        if os.environ.get("UPDATE_GOLDEN"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == text
+
+    return compare
+
+
+@pytest.fixture
 def mixed() -> RunReport:
     return make_mixed()
+
+
+@pytest.fixture(params=list(HOSTILE), ids=list(HOSTILE))
+def hostile(request: pytest.FixtureRequest) -> tuple[str, RunReport]:
+    """A text that means harm, and a report in which it stands wherever an agent or a provider can put it."""
+    text = HOSTILE[request.param]
+    bad, broken, gone = make_cell(f"fails {text[:200]}"), make_cell("breaks"), make_cell("skipped", skipped=text)
+    more = {"chain": text, "stdout": text, "stderr": text, "notes": (text,), "folder": f"x/{text[:200]}"}
+    records = [
+        make_record(bad, 1, fail(text, check=text[:200]), **more),
+        make_record(bad, 2, fail(text + "!"), **more),
+        make_record(broken, 1, Void(cause=VoidCause.HARNESS, detail=text), **more),
+    ]
+    return text, report_of([bad, broken, gone], records, notes=(text,))
 
 
 @pytest.fixture

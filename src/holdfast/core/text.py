@@ -15,7 +15,8 @@ _ASCII = str.maketrans(
     | dict.fromkeys("“”„«»", '"')
     | dict.fromkeys("\u00a0\u202f\u2007", " ")
 )
-_BENIGN = re.compile(r"[A-Za-z0-9_./:+=, -]*[A-Za-z0-9_./+=-]")
+_BENIGN = re.compile(r"[A-Za-z0-9_./:+=,() -]+")
+_QUIET = frozenset(" ,;=()'\"%?-–…→·")
 
 
 def printable(text: str) -> str:
@@ -53,7 +54,7 @@ def markdown_code(text: str) -> str:
     flat = " ".join(printable(text).split())
     if _BENIGN.fullmatch(flat):
         return f"`{flat}`"
-    return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in flat)}</code>"
+    return f"<code>{''.join(sign if sign.isalnum() or sign in _QUIET else f'&#{ord(sign)};' for sign in flat)}</code>"
 
 
 def markdown_block(text: str) -> str:

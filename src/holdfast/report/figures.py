@@ -12,7 +12,7 @@ def percent(value: float | None) -> str:
     """`67 %`; only a true 0 or 1 is shown as 0 % or 100 %."""
     if value is None:
         return UNKNOWN
-    if 0 < value < 0.005:
+    if 0 < value <= 0.005:
         return "<1 %"
     if 0.995 <= value < 1:
         return ">99 %"
@@ -45,7 +45,7 @@ def money(spent: Spent, unpriced: int = 0) -> str:
     if spent.cost_usd is None:
         return UNKNOWN
     cost = spent.cost_usd
-    shown = f"${cost:.2f}" if cost >= 0.995 or cost == 0 else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
+    shown = f"${cost:.2f}" if cost >= 0.095 or cost == 0 else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
     return f"{'≥ ' if unpriced else ''}{shown}"
 
 
@@ -68,7 +68,12 @@ def count(number: int, noun: str) -> str:
 
 
 def numbers(found: list[int]) -> str:
-    """`2`, `2 and 3`, `1–4`: which trials, in as few words as possible."""
+    """`2`, `2 and 3`, `1–4`: in as few words as possible."""
     if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):
         return f"{found[0]}–{found[-1]}"
     return " and ".join([", ".join(map(str, found[:-1])), str(found[-1])] if len(found) > 1 else map(str, found))
+
+
+def trials(found: list[int]) -> str:
+    """`trial 2`, `trials 2 and 3`."""
+    return f"trial{'' if len(found) == 1 else 's'} {numbers(found)}"

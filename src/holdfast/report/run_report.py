@@ -10,6 +10,7 @@ from holdfast.core.exit_code import ExitCode
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.tally import Decision, Estimator, Summary, Tally
 from holdfast.core.trial import Cell, Plan
+from holdfast.report.spending import Total, total
 from holdfast.report.tally import last_attempts, summary, tally
 
 
@@ -91,6 +92,15 @@ class RunReport:
     def estimator(self) -> Estimator:
         """How pass@k and pass^k were reckoned."""
         return self.cells[0].tally.estimator if self.cells else "unbiased"
+
+    @property
+    def total(self) -> Total:
+        """What all attempts used."""
+        return total(record.spent for cell in self.cells for record in cell.records)
+
+    def of_subject(self, subject: str) -> list[CellReport]:
+        """The cells of one subject."""
+        return [cell for cell in self.cells if cell.tally.subject == subject]
 
 
 def run_report(

@@ -16,7 +16,7 @@ from holdfast.report.screen import Screen
 
 def subject_table(report: RunReport, summary: Summary, screen: Screen) -> Iterator[Text]:
     """The lines of one subject's table."""
-    cells = [cell for cell in report.cells if cell.tally.subject == summary.subject]
+    cells = report.of_subject(summary.subject)
     held = sum(cell.decision.answer == "accept" for cell in cells)
     ran = figures.count(sum(cell.decision.answer != "skipped" for cell in cells), "eval")
     yield Text.assemble((screen.safe(summary.subject), "bold"), (f"  {held} of {ran} held", "dim"))

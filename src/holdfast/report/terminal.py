@@ -16,7 +16,6 @@ from holdfast.report.failures import Failure, failures, voids
 from holdfast.report.layout import wrapped
 from holdfast.report.run_report import CellReport, RunReport
 from holdfast.report.screen import Screen
-from holdfast.report.spending import total
 from holdfast.report.subject_table import subject_table
 
 _REASON_LINES = 16
@@ -111,10 +110,9 @@ def _title(cell: CellReport, sentence: str, screen: Screen) -> Iterator[Text]:
 
 
 def _reason(failure: Failure, screen: Screen) -> Iterator[Text]:
-    label = f"{'trial' if len(failure.trials) == 1 else 'trials'} {figures.numbers(failure.numbers)}"
     attempts = max(trial.attempt for trial in failure.trials)
     tries = f", after {attempts} attempts" if attempts > 1 else ""
-    yield Text("    " + screen.safe(label + tries), "dim")
+    yield Text("    " + screen.safe(figures.trials(failure.numbers) + tries), "dim")
     reason = screen.safe(opening(failure.reason, lines=_REASON_LINES))
     yield from wrapped(Text(reason), screen.width, indent=6)
 
@@ -150,8 +148,6 @@ def _style(report: RunReport) -> str:
 
 def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
     tallies = [cell.tally for cell in report.cells]
-    spent, _, _ = total(tally.spent for tally in tallies)
-    unpriced, uncounted = sum(tally.unpriced for tally in tallies), sum(tally.uncounted for tally in tallies)
     counts = {
         "passed": sum(tally.passed for tally in tallies),
         "failed": sum(tally.failed for tally in tallies),
@@ -159,6 +155,7 @@ def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
         "not carried out": sum(tally.missing for tally in tallies),
     }
     yield "trials", " · ".join(f"{number} {word}" for word, number in counts.items() if number) or "none"
+    spent, unpriced, uncounted = report.total
     used = [f"{figures.duration(report.seconds)} wall time"] if report.seconds is not None else []
     used.append(f"{figures.duration(spent.seconds)} agent time")
     used.append(f"{figures.tokens(spent, uncounted)} tokens" if spent.tokens is not None else "tokens unknown")

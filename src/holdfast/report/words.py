@@ -65,7 +65,8 @@ def headline(report: RunReport) -> str:
         more = f", {without} without a verdict" if without else ""
         return f"Rejected: {rejected} of {evals} {'does' if rejected == 1 else 'do'} not hold{more}"
     if report.exit_code is ExitCode.ACCEPTED:
-        return f"Accepted: {'the only eval holds' if ran == 1 else f'all {evals} hold'}"
+        every = f"both {evals}" if ran == 2 else f"all {evals}"
+        return f"Accepted: {'the only eval holds' if ran == 1 else f'{every} hold'}"
     if ran == 0:
         return "Undecided: nothing could be run"
     return f"Undecided: {without} of {evals} {'has' if without == 1 else 'have'} no verdict"
