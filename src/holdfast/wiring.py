@@ -300,7 +300,7 @@ def publish(report: RunReport, folder: Path, *, environ: Mapping[str, str], juni
     summary = markdown(report)
     write_whole(folder / "summary.md", summary)
     if junit is not None:
-        from holdfast.report.junit import junit_xml
+        from holdfast.report.junit import junit as junit_xml
 
         junit.parent.mkdir(parents=True, exist_ok=True)
         write_whole(junit, junit_xml(report))
