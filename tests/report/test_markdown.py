@@ -12,26 +12,8 @@ from holdfast.report.markdown import markdown
 from holdfast.report.run_report import RunReport
 
 GOLDEN = Path(__file__).parent / "golden"
-OURS = set(
-    [
-        "h2",
-        "h3",
-        "p",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "code",
-        "pre",
-        "details",
-        "summary",
-        "ul",
-        "li",
-        "strong",
-    ]
-)
+OURS = {"h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "pre", "details", "summary", "strong"}
+OURS |= {"ul", "li"}
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
 
 

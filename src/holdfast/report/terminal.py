@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console
 from rich.text import Text
 
 from holdfast.core.exit_code import ExitCode
@@ -14,6 +12,7 @@ from holdfast.report import figures, words
 from holdfast.report.dots import sign
 from holdfast.report.failures import Failure, failures, voids
 from holdfast.report.layout import wrapped
+from holdfast.report.paint import paint
 from holdfast.report.run_report import CellReport, RunReport
 from holdfast.report.screen import Screen
 from holdfast.report.subject_table import subject_table
@@ -27,22 +26,6 @@ def terminal(report: RunReport, screen: Screen | None = None) -> str:
     """The whole report as text for `screen`."""
     screen = screen or Screen()
     return paint(_report(report, screen), screen)
-
-
-def paint(lines: Iterable[Text], screen: Screen) -> str:
-    """Lines as they are written to a terminal; no line ends in a blank."""
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=screen.width,
-        color_system="standard" if screen.color else None,
-        force_terminal=screen.color,
-        _environ={},
-    )
-    for line in lines:
-        line.rstrip()
-        console.print(line, soft_wrap=True, highlight=False, markup=False, emoji=False)
-    return out.getvalue()
 
 
 def _report(report: RunReport, screen: Screen) -> Iterator[Text]:
