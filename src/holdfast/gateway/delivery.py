@@ -12,7 +12,7 @@ from holdfast.gateway.listening import listener
 from holdfast.gateway.upstream import Answered, Passed, Refused, Streamed, UpstreamBroke
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from holdfast.core.exchange import Response
     from holdfast.gateway.delta import Delta
@@ -29,11 +29,11 @@ async def deliver(reply: Reply, ask: Ask, recording: Recording, request: web.Bas
     if isinstance(reply, Answered):
         recording.answered(reply.response)
         if ask.request.stream:
-            return await _stream(_known(reply.response), ask, recording, request)
+            return await _stream_known(reply.response, ask, recording, request)
         recording.answering()
         return plain(ask.dialect.write_response(reply.response, ask.request))
     if isinstance(reply, Streamed):
-        return await _stream(_heard(reply.deltas, recording), ask, recording, request)
+        return await _stream(reply, ask, recording, request)
     if isinstance(reply, Passed):
         return await _pass(reply, ask, recording, request)
     if isinstance(reply, Refused):
@@ -61,37 +61,33 @@ def told(response: Response) -> Iterator[Delta]:
             yield delta
 
 
-async def _known(response: Response) -> AsyncIterator[Delta]:
-    for delta in told(response):
-        yield delta
-
-
-async def _heard(deltas: AsyncIterator[Delta], recording: Recording) -> AsyncIterator[Delta]:
-    recording.owed = True
-    async for delta in deltas:
-        recording.owed = False
-        recording.heard([delta])
-        yield delta
-        recording.owed = True
-
-
-async def _stream(
-    deltas: AsyncIterator[Delta], ask: Ask, recording: Recording, request: web.BaseRequest
+async def _stream_known(
+    response: Response, ask: Ask, recording: Recording, request: web.BaseRequest
 ) -> web.StreamResponse:
+    writer, answer = ask.dialect.stream_writer(ask.request), await _begin(request)
+    for delta in told(response):
+        recording.answering()
+        await answer.write(writer.write(delta))
+    await answer.write_eof(writer.close())
+    return answer
+
+
+async def _stream(reply: Streamed, ask: Ask, recording: Recording, request: web.BaseRequest) -> web.StreamResponse:
     """Tell deltas in the agent's dialect, each as soon as it is known."""
-    writer = ask.dialect.stream_writer(ask.request)
+    writer, answer = ask.dialect.stream_writer(ask.request), await _begin(request)
+    async for delta in reply.deltas:
+        recording.owed = False
+        recording.answering()
+        await answer.write(writer.write(delta))
+        recording.heard([delta])
+        recording.owed = not isinstance(delta, Broke)
+    await answer.write_eof(writer.close())
+    return answer
+
+
+async def _begin(request: web.BaseRequest) -> web.StreamResponse:
     answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await answer.prepare(request)
-    async for delta in deltas:
-        recording.answering()
-        if chunk := writer.write(delta):
-            await answer.write(chunk)
-        if isinstance(delta, Broke):
-            break
-    else:
-        if chunk := writer.close():
-            await answer.write(chunk)
-    await answer.write_eof()
     return answer
 
 
@@ -101,7 +97,6 @@ async def _pass(reply: Passed, ask: Ask, recording: Recording, request: web.Base
     aside = listener(ask.dialect, reply, recording)
     await answer.prepare(request)
     try:
-        recording.owed = True
         async for chunk in reply.chunks:
             recording.owed = False
             recording.answering()

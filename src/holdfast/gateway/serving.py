@@ -13,6 +13,7 @@ from holdfast.gateway.delivery import deliver, plain
 from holdfast.gateway.dialects.dialect import Malformed
 from holdfast.gateway.prices import FREE
 from holdfast.gateway.recording import Recording
+from holdfast.gateway.redaction import redacted
 from holdfast.gateway.routing import match, onward
 from holdfast.gateway.upstream import Ask, Refused
 
@@ -90,6 +91,8 @@ class Desk:
             return await deliver(Refused(error=_failure(402, "budget", spent)), ask, recording, request)
         session.note(*upstream.notes)
         recording.price = upstream.price
+        if upstream.secret and upstream.secret.encode() in ask.body:
+            recording.request = redacted(recording.request, upstream.secret)
         recording.owed = True
         try:
             async with upstream.answer(ask) as reply:

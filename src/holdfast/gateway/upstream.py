@@ -122,6 +122,11 @@ class Upstream(Protocol):
         """What a person should know of it."""
         ...
 
+    @property
+    def secret(self) -> str:
+        """The key it uses, which no recording may hold; empty where it uses none."""
+        ...
+
     def answer(self, ask: Ask) -> AbstractAsyncContextManager[Reply]:
         """Its reply; what it holds open for that is closed on leaving, also when the agent hangs up."""
         ...

@@ -32,6 +32,9 @@ class ScriptedModel:
     price: Price | None = FREE
     """Free, unless a price is to be played too."""
 
+    secret: str = ""
+    """It uses no key."""
+
     @asynccontextmanager
     async def answer(self, ask: Ask) -> AsyncIterator[Reply]:
         """The script's answer; a script that fails is a server that fails."""

@@ -27,6 +27,9 @@ _NAMES: Mapping[str, str] = {
 }
 """What a script calls an argument → what tools call it, the usual names first."""
 
+ARGUMENT_NAMES = tuple(_NAMES)
+"""The arguments that a script can give without knowing the tool."""
+
 _MODES: Mapping[Kind, tuple[str, ...]] = {
     Kind.READ: ("view", "read", "cat"),
     Kind.EDIT: ("create", "write", "overwrite"),
