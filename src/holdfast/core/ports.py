@@ -128,7 +128,7 @@ class Bench(Protocol):
         """Run a program to its end; when this returns, every process it started is gone."""
         ...
 
-    def harvest(self) -> Tree:
+    async def harvest(self) -> Tree:
         """The workspace's content now."""
         ...
 
