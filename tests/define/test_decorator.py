@@ -248,12 +248,6 @@ def test_template_link_within_is_fine(tmp_path):
     assert make(files=tmp_path).scenario.template == tmp_path.resolve()
 
 
-def test_template_with_a_repository_in_it_is_refused(tmp_path):
-    """Holdfast makes the repository itself."""
-    (tmp_path / ".git").mkdir()
-    assert ".git" in str(refused(files=tmp_path))
-
-
 def test_importing_the_front_door_is_cheap():
     """`from holdfast import eval_test` brings in neither pytest nor asyncio nor the judge."""
     heavy = "{'_pytest', 'asyncio', 'holdfast.judge'}"

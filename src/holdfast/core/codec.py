@@ -8,6 +8,7 @@ an unknown key, a missing field or a value of another type is an error that name
 from __future__ import annotations
 
 import base64
+import binascii
 import dataclasses
 import types
 import typing
@@ -83,7 +84,7 @@ def _reader(kind: Any) -> Reader:
     if origin is not None and issubclass(origin, Mapping):
         return _read_mapping(*args)
     if kind is bytes:
-        return lambda data, at: base64.b64decode(_expect(data, str, at), validate=True)
+        return _read_bytes
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _read_enum(kind)
     if dataclasses.is_dataclass(kind):
@@ -100,19 +101,27 @@ def _expect(data: Any, kind: Any, at: str) -> Any:
     return data
 
 
+def _read_bytes(data: Any, at: str) -> bytes:
+    try:
+        return base64.b64decode(_expect(data, str, at), validate=True)
+    except binascii.Error as error:
+        raise DecodeError(f"{at or 'value'}: expected base64: {error}") from None
+
+
 def _read_union(args: tuple[Any, ...]) -> Reader:
     rest = [arg for arg in args if arg is not type(None) and arg is not Path]
     optional = type(None) in args
     if len(rest) == 1:
         inner = _reader(rest[0])
         return lambda data, at: None if data is None and optional else inner(data, at)
-    by_tag = {_tag_of(member): _reader(member) for member in rest}
+    name = _tag_name(rest)
+    by_tag = {dict(_defaults(member))[name]: _reader(member) for member in rest}
 
     def read(data: Any, at: str) -> Any:
         if data is None and optional:
             return None
         found = _expect(data, dict, at)
-        tag = next((found[name] for name in _TAGS if name in found), None)
+        tag = found.get(name)
         if tag not in by_tag:
             raise DecodeError(f"{at or 'value'}: {tag!r} is none of {', '.join(map(str, by_tag))}")
         return by_tag[tag](found, at)
@@ -120,9 +129,9 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
     return read
 
 
-def _tag_of(member: Any) -> str:
-    defaults = dict(_defaults(member))
-    return str(next(defaults[name] for name in _TAGS if name in defaults))
+def _tag_name(members: list[Any]) -> str:
+    """The field that is a constant in all of them; a call of a tool has a `kind` of its own, but is told by `type`."""
+    return next(name for name in _TAGS if all(isinstance(dict(_defaults(one)).get(name), str) for one in members))
 
 
 def _read_literal(choices: tuple[Any, ...]) -> Reader:
@@ -152,10 +161,10 @@ def _read_mapping(key: Any, value: Any) -> Reader:
     inner = _reader(value)
 
     def read(data: Any, at: str) -> Any:
-        return {
-            (int(name) if key is int else name): inner(item, f"{at}.{name}")
-            for name, item in _expect(data, dict, at).items()
-        }
+        found = _expect(data, dict, at)
+        if key is int and not all(name.removeprefix("-").isdecimal() for name in found):
+            raise DecodeError(f"{at or 'value'}: expected whole numbers as keys, found {', '.join(map(repr, found))}")
+        return {(int(name) if key is int else name): inner(item, f"{at}.{name}") for name, item in found.items()}
 
     return read
 
