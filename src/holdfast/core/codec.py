@@ -8,6 +8,7 @@ an unknown key, a missing field or a value of another type is an error that name
 from __future__ import annotations
 
 import base64
+import binascii
 import dataclasses
 import types
 import typing
@@ -92,7 +93,7 @@ def _reader(kind: Any) -> Reader:
     if origin is not None and issubclass(origin, Mapping):
         return _read_mapping(*args)
     if kind is bytes:
-        return lambda data, at: base64.b64decode(_expect(data, str, at), validate=True)
+        return _read_bytes
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _read_enum(kind)
     if dataclasses.is_dataclass(kind):
@@ -109,6 +110,13 @@ def _expect(data: Any, kind: Any, at: str) -> Any:
     return data
 
 
+def _read_bytes(data: Any, at: str) -> bytes:
+    try:
+        return base64.b64decode(_expect(data, str, at), validate=True)
+    except binascii.Error as error:
+        raise DecodeError(f"{at or 'value'}: expected base64: {error}") from None
+
+
 def _read_union(args: tuple[Any, ...]) -> Reader:
     rest = [arg for arg in args if arg is not type(None) and arg is not Path]
     optional = type(None) in args
@@ -122,7 +130,7 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
         if data is None and optional:
             return None
         found = _expect(data, dict, at).get(tag)
-        if found not in by_tag:
+        if not isinstance(found, str) or found not in by_tag:
             raise DecodeError(f"{at or 'value'}: {tag} is {found!r}, none of {', '.join(map(str, by_tag))}")
         return by_tag[found](data, at)
 
@@ -156,10 +164,10 @@ def _read_mapping(key: Any, value: Any) -> Reader:
     inner = _reader(value)
 
     def read(data: Any, at: str) -> Any:
-        return {
-            (int(name) if key is int else name): inner(item, f"{at}.{name}")
-            for name, item in _expect(data, dict, at).items()
-        }
+        found = _expect(data, dict, at)
+        if key is int and not all(name.removeprefix("-").isdecimal() for name in found):
+            raise DecodeError(f"{at or 'value'}: expected whole numbers as keys, found {', '.join(map(repr, found))}")
+        return {(int(name) if key is int else name): inner(item, f"{at}.{name}") for name, item in found.items()}
 
     return read
 
