@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 DEEPEST = 100
 """No message of any dialect nests deeper; what does is an attack on whoever walks it."""
 
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -26,8 +25,9 @@ def loads(body: bytes | str) -> Any:
         raise ValueError("nested too deeply") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: {error.reason} at byte {error.start}") from None
-    _refuse_depth(data)
-    if _SURROGATE_ESCAPE.search(text) or _SURROGATE.search(text):
+    if text.count("{") + text.count("[") > DEEPEST:
+        _refuse_depth(data)
+    if "\\ud" in text or "\\uD" in text:
         loose = json.dumps(data, ensure_ascii=False)
         if _SURROGATE.search(loose):
             return json.loads(_SURROGATE.sub("\ufffd", loose))

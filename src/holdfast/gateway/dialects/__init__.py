@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from holdfast.gateway.dialects.anthropic import Anthropic
 from holdfast.gateway.dialects.dialect import Dialect
 from holdfast.gateway.dialects.openai_chat import OpenAIChat
 
-DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (OpenAIChat(),)}
+DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (OpenAIChat(), Anthropic())}
 """Every dialect by its name."""

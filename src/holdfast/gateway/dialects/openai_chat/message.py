@@ -44,9 +44,10 @@ ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": 
 _MESSAGE = frozenset({"role", "content"})
 _ASSISTANT = _MESSAGE | {"tool_calls"}
 _TOOL = frozenset({"role", "content", "tool_call_id", "name"})
+_TEXT = frozenset({"type", "text"})
 _CALL = frozenset({"id", "type", "function"})
 _FUNCTION = frozenset({"name", "arguments"})
-_PLAIN_TEXT = {NAME: {"type": "text"}}
+_LISTED: Extra = {NAME: {}}
 _DATA_URL = re.compile(r"data:([\w.+/-]+);base64,([A-Za-z0-9+/=_-]*)", re.ASCII)
 
 
@@ -215,7 +216,7 @@ def _read_part(data: Json) -> Part:
     if kind == "text":
         text = string(data, "text")
         cache = data.get("cache_control")
-        extra = _PLAIN_TEXT if len(data) == 2 and text else {NAME: leftover(data, frozenset({"text"}))}
+        extra = _LISTED if len(data) == 2 else {NAME: leftover(data, _TEXT)}
         return Text(text=text, cache=cache if isinstance(cache, dict) else None, extra=extra)
     if kind == "image_url" and isinstance(data.get("image_url"), dict):
         return _read_image(data)

@@ -32,9 +32,9 @@ class ChatWriter:
 
     def write(self, delta: Delta) -> bytes:
         """The chunks that tell this delta."""
-        if isinstance(delta, Began):
-            return self._begin(delta)
-        told = b"" if self._began else self._begin(Began())
+        told = b""
+        if not self._began:
+            told = self._begin(delta if isinstance(delta, Began) else Began())
         if isinstance(delta, PartGrew):
             return told + self._grow(delta)
         if isinstance(delta, PartOpened):
