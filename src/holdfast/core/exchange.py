@@ -12,7 +12,10 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 Extra: TypeAlias = Mapping[str, Any]
-"""Fields of the wire format that the canon has no word for, verbatim."""
+"""Fields of the wire format that the canon has no word for, verbatim, under the name of their dialect."""
+
+Cache: TypeAlias = Mapping[str, Any]
+"""The terms on which a provider is asked to cache the conversation up to here, as in `{"type": "ephemeral"}`."""
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
 
@@ -23,6 +26,9 @@ class Text:
 
     text: str
     """The text, never None."""
+
+    cache: Cache | None = None
+    """Set where the provider is to cache everything up to and including this."""
 
     extra: Extra = field(default_factory=dict)
     """Unknown fields, verbatim."""
@@ -70,6 +76,9 @@ class Image:
     url: str | None = None
     """Its address, where it is not inline."""
 
+    cache: Cache | None = None
+    """Set where the provider is to cache everything up to and including this."""
+
     extra: Extra = field(default_factory=dict)
     """Unknown fields, verbatim."""
 
@@ -96,6 +105,9 @@ class Document:
     name: str | None = None
     """Its title or file name."""
 
+    cache: Cache | None = None
+    """Set where the provider is to cache everything up to and including this."""
+
     extra: Extra = field(default_factory=dict)
     """Unknown fields, verbatim."""
 
@@ -121,6 +133,9 @@ class ToolCall:
 
     signature: str | None = None
     """A thought signature attached to the call, to be sent back with it."""
+
+    cache: Cache | None = None
+    """Set where the provider is to cache everything up to and including this."""
 
     extra: Extra = field(default_factory=dict)
     """Unknown fields, verbatim."""
@@ -149,6 +164,9 @@ class ToolResult:
 
     is_error: bool | None = None
     """Whether the tool failed; None where the wire does not say."""
+
+    cache: Cache | None = None
+    """Set where the provider is to cache everything up to and including this."""
 
     extra: Extra = field(default_factory=dict)
     """Unknown fields, verbatim."""
@@ -208,6 +226,9 @@ class Tool:
     schema: Mapping[str, Any] = field(default_factory=dict)
     """The JSON schema of its arguments."""
 
+    cache: Cache | None = None
+    """Set where the provider is to cache everything up to and including this."""
+
     extra: Extra = field(default_factory=dict)
     """Unknown fields, verbatim; a provider's built-in tool is all extra."""
 
@@ -236,6 +257,20 @@ class Sampling:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Reasoning:
+    """How much the model is to think first; None means the provider's default."""
+
+    effort: str | None = None
+    """In a word: `none`, `minimal`, `low`, `medium`, `high`, or whatever else the wire says."""
+
+    budget: int | None = None
+    """In tokens."""
+
+    show: bool | None = None
+    """Whether the thoughts, or a summary of them, are wanted in the answer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
     """What an agent asked a model."""
 
@@ -251,8 +286,17 @@ class Request:
     tool_choice: str | None = None
     """`auto`, `none`, `required`, or the name of the tool that must be used."""
 
+    parallel_tools: bool | None = None
+    """Whether several tools may be called in one turn; None means the provider's default."""
+
     sampling: Sampling = field(default_factory=Sampling)
     """How to draw the answer."""
+
+    reasoning: Reasoning = field(default_factory=Reasoning)
+    """How much to think first."""
+
+    json_schema: Mapping[str, Any] | None = None
+    """The schema that the answer must fit; empty where any JSON object will do, None where it is free."""
 
     stream: bool = False
     """Whether the answer is wanted piece by piece."""

@@ -161,6 +161,14 @@ class CommandResult:
     """Whether it was ended because it took too long."""
 
 
+class RunCommand(Protocol):
+    """Runs a command in a throw-away copy of a workspace, for a check; `Sandbox.command` is one."""
+
+    def __call__(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
+        """What the command gave; raises WorldError where it could not be started."""
+        ...
+
+
 class Sandbox(Protocol):
     """Where programs run, cut off from the host as far as its level promises."""
 

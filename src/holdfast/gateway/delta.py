@@ -6,11 +6,22 @@ deltas into the finished Response. So a stream in one dialect can be told in ano
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from holdfast.core.exchange import Part, ProviderError, StopReason, Usage
+from holdfast.core.exchange import (
+    Opaque,
+    Part,
+    ProviderError,
+    Response,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    Usage,
+)
+from holdfast.gateway.jsontext import arguments, compact
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +65,12 @@ class PartGrew:
     encrypted: str | None = None
     """More opaque reasoning of a Thinking part."""
 
+    summary: str = ""
+    """More of a Thinking part's summary."""
+
+    place: int = 0
+    """Which of its summaries grows."""
+
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Unknown fields, verbatim."""
 
@@ -89,3 +106,134 @@ class Broke:
 
 
 Delta: TypeAlias = Began | PartOpened | PartGrew | PartClosed | Finished | Broke
+
+
+def deltas_of(response: Response) -> Iterator[Delta]:
+    """A finished answer, told as a stream."""
+    yield Began(id=response.id, model=response.model, extra=response.extra)
+    for index, part in enumerate(response.parts):
+        if isinstance(part, Text):
+            yield PartOpened(index=index, part=replace(part, text=""))
+            yield PartGrew(index=index, text=part.text)
+        elif isinstance(part, ToolCall):
+            yield PartOpened(index=index, part=replace(part, arguments={}, raw=""))
+            yield PartGrew(index=index, text=part.raw or compact(part.arguments or {}))
+        elif isinstance(part, Thinking):
+            yield from _thought(index, part)
+        else:
+            yield PartOpened(index=index, part=part)
+        yield PartClosed(index=index)
+    yield Finished(stop=response.stop, usage=response.usage)
+
+
+def assembled(deltas: Iterable[Delta]) -> Response:
+    """The finished answer that `deltas` tell."""
+    assembler = Assembler()
+    for delta in deltas:
+        assembler.take(delta)
+    return assembler.response()
+
+
+class Assembler:
+    """Folds deltas into the answer they tell; at any time it can say what it has so far."""
+
+    def __init__(self) -> None:
+        self.error: ProviderError | None = None
+        """Why the answer broke off, if it did."""
+
+        self.finished = False
+        """Whether the answer came to its end."""
+
+        self._began = Began()
+        self._growing: dict[int, _Growing] = {}
+        self._stop: StopReason | None = None
+        self._usage = Usage()
+        self._extra: dict[str, Any] = {}
+
+    def take(self, delta: Delta) -> None:
+        """Add one delta."""
+        if isinstance(delta, PartGrew):
+            self._growing.setdefault(delta.index, _Growing(Text(text=""))).grow(delta)
+        elif isinstance(delta, PartOpened):
+            self._growing[delta.index] = _Growing(delta.part)
+        elif isinstance(delta, Began):
+            self._began = delta
+        elif isinstance(delta, Finished):
+            self.finished = True
+            self._stop = delta.stop or self._stop
+            self._usage = delta.usage or self._usage
+            self._extra.update(delta.extra)
+        elif isinstance(delta, Broke):
+            self.error = delta.error
+
+    def response(self) -> Response:
+        """The answer as far as it is known."""
+        unsaid = StopReason.ERROR if self.error else StopReason.UNKNOWN
+        return Response(
+            parts=tuple(self._growing[index].part() for index in sorted(self._growing)),
+            stop=self._stop or unsaid,
+            usage=self._usage,
+            id=self._began.id,
+            model=self._began.model,
+            extra={**self._began.extra, **self._extra},
+        )
+
+
+class _Growing:
+    """A part and what was added to it."""
+
+    def __init__(self, part: Part) -> None:
+        self._opened = part
+        self._text: list[str] = []
+        self._encrypted: list[str] = []
+        self._summaries: dict[int, list[str]] = {}
+        self._signature: str | None = None
+        self._extra: dict[str, Any] = {}
+
+    def grow(self, delta: PartGrew) -> None:
+        if delta.text:
+            self._text.append(delta.text)
+        if delta.summary:
+            self._summaries.setdefault(delta.place, []).append(delta.summary)
+        if delta.encrypted:
+            self._encrypted.append(delta.encrypted)
+        self._signature = delta.signature or self._signature
+        self._extra.update(delta.extra)
+
+    def part(self) -> Part:
+        opened, text = self._opened, "".join(self._text)
+        if isinstance(opened, Opaque):
+            return opened
+        extra = {**opened.extra, **self._extra} if self._extra else opened.extra
+        if isinstance(opened, Text):
+            return replace(opened, text=opened.text + text, extra=extra)
+        if isinstance(opened, ToolCall):
+            raw = opened.raw + text
+            signature = self._signature or opened.signature
+            return replace(opened, arguments=arguments(raw), raw=raw, signature=signature, extra=extra)
+        if isinstance(opened, Thinking):
+            return replace(
+                opened,
+                text=opened.text + text,
+                signature=self._signature or opened.signature,
+                encrypted=(opened.encrypted or "") + "".join(self._encrypted) or None,
+                summary=self._summary(opened.summary),
+                extra=extra,
+            )
+        return opened
+
+    def _summary(self, opened: tuple[str, ...]) -> tuple[str, ...]:
+        known = dict(enumerate(opened))
+        for place, pieces in self._summaries.items():
+            known[place] = known.get(place, "") + "".join(pieces)
+        return tuple(known[place] for place in sorted(known))
+
+
+def _thought(index: int, thought: Thinking) -> Iterator[Delta]:
+    yield PartOpened(index=index, part=replace(thought, text="", signature=None, encrypted=None, summary=()))
+    for place, summary in enumerate(thought.summary):
+        yield PartGrew(index=index, summary=summary, place=place)
+    if thought.text:
+        yield PartGrew(index=index, text=thought.text)
+    if thought.signature or thought.encrypted:
+        yield PartGrew(index=index, signature=thought.signature, encrypted=thought.encrypted)

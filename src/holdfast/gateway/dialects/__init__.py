@@ -1,1 +1,12 @@
-"""One file per provider API."""
+"""The provider APIs that the gateway speaks, one package each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.gateway.dialects.anthropic import Anthropic
+from holdfast.gateway.dialects.dialect import Dialect
+from holdfast.gateway.dialects.openai_chat import OpenAIChat
+
+DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (OpenAIChat(), Anthropic())}
+"""Every dialect by its name."""

@@ -1,0 +1,125 @@
+"""Calls and their results, made to fit: what one provider tolerates, another refuses.
+
+A conversation that is told in another dialect than it was held in must satisfy the strictest reader: every call has an
+id of its own and exactly one result, results stand directly behind the turn that called, before anything else the user
+says, and each knows its tool's name. Nothing is dropped: a result without a call is told as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from holdfast.core.exchange import Message, Part, Text, ToolCall, ToolResult
+
+NO_RESULT = "(no result was kept for this call)"
+"""Stands in for the result of a call that never got one."""
+
+
+def paired(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """`messages` with every call answered once, directly behind the turn that made it."""
+    told: list[Message] = []
+    desk = _Desk()
+    for message in messages:
+        if message.role == "assistant":
+            unanswered = desk.calls and not desk.spoken
+            told.extend([] if unanswered else desk.settle())
+            turn = replace(message, parts=tuple(desk.call(part) for part in message.parts))
+            if unanswered:
+                told[-1] = replace(told[-1], parts=told[-1].parts + turn.parts)
+            else:
+                told.append(turn)
+        elif message.role == "user" or desk.calls:
+            desk.answer(message)
+        else:
+            told.append(message)
+    told.extend(desk.settle(last=True))
+    return tuple(told)
+
+
+def merged(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """`messages` with neighbours of the same role made one, for dialects where the roles take turns."""
+    told: list[Message] = []
+    for message in messages:
+        if told and told[-1].role == message.role:
+            told[-1] = replace(told[-1], parts=told[-1].parts + message.parts)
+        else:
+            told.append(message)
+    return tuple(told)
+
+
+@dataclass(slots=True)
+class _Open:
+    given: str
+    call: ToolCall
+    result: ToolResult | None = None
+
+
+class _Desk:
+    """The calls of the last assistant turns, and what has been said since."""
+
+    def __init__(self) -> None:
+        self.calls: list[_Open] = []
+        self.rest: list[Message] = []
+        self.seen: set[str] = set()
+
+    @property
+    def spoken(self) -> bool:
+        """Whether anything was said since the calls."""
+        return bool(self.rest) or any(one.result for one in self.calls)
+
+    def call(self, part: Part) -> Part:
+        """`part`; a call gets an id that no other call has."""
+        if not isinstance(part, ToolCall):
+            return part
+        stem = part.id or "call"
+        name, turn = stem, 1
+        while name in self.seen:
+            turn += 1
+            name = f"{stem}_{turn}"
+        self.seen.add(name)
+        call = part if name == part.id else replace(part, id=name)
+        self.calls.append(_Open(given=part.id, call=call))
+        return call
+
+    def answer(self, message: Message) -> None:
+        """Take the results out of a message and keep what else it says for after them."""
+        rest: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                open_call = self._match(part)
+                if open_call is None:
+                    rest.extend(_as_text(part))
+                else:
+                    call = open_call.call
+                    open_call.result = replace(part, call_id=call.id, name=call.name)
+            else:
+                rest.append(part)
+        if rest or not message.parts:
+            self.rest.append(replace(message, parts=tuple(rest)))
+
+    def settle(self, *, last: bool = False) -> list[Message]:
+        """The results of the open calls, then whatever else was said."""
+        due = self.spoken or not last
+        results = tuple(one.result or _missing(one.call) for one in self.calls) if due else ()
+        told = [Message(role="user", parts=results)] if results else []
+        told += self.rest
+        self.calls, self.rest = [], []
+        return told
+
+    def _match(self, result: ToolResult) -> _Open | None:
+        unanswered = [one for one in self.calls if one.result is None]
+        by_id = [one for one in unanswered if one.given == result.call_id]
+        if by_id or result.call_id:
+            return by_id[0] if by_id else None
+        by_name = [one for one in unanswered if result.name in {None, "", one.call.name}]
+        return by_name[0] if by_name else None
+
+
+def _missing(call: ToolCall) -> ToolResult:
+    return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=NO_RESULT),), is_error=True)
+
+
+def _as_text(result: ToolResult) -> list[Part]:
+    label = result.name or result.call_id or "a tool"
+    return [Text(text=f"[result of {label}]"), *result.parts]

@@ -1,0 +1,78 @@
+"""Reading an answer on the side while its bytes pass through unchanged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.core.exchange import ProviderError
+from holdfast.gateway.dialects.dialect import Malformed
+
+if TYPE_CHECKING:
+    from holdfast.gateway.dialects.dialect import Dialect
+    from holdfast.gateway.recording import Recording
+    from holdfast.gateway.upstream import Passed
+
+_MOST_KEPT = 64 * 2**20
+"""Bytes of an answer that are kept to be read once it is complete."""
+
+
+def listener(dialect: Dialect, reply: Passed, recording: Recording) -> Listener:
+    """Whoever understands this answer: a stream, a whole answer, or an error."""
+    if reply.status >= 400:
+        return _Error(dialect, reply, recording)
+    if "event-stream" in reply.headers.get("Content-Type", ""):
+        return _Stream(dialect, recording)
+    return _Whole(dialect, reply, recording)
+
+
+class Listener(Protocol):
+    """Hears every byte of an answer and tells a recording what it means."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Hear some more."""
+        ...
+
+    def close(self) -> None:
+        """Hear that it is complete."""
+        ...
+
+
+class _Stream:
+    def __init__(self, dialect: Dialect, recording: Recording) -> None:
+        self._reader = dialect.stream_reader()
+        self._recording = recording
+
+    def feed(self, chunk: bytes) -> None:
+        self._recording.heard(self._reader.feed(chunk))
+
+    def close(self) -> None:
+        self._recording.heard(self._reader.close())
+
+
+class _Kept:
+    """Keeps the bytes until they are complete, up to a limit."""
+
+    def __init__(self, dialect: Dialect, reply: Passed, recording: Recording) -> None:
+        self._dialect = dialect
+        self._reply = reply
+        self._recording = recording
+        self._body = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        if len(self._body) < _MOST_KEPT:
+            self._body += chunk
+
+
+class _Whole(_Kept):
+    def close(self) -> None:
+        try:
+            self._recording.answered(self._dialect.read_response(bytes(self._body)))
+        except Malformed as error:
+            message = f"the provider's answer can't be read: {error}"
+            self._recording.failed(ProviderError(status=self._reply.status, reason="server", message=message))
+
+
+class _Error(_Kept):
+    def close(self) -> None:
+        headers = {name.lower(): value for name, value in self._reply.headers.items()}
+        self._recording.failed(self._dialect.read_error(self._reply.status, bytes(self._body), headers))

@@ -1,0 +1,120 @@
+"""A model of a real provider: forwarded to where it is, and nothing of the provider's key ever comes back.
+
+Where the agent and the provider speak the same dialect, bytes pass unchanged in both directions. Where they do not, the
+request is told in the provider's dialect and the answer, piece by piece, in the agent's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.core.exchange import ProviderError
+from holdfast.gateway.delta import Broke
+from holdfast.gateway.dialects.dialect import Malformed
+from holdfast.gateway.session import BYTES_PER_TOKEN
+from holdfast.gateway.upstream import Answered, Counted, Passed, Refused, Streamed, UpstreamBroke
+
+if TYPE_CHECKING:
+    from holdfast.gateway.delta import Delta
+    from holdfast.gateway.dialects.dialect import Wire
+    from holdfast.gateway.prices import Price
+    from holdfast.gateway.provider import Opened, Provider
+    from holdfast.gateway.upstream import Ask, Reply
+
+_KEPT_BACK = (
+    "authorization x-api-key x-goog-api-key api-key cookie host content-length content-encoding accept-encoding expect"
+    " connection keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade"
+)
+"""Of an agent's head: its token, and what concerns its connection with us."""
+
+_RETRY = ("Retry-After", "Retry-After-Ms", "X-Should-Retry")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LiveModel:
+    """An upstream that forwards to a provider."""
+
+    provider: Provider
+    """Who is asked."""
+
+    model: str | None = None
+    """The provider's own name for the model; None where the agent's name for it is the same."""
+
+    price: Price | None = None
+    """What its tokens cost; None where that is not known."""
+
+    notes: tuple[str, ...] = ()
+    """What a person should know of it."""
+
+    @property
+    def secret(self) -> str:
+        """The provider's key, which no recording may hold."""
+        return self.provider.key
+
+    async def close(self) -> None:
+        """Close the provider's connections."""
+        await self.provider.close()
+
+    @asynccontextmanager
+    async def answer(self, ask: Ask) -> AsyncIterator[Reply]:
+        """What the provider replies."""
+        same = self.provider.dialect.name == ask.dialect.name
+        if ask.route.wish == "count_tokens" and not same:
+            yield Counted(tokens=len(ask.body) // BYTES_PER_TOKEN)
+            return
+        path, body, headers = self._outward(ask, same=same)
+        async with self.provider.post(path, body, headers) as opened:
+            if isinstance(opened, ProviderError):
+                yield Refused(error=opened)
+            elif same:
+                yield Passed(status=opened.status, headers=opened.headers, chunks=opened.chunks)
+            else:
+                async with aclosing(self._deltas(opened)) as deltas:
+                    yield await self._translated(opened, deltas)
+
+    def _outward(self, ask: Ask, *, same: bool) -> tuple[str, bytes, Mapping[str, str]]:
+        """What the provider is sent: the agent's own bytes, wherever they can stay as they are."""
+        renamed = self.model is not None and self.model != ask.request.model
+        if same and not renamed:
+            return ask.path, ask.body, _forwarded(ask)
+        asked = replace(ask.request, model=self.model) if self.model else ask.request
+        wire: Wire = self.provider.dialect.write_request(asked)
+        own = _forwarded(ask) if same else {}
+        return wire.path, wire.body, {**own, **wire.headers, "Content-Type": wire.content_type}
+
+    async def _translated(self, opened: Opened, deltas: AsyncIterator[Delta]) -> Reply:
+        """An answer in another dialect than the agent's."""
+        dialect = self.provider.dialect
+        if opened.status < 400 and "event-stream" in opened.headers.get("Content-Type", ""):
+            return Streamed(deltas=deltas)
+        try:
+            body = await opened.read()
+            if opened.status < 400:
+                return Answered(response=dialect.read_response(body))
+        except UpstreamBroke as broke:
+            return Refused(error=broke.error)
+        except Malformed as error:
+            message = f"{self.provider.name} gave an answer that can't be read: {error}"
+            return Refused(error=ProviderError(status=502, reason="server", message=message))
+        lower = {name.lower(): value for name, value in opened.headers.items()}
+        again = {name: lower[name.lower()] for name in _RETRY if name.lower() in lower}
+        return Refused(error=dialect.read_error(opened.status, body, lower), headers=again)
+
+    async def _deltas(self, opened: Opened) -> AsyncGenerator[Delta, None]:
+        reader = self.provider.dialect.stream_reader()
+        try:
+            async for chunk in opened.chunks:
+                for delta in reader.feed(chunk):
+                    yield delta
+        except UpstreamBroke as broke:
+            yield Broke(error=broke.error)
+            return
+        for delta in reader.close():
+            yield delta
+
+
+def _forwarded(ask: Ask) -> dict[str, str]:
+    return {name: value for name, value in ask.headers.items() if name not in _KEPT_BACK.split()}
