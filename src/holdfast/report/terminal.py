@@ -76,9 +76,9 @@ def _void(cell: CellReport, screen: Screen) -> Iterator[Text]:
     yield from _title(cell, f"{cell.tally.voided} of {figures.count(len(cell.trials), 'trial')} void", screen)
     for failure in voids(cell):
         yield from _reason(failure, screen)
-        yield from _labelled(
-            "kept in", one_line(failure.trials[0].folder, width=300) or "memory only", screen, indent=6
-        )
+        folder = screen.safe(one_line(failure.trials[0].folder, width=300))
+        if folder:
+            yield Text.assemble(("      kept in  ", "dim"), folder)
 
 
 def _title(cell: CellReport, sentence: str, screen: Screen) -> Iterator[Text]:
