@@ -175,7 +175,7 @@ def test_every_check_is_tested():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("policy = ", "this is not TOML"),
+        ("policy = ", "is no TOML"),
         (CHECK, "policy: is required"),
         (f'policy = "OFTEN"\nprompt = "x"\n{CHECK}', "policy: unknown value 'OFTEN'"),
         (f'policy = "USUALY_PASSES"\nprompt = "x"\n{CHECK}', "did you mean 'USUALLY_PASSES'"),
