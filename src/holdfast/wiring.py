@@ -45,6 +45,9 @@ from holdfast.store.results import new_run, point_latest
 
 SCRIPTED = "scripted"
 SANDBOXES = ("local",)
+_SCRIPTED_NOTE = (
+    "`scripted` is a rule-reader that stands in for a model: it shows how Holdfast works, not how a model does"
+)
 BARE_AGENTS = ("native",)
 
 
@@ -285,10 +288,15 @@ def make_report(
         root=Path.cwd(),
         folder=folder,
         seconds=seconds,
-        notes=(stopped,) if stopped else (),
+        notes=_notes(plan, stopped),
         interrupted=interrupted,
         estimator="plug-in" if plug_in else "unbiased",
     )
+
+
+def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
+    scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
+    return ((stopped,) if stopped else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
 
 
 def publish(report: RunReport, folder: Path, *, environ: Mapping[str, str], junit: Path | None = None) -> None:

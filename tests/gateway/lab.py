@@ -115,7 +115,11 @@ async def provider(
         heard.bodies.append(await request.read())
         return await handle(request)
 
-    runner = web.ServerRunner(web.Server(listen, handler_cancellation=True), shutdown_timeout=0.1)
+    def roomy(*head: Any) -> web.BaseRequest:
+        return web.BaseRequest(*head, asyncio.get_running_loop(), client_max_size=2**26)
+
+    server = web.Server(listen, request_factory=roomy, handler_cancellation=True)
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
@@ -141,7 +145,7 @@ async def raw_provider(*pieces: bytes, then_wait: bool = False) -> AsyncIterator
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
-        yield "http://127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         forever.set()
         server.close()

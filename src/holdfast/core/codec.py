@@ -1,7 +1,7 @@
 """Values to JSON and back, by their own type hints.
 
 Frozen dataclasses, enums, tuples, mappings, unions and bytes are all that the core's values are made of. A union of
-dataclasses is told apart by the field that is a Literal in all of them (`kind`, `type`, `outcome`). Reading is strict:
+dataclasses is told apart by their tag: the field whose type is a Literal of one value. Reading is strict:
 an unknown key, a missing field or a value of another type is an error that names the path to it.
 """
 
@@ -20,7 +20,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union
 
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[Any, str], Any]
-_TAGS = ("kind", "type", "outcome")
 
 
 class DecodeError(ValueError):
@@ -43,9 +42,10 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if dataclasses.is_dataclass(value):
         found = {}
+        tag = _tag(value.__class__)
         for name, default in _defaults(value.__class__):
             item = getattr(value, name)
-            if name in _TAGS or item != default:
+            if name == tag or item != default:
                 found[name] = encode(item)
         return found
     raise TypeError(f"can't encode a {type(value).__name__}")
@@ -67,6 +67,15 @@ def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
             default = field.default_factory()
         found.append((field.name, default))
     return tuple(found)
+
+
+@cache
+def _tag(kind: Any) -> str | None:
+    """The field that tells a dataclass from the others of its union, if it has one."""
+    for name, hint in typing.get_type_hints(kind).items():
+        if typing.get_origin(hint) is Literal and len(typing.get_args(hint)) == 1:
+            return name
+    return None
 
 
 @cache
@@ -114,24 +123,18 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
     if len(rest) == 1:
         inner = _reader(rest[0])
         return lambda data, at: None if data is None and optional else inner(data, at)
-    name = _tag_name(rest)
-    by_tag = {dict(_defaults(member))[name]: _reader(member) for member in rest}
+    tag = _tag(rest[0]) or ""
+    by_tag = {dict(_defaults(member))[tag]: _reader(member) for member in rest}
 
     def read(data: Any, at: str) -> Any:
         if data is None and optional:
             return None
-        found = _expect(data, dict, at)
-        tag = found.get(name)
-        if tag not in by_tag:
-            raise DecodeError(f"{at or 'value'}: {tag!r} is none of {', '.join(map(str, by_tag))}")
-        return by_tag[tag](found, at)
+        found = _expect(data, dict, at).get(tag)
+        if not isinstance(found, str) or found not in by_tag:
+            raise DecodeError(f"{at or 'value'}: {tag} is {found!r}, none of {', '.join(map(str, by_tag))}")
+        return by_tag[found](data, at)
 
     return read
-
-
-def _tag_name(members: list[Any]) -> str:
-    """The field that is a constant in all of them; a call of a tool has a `kind` of its own, but is told by `type`."""
-    return next(name for name in _TAGS if all(isinstance(dict(_defaults(one)).get(name), str) for one in members))
 
 
 def _read_literal(choices: tuple[Any, ...]) -> Reader:

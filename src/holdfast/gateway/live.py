@@ -69,6 +69,8 @@ class LiveModel:
         async with self.provider.post(path, body, headers) as opened:
             if isinstance(opened, ProviderError):
                 yield Refused(error=opened)
+            elif 300 <= opened.status < 400:
+                yield Refused(error=self._moved(opened))
             elif same:
                 yield Passed(status=opened.status, headers=opened.headers, chunks=opened.chunks)
             else:
@@ -102,6 +104,12 @@ class LiveModel:
         lower = {name.lower(): value for name, value in opened.headers.items()}
         again = {name: lower[name.lower()] for name in _RETRY if name.lower() in lower}
         return Refused(error=dialect.read_error(opened.status, body, lower), headers=again)
+
+    def _moved(self, opened: Opened) -> ProviderError:
+        """Nobody is led to another address: not this key, and not the agent."""
+        place = next((value for name, value in opened.headers.items() if name.lower() == "location"), "elsewhere")
+        message = f"{self.provider.name} points to {place}: if that is right, make it the base URL"
+        return ProviderError(status=502, reason="server", message=message)
 
     async def _deltas(self, opened: Opened) -> AsyncGenerator[Delta, None]:
         reader = self.provider.dialect.stream_reader()

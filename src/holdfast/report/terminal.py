@@ -28,6 +28,13 @@ def terminal(report: RunReport, screen: Screen | None = None) -> str:
     return paint(_report(report, screen), screen)
 
 
+def cell_text(cell: CellReport, screen: Screen | None = None) -> str:
+    """What broke in one cell, as text for `screen`."""
+    screen = screen or Screen()
+    lines = list(_failed(cell, screen)) if cell.tally.failed else []
+    return paint([*lines, *(_void(cell, screen) if cell.tally.voided else ())], screen)
+
+
 def _report(report: RunReport, screen: Screen) -> Iterator[Text]:
     yield from wrapped(Text(words.headline(report), _style(report)), screen.width)
     for summary in report.summaries:

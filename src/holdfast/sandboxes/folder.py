@@ -1,7 +1,7 @@
 """Workspaces on disk: copied quickly from a template, and removed whatever an agent did to them."""
 
 # pathlib costs more than the system calls that are made here in large numbers.
-# ruff: noqa: PTH101, PTH102, PTH106, PTH115, PTH123, PTH211
+# ruff: noqa: PTH101, PTH102, PTH106, PTH108, PTH115, PTH123, PTH211
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,14 +24,13 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEP = 100
 _MANY = 500
+SMALL = 200
+"""So many files are dealt with at once; more of them in a thread, so that other trials go on meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Piece:
     """One file of a master copy."""
-
-    path: str
-    """Relative to the folder."""
 
     mode: int
     """Its permission bits."""
@@ -50,19 +49,24 @@ class Master:
     folder: str
     """Where it lies."""
 
-    folders: tuple[tuple[str, int], ...]
-    """Relative paths of the folders with their permission bits, outer ones first."""
+    folders: Mapping[str, int]
+    """Its folders by relative path, with their permission bits; outer ones first."""
 
-    pieces: tuple[Piece, ...]
-    """The files."""
+    pieces: Mapping[str, Piece]
+    """Its files by relative path."""
 
-    links: tuple[tuple[str, str], ...]
-    """Relative paths of the links, and where they point."""
+    links: Mapping[str, str]
+    """Its links by relative path, and where they point."""
+
+    @property
+    def small(self) -> bool:
+        """Whether it is copied in a moment."""
+        return len(self.pieces) <= SMALL and all(piece.content is not None for piece in self.pieces.values())
 
 
 def read_master(folder: Path) -> Master:
     """Make `folder` ready to be copied. Small files are held in memory, up to a limit."""
-    folders, pieces, links, room = [], [], [], _ALL_IN_MEMORY
+    folders, pieces, links, room = {}, {}, {}, _ALL_IN_MEMORY
     for top, names, files in os.walk(folder):
         below = os.path.relpath(top, folder)
         prefix = "" if below == "." else f"{below}/"
@@ -70,29 +74,29 @@ def read_master(folder: Path) -> Master:
             found = os.lstat(f"{top}/{name}")
             mode = stat.S_IMODE(found.st_mode)
             if stat.S_ISLNK(found.st_mode):
-                links.append((prefix + name, os.readlink(f"{top}/{name}")))
+                links[prefix + name] = os.readlink(f"{top}/{name}")
             elif stat.S_ISDIR(found.st_mode):
-                folders.append((prefix + name, mode))
+                folders[prefix + name] = mode
             else:
                 small = found.st_size <= min(_IN_MEMORY, room)
                 content = Path(top, name).read_bytes() if small else None
                 room -= len(content or b"")
-                pieces.append(Piece(path=prefix + name, mode=mode, mtime_ns=found.st_mtime_ns, content=content))
-    return Master(folder=str(folder), folders=tuple(folders), pieces=tuple(pieces), links=tuple(links))
+                pieces[prefix + name] = Piece(mode=mode, mtime_ns=found.st_mtime_ns, content=content)
+    return Master(folder=str(folder), folders=folders, pieces=pieces, links=links)
 
 
 def copy(master: Master, into: str) -> dict[str, Stamp]:
     """Copy a folder to `into`, which is made; the stamps of the copied files."""
     os.mkdir(into)
     if len(master.pieces) > _MANY and _copy_by_program(master.folder, into):
-        return {piece.path: stamp(os.lstat(f"{into}/{piece.path}")) for piece in master.pieces}
-    for path, _ in master.folders:
+        return {path: stamp(os.lstat(f"{into}/{path}")) for path in master.pieces}
+    for path in master.folders:
         os.mkdir(f"{into}/{path}")
-    stamps = {piece.path: _copy_piece(master.folder, piece, into) for piece in master.pieces}
-    for path, target in master.links:
+    stamps = {path: copy_piece(master, path, into) for path in master.pieces}
+    for path, target in master.links.items():
         os.symlink(target, f"{into}/{path}")
-    for path, mode in reversed(master.folders):
-        if mode != 0o755:
+    for path, mode in reversed(tuple(master.folders.items())):
+        if stat.S_IMODE(os.lstat(f"{into}/{path}").st_mode) != mode:
             os.chmod(f"{into}/{path}", mode)
     return stamps
 
@@ -108,11 +112,13 @@ def _copy_by_program(folder: str, into: str) -> bool:
     return False
 
 
-def _copy_piece(folder: str, piece: Piece, into: str) -> Stamp:
-    handle = os.open(f"{into}/{piece.path}", _NEW, piece.mode)
+def copy_piece(master: Master, path: str, into: str) -> Stamp:
+    """Copy one file, which must not be there yet."""
+    piece = master.pieces[path]
+    handle = os.open(f"{into}/{path}", _NEW, piece.mode)
     try:
         if piece.content is None:
-            _copy_large(f"{folder}/{piece.path}", handle)
+            _copy_large(f"{master.folder}/{path}", handle)
         elif piece.content:
             os.write(handle, piece.content)
         os.utime(handle, ns=(piece.mtime_ns, piece.mtime_ns))
@@ -144,6 +150,9 @@ def remove(folder: str, *, at_most: int | None = None) -> bool:
     """
     remover = _Remover(at_most)
     try:
+        if not stat.S_ISDIR(os.lstat(folder).st_mode):
+            os.unlink(folder)
+            return True
         handle = _open_folder(folder)
         try:
             remover.empty(handle, 0)

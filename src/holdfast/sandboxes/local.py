@@ -12,39 +12,34 @@ import asyncio
 import itertools
 import os
 import tempfile
-import time
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from holdfast.core.errors import WorldError
-from holdfast.core.folder import Known, Stamp, TooMany, path_problem, restore, scan
+from holdfast.core.folder import Known, TooMany, path_problem, restore, scan
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
-from holdfast.sandboxes.folder import Master, copy, read_master, remove
+from holdfast.sandboxes.folder import SMALL, Master, read_master, remove
 from holdfast.sandboxes.launcher import Launcher
+from holdfast.sandboxes.place import HOME, TEMP, WORKSPACE, Place
 from holdfast.sandboxes.running import Program, attend, attend_blocking
-
-_INLINE = 200
-"""So many files are dealt with at once; more of them in a thread, so that other trials go on meanwhile."""
-
-_TICK_NS = 20_000_000
-"""File systems date changes by a clock that ticks this often at least."""
+from holdfast.sandboxes.tree import WHOLE
 
 _COMMAND_OUTPUT = 2**20
-_HOME, _TEMP, _WORKSPACE = "home", "tmp", "workspace"
+_MOST_IDLE = 64
 
 
 class LocalSandbox:
-    """Agents run as ordinary processes of this user, each attempt in a folder of its own."""
+    """Agents run as ordinary processes of this user, each attempt in folders of its own."""
 
     name = "local"
 
     def __init__(self, root: Path | None = None, pass_env: Sequence[str] = (), path: str | None = None) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="holdfast-", dir=root))
-        """Everything lies in here; it is removed at the end, also when Holdfast itself is killed."""
+        self._root = root
         self._base = {
             "PATH": path if path is not None else os.environ.get("PATH", os.defpath),
             "LANG": "C.UTF-8",
@@ -52,54 +47,94 @@ class LocalSandbox:
             "USER": "agent",
             **{name: os.environ[name] for name in pass_env if name in os.environ},
         }
-        self._launcher = Launcher(self.folder)
+        self._lock = threading.Lock()
+        self._launcher: Launcher | None = None
         self._masters: dict[Path, Master] = {}
+        self._idle: dict[str, list[Place]] = {}
         self._numbers = itertools.count(1)
 
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What a trial's record should say of this level."""
+        return {"sandbox": self.name, "ends": "process tree" if WHOLE else "process group"}
+
+    @property
+    def folder(self) -> Path:
+        """Everything lies in here; it is removed at the end, also when Holdfast itself is killed."""
+        return self._ready().folder
+
     async def start(self) -> None:
-        """Make ready."""
-        self._launcher.start()
+        """Make ready; raises WorldError where that is not possible."""
+        self._ready()
+
+    def _ready(self) -> Launcher:
+        with self._lock:
+            if self._launcher is None:
+                try:
+                    folder = tempfile.mkdtemp(prefix="holdfast-", dir=self._root)
+                except OSError as error:
+                    raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
+                self._launcher = Launcher(Path(folder))
+            self._launcher.start()
+            return self._launcher
 
     async def stop(self) -> None:
         """Take everything down."""
         await asyncio.to_thread(self._stop)
 
     def _stop(self) -> None:
-        remove(str(self.folder))
-        self._launcher.stop()
+        with self._lock:
+            launcher, self._launcher = self._launcher, None
+        self._idle.clear()
+        if launcher:
+            try:
+                remove(str(launcher.folder))
+            finally:
+                launcher.stop()
 
     @asynccontextmanager
     async def bench(self, template: Template) -> AsyncIterator[LocalBench]:
         """A fresh bench whose workspace is a copy of the template."""
-        place = self._new_place()
+        launcher = self._ready()
+        master = self._masters.get(template.folder)
+        if master is None:
+            master = self._masters[template.folder] = await asyncio.to_thread(read_master, template.folder)
+        place = await self._take_place(master, self._new_path(launcher))
+        bench = LocalBench(place, launcher, self.environment(place.path), template.tree)
+        in_peace = False
         try:
-            master = self._masters.get(template.folder)
-            if master is None:
-                master = self._masters[template.folder] = read_master(template.folder)
-            work = f"{place}/workspace"
-            small = len(master.pieces) <= _INLINE
-            stamps = copy(master, work) if small else await asyncio.to_thread(copy, master, work)
-            yield LocalBench(place, self._launcher, self.environment(place), template.tree, stamps)
-        except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
+            yield bench
+            in_peace = bench.in_peace
         finally:
-            if not remove(place, at_most=_INLINE):
-                await asyncio.to_thread(remove, place)
+            await self._leave_place(place, master, in_peace)
 
-    def _new_place(self) -> str:
-        """A folder for one attempt, with its own HOME and temp folder."""
-        place = f"{self.folder}/{next(self._numbers)}"
+    async def _take_place(self, master: Master, path: str) -> Place:
         try:
-            os.mkdir(place, 0o700)
-            os.mkdir(f"{place}/{_HOME}")
-            os.mkdir(f"{place}/{_TEMP}")
+            if idle := self._idle.get(master.folder):
+                place = idle.pop()
+                place.move(path)
+                return place
+            place = Place(path, master)
+            if master.small:
+                place.make()
+            else:
+                await asyncio.to_thread(place.make)
         except OSError as error:
             raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
         return place
 
+    async def _leave_place(self, place: Place, master: Master, in_peace: bool) -> None:
+        if in_peace and master.small and sum(map(len, self._idle.values())) < _MOST_IDLE and place.reset():
+            self._idle.setdefault(master.folder, []).append(place)
+        elif not remove(place.path, at_most=SMALL):
+            await asyncio.to_thread(remove, place.path)
+
+    def _new_path(self, launcher: Launcher) -> str:
+        return f"{launcher.folder}/{next(self._numbers)}"
+
     def environment(self, place: str) -> dict[str, str]:
         """All that a program in `place` gets to know of the host, and where its own folders are."""
-        home, temp = f"{place}/{_HOME}", f"{place}/{_TEMP}"
+        home, temp = f"{place}/{HOME}", f"{place}/{TEMP}"
         return {
             **self._base,
             "HOME": home,
@@ -113,21 +148,22 @@ class LocalSandbox:
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        place = self._new_place()
+        launcher = self._ready()
+        place = self._new_path(launcher)
+        limits = Limits(wall=timeout, grace=0.0, output_bytes=_COMMAND_OUTPUT)
         try:
-            os.mkdir(f"{place}/workspace")
-            restore(tree, Path(place, "workspace"))
+            for folder in ("", HOME, TEMP, WORKSPACE):
+                os.mkdir(f"{place}/{folder}", 0o700)
+            restore(tree, Path(place, WORKSPACE))
             program = Program(
-                self._launcher.supervisor(),
-                argv=argv,
-                cwd=f"{place}/workspace",
-                env=self.environment(place),
-                limits=Limits(wall=timeout, grace=0.0, output_bytes=_COMMAND_OUTPUT),
+                launcher, argv=argv, cwd=f"{place}/{WORKSPACE}", env=self.environment(place), limits=limits
             )
             try:
                 end = attend_blocking(program)
             finally:
                 program.close()
+        except OSError as error:
+            raise WorldError(VoidCause.SANDBOX, f"the workspace can't be laid out for a command: {error}") from error
         finally:
             remove(place)
         return CommandResult(
@@ -141,19 +177,18 @@ class LocalSandbox:
 class LocalBench:
     """One attempt's folders, and the programs run in them."""
 
-    def __init__(
-        self, place: str, launcher: Launcher, env: Mapping[str, str], before: Tree, stamps: Mapping[str, Stamp]
-    ) -> None:
-        self.workspace = Path(place, "workspace")
-        self.home = Path(place, "home")
+    def __init__(self, place: Place, launcher: Launcher, env: Mapping[str, str], before: Tree) -> None:
+        self.workspace = Path(place.path, WORKSPACE)
+        self.home = Path(place.path, HOME)
+        self.in_peace = True
+        """Whether every program ended by itself and left nothing running."""
+        self._place = place
         self._launcher = launcher
         self._env = env
         self._before = before
-        self._stamps = stamps
-        self._settled = time.time_ns() - _TICK_NS
 
     def lay_home(self, files: Mapping[str, bytes]) -> None:
-        """Write configuration files into HOME."""
+        """Write configuration files into HOME, before the first program runs."""
         for path, content in files.items():
             problem = path_problem(path)
             if problem:
@@ -164,22 +199,23 @@ class LocalBench:
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""
-        program = Program(
-            self._launcher.supervisor(),
-            argv=launch.argv,
-            cwd=str(self.workspace),
-            env={**self._env, **launch.env},
-            limits=limits,
-        )
+        peace, self.in_peace = self.in_peace, False
+        env = {**self._env, **launch.env}
+        program = Program(self._launcher, argv=launch.argv, cwd=str(self.workspace), env=env, limits=limits)
         try:
-            return await attend(program, last_activity)
+            end = await attend(program, last_activity)
         finally:
             program.close()
+        self.in_peace = peace and end.ended_by == "exit" and not end.leftovers
+        return end
 
     async def harvest(self) -> Tree:
         """The workspace's content now."""
-        known = Known(entries=self._before.entries, stamps=self._stamps, settled_before=self._settled)
+        place = self._place
+        if not place.still_there():
+            return Tree(gaps=("the folder of the attempt was moved away",))
+        known = Known(entries=self._before.entries, stamps=place.stamps, settled_before=place.settled_before)
         try:
-            return scan(self.workspace, known=known, at_most=_INLINE)
+            return scan(self.workspace, known=known, at_most=SMALL)
         except TooMany:
             return await asyncio.to_thread(scan, self.workspace, known=known)

@@ -10,7 +10,6 @@ import asyncio
 import errno
 import os
 import select
-import socket
 import time
 from collections.abc import Callable
 from typing import Literal
@@ -19,8 +18,9 @@ from holdfast.core.errors import WorldError
 from holdfast.core.process import Limits, ProcessEnd
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
+from holdfast.sandboxes.launcher import Launcher, pack
 from holdfast.sandboxes.output import Kept
-from holdfast.sandboxes.supervisor import KILL, TERM, pack
+from holdfast.sandboxes.supervisor import KILL, TERM
 
 _CHUNK = 65536
 _DEATH_TAKES = 10.0
@@ -43,6 +43,8 @@ async def attend(program: Program, last_activity: Callable[[], float]) -> Proces
 
     def look_at_clock() -> None:
         nonlocal timer
+        if timer:
+            timer.cancel()
         try:
             timer = loop.call_at(program.keep_limits(last_activity()), look_at_clock)
         except WorldError as error:
@@ -65,6 +67,8 @@ async def attend(program: Program, last_activity: Callable[[], float]) -> Proces
                 await asyncio.wait([over])
             except asyncio.CancelledError:
                 continue  # being asked twice is no reason to leave processes behind
+        if over.done():
+            over.exception()
         raise
     finally:
         if timer:
@@ -95,10 +99,10 @@ class Program:
     """A program that was handed to its supervisor, and what is known of it so far."""
 
     def __init__(
-        self, control: socket.socket, *, argv: tuple[str, ...], cwd: str, env: dict[str, str], limits: Limits
+        self, launcher: Launcher, *, argv: tuple[str, ...], cwd: str, env: dict[str, str], limits: Limits
     ) -> None:
-        self.control = control
         self.over = False
+        self._launcher = launcher
         self._name = argv[0] if argv else ""
         self._limits = limits
         self._ended_by: Literal["exit", "wall", "idle"] = "exit"
@@ -112,25 +116,27 @@ class Program:
         self.streams = ((out, Kept(limits.output_bytes)), (err, Kept(limits.output_bytes)))
         self._started = self._heard = time.monotonic()
         try:
-            self._hand_over(pack(cwd, argv, env), (to_out, to_err))
-        except OSError:
-            self.close()
-            raise WorldError(VoidCause.SANDBOX, "the supervisor died before it could start the program") from None
+            self.control = launcher.launch(pack(cwd, argv, env), (to_out, to_err))
+        except BaseException:
+            os.close(out)
+            os.close(err)
+            raise
         finally:
             os.close(to_out)
             os.close(to_err)
 
-    def _hand_over(self, message: bytes, fds: tuple[int, int]) -> None:
-        sent = socket.send_fds(self.control, [message[:_CHUNK]], fds)
-        if sent < len(message):
-            self.control.sendall(message[sent:])
-        self.control.setblocking(False)
-
     def close(self) -> None:
         """Let go of everything. A supervisor that is still at work takes this for the order to kill."""
-        self.control.close()
         for pipe, _ in self.streams:
             os.close(pipe)
+        if self._in_peace():
+            self._launcher.give_back(self.control)
+        else:
+            self.control.close()
+
+    def _in_peace(self) -> bool:
+        """Whether it ended by itself and left nothing running."""
+        return self._next is None and self._report.startswith(b"end") and self._report.split()[2] == b"0"
 
     def hear(self, pipe: int, kept: Kept) -> bool:
         """Take in what was printed; whether there may be more."""
@@ -199,7 +205,7 @@ class Program:
             self._drain(pipe, kept)
         word, *numbers = self._report.split() or [b"nothing"]
         if word == b"fail":
-            raise _start_error(int(numbers[0]), self._name)
+            raise _start_error(numbers[0] == b"enter", int(numbers[1]), self._name)
         if word != b"end":
             raise WorldError(VoidCause.SANDBOX, "the supervisor was killed; all processes of the attempt were ended")
         status, leftovers, cpu, peak = numbers
@@ -229,8 +235,10 @@ class Program:
             kept.add(data)
 
 
-def _start_error(number: int, name: str) -> WorldError:
+def _start_error(entering: bool, number: int, name: str) -> WorldError:
     program = one_line(name, width=200) or "(no program)"
+    if entering:
+        return WorldError(VoidCause.SANDBOX, f"the workspace can't be entered: {os.strerror(number)}")
     if number == errno.E2BIG:
         return WorldError(
             VoidCause.HARNESS,

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from holdfast.gateway.dialects.anthropic import Anthropic
 from holdfast.gateway.dialects.dialect import Dialect
+from holdfast.gateway.dialects.gemini import Gemini
 from holdfast.gateway.dialects.openai_chat import OpenAIChat
 
-DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (OpenAIChat(), Anthropic())}
+DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (OpenAIChat(), Anthropic(), Gemini())}
 """Every dialect by its name."""
