@@ -98,9 +98,9 @@ def _prompts(table: Table) -> tuple[str, ...]:
 
 def _approval(table: Table) -> Approval:
     """`approval = "deny"`, or a table of answers by tool or kind, with `default` for the rest."""
-    if "approval" not in table:
-        return Approval()
     given = table.anything("approval")
+    if given is None:
+        return Approval()
     if isinstance(given, str):
         return Approval(default=_answer(table, "approval", given))
     answers = table.strings("approval")
@@ -123,8 +123,6 @@ def _message(table: Table) -> PriorMessage:
 
 def _acts(table: Table, key: str) -> tuple[Act, ...]:
     """`[passes_on]` for one behaviour, `[[passes_on]]` for several."""
-    if key not in table:
-        return ()
     given = table.anything(key)
     if isinstance(given, list):
         return tuple(_act(entry, f"{key}[{index}]") for index, entry in enumerate(table.tables(key)))
