@@ -1,8 +1,6 @@
-"""Property tests are the same on every machine: no clock, no chance, nothing kept between runs."""
-
-from __future__ import annotations
+"""What holds for all tests: property tests draw the same examples each time, and a busy machine fails none of them."""
 
 from hypothesis import settings
 
-settings.register_profile("holdfast", deadline=None, derandomize=True, database=None)
-settings.load_profile("holdfast")
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")

@@ -11,7 +11,6 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from lab import Reply, a_trial, chat, post, provider, raw_provider, running, session_of
 
 from holdfast.core.exchange import Exchange, Response, StopReason, Text, ToolCall, Usage
 from holdfast.gateway.delta import deltas_of
@@ -20,6 +19,7 @@ from holdfast.gateway.live import LiveModel
 from holdfast.gateway.prices import Price
 from holdfast.gateway.provider import Provider
 from holdfast.gateway.session import Session
+from tests.gateway.lab import Reply, a_trial, chat, post, provider, raw_provider, running, session_of
 
 KEY = "sk-really-secret-0123456789"
 CHAT = DIALECTS["openai-chat"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import typing
 
 import pytest
-from stagehands import called, rig, run_command, tree
 
 from holdfast.core import checks
 from holdfast.core.checks import (
@@ -24,6 +23,7 @@ from holdfast.core.checks import (
 from holdfast.core.evidence import Spent
 from holdfast.core.ports import CommandResult
 from holdfast.judge.answer import answer
+from tests.judge.stagehands import called, rig, run_command, tree
 
 PACKAGE = '{"name": "app", "on": true, "n": 1, "users": [{"name": "Ann"}], "a.b": null}'
 RIG = rig(

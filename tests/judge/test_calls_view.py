@@ -7,12 +7,12 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stagehands import called, rig
 
 from holdfast.core.errors import UnknownName
 from holdfast.core.trajectory import Called
 from holdfast.judge.calls_view import Calls, NoSuchCall
 from holdfast.judge.unknowable import LowerBound, Unknowable
+from tests.judge.stagehands import called, rig
 
 READ = called("read_file", path="a.txt")
 WRITE = called("write_file", turn=2, path="a.txt", content="x")

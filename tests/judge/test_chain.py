@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from stagehands import called
 
 from holdfast.core.trajectory import Called, Kind, ModelFailed, Said, Trajectory
 from holdfast.judge.chain import call_chain
+from tests.judge.stagehands import called
 
 
 def chain(*events, gaps=()) -> list[str]:

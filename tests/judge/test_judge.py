@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from stagehands import called, evidence, no_command
 
 from holdfast.core.checks import CommandSucceeds, FileExists, FunctionCheck, ToolUsed
 from holdfast.core.errors import WorldError
@@ -15,6 +14,7 @@ from holdfast.core.policy import USUALLY_FAILS, USUALLY_PASSES
 from holdfast.core.scenario import Scenario
 from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
 from holdfast.judge.judge import judge
+from tests.judge.stagehands import called, evidence, no_command
 
 YES, NO, UNKNOWN = FileExists(path="a"), FileExists(path="b"), ToolUsed(tool="rm")
 

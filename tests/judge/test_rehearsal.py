@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stagehands import lay_out, read_back
-
 from holdfast import Stage
 from holdfast.core.evals import Eval, Source
 from holdfast.core.policy import USUALLY_PASSES
@@ -13,6 +11,7 @@ from holdfast.core.scenario import Scenario
 from holdfast.core.trajectory import Called, Kind, Said
 from holdfast.define.act import Act, ActedCall
 from holdfast.judge.rehearsal import rehearse
+from tests.judge.stagehands import lay_out, read_back
 
 EVAL = Eval(
     name="e",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from stagehands import called, evidence, no_command, rig
 
 from holdfast import Rig
 from holdfast.core.evidence import Spent
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.judge.unknowable import Unknowable
+from tests.judge.stagehands import called, evidence, no_command, rig
 
 
 def end(code: int | None, out: str = "", err: str = "") -> ProcessEnd:

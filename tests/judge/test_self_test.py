@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from stagehands import lay_out, no_command, read_back
 
 from holdfast import USUALLY_PASSES, eval_test
 from holdfast.define.seed_folder import read_seed_folder
 from holdfast.judge.self_test import Fault, self_test
+from tests.judge.stagehands import lay_out, no_command, read_back
 
 
 def writes(text: str):

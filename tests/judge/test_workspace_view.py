@@ -6,12 +6,12 @@ import os
 import subprocess
 
 import pytest
-from stagehands import file, read_back, rig, run_command, tree
 
 from holdfast.core.ports import CommandResult
 from holdfast.core.workspace import Entry, Tree
 from holdfast.judge.unknowable import Unknowable
 from holdfast.judge.workspace_view import MissingFile
+from tests.judge.stagehands import file, read_back, rig, run_command, tree
 
 
 def workspace(after, before=None, **more):

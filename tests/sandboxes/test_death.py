@@ -90,7 +90,9 @@ def test_agent_that_heeds_term_ends_itself_within_the_grace(lab: Lab) -> None:
     """Its own exit code is kept, and its child got TERM too."""
     child = "if os.fork() == 0:\n    signal.signal(signal.SIGTERM, lambda *_: (note('child'), os._exit(0)))\n"
     loop = "    while True: note('ready'); time.sleep(0.001)\n"
-    code = child + loop + "signal.signal(signal.SIGTERM, lambda *_: (os.wait(), os._exit(7)))\nwhile True: time.sleep(1)"
+    code = (
+        child + loop + "signal.signal(signal.SIGTERM, lambda *_: (os.wait(), os._exit(7)))\nwhile True: time.sleep(1)"
+    )
     end = lab.run(lab.python(DAEMON + code), wall=0.3)
     assert (end.exit_code, end.ended_by) == (7, "wall")
     assert len(lab.noted("child")) == 1
@@ -183,9 +185,7 @@ def test_an_agent_at_work_is_not_disturbed_by_the_death_of_the_nursery(lab: Lab)
     code = DAEMON + HEARTBEAT + "daemon(life); note('agent'); until(lambda: exists('go')); print('done')"
 
     async def body(bench: LocalBench) -> None:
-        run = asyncio.create_task(
-            bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0)
-        )
+        run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
         while not lab.noted("agent"):
             await asyncio.sleep(0.002)
         os.kill(nursery_of(os.getpid()), signal.SIGKILL)

@@ -131,7 +131,7 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
             return None
         found = _expect(data, dict, at).get(tag)
         if not isinstance(found, str) or found not in by_tag:
-            raise DecodeError(f"{at or 'value'}: {tag} is {found!r}, none of {', '.join(map(str, by_tag))}")
+            raise DecodeError(f"{at or 'value'}: {found!r} is none of {', '.join(map(str, by_tag))}")
         return by_tag[found](data, at)
 
     return read
