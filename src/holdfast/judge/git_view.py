@@ -13,7 +13,7 @@ from holdfast.core.text import excerpt
 from holdfast.core.workspace import Tree
 from holdfast.judge.unknowable import Unknowable
 
-_GIT = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_GIT = ("git", "--no-pager", "--no-optional-locks")
 _HEAD = ".git/HEAD"
 _CONFIG = ".git/config"
 _STARTS_PROGRAMS = (_CONFIG, ".git/config.worktree", ".git/hooks/", ".git/info/attributes", ".git/modules/")
