@@ -120,14 +120,14 @@ def rehearse(eval: Eval, behaviour: Rehearsal, *, lay_out: LayOut, read_back: Re
     with tempfile.TemporaryDirectory(prefix="holdfast-rehearsal-") as folder:
         workspace = Path(folder) / "workspace"
         workspace.mkdir()
-        before = lay_out(eval.scenario, workspace)
+        before = _kept(lay_out(eval.scenario, workspace))
         stage = Stage(workspace, eval.scenario)
         behaviour(stage)
         trial = f"{eval.name}/rehearsal/{getattr(behaviour, '__name__', 'behaviour')}"
-        return stage.evidence(trial, _kept(before), _kept(read_back(workspace)))
+        return stage.evidence(trial, before, _kept(read_back(workspace)))
 
 
 def _kept(tree: Tree) -> Tree:
-    """The same tree with every content in memory, since the folder is about to go."""
+    """The same tree with every content in memory, since the folder is about to change, and then to go."""
     entries = {path: replace(entry, content=entry.read()) for path, entry in tree.entries.items()}
     return replace(tree, entries=entries)
