@@ -8,6 +8,7 @@ def good(stage: Stage) -> None:
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -125,6 +126,21 @@ def rehearse(eval: Eval, behaviour: Rehearsal, *, lay_out: LayOut, read_back: Re
         behaviour(stage)
         trial = f"{eval.name}/rehearsal/{getattr(behaviour, '__name__', 'behaviour')}"
         return stage.evidence(trial, before, _kept(read_back(workspace)))
+
+
+@contextmanager
+def laid_out_once(scenario: Scenario, lay_out: LayOut) -> Iterator[LayOut]:
+    """Lay a workspace out once, and give a way to have copies of it, which is much faster than laying out each."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-rehearsal-") as folder:
+        start = Path(folder) / "start"
+        start.mkdir()
+        tree = _kept(lay_out(scenario, start))
+
+        def copied(_: Scenario, workspace: Path) -> Tree:
+            shutil.copytree(start, workspace, symlinks=True, dirs_exist_ok=True)
+            return tree
+
+        yield copied
 
 
 def _kept(tree: Tree) -> Tree:
