@@ -8,12 +8,18 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from holdfast.cli.common import config_argument, load_config
+from holdfast.core.evals import Eval, Source
 from holdfast.core.exit_code import ExitCode
+from holdfast.core.policy import USUALLY_PASSES
+from holdfast.core.scenario import Scenario
+from holdfast.core.subject import Subject
+from holdfast.core.trial import Trial
 
 if TYPE_CHECKING:
+    from holdfast.core.exchange import Exchange
     from holdfast.core.ports import GatewaySession
     from holdfast.gateway.server import GatewayServer
 
@@ -28,7 +34,9 @@ models: {models}. Ctrl-C ends it.
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--model", action="append", default=[], metavar="MODEL", help="a model to offer; repeatable (default: all)")
+    parser.add_argument(
+        "--model", action="append", default=[], metavar="MODEL", help="a model to offer; repeatable (default: all)"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine only)")
     parser.add_argument("--port", type=int, default=0, help="default: any free port")
     parser.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket instead")
@@ -44,7 +52,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from holdfast.gateway.server import GatewayServer
 
     cast = wiring.make_cast(load_config(args), os.environ)
-    names = args.model or [name for name in cast.catalogue.names()]
+    names = args.model or list(cast.catalogue.names())
     for name in names:
         cast.catalogue.check(name)
     models = {name: cast.catalogue.upstream(name) for name in names}
@@ -60,13 +68,12 @@ async def _serve(server: GatewayServer, names: list[str], args: argparse.Namespa
     try:
         async with server.session(_person(names[0]), seed=args.seed) as session:
             sys.stderr.write(_HOW.format(url=session.base_url, token=session.token, models=", ".join(names)))
-            with args.log.open("a", encoding="utf-8") if args.log else open(os.devnull, "w") as log:  # noqa: PTH123, ASYNC230
-                await _tell(session, log)
+            await _tell(session, args.log)
     finally:
         await server.stop()
 
 
-async def _tell(session: GatewaySession, log: TextIO) -> None:
+async def _tell(session: GatewaySession, log: Path | None) -> None:
     """One line per finished exchange, as they come."""
     from holdfast.core.codec import encode
 
@@ -76,8 +83,26 @@ async def _tell(session: GatewaySession, log: TextIO) -> None:
             if exchange.number in told or (exchange.response is None and exchange.error is None):
                 continue
             told.add(exchange.number)
-            log.write(json.dumps(encode(exchange)) + "\n")
-            log.flush()
-            what = exchange.error.reason if exchange.error else f"{len(exchange.response.calls)} calls" if exchange.response else ""
-            sys.stderr.write(f"#{exchange.number} {exchange.dialect} {exchange.request.model}: {what}\n")
+            if log is not None:
+                _append(log, json.dumps(encode(exchange)))
+            sys.stderr.write(f"#{exchange.number} {exchange.dialect} {exchange.request.model}: {_ending(exchange)}\n")
         await asyncio.sleep(0.2)
+
+
+def _append(log: Path, line: str) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+def _ending(exchange: Exchange) -> str:
+    if exchange.error is not None:
+        return f"{exchange.error.reason} (HTTP {exchange.error.status})"
+    calls = [call.name for call in exchange.response.calls] if exchange.response else []
+    return f"calls {', '.join(calls)}" if calls else "text"
+
+
+def _person(model: str) -> Trial:
+    """A person stands where a trial would."""
+    scenario = Scenario(prompts=("",))
+    nothing = Eval(name="person", policy=USUALLY_PASSES, scenario=scenario, checks=(), source=Source(path=Path()))
+    return Trial(eval=nothing, subject=Subject(agent="person", model=model), number=1, timeout=0)
