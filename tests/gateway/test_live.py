@@ -320,6 +320,30 @@ async def test_a_large_request_goes_on() -> None:
     assert heard.bodies == [body]
 
 
+async def test_a_slow_agent_slows_its_provider_down() -> None:
+    """What an agent does not read is not piled up, and the provider owes nothing meanwhile."""
+    sent = 0
+
+    async def floods(request: web.BaseRequest) -> web.StreamResponse:
+        nonlocal sent
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        while True:
+            await answer.write(b": " + b"x" * 65_533 + b"\n")
+            sent += 1
+
+    async with provider(floods) as (url, _), live(url) as door, aiohttp.ClientSession() as client:
+        headers = {"Authorization": f"Bearer {door.token}"}
+        answer = await client.post(f"{door.base_url}/v1/chat/completions", json=chat(stream=True), headers=headers)
+        before = -1
+        while sent > before:
+            before = sent
+            await asyncio.sleep(0.1)
+        assert 0 < sent < 400
+        assert not door.waiting()
+        answer.close()
+
+
 ANSWER = Response(
     parts=(Text(text="Let me see."), ToolCall(id="call_1", name="read_file", arguments={"path": "a.txt"})),
     stop=StopReason.TOOL_USE,

@@ -90,7 +90,7 @@ class Desk:
         if spent := session.purse.empty(free=upstream.price == FREE):
             return await deliver(Refused(error=_failure(402, "budget", spent)), ask, recording, request)
         session.note(*upstream.notes)
-        recording.price = upstream.price
+        recording.price = upstream.price if self.resolve(ask.request.model) or upstream.price == FREE else None
         if upstream.secret and upstream.secret.encode() in ask.body:
             recording.request = redacted(recording.request, upstream.secret)
         recording.owed = True
@@ -114,7 +114,9 @@ class Desk:
         instead = session.trial.subject.model
         stand_in = self.resolve(instead)
         if stand_in is not None:
-            session.note(f"the agent asked for the model {model!r}, which is not configured; {instead!r} answered")
+            session.note(
+                f"the agent asked for the model {model!r}, which is not configured; {instead!r} was asked instead"
+            )
         return stand_in
 
 
@@ -124,6 +126,9 @@ async def _read(
     """What is asked, and what is wrong with it, if anything."""
     body, asked, problem = b"", Request(model=found.route.model or "", messages=()), None
     try:
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0
         body = await request.read()
         session.touch()
         asked = found.dialect.read_request(body, found.route)
