@@ -14,7 +14,7 @@ from holdfast.gateway.dialects.dialect import Malformed
 from holdfast.gateway.prices import FREE
 from holdfast.gateway.recording import Recording
 from holdfast.gateway.redaction import redacted
-from holdfast.gateway.routing import match, onward
+from holdfast.gateway.routing import match, onward, split_prefix
 from holdfast.gateway.upstream import Ask, Refused
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Desk:
         if found.route.wish == "models":
             known = dict.fromkeys([*self.names(), session.trial.subject.model])
             return plain(found.dialect.write_models(name for name in known if name))
-        ask, problem = await _read(request, session, found, headers=headers, path=path)
+        ask, problem = await _read(request, session, found, headers)
         if found.route.wish == "count_tokens":
             aside = Recording(number=0, dialect=found.dialect.name, request=ask.request, started=0.0, origin=0.0)
             return await self._answer(request, session, ask, problem, aside)
@@ -121,7 +121,7 @@ class Desk:
 
 
 async def _read(
-    request: web.BaseRequest, session: Session, found: Match, *, headers: dict[str, str], path: str
+    request: web.BaseRequest, session: Session, found: Match, headers: dict[str, str]
 ) -> tuple[Ask, ProviderError | None]:
     """What is asked, and what is wrong with it, if anything."""
     body, asked, problem = b"", Request(model=found.route.model or "", messages=()), None
@@ -138,12 +138,13 @@ async def _read(
         problem = _failure(400, "bad_request", f"the request can't be read: {error}")
         shown = body[:_MOST_SHOWN].decode("utf-8", "backslashreplace")
         asked = Request(model=asked.model, messages=(), extra={"unreadable": shown})
+    url = request.rel_url
     ask = Ask(
         request=asked,
         dialect=found.dialect,
         route=found.route,
         body=body,
-        path=onward(path, request.query_string, session.token),
+        path=onward(split_prefix(url.raw_path)[1], url.raw_query_string, session.token),
         headers=headers,
         trial=session.trial.id,
         seed=session.seed,
