@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 
-from lab import a_trial, chat, post, running
-
 from holdfast.core.exchange import Usage
 from holdfast.gateway.budget import Budget, Budgets, Purse
 from holdfast.gateway.prices import FREE, Price
 from holdfast.gateway.script import Answer, ScriptedModel
+from tests.gateway.lab import a_trial, chat, post, running
 
 PRICE = Price(input=1.0, output=1.0)
 

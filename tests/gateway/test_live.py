@@ -12,7 +12,6 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from lab import Reply, a_tool, a_trial, chat, post, provider, raw_provider, running, session_of
 
 from holdfast.core.exchange import (
     Exchange,
@@ -32,6 +31,7 @@ from holdfast.gateway.live import LiveModel
 from holdfast.gateway.prices import Price
 from holdfast.gateway.provider import Provider
 from holdfast.gateway.session import Session
+from tests.gateway.lab import Reply, a_tool, a_trial, chat, post, provider, raw_provider, running, session_of
 
 KEY = "sk-really-secret-0123456789"
 CHAT = DIALECTS["openai-chat"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from lab import a_trial, a_turn, running
 
 from holdfast.core.exchange import Message, Request, Text, ToolCall, ToolResult
 from holdfast.gateway.script import Turn, Unable, scripted
 from holdfast.gateway.script.turn import answer_of
+from tests.gateway.lab import a_trial, a_turn, running
 
 MODEL = scripted()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lab import a_turn
 
 from holdfast.core.errors import BadInput
 from holdfast.gateway.script import Answer, load_script
 from holdfast.gateway.script.turn import answer_of
+from tests.gateway.lab import a_turn
 
 FORGETFUL = r"""
 notes: "forgetful: forgets one time in five"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lab import a_tool, a_turn
 
 from holdfast.core.exchange import Tool
 from holdfast.core.trajectory import Kind
 from holdfast.gateway.script import Unable
 from holdfast.gateway.script.tools import choose, shell_command
+from tests.gateway.lab import a_tool, a_turn
 
 EDITOR = a_tool(
     "editor",

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from lab import a_tool, a_turn, chat, playing, post
 
 from holdfast.core.exchange import Message, Request, Text, ToolCall, ToolResult
 from holdfast.gateway.script import Answer, Turn
 from holdfast.gateway.script.turn import Piece, answer_of
+from tests.gateway.lab import a_tool, a_turn, chat, playing, post
 
 CALL = ToolCall(id="", name="read", arguments={})
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from lab import a_trial, ask, chat, playing, post, running, session_of
 
 from holdfast.core.errors import UsageError
 from holdfast.core.exchange import StopReason, Text
@@ -22,6 +21,7 @@ from holdfast.gateway.prices import FREE, Price
 from holdfast.gateway.script import Answer, ScriptedModel, scripted
 from holdfast.gateway.server import GatewayServer
 from holdfast.gateway.upstream import Ask, Reply, Streamed
+from tests.gateway.lab import a_trial, ask, chat, playing, post, running, session_of
 
 
 class Endless:

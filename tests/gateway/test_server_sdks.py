@@ -10,12 +10,12 @@ import openai
 import pytest
 from google import genai
 from google.genai import types
-from lab import a_tool, playing
 from openai.types.chat import ChatCompletionMessageParam
 
 from holdfast.core.exchange import StopReason
 from holdfast.gateway.script import Answer, Turn
 from holdfast.gateway.session import Session
+from tests.gateway.lab import a_tool, playing
 
 SCHEMA: Any = a_tool("read_file", "path").schema
 ODD = 'ü "quoted"\n.txt'

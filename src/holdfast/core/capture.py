@@ -57,8 +57,14 @@ class Capture:
     breakdown: Breakdown | None = None
     """Why the attempt could not be carried through, if so."""
 
+    provider_silent: float | None = None
+    """Seconds for which the provider had owed an answer when the agent's time ran out; None where it owed none."""
+
     seconds: float = 0.0
     """Wall time of the agent's work."""
 
+    notes: tuple[str, ...] = ()
+    """What a person should know of the bench or of the model that answered."""
+
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What else is known of the bench: sandbox, agent version, notes of the model server."""
+    """What else is known of the bench: sandbox level, agent version."""

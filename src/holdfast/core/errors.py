@@ -6,7 +6,7 @@
     │   ├── UnknownName       a name that is not known, with the nearest one that is
     │   └── NothingToRun      no eval was left after all filters
     ├── WorldError            something outside failed; the trial is void, with a cause
-    └── StoreError            what was kept can't be read or written
+    └── StoreError            what was kept can't be read or written; exit code 70
 
 Each carries a slug, which is the anchor of its section in docs/errors.md.
 """

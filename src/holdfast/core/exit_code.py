@@ -20,5 +20,8 @@ class ExitCode(IntEnum):
     UNDECIDED = 3
     """Nothing was rejected, but at least one cell has only voids (or nothing could run): no verdict was possible."""
 
+    BROKEN = 70
+    """Holdfast itself could not go on: a disk that is full, or a bug. Never to be taken for a verdict."""
+
     INTERRUPTED = 130
     """Stopped by Ctrl-C; what was finished is kept and can be resumed."""

@@ -128,7 +128,7 @@ class Bench(Protocol):
         """Run a program to its end; when this returns, every process it started is gone."""
         ...
 
-    def harvest(self) -> Tree:
+    async def harvest(self) -> Tree:
         """The workspace's content now."""
         ...
 
@@ -159,6 +159,14 @@ class CommandResult:
 
     timed_out: bool = False
     """Whether it was ended because it took too long."""
+
+
+class RunCommand(Protocol):
+    """Runs a command in a throw-away copy of a workspace, for a check; `Sandbox.command` is one."""
+
+    def __call__(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
+        """What the command gave; raises WorldError where it could not be started."""
+        ...
 
 
 class Sandbox(Protocol):

@@ -45,10 +45,13 @@ class Output:
     total_bytes: int = 0
     """How much there was."""
 
+    left_out: int = 0
+    """How many bytes in the middle were not kept."""
+
     @property
     def truncated(self) -> bool:
         """Whether something in the middle was left out."""
-        return "\n[… " in self.text and self.total_bytes > len(self.text)
+        return self.left_out > 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,3 +78,9 @@ class ProcessEnd:
 
     leftovers: int = 0
     """Processes it left behind, ended by us."""
+
+    cpu_seconds: float = 0.0
+    """CPU time of all its processes, as far as they were waited for."""
+
+    peak_bytes: int = 0
+    """The most memory that one of its processes held."""

@@ -72,6 +72,12 @@ class Record:
     chain: str = ""
     """The tool-call chain, for people."""
 
+    stdout: str = ""
+    """The end of what the agent printed, a few lines; the whole of it lies in the folder."""
+
+    stderr: str = ""
+    """The end of what the agent printed as errors, a few lines; the whole of it lies in the folder."""
+
     notes: tuple[str, ...] = ()
     """What a person should know of it."""
 

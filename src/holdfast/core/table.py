@@ -56,6 +56,11 @@ class Table:
             self.fail(key, f"expected {_NAMES.get(kind, kind.__name__)}, found {_describe(value)}")
         return value
 
+    def anything(self, key: str) -> Any:
+        """The value of `key`, whatever it is; None where it is absent."""
+        self._taken[key] = None
+        return self._data.get(key)
+
     def text(self, key: str, default: str = "", *, required: bool = False) -> str:
         """A string."""
         return self.take(key, str, default, required=required) or ""
@@ -152,7 +157,7 @@ def path_problem(path: str) -> str | None:
         return f"the path {path!r} is absolute"
     if ".." in pure.parts:
         return f"the path {path!r} leads out of the workspace"
-    if pure.parts[0] == ".git":
+    if ".git" in pure.parts:
         return f"the path {path!r} lies in .git, which Holdfast makes itself"
     return None
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from holdfast.core.evidence import Spent
 from holdfast.core.policy import Policy
+
+Estimator: TypeAlias = Literal["unbiased", "plug-in"]
+"""How pass@k and pass^k are reckoned; plug-in numbers are always labelled."""
 
 
 class Status(StrEnum):
@@ -69,6 +72,9 @@ class Tally:
     voided: int = 0
     """Trials that could not be judged, after all attempts."""
 
+    missing: int = 0
+    """Trials that were planned but not carried out."""
+
     attempts: int = 0
     """All attempts, also the voided ones that were tried again."""
 
@@ -84,8 +90,17 @@ class Tally:
     pass_hat: Mapping[int, float | None] = field(default_factory=dict)
     """k → the probability that all of k trials pass; None where fewer than k were judged."""
 
+    estimator: Estimator = "unbiased"
+    """How `pass_at` and `pass_hat` were reckoned."""
+
     spent: Spent = field(default_factory=Spent)
-    """What all attempts used."""
+    """What all attempts used, as far as known."""
+
+    unpriced: int = 0
+    """Attempts whose cost nobody knows: where some is known, `spent.cost_usd` is a lower bound."""
+
+    uncounted: int = 0
+    """Attempts whose tokens nobody counted in full: where some are known, `spent.tokens` is a lower bound."""
 
     @property
     def judged(self) -> int:
@@ -102,6 +117,52 @@ class Tally:
         if self.failed == 0:
             return Status.PASS
         return Status.FAIL if self.passed == 0 else Status.FLAKY
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mean:
+    """A mean over evals, each of which weighs the same."""
+
+    value: float
+    """The mean."""
+
+    evals: int
+    """How many evals it is the mean of: those for which the number is defined."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """All tallies of one subject. Rates are means over evals: trials are never thrown into one pot."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    evals: int = 0
+    """How many evals there are, skipped ones included."""
+
+    judged: int = 0
+    """How many of them have at least one judged trial."""
+
+    statuses: Mapping[Status, int] = field(default_factory=dict)
+    """How many evals have which status."""
+
+    rate: Estimate | None = None
+    """The mean pass rate with its interval; None where nothing was judged."""
+
+    pass_at: Mapping[int, Mean | None] = field(default_factory=dict)
+    """k → the mean of pass@k; None where it is defined for no eval."""
+
+    pass_hat: Mapping[int, Mean | None] = field(default_factory=dict)
+    """k → the mean of pass^k; None where it is defined for no eval."""
+
+    spent: Spent = field(default_factory=Spent)
+    """What all attempts used, as far as known."""
+
+    unpriced: int = 0
+    """Attempts whose cost nobody knows: where some is known, `spent.cost_usd` is a lower bound."""
+
+    uncounted: int = 0
+    """Attempts whose tokens nobody counted in full: where some are known, `spent.tokens` is a lower bound."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import re
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
+    r"\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_ASCII = str.maketrans(
+    {"…": "...", "–": "-", "—": "-", "−": "-", "·": "|", "→": "->", "≥": ">=", "≤": "<=", "×": "x", "✓": "P", "✗": "F"}
+    | dict.fromkeys("‘’‚", "'")
+    | dict.fromkeys("“”„«»", '"')
+    | dict.fromkeys("\u00a0\u202f\u2007", " ")
+)
+_BENIGN = re.compile(r"[A-Za-z0-9_./:+=,() -]+")
+_QUIET = frozenset(" ,;=()'\"%?-–…→·")
 
 
 def printable(text: str) -> str:
-    """`text` without terminal escapes; other control and direction characters become visible escapes."""
-    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
-    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    """`text` without terminal escapes; other control, direction and invisible characters become visible escapes."""
+    return _CONTROLS.sub(_visible, _ESCAPES.sub("", text.replace("\r\n", "\n")))
+
+
+def ascii_only(text: str) -> str:
+    """`text` for a terminal that knows only ASCII: signs in common use are spelled out, the rest becomes `?`."""
+    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
 
 def one_line(text: str, *, width: int = 100) -> str:
@@ -24,11 +39,41 @@ def excerpt(text: str, *, lines: int = 20, width: int = 200) -> str:
     """The last `lines` lines of `text`, each cut at `width`, saying how much was left out."""
     kept = printable(text).splitlines()
     left_out = max(0, len(kept) - lines)
-    shown = [line if len(line) <= width else line[: width - 1] + "…" for line in kept[left_out:]]
-    return "\n".join(([f"… {left_out} lines left out"] if left_out else []) + shown)
+    return "\n".join(([f"… {left_out} lines left out"] if left_out else []) + _cut(kept[left_out:], width))
+
+
+def opening(text: str, *, lines: int = 20, width: int = 200) -> str:
+    """The first `lines` lines of `text`, each cut at `width`, saying how much was left out."""
+    kept = printable(text).expandtabs(4).splitlines()
+    left_out = max(0, len(kept) - lines)
+    return "\n".join(_cut(kept[:lines], width) + ([f"… {left_out} lines left out"] if left_out else []))
+
+
+def markdown_code(text: str) -> str:
+    """`text` as one line of code in markdown, also inside of a table: nothing in it is read as markdown or HTML."""
+    flat = " ".join(printable(text).split())
+    if _BENIGN.fullmatch(flat):
+        return f"`{flat}`"
+    return f"<code>{''.join(sign if sign.isalnum() or sign in _QUIET else f'&#{ord(sign)};' for sign in flat)}</code>"
+
+
+def markdown_block(text: str) -> str:
+    """`text` as a block of code in markdown: the fence is longer than any that the text could close it with."""
+    safe = printable(text)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", safe)), default=0))
+    return f"{fence}text\n{safe}\n{fence}"
 
 
 def slug(name: str) -> str:
     """`name` as one safe path component: readable, never empty, `.` or `..`, and at most 80 characters."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
     return safe[:80] or "unnamed"
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _cut(lines: list[str], width: int) -> list[str]:
+    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines]

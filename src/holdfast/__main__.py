@@ -1,0 +1,21 @@
+"""`holdfast` and `python -m holdfast`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and end with its exit code."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        from holdfast._version import __version__
+
+        sys.stdout.write(f"holdfast {__version__}\n")
+        return
+    from holdfast.cli import main as run_command
+
+    sys.exit(run_command(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

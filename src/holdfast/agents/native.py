@@ -1,0 +1,71 @@
+"""The native agent (holdfast/native/): Holdfast's own small tool-using agent, started like any other program."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast._version import __version__
+from holdfast.agents.events import read_events
+from holdfast.core.codec import encode
+from holdfast.core.ports import Orders, Task
+from holdfast.core.process import Launch, ProcessEnd
+from holdfast.core.table import Table
+from holdfast.core.trajectory import Event, Kind
+
+_PACKAGES = str(Path(__file__).resolve().parents[2])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NativeAgent:
+    """The native agent."""
+
+    name: str = "native"
+    """As written in a subject."""
+
+    dialect: str = "openai-chat"
+    """The model API it speaks."""
+
+    tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """Its tools' names are the usual ones."""
+
+    max_turns: int = 25
+    """Model answers per prompt."""
+
+    def orders(self, task: Task) -> Orders:
+        """One program for all prompts; they go in a file, so that no prompt is ever taken for an option."""
+        file = json.dumps(
+            {"prompts": task.prompts, "messages": encode(task.messages), "approval": encode(task.approval)}
+        )
+        # -P keeps the workspace off the import path: a file `json.py` there must not become part of the agent.
+        program = (sys.executable, "-P", "-s", "-S", "-m", "holdfast.native")
+        options: dict[str, object] = {"--task": task.home / "task.json", "--model": task.model}
+        options |= {"--max-turns": self.max_turns, "--seed": task.seed}
+        words = (str(word) for option in options.items() for word in option)
+        env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, "PYTHONPATH": _PACKAGES}
+        env["PYTHONDONTWRITEBYTECODE"] = "1"
+        return Orders(launches=(Launch(argv=(*program, *words), env=env),), home_files={"task.json": file.encode()})
+
+    def exit_ok(self, end: ProcessEnd) -> bool | None:
+        """It tells the truth with its exit code."""
+        return end.exit_code == 0
+
+    def read_log(self, ends: tuple[ProcessEnd, ...]) -> tuple[Event, ...]:
+        """It prints one event per line."""
+        return read_events(ends)
+
+    def missing(self) -> str | None:
+        """It comes with Holdfast."""
+        return None
+
+    def version(self) -> str | None:
+        """Holdfast's own."""
+        return __version__
+
+
+def read(name: str, table: Table) -> NativeAgent:
+    """`max_turns`: model answers per prompt (default 25)."""
+    return NativeAgent(name=name, max_turns=table.whole("max_turns", least=1) or 25)

@@ -1,0 +1,74 @@
+"""The command line: one module per command, each of which parses, calls, prints and gives an exit code.
+
+A command's module is imported only when that command is used, so that `holdfast --help` is quick. It offers
+`arguments(parser)` and `run(args) -> ExitCode`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from holdfast._version import __version__
+from holdfast.core.errors import HoldfastError, StoreError
+from holdfast.core.exit_code import ExitCode
+
+COMMANDS: Mapping[str, str] = {
+    "run": "run evals and decide",
+    "list": "show the evals that are defined",
+    "validate": "prove, without a model, that each eval can pass and can fail",
+    "trace": "show what happened in a trial, step by step",
+    "init": "set up evals, configuration and CI in this folder",
+    "doctor": "show what is installed, what works and what to do",
+    "completion": "print a completion script for your shell",
+}
+
+_EXIT_CODES = "exit codes: 0 accepted, 1 rejected, 2 wrong usage, 3 undecided (only voids), 70 broken, 130 interrupted"
+
+
+def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands, or with the options of the chosen one only."""
+    parser = argparse.ArgumentParser(
+        prog="holdfast",
+        description="Behavioural evals for coding agents: does your agent still choose to do the right thing?",
+        epilog=_EXIT_CODES,
+    )
+    parser.add_argument("-V", "--version", action="version", version=f"holdfast {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        sub = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if chosen in {None, name}:
+            _module(name).arguments(sub)
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command and give its exit code."""
+    chosen = next((word for word in argv if not word.startswith("-")), "")
+    args = make_parser(chosen).parse_args(argv)
+    try:
+        code: int = _module(args.command).run(args)
+        sys.stdout.flush()
+        return code
+    except HoldfastError as error:
+        sys.stderr.write(f"holdfast: {error}\n")
+        return ExitCode.BROKEN if isinstance(error, StoreError) else ExitCode.USAGE
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing is wrong here. Python must not complain about it again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.ACCEPTED
+    except Exception:  # noqa: BLE001 - a bug must never look like a verdict
+        traceback.print_exc()
+        sys.stderr.write("holdfast: this is a bug in Holdfast, not a verdict; please report it with the text above\n")
+        return ExitCode.BROKEN
+
+
+def _module(name: str) -> Any:
+    return import_module(f"holdfast.cli.{name}")

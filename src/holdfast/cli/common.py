@@ -1,0 +1,61 @@
+"""What several commands share: the options that choose evals, and the configuration."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from holdfast.core.config import Config, read_config
+from holdfast.core.errors import BadInput
+
+
+def config_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--config`."""
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="configuration (default: the nearest holdfast.toml)"
+    )
+
+
+def choice_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose evals."""
+    group = parser.add_argument_group("which evals")
+    group.add_argument(
+        "paths", nargs="*", metavar="PATH", help="files or folders, with ::name for one eval (default: evals/)"
+    )
+    group.add_argument(
+        "-k", dest="keyword", default="", metavar="EXPR", help="only evals that match, such as 'notes and not slow'"
+    )
+    group.add_argument(
+        "--scenario", action="append", default=[], metavar="NAME", help="only the eval of this name; repeatable"
+    )
+    group.add_argument(
+        "--suite", action="append", default=[], metavar="NAME", help="only evals of this suite; repeatable"
+    )
+    group.add_argument("--tag", action="append", default=[], metavar="TAG", help="only evals with this tag; repeatable")
+
+
+def load_config(args: argparse.Namespace) -> Config:
+    """The configuration that the command line asks for."""
+    if args.config is not None and not args.config.is_file():
+        raise BadInput("there is no such file", where=args.config, remedy="leave --config out to use none")
+    return read_config(Path.cwd(), args.config)
+
+
+def positive_int(text: str) -> int:
+    """A whole number of at least 1, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, found {text}")
+    return number
+
+
+def positive_float(text: str) -> float:
+    """A number above 0, for argparse."""
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text}")
+    return number
+
+
+positive_int.__name__ = "whole number"  # argparse shows the name when the text is no number at all
+positive_float.__name__ = "number"

@@ -1,0 +1,61 @@
+"""A run on the command line: progress while it runs, Ctrl-C, and the report at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from holdfast.core.exit_code import ExitCode
+
+_STOPPING = "\nholdfast: stopping; what is finished is kept (Ctrl-C again to force)\n"
+
+
+def run_interruptibly(work: Coroutine[Any, Any, Any]) -> bool:
+    """Run `work` to its end, or until the first Ctrl-C or TERM cancels it; True where it was cancelled.
+
+    A second Ctrl-C ends Holdfast at once. The agents end with it: their supervisors notice that nobody listens.
+    """
+
+    async def guarded() -> bool:
+        task = asyncio.ensure_future(work)
+        presses = _on_signals(task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not presses:
+                raise
+            return True
+        except BaseExceptionGroup as group:
+            raise _first(group) from None
+        return False
+
+    return asyncio.run(guarded())
+
+
+def _on_signals(cancel: Callable[[], object]) -> list[int]:
+    presses: list[int] = []
+
+    def pressed() -> None:
+        presses.append(1)
+        if len(presses) > 1:
+            os._exit(ExitCode.INTERRUPTED)
+        sys.stderr.write(_STOPPING)
+        sys.stderr.flush()
+        cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, pressed)
+    return presses
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first real error of a group, however deep it lies."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,142 @@
+"""`holdfast doctor`: show what is installed, what works and what to do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast._version import __version__
+from holdfast.cli.common import config_argument, load_config
+from holdfast.core.config import Config
+from holdfast.core.errors import HoldfastError
+from holdfast.core.exit_code import ExitCode
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """One thing looked at."""
+
+    name: str
+    """What it is."""
+
+    state: str
+    """ok, warning or broken."""
+
+    detail: str
+    """What was found."""
+
+    remedy: str = ""
+    """What to do about it."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Look at everything, print it; 1 where something is broken."""
+    items = list(_look(args))
+    if args.json:
+        from holdfast.core.codec import encode
+
+        print(json.dumps(encode(items), indent=2))
+    else:
+        width = max(len(item.name) for item in items)
+        for item in items:
+            print(f"{item.state:<8} {item.name:<{width}}  {item.detail}")
+            if item.remedy:
+                print(f"{'':<8} {'':<{width}}  → {item.remedy}")
+    return ExitCode.REJECTED if any(item.state == "broken" for item in items) else ExitCode.ACCEPTED
+
+
+def _look(args: argparse.Namespace) -> Iterator[Item]:
+    yield Item(name="holdfast", state="ok", detail=__version__)
+    yield Item(name="python", state="ok", detail=f"{platform.python_version()} ({sys.executable})")
+    yield _git()
+    try:
+        config = load_config(args)
+    except HoldfastError as error:
+        yield Item(name="configuration", state="broken", detail=str(error))
+        return
+    yield _configuration(config)
+    yield from _agents(config)
+    yield _sandbox()
+    yield _evals(config)
+
+
+def _git() -> Item:
+    path = shutil.which("git")
+    if path is None:
+        remedy = "install git: every workspace is a repository, so that agents and checks can rely on it"
+        return Item(name="git", state="broken", detail="not found", remedy=remedy)
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    return Item(name="git", state="ok", detail=done.stdout.strip().removeprefix("git version "))
+
+
+def _configuration(config: Config) -> Item:
+    if config.file is None:
+        return Item(
+            name="configuration",
+            state="warning",
+            detail="none; the defaults hold",
+            remedy="`holdfast init` writes one to begin with",
+        )
+    return Item(name="configuration", state="ok", detail=str(config.file))
+
+
+def _agents(config: Config) -> Iterator[Item]:
+    from holdfast import wiring
+
+    cast = wiring.Cast(config=config)
+    for name in dict.fromkeys((*wiring.BARE_AGENTS, *config.agents)):
+        try:
+            agent = cast.agent(name)
+        except HoldfastError as error:
+            yield Item(name=f"agent {name}", state="broken", detail=str(error))
+            continue
+        missing = agent.missing()
+        if missing:
+            what, _, remedy = missing.partition("; ")
+            yield Item(name=f"agent {name}", state="broken", detail=what, remedy=remedy)
+        else:
+            speaks = f"speaks {agent.dialect}" if agent.dialect else "needs no model"
+            yield Item(name=f"agent {name}", state="ok", detail=f"{agent.version() or 'version unknown'}, {speaks}")
+    for name in cast.models():
+        note = "a rule-reader that stands in for a model; it is no language model" if name == wiring.SCRIPTED else ""
+        yield Item(name=f"model {name}", state="ok", detail=note or "configured")
+    for text in config.subjects:
+        try:
+            cast.subject(text)
+        except HoldfastError as error:
+            yield Item(name=f"subject {text}", state="broken", detail=str(error))
+
+
+def _sandbox() -> Item:
+    """Start a program in the sandbox, really, and see it end."""
+    from holdfast import wiring
+
+    try:
+        wiring.probe_sandbox("local")
+    except HoldfastError as error:
+        return Item(name="sandbox local", state="broken", detail=str(error))
+    detail = "works: own workspace, HOME and environment, certain end; no wall against hostile code"
+    return Item(name="sandbox local", state="ok", detail=detail)
+
+
+def _evals(config: Config) -> Item:
+    from holdfast import wiring
+
+    try:
+        evals = wiring.choose_evals(config)
+    except HoldfastError as error:
+        first, _, remedy = str(error).partition("\n  → ")
+        return Item(name="evals", state="warning", detail=first, remedy=remedy)
+    return Item(name="evals", state="ok", detail=f"{len(evals)} defined; `holdfast validate` proves them")

@@ -1,0 +1,166 @@
+"""`holdfast run`: run evals and decide."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.cli.common import choice_arguments, config_argument, load_config, positive_float, positive_int
+from holdfast.core.codec import DecodeError, decode
+from holdfast.core.errors import StoreError
+from holdfast.core.exit_code import ExitCode
+from holdfast.core.request import RunRequest
+
+if TYPE_CHECKING:
+    from holdfast.core.progress import Progress
+    from holdfast.core.trial import Plan
+    from holdfast.report.run_report import RunReport
+    from holdfast.store.folder import RunFolder
+
+_SANDBOXES = ("local",)
+_NOTHING_GATES = """\
+holdfast: none of the chosen evals is ALWAYS_PASSES, so nothing was run and nothing is gated
+  → run all of them with --policy all, or with RUN_EVALS=1
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    choice_arguments(parser)
+    who = parser.add_argument_group("on whom")
+    who.add_argument("--subject", action="append", default=[], metavar="AGENT:MODEL", help="whom to try; repeatable")
+    who.add_argument("--model", metavar="MODEL", help="try every subject with this model instead of its own")
+    how = parser.add_argument_group("how")
+    how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
+    how.add_argument(
+        "--policy",
+        choices=("always", "all"),
+        help="which policies run (default: always, or all where evals are named or RUN_EVALS is set)",
+    )
+    how.add_argument(
+        "--jobs", type=positive_int, metavar="N", help="trials at once (default: twice the cores, at most 8)"
+    )
+    how.add_argument(
+        "--timeout", type=positive_float, metavar="SECONDS", help="time limit of a trial, whatever evals say"
+    )
+    how.add_argument(
+        "--budget-usd", type=positive_float, metavar="USD", help="start nothing more once this much is spent"
+    )
+    how.add_argument("--fail-fast", action="store_true", help="start nothing more after the first failure")
+    how.add_argument("--sandbox", choices=_SANDBOXES, help="where agents run (default: local)")
+    how.add_argument("--seed", type=int, metavar="N", help="make what Holdfast draws repeatable")
+    how.add_argument(
+        "--kind", choices=("local", "ci", "nightly"), default="local", help="why it is run (default: local)"
+    )
+    how.add_argument(
+        "--resume", metavar="RUN", help="do only what is missing of an earlier run ('latest', a name or a path)"
+    )
+    out = parser.add_argument_group("output")
+    out.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
+    out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
+    out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
+    out.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Plan, run, report."""
+    from holdfast import wiring
+    from holdfast.cli.conductor import run_interruptibly
+    from holdfast.run.schedule import Stop
+    from holdfast.session import Terms, conduct
+    from holdfast.store.results import find_run
+
+    config = load_config(args)
+    results = args.out or config.root / config.results
+    earlier = find_run(results, args.resume) if args.resume else None
+    request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args)
+    cast = wiring.Cast(config=config)
+    plan = wiring.plan_run(cast, request, os.environ)
+    if not plan.cells:
+        sys.stderr.write(_NOTHING_GATES)
+        return ExitCode.ACCEPTED
+    if args.dry_run:
+        from holdfast.report.plan_text import plan_json, plan_text
+
+        print(plan_json(plan) if args.json else plan_text(plan))
+        return ExitCode.ACCEPTED
+    store = earlier or wiring.new_store(results)
+    info = earlier.info() if earlier else replace(wiring.run_info(config, request), id=store.folder.name)
+    house = wiring.house(cast, plan, request, store, seed=info.seed)
+    stop = Stop()
+    terms = Terms(fail_fast=request.fail_fast, budget_usd=request.budget_usd or config.budget_usd)
+    started = time.monotonic()
+    with _watching(plan, store, quiet=args.json) as watch:
+        interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=watch, stop=stop))
+    report = wiring.make_report(
+        info,
+        plan,
+        store.records(),
+        folder=store.folder,
+        seconds=time.monotonic() - started,
+        stopped=stop.reason,
+        interrupted=interrupted,
+        plug_in=args.plug_in,
+    )
+    wiring.publish(report, store.folder, environ=os.environ, junit=args.junit)
+    _print(report, as_json=args.json)
+    return report.exit_code
+
+
+def _watching(plan: Plan, store: RunFolder, *, quiet: bool) -> AbstractContextManager[Callable[[Progress], None]]:
+    """Progress on standard error, so that standard output holds the report alone."""
+    if quiet:
+        return nullcontext(lambda news: None)
+    from holdfast.report.live import watching
+
+    return watching(plan, sys.stderr, kept=store.records())
+
+
+def _print(report: RunReport, *, as_json: bool) -> None:
+    if as_json:
+        from holdfast.report.json_report import json_report
+
+        print(json_report(report), end="")
+    else:
+        from holdfast.report.screen import screen_of
+        from holdfast.report.terminal import terminal
+
+        print(terminal(report, screen_of(sys.stdout)), end="")
+
+
+def _request(args: argparse.Namespace) -> RunRequest:
+    return RunRequest(
+        paths=tuple(args.paths),
+        subjects=tuple(args.subject),
+        model=args.model,
+        names=tuple(args.scenario),
+        keyword=args.keyword,
+        suites=tuple(args.suite),
+        tags=tuple(args.tag),
+        trials=args.trials,
+        policy=args.policy or ("all" if os.environ.get("RUN_EVALS") else None),
+        jobs=args.jobs,
+        timeout=args.timeout,
+        budget_usd=args.budget_usd,
+        kind=args.kind,
+        sandbox=args.sandbox,
+        fail_fast=args.fail_fast,
+        seed=args.seed,
+    )
+
+
+def _earlier_request(store: RunFolder, *, jobs: int | None) -> RunRequest:
+    """What the earlier run was asked to do."""
+    try:
+        return replace(decode(RunRequest, store.info().arguments), jobs=jobs)
+    except DecodeError as error:
+        raise StoreError(f"{store.folder}: what the run was asked to do can't be read: {error}") from None

@@ -1,0 +1,67 @@
+"""`holdfast validate`: prove, without a model, that each eval can pass and can fail."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.common import choice_arguments, config_argument, load_config
+from holdfast.core.codec import encode
+from holdfast.core.exit_code import ExitCode
+
+if TYPE_CHECKING:
+    from holdfast.judge.self_test import SelfTest
+
+_TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; it is promoted when it has proven to be stable"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    choice_arguments(parser)
+    parser.add_argument("--base", metavar="REV", help="what new evals are told by (default: where the branch began)")
+    parser.add_argument("--strict", action="store_true", help="an eval that nothing proves to pass is a fault too")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Load, self-test, look into git, print."""
+    from holdfast import wiring
+    from holdfast.define.policy_history import policy_history
+
+    config = load_config(args)
+    evals = wiring.choose_evals(
+        config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag
+    )
+    history = policy_history(evals, config.root, base=args.base)
+    too_early = {change.eval.name for change in history.new}
+    tests = list(wiring.self_tests(evals))
+    faulty = [test.eval for test in tests if test.eval in too_early or _faults(test, strict=args.strict)]
+    if args.json:
+        found: dict[str, Any] = {"ok": not faulty, "faulty": faulty, "base": history.base, "problem": history.problem}
+        print(json.dumps({**found, "too_early": sorted(too_early), "evals": encode(tests)}, indent=2))
+    else:
+        print("\n".join(_lines(tests, too_early, strict=args.strict)))
+        print(f"\n{len(tests)} evals, {sum(test.rehearsed for test in tests)} rehearsals, {len(faulty)} faulty")
+        if history.problem:
+            print(f"note: new evals can't be told from old ones: {history.problem}")
+    return ExitCode.REJECTED if faulty else ExitCode.ACCEPTED
+
+
+def _faults(test: SelfTest, *, strict: bool) -> int:
+    return sum(1 for complaint in test.complaints if strict or complaint.fault != "unproven")
+
+
+def _lines(tests: Sequence[SelfTest], too_early: set[str], *, strict: bool) -> Iterator[str]:
+    width = max((len(test.eval) for test in tests), default=0)
+    for test in tests:
+        mark = "FAULT" if test.eval in too_early or _faults(test, strict=strict) else "ok"
+        yield f"{mark:<5}  {test.eval:<{width}}  {test.rehearsed} rehearsals"
+        for complaint in test.complaints:
+            first, *rest = complaint.detail.splitlines() or [""]
+            yield f"       {complaint.fault}: {first}"
+            yield from (f"         {line}" for line in rest)
+        if test.eval in too_early:
+            yield f"       ALWAYS_PASSES: {_TOO_EARLY}"

@@ -1,0 +1,135 @@
+"""What a project says once, in `holdfast.toml` or under `[tool.holdfast]` of `pyproject.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.errors import BadInput
+from holdfast.core.table import Table
+
+FILE = "holdfast.toml"
+DEFAULT_SUBJECT = "native:scripted"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    """The configuration. Every key may be left out."""
+
+    root: Path
+    """The folder that paths are relative to: where the file is, or the current folder where there is none."""
+
+    file: Path | None = None
+    """Where it was read from; None where there is none."""
+
+    paths: tuple[str, ...] = ("evals",)
+    """Where evals are looked for when a command names no paths."""
+
+    subjects: tuple[str, ...] = (DEFAULT_SUBJECT,)
+    """Whom to try when a command names nobody, as `agent:model`."""
+
+    trials: int | None = None
+    """Trials per cell (default 3)."""
+
+    timeout: float | None = None
+    """Seconds that a trial may take (default 300)."""
+
+    idle_timeout: float | None = None
+    """Seconds without output or model traffic after which an agent is ended; none by default."""
+
+    jobs: int | None = None
+    """Trials that run at once (default: twice the number of cores, at most 8)."""
+
+    attempts: int = 3
+    """Attempts per trial: voids are tried again up to this number."""
+
+    results: str = "results"
+    """The folder that runs are kept in."""
+
+    sandbox: str = "local"
+    """Where agents run."""
+
+    budget_usd: float | None = None
+    """Money that one run may spend."""
+
+    agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Agents by name, each with its `adapter` and that adapter's own keys."""
+
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Models by name: which provider or script answers for them."""
+
+    def table(self, kind: str, name: str) -> Table:
+        """The table `[kind.name]`, to be read strictly; empty where there is none."""
+        tables = self.agents if kind == "agents" else self.models
+        return Table(tables.get(name, {}), where=self.file or f"{self.root / FILE}", prefix=f"{kind}.{name}.")
+
+
+def find_config(start: Path) -> Path | None:
+    """The nearest configuration file in `start` or in a folder above it."""
+    for folder in (start, *start.parents):
+        if (folder / FILE).is_file():
+            return folder / FILE
+        project = folder / "pyproject.toml"
+        if project.is_file() and "[tool.holdfast" in project.read_text("utf-8", "replace"):
+            return project
+    return None
+
+
+def read_config(start: Path, file: Path | None = None) -> Config:
+    """The configuration of the project that `start` is in, or the one in `file`; any mistake in it is a BadInput."""
+    path = file or find_config(start.resolve())
+    if path is None:
+        return Config(root=start.resolve())
+    data = read_toml(path)
+    if path.name == "pyproject.toml":
+        data = data.get("tool", {}).get("holdfast", {})
+    return _config(Table(data, where=path), path.resolve())
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file; what is wrong with it is told with its line."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise BadInput(f"can't be read: {error.strerror}", where=path) from None
+    except UnicodeDecodeError:
+        raise BadInput("is not UTF-8 text", where=path) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise BadInput(f"is no TOML: {error}", where=path) from None
+
+
+def _config(table: Table, path: Path) -> Config:
+    subjects = table.texts("subjects")
+    paths = table.texts("paths")
+    config = Config(
+        root=path.parent,
+        file=path,
+        paths=paths or ("evals",),
+        subjects=subjects or (DEFAULT_SUBJECT,),
+        trials=table.whole("trials", least=1, most=10_000),
+        timeout=table.number("timeout", least=0.1),
+        idle_timeout=table.number("idle_timeout", least=0.1),
+        jobs=table.whole("jobs", least=1, most=1000),
+        attempts=table.whole("attempts", least=1, most=100) or 3,
+        results=table.text("results", "results"),
+        sandbox=table.text("sandbox", "local"),
+        budget_usd=table.number("budget_usd", least=0),
+        agents=_tables(table, "agents"),
+        models=_tables(table, "models"),
+    )
+    table.finish()
+    return config
+
+
+def _tables(table: Table, key: str) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, value in table.mapping(key).items():
+        if not isinstance(value, dict):
+            table.fail(f"{key}.{name}", "expected a table", f"write [{key}.{name}] above its keys")
+        if ":" in name or not name.strip():
+            table.fail(f"{key}.{name}", "a name holds no colon", "subjects are written agent:model")
+        found[name] = value
+    return found

@@ -1,0 +1,1 @@
+"""Tally x policy → decision, and decisions → exit code; pure."""

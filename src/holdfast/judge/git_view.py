@@ -1,0 +1,71 @@
+"""`rig.workspace.git`: what the agent did to the repository.
+
+git is asked in a throw-away copy. The repository's own configuration is the agent's to write, so whatever could start a
+program from it is switched off.
+"""
+
+from __future__ import annotations
+
+from holdfast.core.ports import RunCommand
+from holdfast.core.text import excerpt
+from holdfast.core.workspace import Tree, is_git
+from holdfast.judge.unknowable import Unknowable
+
+_SAFELY = (
+    "git",
+    "--no-pager",
+    "--no-optional-locks",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.pager=cat"),
+    *("-c", "core.sshCommand=false"),
+    *("-c", "diff.external="),
+    *("-c", "log.showSignature=false"),
+    *("-c", "protocol.allow=never"),
+    *("-c", "core.attributesFile=/dev/null"),
+)
+_TIMEOUT = 30.0
+
+
+class GitView:
+    """The repository's state at the end."""
+
+    def __init__(self, before: Tree, after: Tree, run_command: RunCommand) -> None:
+        self._before = before
+        self._after = after
+        self._run_command = run_command
+
+    @property
+    def branch(self) -> str:
+        """The current branch; empty where HEAD points to none."""
+        return self._git(self._after, "branch", "--show-current").strip()
+
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """The subjects of the commits made since the start, oldest first."""
+        start = self._git(self._before, "rev-parse", "HEAD").strip()
+        return tuple(self._git(self._after, "log", "--reverse", "--format=%s", f"{start}..HEAD").splitlines())
+
+    @property
+    def status(self) -> tuple[str, ...]:
+        """What is not committed, as `git status --porcelain` shows it: ` M app.py`, `?? notes.txt`."""
+        return tuple(self._git(self._after, "status", "--porcelain", "--no-renames").splitlines())
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether everything is committed."""
+        return not self.status
+
+    def __repr__(self) -> str:
+        return f"<git: branch {self.branch!r}, {len(self.commits)} new commits, {len(self.status)} paths not committed>"
+
+    def _git(self, tree: Tree, *arguments: str) -> str:
+        if not any(is_git(path) for path in self._before.entries):
+            raise Unknowable("the workspace was no git repository at the start")
+        if not any(is_git(path) for path in tree.entries):
+            raise AssertionError("the workspace is no git repository any more: .git is gone")
+        end = self._run_command(tree, (*_SAFELY, *arguments), timeout=_TIMEOUT)
+        if end.timed_out or end.exit_code != 0:
+            why = "took too long" if end.timed_out else excerpt(end.stderr, lines=3)
+            raise AssertionError(f"git {' '.join(arguments)}: {why}")
+        return end.stdout

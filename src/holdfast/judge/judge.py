@@ -1,0 +1,52 @@
+"""Evidence → Verdict: all checks are asked, each time, and what can't be judged is void."""
+
+from __future__ import annotations
+
+from holdfast.core.errors import WorldError
+from holdfast.core.evals import Eval
+from holdfast.core.evidence import Evidence
+from holdfast.core.ports import RunCommand
+from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from holdfast.judge.answer import answer, title
+from holdfast.judge.author import crash
+from holdfast.judge.rig import Rig
+
+
+def judge(evidence: Evidence, eval: Eval, run_command: RunCommand) -> Verdict:  # noqa: A002 - the word of the house
+    """How the trial ended. The policy does not matter here: it speaks when verdicts are counted.
+
+    Called from a worker thread, since checks may run commands and event loops of their own.
+    """
+    if evidence.trouble is not None:
+        cause, detail = evidence.trouble
+        return Void(cause=cause, detail=detail)
+    rig = Rig(evidence, run_command)
+    findings: list[Finding] = []
+    crashes: list[tuple[VoidCause, str]] = []
+    if evidence.misdeed is not None:
+        findings.append(Finding(check="agent", answer="no", reason=evidence.misdeed))
+    for check in eval.checks:
+        try:
+            findings.append(answer(check, rig))
+        except WorldError as error:
+            crashes.append((error.cause, error.detail))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - an author's code may raise anything, also SystemExit
+            crashes.append((VoidCause.CHECK, f"{title(check)} crashed: {crash(error)}"))
+            findings.append(Finding(check=title(check), answer="unknown", reason=crashes[-1][1]))
+    return _verdict(tuple(findings), crashes, misdeed=evidence.misdeed is not None)
+
+
+def _verdict(findings: tuple[Finding, ...], crashes: list[tuple[VoidCause, str]], *, misdeed: bool) -> Verdict:
+    answers = {finding.answer for finding in findings}
+    if misdeed:
+        return Fail(findings=findings)
+    if crashes:
+        return Void(cause=crashes[0][0], detail="\n".join(detail for _, detail in crashes), findings=findings)
+    if "no" in answers:
+        return Fail(findings=findings)
+    if "unknown" in answers:
+        reasons = "; ".join(finding.reason for finding in findings if finding.answer == "unknown")
+        return Void(cause=VoidCause.UNREADABLE, detail=reasons, findings=findings)
+    return Pass(findings=findings)

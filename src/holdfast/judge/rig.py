@@ -1,0 +1,98 @@
+"""The rig: what an author's check sees. The evidence of one trial, read-only, with helpers to ask it questions.
+
+    rig.workspace["notes.txt"].text     what the agent left behind
+    rig.calls.of_kind("edit").count()   what it did
+    rig.final_text                      what it said last
+
+What the evidence can't tell is never guessed: the question raises Unknowable, and the trial becomes void.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from holdfast.core.evidence import Evidence
+from holdfast.core.ports import RunCommand
+from holdfast.core.trajectory import Said, Trajectory
+from holdfast.judge.calls_view import Calls
+from holdfast.judge.unknowable import LowerBound
+from holdfast.judge.workspace_view import WorkspaceView
+
+
+class Rig:
+    """The evidence of one trial, to be asked."""
+
+    def __init__(self, evidence: Evidence, run_command: RunCommand) -> None:
+        self._evidence = evidence
+        self._run_command = run_command
+
+    @cached_property
+    def workspace(self) -> WorkspaceView:
+        """The folder the agent worked in: files, changes since the start, git, commands in a copy of it."""
+        return WorkspaceView(self._evidence.before, self._evidence.after, self._run_command)
+
+    @cached_property
+    def calls(self) -> Calls:
+        """The tool calls, in order."""
+        return Calls(self.trajectory.calls, gaps=self.trajectory.gaps)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Everything the agent said to its user, in order."""
+        return tuple(event.text for event in self.trajectory.events if isinstance(event, Said))
+
+    @property
+    def final_text(self) -> str:
+        """The last thing the agent said; where nobody heard it say anything, what its last program printed."""
+        return self.trajectory.final_text or (
+            self._evidence.ends[-1].stdout.text.strip() if self._evidence.ends else ""
+        )
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the agent's last program; None where a signal ended it or where none ran."""
+        return self._evidence.ends[-1].exit_code if self._evidence.ends else None
+
+    @property
+    def stdout(self) -> str:
+        """What the agent's programs printed."""
+        return "".join(end.stdout.text for end in self._evidence.ends)
+
+    @property
+    def stderr(self) -> str:
+        """What the agent's programs printed as errors."""
+        return "".join(end.stderr.text for end in self._evidence.ends)
+
+    @property
+    def turns(self) -> int:
+        """How many answers the model gave; where some may not have been seen, as careful as `calls.count()`."""
+        gaps = self.trajectory.gaps
+        return LowerBound(self._evidence.spent.turns, gaps) if gaps else self._evidence.spent.turns
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in both directions; None where nobody counted them."""
+        return self._evidence.spent.tokens
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What the model cost; None where no price is known."""
+        return self._evidence.spent.cost_usd
+
+    @property
+    def seconds(self) -> float:
+        """How long the agent took."""
+        return self._evidence.spent.seconds
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Everything that happened, event by event."""
+        return self._evidence.trajectory
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of the trial."""
+        return self._evidence.notes
+
+    def __repr__(self) -> str:
+        return f"<rig of {self._evidence.trial}>"

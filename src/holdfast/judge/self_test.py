@@ -1,0 +1,119 @@
+"""The evals' own test: can this eval pass, and can it fail? Offline, in no time, before any model is asked.
+
+An eval that can't fail is worse than none, since it reassures. So an agent that does nothing must fail it, every
+behaviour that it calls good must pass, and every behaviour that it calls bad must fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.core.evals import Eval, Rehearsal
+from holdfast.core.ports import RunCommand
+from holdfast.core.verdict import Verdict
+from holdfast.judge.author import crash
+from holdfast.judge.judge import judge
+from holdfast.judge.rehearsal import LayOut, ReadBack, does_nothing, rehearse
+
+
+class Fault(StrEnum):
+    """What is wrong with an eval."""
+
+    VACUOUS = "vacuous"
+    """A behaviour passes that must not: the eval can't fail, or not for the right reason."""
+
+    IMPOSSIBLE = "impossible"
+    """A behaviour fails that must pass: the eval can't pass, or not for the right reason."""
+
+    UNPROVEN = "unproven"
+    """It names no behaviour that passes, so nobody knows whether one could."""
+
+    CRASHED = "crashed"
+    """A check, or the behaviour itself, broke instead of answering."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Complaint:
+    """One thing that is wrong with an eval."""
+
+    fault: Fault
+    """What kind of thing."""
+
+    detail: str
+    """What exactly, for a person."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SelfTest:
+    """What the self-test of one eval found."""
+
+    eval: str
+    """The eval's name."""
+
+    rehearsed: int
+    """How many behaviours were played."""
+
+    complaints: tuple[Complaint, ...] = ()
+    """What is wrong; nothing where all is well."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the eval can pass and can fail."""
+        return not self.complaints
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Part:
+    """One behaviour and what must come of it."""
+
+    title: str
+    behaviour: Rehearsal
+    must: str
+
+
+def self_test(eval: Eval, *, lay_out: LayOut, read_back: ReadBack, run_command: RunCommand) -> SelfTest:  # noqa: A002
+    """Play every behaviour that the eval names, and doing nothing, and see whether the verdicts are right."""
+    parts = tuple(_parts(eval))
+    complaints = list(_claims(eval))
+    for part in parts:
+        try:
+            evidence = rehearse(eval, part.behaviour, lay_out=lay_out, read_back=read_back)
+        except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
+            complaints.append(Complaint(fault=Fault.CRASHED, detail=f"{part.title} itself crashed: {crash(error)}"))
+            continue
+        complaint = _held_against(part, judge(evidence, eval, run_command))
+        if complaint is not None:
+            complaints.append(complaint)
+    return SelfTest(eval=eval.name, rehearsed=len(parts), complaints=tuple(complaints))
+
+
+def _parts(eval: Eval) -> Iterator[_Part]:  # noqa: A002
+    yield _Part(
+        title="an agent that does nothing",
+        behaviour=does_nothing,
+        must="pass" if eval.does_nothing_passes else "fail",
+    )
+    for key, behaviours, must in (("passes_on", eval.passes_on, "pass"), ("fails_on", eval.fails_on, "fail")):
+        for behaviour in behaviours:
+            title = getattr(behaviour, "__name__", repr(behaviour))
+            yield _Part(title=title if title.startswith(key) else f"{key} {title}", behaviour=behaviour, must=must)
+
+
+def _claims(eval: Eval) -> Iterator[Complaint]:  # noqa: A002
+    if eval.does_nothing_passes and not eval.fails_on:
+        detail = "doing nothing passes and no fails_on is given: nothing shows that it can fail"
+        yield Complaint(fault=Fault.VACUOUS, detail=detail)
+    if not eval.does_nothing_passes and not eval.passes_on:
+        yield Complaint(fault=Fault.UNPROVEN, detail="no passes_on is given: nothing shows that it can pass")
+
+
+def _held_against(part: _Part, verdict: Verdict) -> Complaint | None:
+    if verdict.outcome == part.must:
+        return None
+    if verdict.outcome == "void":
+        return Complaint(fault=Fault.CRASHED, detail=f"{part.title}: {verdict.reason}")
+    if verdict.outcome == "pass":
+        return Complaint(fault=Fault.VACUOUS, detail=f"{part.title} passes")
+    return Complaint(fault=Fault.IMPOSSIBLE, detail=f"{part.title} fails:\n{verdict.reason}")

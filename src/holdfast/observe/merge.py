@@ -1,0 +1,64 @@
+"""Two witnesses, one story: what the gateway saw, completed by what the agent's own log tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.core.text import one_line
+from holdfast.core.trajectory import Called, Event, Said
+
+
+def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...], tuple[str, ...]]:
+    """The merged events, and where the two disagree. The wire's order wins; the log adds what only it knows."""
+    if not wire or not log:
+        return tuple(wire or log), ()
+    open_calls = [event for event in log if isinstance(event, Called)]
+    merged: list[Event] = []
+    disagreements = []
+    for event in wire:
+        if isinstance(event, Called):
+            twin = _twin(event, open_calls)
+            if twin is None:
+                disagreements.append(
+                    f"{_name(event)} was asked for by the model, but the agent's log does not know of it"
+                )
+            else:
+                open_calls.remove(twin)
+                event = _complete(event, twin)  # noqa: PLW2901 - the same event, told better
+        merged.append(event)
+    for extra in open_calls:
+        disagreements.append(f"{_name(extra)} is in the agent's log, but no model asked for it")
+        _insert(merged, extra)
+    said = "\n".join(event.text for event in merged if isinstance(event, Said))
+    for event in log:
+        if isinstance(event, Said) and event.text.strip() and event.text.strip() not in said:
+            _insert(merged, event)
+    return tuple(merged), tuple(disagreements)
+
+
+def _twin(event: Called, candidates: Sequence[Called]) -> Called | None:
+    by_id = [other for other in candidates if other.id == event.id and other.tool == event.tool]
+    alike = [other for other in candidates if (other.tool, other.arguments) == (event.tool, event.arguments)]
+    return next(iter(by_id or alike), None)
+
+
+def _complete(event: Called, twin: Called) -> Called:
+    return replace(
+        event,
+        result=twin.result if event.result is None else event.result,
+        succeeded=twin.succeeded if twin.succeeded is not None else event.succeeded,
+        seconds=twin.seconds,
+        witness="both",
+    )
+
+
+def _insert(events: list[Event], event: Event) -> None:
+    """Put an event behind all others of its turn and of those before it."""
+    place = sum(1 for other in events if other.turn <= event.turn)
+    events.insert(place, event)
+
+
+def _name(event: Called) -> str:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in event.arguments.items())
+    return f"{one_line(event.tool, width=40)}({one_line(arguments, width=80)})"

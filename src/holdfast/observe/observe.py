@@ -1,0 +1,73 @@
+"""Capture → Evidence: a pure function, so that old captures can be read again by a better reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.core.capture import Capture
+from holdfast.core.evidence import Evidence, Spent
+from holdfast.core.exchange import Exchange
+from holdfast.core.trajectory import Event, Kind, Trajectory
+from holdfast.observe.merge import merge
+from holdfast.observe.trouble import misdeed, trouble
+from holdfast.observe.wire import main_line, tell
+
+
+def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
+    """What is known of a trial. `kinds` tells what the agent's own tools do."""
+    exchanges = main_line(capture.exchanges)
+    events, disagreements = merge(tell(exchanges, kinds), capture.log)
+    trajectory = Trajectory(events=events, gaps=_gaps(capture), disagreements=disagreements)
+    return Evidence(
+        trial=capture.trial,
+        trajectory=trajectory,
+        before=capture.before,
+        after=capture.after,
+        ends=capture.ends,
+        spent=_spent(capture, events),
+        trouble=trouble(capture, exchanges),
+        misdeed=misdeed(capture, exchanges),
+        notes=_notes(capture, disagreements),
+    )
+
+
+def _gaps(capture: Capture) -> tuple[str, ...]:
+    if capture.exchanges:
+        return ()
+    if capture.log_problem:
+        return (f"the agent's own log could not be read: {capture.log_problem}",)
+    if not capture.log:
+        return ("no model traffic came through the gateway, and the agent keeps no log that Holdfast can read",)
+    return ()
+
+
+def _spent(capture: Capture, events: Sequence[Event]) -> Spent:
+    answered = sum(1 for exchange in main_line(capture.exchanges) if exchange.response is not None)
+    costs = [exchange.cost_usd for exchange in capture.exchanges]
+    return Spent(
+        seconds=capture.seconds,
+        turns=answered if capture.exchanges else max((event.turn for event in events), default=0),
+        input_tokens=_sum(capture.exchanges, "input"),
+        output_tokens=_sum(capture.exchanges, "output"),
+        cost_usd=sum(cost for cost in costs if cost is not None) if costs and None not in costs else None,
+    )
+
+
+def _sum(exchanges: Sequence[Exchange], name: str) -> int | None:
+    known = [getattr(exchange.response.usage, name) for exchange in exchanges if exchange.response is not None]
+    numbers = [number for number in known if number is not None]
+    return sum(numbers) if numbers else None
+
+
+def _notes(capture: Capture, disagreements: Sequence[str]) -> tuple[str, ...]:
+    notes = [*capture.notes, *disagreements]
+    left = sum(end.leftovers for end in capture.ends)
+    if left:
+        notes.append(f"the agent left {left} process{'es' if left > 1 else ''} behind; ended")
+    for end in capture.ends:
+        for name, stream in (("output", end.stdout), ("error output", end.stderr)):
+            if stream.truncated:
+                notes.append(f"the agent printed {stream.total_bytes} bytes of {name}; the middle was not kept")
+    if capture.log_problem and capture.exchanges:
+        notes.append(f"the agent's own log could not be read: {capture.log_problem}")
+    return (*notes, *capture.after.gaps)

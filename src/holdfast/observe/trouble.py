@@ -1,0 +1,56 @@
+"""Whose fault it was when a trial did not run to its end: the world's (void) or the agent's (fail)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.capture import Capture
+from holdfast.core.exchange import Exchange, ProviderError
+from holdfast.core.process import ProcessEnd
+from holdfast.core.text import excerpt
+from holdfast.core.verdict import VoidCause
+
+_CAUSES = {
+    "rate_limit": VoidCause.RATE_LIMIT,
+    "auth": VoidCause.AUTH,
+    "budget": VoidCause.BUDGET,
+    "stalled": VoidCause.STALLED,
+}
+
+
+def trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause, str] | None:
+    """What broke around the agent. The provider's last word counts: an agent that got over an error has coped."""
+    if capture.breakdown is not None:
+        return capture.breakdown.cause, capture.breakdown.detail
+    if capture.provider_silent:
+        return VoidCause.STALLED, f"the provider was silent for {capture.provider_silent:.0f} s when the time ran out"
+    error = _last_error(exchanges)
+    if error is None or error.reason == "bad_request":
+        return None
+    status = f"HTTP {error.status}: " if error.status else ""
+    return _CAUSES.get(error.reason, VoidCause.PROVIDER), f"{status}{error.message}"
+
+
+def misdeed(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
+    """What the agent itself did wrong as a program."""
+    for end in capture.ends:
+        if end.ended_by == "wall":
+            return f"ran out of its time ({end.seconds:.0f} s)"
+        if end.ended_by == "idle":
+            return f"did nothing for too long and was ended after {end.seconds:.0f} s"
+    error = _last_error(exchanges)
+    if error is not None and error.reason == "bad_request":
+        return f"sent a request that the provider refused (HTTP {error.status}): {error.message}"
+    if capture.exit_ok is False and capture.ends:
+        return _bad_exit(capture.ends[-1])
+    return None
+
+
+def _last_error(exchanges: Sequence[Exchange]) -> ProviderError | None:
+    return exchanges[-1].error if exchanges else None
+
+
+def _bad_exit(end: ProcessEnd) -> str:
+    how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.exit_code}"
+    said = excerpt(end.stderr.text or end.stdout.text, lines=5)
+    return f"ended with {how}" + (f"\n{said}" if said else "")

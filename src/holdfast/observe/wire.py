@@ -1,0 +1,72 @@
+"""The story as the gateway saw it: exchanges → events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from holdfast.core.exchange import Exchange, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.trajectory import Called, Event, Kind, ModelFailed, Said, Thought, kind_of
+
+
+def main_line(exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
+    """The exchanges of the conversation itself; side requests (titles, summaries) offer no tools where others do."""
+    if any(exchange.request.tools for exchange in exchanges):
+        return tuple(exchange for exchange in exchanges if exchange.request.tools)
+    return tuple(exchanges)
+
+
+def tell(exchanges: Sequence[Exchange], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+    """What was said, thought, called and refused, in order. A turn is one answer of the model."""
+    events: list[Event] = []
+    turn = 0
+    for exchange in exchanges:
+        _note_results(events, exchange)
+        if exchange.response is None or exchange.error is not None:
+            events += _failure(exchange, turn + 1)
+        if exchange.response is not None:
+            turn += 1
+            events += [_event(part, turn, kinds) for part in exchange.response.parts if _tells(part)]
+    return tuple(events)
+
+
+def _tells(part: object) -> bool:
+    return isinstance(part, ToolCall) or (isinstance(part, Text | Thinking) and bool(_shown(part).strip()))
+
+
+def _shown(part: Text | Thinking) -> str:
+    return part.text if isinstance(part, Text) else part.text or "\n".join(part.summary)
+
+
+def _event(part: object, turn: int, kinds: Mapping[str, Kind]) -> Event:
+    if isinstance(part, Text):
+        return Said(turn=turn, text=part.text)
+    if isinstance(part, Thinking):
+        return Thought(turn=turn, text=_shown(part))
+    if isinstance(part, ToolCall):
+        raw = part.raw if part.arguments is None else ""
+        kind = kind_of(part.name, kinds)
+        return Called(turn=turn, id=part.id, tool=part.name, kind=kind, arguments=part.arguments or {}, raw=raw)
+    raise TypeError(f"no event for a {type(part).__name__}")
+
+
+def _note_results(events: list[Event], exchange: Exchange) -> None:
+    """Fill in what the tools answered, as the agent tells it to the model with its next request."""
+    results = {
+        part.call_id: part
+        for message in exchange.request.messages
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    }
+    for index, event in enumerate(events):
+        if isinstance(event, Called) and event.result is None and event.id in results:
+            found = results[event.id]
+            succeeded = None if found.is_error is None else not found.is_error
+            events[index] = replace(event, result=found.text, succeeded=succeeded)
+
+
+def _failure(exchange: Exchange, turn: int) -> tuple[Event, ...]:
+    error = exchange.error
+    if error is None:
+        return (ModelFailed(turn=turn, status=None, reason="cut", message="no answer was completed"),)
+    return (ModelFailed(turn=turn, status=error.status, reason=error.reason, message=error.message),)

@@ -1,0 +1,1 @@
+"""Trial → Capture: the only stage that costs money."""

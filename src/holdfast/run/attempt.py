@@ -1,0 +1,142 @@
+"""One attempt at one trial: a bench is set up, the agent works, and what it leaves is gathered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from holdfast.core.capture import Breakdown, Capture
+from holdfast.core.errors import WorldError
+from holdfast.core.ports import Agent, Bench, Gateway, GatewaySession, Sandbox, Task, Template
+from holdfast.core.process import Limits, ProcessEnd
+from holdfast.core.scenario import Scenario
+from holdfast.core.subject import Subject
+from holdfast.core.trajectory import Event
+from holdfast.core.trial import Trial
+from holdfast.core.verdict import VoidCause
+
+_SILENCE_THAT_COUNTS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Means:
+    """What attempts are made with; the same for all attempts of a run."""
+
+    agent: Callable[[Subject], Agent]
+    """The agent of a subject."""
+
+    sandbox: Sandbox
+    """Where it runs."""
+
+    gateway: Gateway
+    """What stands between it and its model."""
+
+    template: Callable[[Scenario], Awaitable[Template]]
+    """The starting workspace of a scenario, laid out once."""
+
+    seed: int
+    """The run's seed."""
+
+    idle: float | None = None
+    """Seconds without output or model traffic after which an agent is ended."""
+
+
+async def make_attempt(trial: Trial, number: int, means: Means) -> Capture:
+    """Carry out one attempt. What breaks in the world is told in the capture; only cancellation is raised."""
+    try:
+        return await _make_attempt(trial, number, means)
+    except WorldError as error:
+        return _broken(trial, number, error.cause, error.detail)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it must void this trial and no other
+        return _broken(trial, number, VoidCause.HARNESS, f"{type(error).__name__}: {error}")
+
+
+def _broken(trial: Trial, number: int, cause: VoidCause, detail: str) -> Capture:
+    return Capture(trial=trial.id, attempt=number, breakdown=Breakdown(cause=cause, detail=detail))
+
+
+async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
+    agent = means.agent(trial.subject)
+    missing = agent.missing()
+    if missing:
+        raise WorldError(VoidCause.MISSING, missing)
+    template = await means.template(trial.eval.scenario)
+    seed = trial.seed(means.seed)
+    async with AsyncExitStack() as stack:
+        session: GatewaySession | None = None
+        if agent.dialect is not None:
+            session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
+        bench = await stack.enter_async_context(means.sandbox.bench(template))
+        started = time.monotonic()
+        ends, silent = await _work(trial, agent, bench, session, seed, means.idle)
+        seconds = time.monotonic() - started
+        log, log_problem = _read_log(agent, ends)
+        return Capture(
+            trial=trial.id,
+            attempt=number,
+            exchanges=session.exchanges() if session else (),
+            log=log,
+            log_problem=log_problem,
+            ends=ends,
+            exit_ok=agent.exit_ok(ends[-1]),
+            before=template.tree,
+            after=await bench.harvest(),
+            provider_silent=silent,
+            seconds=seconds,
+            notes=session.notes if session else (),
+            facts={"sandbox": means.sandbox.name},
+        )
+
+
+async def _work(
+    trial: Trial, agent: Agent, bench: Bench, session: GatewaySession | None, seed: int, idle: float | None
+) -> tuple[tuple[ProcessEnd, ...], float | None]:
+    """Run the agent's programs one after the other, within the trial's time; also: how long the provider was silent."""
+    scenario = trial.eval.scenario
+    orders = agent.orders(
+        Task(
+            prompts=scenario.prompts,
+            model=trial.subject.model,
+            workspace=bench.workspace,
+            home=bench.home,
+            base_url=session.base_url if session else "",
+            token=session.token if session else "",
+            seed=seed,
+            params=scenario.params,
+            approval=scenario.approval,
+            messages=scenario.messages,
+        )
+    )
+    bench.lay_home(orders.home_files)
+    deadline = time.monotonic() + trial.timeout
+    ends: list[ProcessEnd] = []
+    for launch in orders.launches:
+        limits = Limits(wall=max(deadline - time.monotonic(), 0.0), idle=idle)
+        end = await bench.run(launch, limits=limits, last_activity=session.last_activity if session else _never)
+        ends.append(end)
+        if end.ended_by != "exit":
+            return tuple(ends), _silence(session, trial.timeout)
+        if agent.exit_ok(end) is False:
+            break
+    return tuple(ends), None
+
+
+def _never() -> float:
+    return 0.0
+
+
+def _silence(session: GatewaySession | None, timeout: float) -> float | None:
+    """How long the provider has owed a byte, if that is long enough to blame it for a time-out."""
+    if session is None or not session.waiting():
+        return None
+    silent = time.monotonic() - session.last_activity()
+    return silent if silent >= min(_SILENCE_THAT_COUNTS, timeout / 4) else None
+
+
+def _read_log(agent: Agent, ends: tuple[ProcessEnd, ...]) -> tuple[tuple[Event, ...], str | None]:
+    try:
+        return agent.read_log(ends), None
+    except ValueError as error:
+        return (), str(error)

@@ -1,0 +1,110 @@
+"""The process from which supervisors are forked: started once per run, small, and quick to fork.
+
+It inherits the orphans of its supervisors: should an agent kill its own supervisor, the agent's processes fall to the
+nursery, which kills them. When Holdfast is gone, it removes what is left of the benches, and ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import stat
+import sys
+import time
+
+from holdfast.sandboxes.supervisor import CLOEXEC, DEAF_TO, supervise
+from holdfast.sandboxes.tree import adopt_orphans, children, hear_children, signal_all
+
+_STRANGERS_TAKE = 5.0
+
+
+def bury(supervisors: dict[int, socket.socket]) -> None:
+    """Take note of supervisors that have ended. Where one did not end by itself, end what fell to us from it first."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        if os.WIFSTOPPED(status):
+            os.kill(pid, signal.SIGKILL)
+        elif pid in supervisors:
+            control = supervisors.pop(pid)
+            if status != 0:
+                end_strangers(supervisors)
+            control.close()
+
+
+def end_strangers(supervisors: dict[int, socket.socket]) -> None:
+    """Kill every child that is no supervisor, and all below it."""
+    deadline = time.monotonic() + _STRANGERS_TAKE
+    rounds_without = 0
+    while rounds_without < 3 and time.monotonic() < deadline:  # a list may miss a process while others come and go
+        strangers = [pid for pid in children(os.getpid()) if pid not in supervisors]
+        rounds_without = 0 if strangers else rounds_without + 1
+        signal_all(strangers, signal.SIGKILL)
+        for pid in strangers:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.001)
+
+
+def serve(door: socket.socket) -> None:
+    """Fork a supervisor for every control socket that comes through the door, until the door is closed."""
+    adopt_orphans()
+    bell = hear_children()
+    supervisors: dict[int, socket.socket] = {}
+    ears = select.poll()
+    ears.register(door, select.POLLIN)
+    ears.register(bell, select.POLLIN)
+    while True:
+        ready = [fd for fd, _ in ears.poll()]
+        if bell in ready:
+            os.read(bell, 4096)
+            bury(supervisors)
+        if door.fileno() in ready:
+            _, fds, _, _ = socket.recv_fds(door, 1, 1, CLOEXEC)
+            if not fds:
+                break
+            control = socket.socket(fileno=fds[0])
+            pid = os.fork()
+            if pid == 0:
+                become_supervisor(control)
+            supervisors[pid] = control
+    while supervisors:  # they hear of it too, and end
+        select.select([bell], [], [], 1.0)
+        bury(supervisors)
+
+
+def become_supervisor(control: socket.socket) -> None:
+    """What a fork of the nursery does: it keeps nothing of the nursery but its own control socket."""
+    code = 1
+    try:
+        if control.fileno() != 3:
+            os.dup2(control.fileno(), 3, inheritable=False)
+        os.closerange(4, 4096)
+        supervise(socket.socket(fileno=3))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def sweep(folder: str) -> None:
+    """Remove the benches that a Holdfast which was killed could not remove."""
+    with contextlib.suppress(OSError):
+        if stat.S_ISDIR(os.lstat(folder).st_mode):
+            script = 'chmod -R u+rwx "$0" 2>/dev/null; exec rm -rf -- "$0"'
+            os.execv("/bin/sh", ["sh", "-c", script, folder])  # noqa: S606
+
+
+def main() -> None:
+    """Serve on the socket that was handed over; then leave nothing behind."""
+    for number in DEAF_TO:
+        signal.signal(number, signal.SIG_IGN)
+    os.umask(0o022)
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    sweep(sys.argv[2])

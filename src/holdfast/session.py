@@ -1,0 +1,142 @@
+"""Conducts one run from its plan to its verdicts; the only module that knows the order of the rooms."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from holdfast.core.capture import Capture
+from holdfast.core.errors import StoreError
+from holdfast.core.policy import Policy
+from holdfast.core.ports import Agent, Executor, Gateway, Sandbox, Store
+from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
+from holdfast.core.record import Record, RunInfo
+from holdfast.core.subject import Subject
+from holdfast.core.text import excerpt
+from holdfast.core.trial import Plan, Trial
+from holdfast.core.verdict import Fail, Void
+from holdfast.judge.chain import call_chain
+from holdfast.judge.judge import judge
+from holdfast.observe import observe
+from holdfast.run.schedule import Retries, Stop, is_final, run_trials
+from holdfast.store.log import leave_log
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class House:
+    """What a run is conducted with; wiring.py puts it together."""
+
+    agent: Callable[[Subject], Agent]
+    """The agent of a subject."""
+
+    executor: Executor
+    """Where attempts run."""
+
+    sandbox: Sandbox
+    """Where agents, and the commands of checks, are kept in."""
+
+    gateway: Gateway
+    """What stands between agents and models."""
+
+    store: Store
+    """Where everything is kept."""
+
+    retries: Retries
+    """How voids are tried again."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """When a run ends before all of its trials are done."""
+
+    fail_fast: bool = False
+    """At the first trial that failed."""
+
+    budget_usd: float | None = None
+    """When this much money is spent."""
+
+
+async def conduct(
+    plan: Plan,
+    run: RunInfo,
+    house: House,
+    *,
+    terms: Terms,
+    watch: Callable[[Progress], None],
+    stop: Stop,
+) -> tuple[Record, ...]:
+    """Run what is missing of the plan, and give all records: those kept before, and the new ones."""
+    kept = house.store.records()
+    house.store.begin(run, plan)
+    records = list(kept)
+    judged = {record.trial for record in kept if record.final and not isinstance(record.verdict, Void)}
+
+    async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
+        record = await asyncio.to_thread(settle, trial, attempt, capture, house, last=last)
+        records.append(record)
+        watch(AttemptJudged(record=record))
+        _mind(terms, record, trial, records, stop)
+        return record
+
+    def started(trial: Trial, attempt: int) -> None:
+        watch(AttemptStarted(eval=trial.eval.name, subject=str(trial.subject), number=trial.number, attempt=attempt))
+
+    missing = [trial for trial in plan.trials() if trial.id not in judged]
+    async with _open(house):
+        await run_trials(missing, house.executor, conclude, retries=house.retries, stop=stop, started=started)
+    return tuple(records)
+
+
+def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: bool) -> Record:
+    """Capture → evidence → verdict → kept record, for one attempt."""
+    evidence = observe(capture, house.agent(trial.subject).tool_kinds)
+    verdict = judge(evidence, trial.eval, house.sandbox.command)
+    end = capture.ends[-1] if capture.ends else None
+    record = Record(
+        eval=trial.eval.name,
+        subject=str(trial.subject),
+        number=trial.number,
+        attempt=attempt,
+        verdict=verdict,
+        spent=evidence.spent,
+        chain=call_chain(evidence.trajectory),
+        stdout=excerpt(end.stdout.text, lines=10) if end else "",
+        stderr=excerpt(end.stderr.text, lines=10) if end else "",
+        notes=evidence.notes,
+        ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
+    )
+    record = replace(record, final=is_final(record, last=last))
+    try:
+        record = house.store.keep(record, capture, evidence)
+        if trial.eval.log:
+            leave_log(trial.eval.source.path, record)
+    except OSError as error:
+        raise StoreError(f"{house.store.folder}: {record.trial} can't be kept: {error.strerror}") from error
+    return record
+
+
+def _mind(terms: Terms, record: Record, trial: Trial, records: Sequence[Record], stop: Stop) -> None:
+    """Ask for the end of the run where its terms say so."""
+    failed = isinstance(record.verdict, Fail) and trial.eval.policy is not Policy.USUALLY_FAILS
+    if terms.fail_fast and failed:
+        stop.set(f"stopped at the first failure: {record.trial}")
+    spent = sum(one.spent.cost_usd or 0.0 for one in records)
+    if terms.budget_usd is not None and spent >= terms.budget_usd:
+        stop.set(f"stopped: the budget of ${terms.budget_usd:g} is spent (${spent:.4f})")
+
+
+@asynccontextmanager
+async def _open(house: House) -> AsyncIterator[None]:
+    """The sandbox and the gateway, up and down again."""
+    await house.sandbox.start()
+    try:
+        await house.gateway.start()
+        try:
+            yield
+        finally:
+            await house.gateway.stop()
+    finally:
+        await house.sandbox.stop()

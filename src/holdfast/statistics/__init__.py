@@ -1,0 +1,1 @@
+"""Pure mathematics, one idea per file. It knows numbers only: no evals, no verdicts."""

@@ -1,0 +1,1 @@
+"""The append-only keep of runs, captures and verdicts."""

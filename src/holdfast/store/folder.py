@@ -1,0 +1,212 @@
+"""One run kept as a folder that people and tools can read, written as the trials end.
+
+    <run>/run.json                      who ran what, when; the plan
+    <run>/ledger.jsonl                  one line per attempt, appended as it ends: the truth
+    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff, capture.json.gz; workspace/ if failed
+
+A line of the ledger is written with one `write` after the attempt's folder is complete, so that `kill -9` loses at most
+the attempts that were running. Half a line at the end (a full disk, a lost machine) is cut off when the run is resumed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.capture import Capture
+from holdfast.core.codec import DecodeError, decode, encode
+from holdfast.core.errors import StoreError, UsageError
+from holdfast.core.evidence import Evidence
+from holdfast.core.record import Record, RunInfo
+from holdfast.core.text import printable, slug
+from holdfast.core.trajectory import Event, Trajectory
+from holdfast.core.trial import Plan
+from holdfast.core.verdict import Fail
+from holdfast.core.workspace import Tree, changes, is_git, unified_diff
+
+RUN_FILE = "run.json"
+LEDGER = "ledger.jsonl"
+SCHEMA = "holdfast-run/1"
+
+
+class RunFolder:
+    """The keep of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._ledger: int | None = None
+
+    def begin(self, run: RunInfo, plan: Plan) -> None:
+        """Note what is going to be run. A run that was begun before keeps its first note."""
+        _refuse_shared_folders(plan)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / RUN_FILE
+        if not path.exists():
+            cells = [
+                {
+                    "eval": cell.eval.name,
+                    "subject": str(cell.subject),
+                    "trials": len(cell.trials),
+                    "skipped": cell.skipped,
+                }
+                for cell in plan.cells
+            ]
+            write_whole(path, json.dumps({"schema": SCHEMA, "run": encode(run), "cells": cells}, indent=2) + "\n")
+        self._ledger = _open_ledger(self.folder / LEDGER)
+
+    def info(self) -> RunInfo:
+        """Who ran what."""
+        path = self.folder / RUN_FILE
+        try:
+            data = json.loads(path.read_text("utf-8"))
+            if data.get("schema") != SCHEMA:
+                raise StoreError(f"{path}: written by another version of Holdfast ({data.get('schema')!r})")
+            return decode(RunInfo, data["run"])
+        except OSError as error:
+            raise StoreError(f"{self.folder} is no run: {error.strerror}: {path.name}") from None
+        except (ValueError, KeyError, AttributeError) as error:
+            raise StoreError(f"{path}: can't be read: {error}") from None
+
+    def records(self) -> tuple[Record, ...]:
+        """Every attempt that was kept, in the order in which they ended."""
+        path = self.folder / LEDGER
+        if not path.exists():
+            return ()
+        *lines, last = path.read_bytes().split(b"\n")
+        del last  # nothing, or half a line that was being written when the machine went down
+        return tuple(_read_record(path, number, line) for number, line in enumerate(lines, 1))
+
+    def events(self, record: Record) -> tuple[Event, ...]:
+        """What happened in an attempt that was kept."""
+        path = self.folder / record.folder / "trajectory.jsonl"
+        try:
+            events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            return decode(Trajectory, {"events": events}).events
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path}: can't be read: {error}") from None
+
+    def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
+        """Keep one judged attempt; when this returns, a crash of Holdfast can't lose it."""
+        if self._ledger is None:
+            raise StoreError(f"{self.folder}: the run was not begun")
+        kept = replace(record, folder=self._leave(record, capture, evidence))
+        os.write(self._ledger, json.dumps(encode(kept)).encode() + b"\n")
+        return kept
+
+    def close(self) -> None:
+        """Make what was kept durable and close the ledger."""
+        if self._ledger is not None:
+            os.fsync(self._ledger)
+            os.close(self._ledger)
+            self._ledger = None
+
+    def _leave(self, record: Record, capture: Capture, evidence: Evidence) -> str:
+        """Write the attempt's folder and give its name."""
+        name = f"{_cell_folder(record.eval, record.subject)}/trial-{record.number}"
+        if record.attempt > 1:
+            name += f"/attempt-{record.attempt}"
+        folder = os.path.join(self.folder, name)  # noqa: PTH118 - once per attempt, where pathlib costs a millisecond
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+        _write(folder, "log.txt", "".join(_log(record, capture)).encode("utf-8", "backslashreplace"))
+        events = "".join(json.dumps(encode(event)) + "\n" for event in evidence.trajectory.events)
+        _write(folder, "trajectory.jsonl", events.encode())
+        _write(
+            folder, "workspace.diff", unified_diff(changes(evidence.before, evidence.after)).encode("utf-8", "replace")
+        )
+        _write(folder, "capture.json.gz", gzip.compress(_capture_json(capture), compresslevel=1, mtime=0))
+        if isinstance(record.verdict, Fail):
+            restore(evidence.after, Path(folder, "workspace"))
+        return name
+
+
+def _cell_folder(name: str, subject: str) -> str:
+    return f"{slug(name)}/{slug(subject)}"
+
+
+def _refuse_shared_folders(plan: Plan) -> None:
+    """Two cells whose names differ only in signs that no folder's name can hold would overwrite each other."""
+    taken: dict[str, str] = {}
+    for cell in plan.cells:
+        folder = _cell_folder(cell.eval.name, str(cell.subject)).lower()
+        other = taken.setdefault(folder, cell.id)
+        if other != cell.id:
+            raise UsageError(f"{cell.id!r} and {other!r} would be kept in the same folder\n  → rename one of them")
+
+
+def restore(tree: Tree, folder: Path) -> None:
+    """Lay a tree out as files, `.git` left out. Links are written down as text: none leads out."""
+    for path, entry in tree.entries.items():
+        content = entry.read() if entry.kind == "file" else f"(link to {entry.target})".encode()
+        if entry.kind == "other" or content is None or is_git(path):
+            continue
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        if entry.executable:
+            place.chmod(0o755)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that nobody ever sees half of it."""
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    half.write_text(text, "utf-8")
+    half.replace(path)
+
+
+def _write(folder: str, name: str, content: bytes) -> None:
+    with open(f"{folder}/{name}", "wb", buffering=0) as file:  # noqa: PTH123
+        file.write(content)
+
+
+def _capture_json(capture: Capture) -> bytes:
+    """The capture with only those files of the workspace that changed; the others are the scenario's own."""
+    data = encode(replace(capture, before=Tree(), after=_delta(capture.before, capture.after)))
+    data["deleted"] = sorted(capture.before.entries.keys() - capture.after.entries.keys())
+    return json.dumps({"schema": "holdfast-capture/1", **data}).encode()
+
+
+def _delta(before: Tree, after: Tree) -> Tree:
+    return Tree(
+        entries={path: entry for path, entry in after.entries.items() if not entry.same(before.entries.get(path))},
+        gaps=after.gaps,
+    )
+
+
+def _log(record: Record, capture: Capture) -> Iterator[str]:
+    yield f"# {record.trial}, attempt {record.attempt}\n"
+    yield f"verdict: {record.verdict.outcome}\n"
+    yield f"seconds: {capture.seconds:.3f}\n"
+    for finding in record.verdict.findings:
+        yield f"[{finding.answer}] {finding.check}\n"
+        if finding.answer != "yes":
+            yield "".join(f"    {line}\n" for line in printable(finding.reason).splitlines())
+    for note in record.notes:
+        yield f"note: {note}\n"
+    for number, end in enumerate(capture.ends, 1):
+        how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.exit_code}"
+        yield f"\n## process {number}: {how}, ended by {end.ended_by}, {end.seconds:.3f} s\n"
+        yield f"### stdout ({end.stdout.total_bytes} bytes)\n{printable(end.stdout.text)}\n"
+        yield f"### stderr ({end.stderr.total_bytes} bytes)\n{printable(end.stderr.text)}\n"
+
+
+def _open_ledger(path: Path) -> int:
+    """Open for appending; half a line at the end is cut off first."""
+    ledger = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    size = os.fstat(ledger).st_size
+    whole = path.read_bytes().rfind(b"\n") + 1
+    if whole < size:
+        os.ftruncate(ledger, whole)
+    return ledger
+
+
+def _read_record(path: Path, number: int, line: bytes) -> Record:
+    try:
+        data: Any = json.loads(line)
+        return decode(Record, data)
+    except (DecodeError, ValueError) as error:
+        raise StoreError(f"{path}: line {number} can't be read: {error}\n  → remove the line, or the run") from None

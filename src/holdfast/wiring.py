@@ -1,0 +1,319 @@
+"""Chooses adapters from the configuration; the one place where all rooms meet."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from holdfast._version import __version__
+from holdfast.agents import ADAPTERS, make_agent
+from holdfast.core.codec import encode
+from holdfast.core.config import Config
+from holdfast.core.errors import BadInput, UnknownName, UsageError, WorldError
+from holdfast.core.evals import Eval
+from holdfast.core.folder import scan
+from holdfast.core.ports import Agent, CommandResult, Gateway
+from holdfast.core.record import Record, RunInfo
+from holdfast.core.request import RunRequest
+from holdfast.core.scenario import Scenario
+from holdfast.core.subject import Subject
+from holdfast.core.trial import Plan
+from holdfast.core.verdict import VoidCause
+from holdfast.core.workspace import Tree
+from holdfast.decide.rules import decide
+from holdfast.decide.run import exit_code
+from holdfast.define.load import load
+from holdfast.executors.local import LocalExecutor
+from holdfast.gateway.absent import AbsentGateway
+from holdfast.judge.self_test import SelfTest, self_test
+from holdfast.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
+from holdfast.report.run_report import RunReport, run_report
+from holdfast.run.attempt import Means, make_attempt
+from holdfast.run.schedule import Retries
+from holdfast.run.template import TemplateCache, build_template, check_template
+from holdfast.sandboxes.local import LocalSandbox
+from holdfast.session import House
+from holdfast.store.folder import RunFolder, write_whole
+from holdfast.store.provenance import git_state
+from holdfast.store.results import new_run, point_latest
+
+SCRIPTED = "scripted"
+SANDBOXES = ("local",)
+_SCRIPTED_NOTE = (
+    "`scripted` is a rule-reader that stands in for a model: it shows how Holdfast works, not how a model does"
+)
+BARE_AGENTS = ("native",)
+
+
+@dataclass(kw_only=True, slots=True)
+class Cast:
+    """The agents and models that a configuration offers: made once, and checked before anything runs."""
+
+    config: Config
+    """The configuration."""
+
+    made: dict[str, Agent] = field(default_factory=dict)
+    """The agents made so far, by name."""
+
+    def agents(self) -> dict[str, Agent]:
+        """Every agent on offer, by name."""
+        return {name: self.agent(name) for name in dict.fromkeys((*BARE_AGENTS, *self.config.agents))}
+
+    def agent(self, name: str) -> Agent:
+        """The agent of that name."""
+        known = {*BARE_AGENTS, *self.config.agents}
+        if name not in known:
+            raise UnknownName("agent", name, known, where=self.config.file)
+        if name not in self.made:
+            table = self.config.table("agents", name)
+            self.made[name] = make_agent(name, table.text("adapter", name, required=name not in ADAPTERS), table)
+        return self.made[name]
+
+    def of(self, subject: Subject) -> Agent:
+        """The agent of a subject."""
+        return self.agent(subject.agent)
+
+    def models(self) -> tuple[str, ...]:
+        """Every model on offer, by name."""
+        return tuple(dict.fromkeys((SCRIPTED, *self.config.models)))
+
+    def subject(self, text: str, model: str | None = None) -> Subject:
+        """The subject written as `agent:model`; `model` overrules the one that is written."""
+        agent, _, named = text.partition(":")
+        chosen = model if model is not None else named
+        needs_model = self.agent(agent).dialect is not None
+        if needs_model and not chosen:
+            raise UsageError(f"subject {text!r} names no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
+        if needs_model and chosen not in self.models():
+            raise UnknownName("model", chosen, self.models(), where=self.config.file)
+        return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))
+
+
+def choose_evals(
+    config: Config,
+    *,
+    paths: Sequence[str] = (),
+    names: Sequence[str] = (),
+    keyword: str = "",
+    suites: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    policy: str | None = "all",
+) -> tuple[Eval, ...]:
+    """The evals that are asked for. A policy of None means all where evals are named, otherwise the always-passing."""
+    named = bool(names or keyword or any("::" in path for path in paths))
+    evals = load(_places(config, paths))
+    wanted = Choice(
+        names=tuple(names),
+        keyword=keyword,
+        suites=tuple(suites),
+        tags=tuple(tags),
+        policy="all" if policy == "all" or (policy is None and named) else "always",
+    )
+    return choose(evals, wanted)
+
+
+def _places(config: Config, paths: Sequence[str]) -> list[str]:
+    """What to load: the paths of the command line, or those of the configuration."""
+    if paths:
+        return list(paths)
+    places = [config.root / path for path in config.paths]
+    for place in places:
+        if not place.exists():
+            raise BadInput(
+                "there are no evals here",
+                where=place,
+                remedy="name the files or folders they are in, or run `holdfast init` to begin",
+            )
+    return [str(place) for place in places]
+
+
+def plan_run(cast: Cast, request: RunRequest, environ: Mapping[str, str]) -> Plan:
+    """What a run will do; every mistake that can be found without running is found here."""
+    config = cast.config
+    evals = choose_evals(
+        config,
+        paths=request.paths,
+        names=request.names,
+        keyword=request.keyword,
+        suites=request.suites,
+        tags=request.tags,
+        policy=request.policy,
+    )
+    return plan_evals(cast, evals, request, environ)
+
+
+def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str]) -> Plan:
+    """What a run of these evals will do."""
+    config = cast.config
+    cast.agents()
+    asked_for = bool(request.subjects or request.model)
+    plan = make_plan(
+        evals,
+        [cast.subject(text, request.model) for text in request.subjects or config.subjects],
+        subject_named=None if asked_for else cast.subject,
+        trials=request.trials,
+        timeout=request.timeout,
+        default_trials=config.trials or DEFAULT_TRIALS,
+        default_timeout=config.timeout or DEFAULT_TIMEOUT,
+        environ=environ,
+    )
+    for one in evals:
+        check_template(one.scenario, one.source.path)
+    return plan
+
+
+def run_info(config: Config, request: RunRequest) -> RunInfo:
+    """Who runs what, now."""
+    state = git_state(config.root)
+    seed = random.SystemRandom().getrandbits(32) if request.seed is None else request.seed
+    return RunInfo(
+        id="",
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        kind=request.kind,
+        seed=seed,
+        holdfast=__version__,
+        commit=state.commit,
+        branch=state.branch,
+        dirty=state.dirty,
+        trials=request.trials or config.trials or DEFAULT_TRIALS,
+        arguments=encode(request),
+    )
+
+
+def new_store(results: Path) -> RunFolder:
+    """A folder for a run that begins now."""
+    return new_run(results, datetime.now(UTC))
+
+
+def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int) -> House:
+    """Everything that a run is conducted with."""
+    config = cast.config
+    sandbox = make_sandbox(request.sandbox or config.sandbox)
+    gateway = _gateway(cast, plan, request.budget_usd or config.budget_usd)
+    templates = TemplateCache(sandbox.folder)
+    means = Means(
+        agent=cast.of,
+        sandbox=sandbox,
+        gateway=gateway,
+        template=templates.get,
+        seed=seed,
+        idle=config.idle_timeout,
+    )
+    slots = request.jobs or config.jobs or min(2 * (os.cpu_count() or 1), 8)
+    return House(
+        agent=cast.of,
+        executor=LocalExecutor(slots=slots, attempt=partial(make_attempt, means=means)),
+        sandbox=sandbox,
+        gateway=gateway,
+        store=store,
+        retries=Retries(most=config.attempts),
+    )
+
+
+def make_sandbox(name: str) -> LocalSandbox:
+    """The sandbox of that name."""
+    if name not in SANDBOXES:
+        raise UnknownName("sandbox", name, SANDBOXES)
+    return LocalSandbox()
+
+
+def probe_sandbox(name: str) -> None:
+    """Start a program in the sandbox, really, and see it end; raises WorldError where that does not work."""
+    sandbox = make_sandbox(name)
+
+    async def probe() -> CommandResult:
+        await sandbox.start()
+        try:
+            return await asyncio.to_thread(sandbox.command, Tree(), ("sh", "-c", "echo works"), timeout=10)
+        finally:
+            await sandbox.stop()
+
+    result = asyncio.run(probe())
+    if result.stdout != "works\n":
+        raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}")
+
+
+def self_tests(evals: Sequence[Eval]) -> Iterator[SelfTest]:
+    """Prove of each eval that it can pass and can fail."""
+    sandbox = make_sandbox("local")
+    asyncio.run(sandbox.start())
+    try:
+        for one in evals:
+            yield self_test(one, lay_out=_lay_out, read_back=scan, run_command=sandbox.command)
+    finally:
+        asyncio.run(sandbox.stop())
+
+
+def _lay_out(scenario: Scenario, folder: Path) -> Tree:
+    """The starting workspace in an empty folder."""
+    folder.rmdir()
+    return build_template(scenario, folder).tree
+
+
+def _gateway(cast: Cast, plan: Plan, budget_usd: float | None) -> Gateway:
+    """The model server; loaded only where an agent of the plan needs a model."""
+    if all(cast.of(cell.subject).dialect is None for cell in plan.cells):
+        return AbsentGateway()
+    from holdfast.gateway.budget import Budget, Budgets
+    from holdfast.gateway.script import scripted
+    from holdfast.gateway.server import GatewayServer
+
+    return GatewayServer({SCRIPTED: scripted()}, budgets=Budgets(run=Budget(usd=budget_usd)))
+
+
+def make_report(
+    run: RunInfo,
+    plan: Plan,
+    records: Sequence[Record],
+    *,
+    folder: Path,
+    seconds: float | None = None,
+    stopped: str | None = None,
+    interrupted: bool = False,
+    plug_in: bool = False,
+) -> RunReport:
+    """Records → tallies → decisions → the value that every report is made of."""
+    return run_report(
+        run,
+        plan,
+        records,
+        decide=decide,
+        exit_code=exit_code,
+        root=Path.cwd(),
+        folder=folder,
+        seconds=seconds,
+        notes=_notes(plan, stopped),
+        interrupted=interrupted,
+        estimator="plug-in" if plug_in else "unbiased",
+    )
+
+
+def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
+    scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
+    return ((stopped,) if stopped else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
+
+
+def publish(report: RunReport, folder: Path, *, environ: Mapping[str, str], junit: Path | None = None) -> None:
+    """Write the report's files into the run's folder, and wherever else it is wanted."""
+    from holdfast.report.json_report import json_report
+    from holdfast.report.markdown import markdown
+
+    write_whole(folder / "report.json", json_report(report))
+    summary = markdown(report)
+    write_whole(folder / "summary.md", summary)
+    if junit is not None:
+        from holdfast.report.junit import junit as junit_xml
+
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(junit, junit_xml(report))
+    step_summary = environ.get("GITHUB_STEP_SUMMARY")
+    if step_summary:
+        with Path(step_summary).open("a", encoding="utf-8") as file:
+            file.write(summary)
+    point_latest(folder)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from holdfast.core.text import ascii_only, excerpt, markdown_block, markdown_code, one_line, opening, printable, slug
+
+ANY = st.text(st.characters(exclude_categories=()))
+NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")
+
+
+@given(text=ANY)
+def test_printable_text_has_no_control_direction_or_invisible_character(text: str) -> None:
+    """Only line ends and tabs are left of them."""
+    left = {sign for sign in printable(text) if unicodedata.category(sign) in {"Cc", "Cs"}}
+    assert left <= {"\n", "\t"}
+    assert not {sign for sign in printable(text) if unicodedata.bidirectional(sign) in {"RLO", "LRO", "RLE", "LRE"}}
+
+
+@given(text=ANY)
+def test_printable_text_stays_as_it_is(text: str) -> None:
+    """Once is enough."""
+    assert printable(printable(text)) == printable(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link", "link"),
+        ("\x1b]0;never closed\nnext line", "\nnext line"),
+        ("a\r\nb\rc", "a\nb\\x0dc"),
+        ("\u202egnp", "\\u202egnp"),
+        ("\U000e0041", "\\U000e0041"),
+        ("zürich 漢字 🙂 �", "zürich 漢字 🙂 �"),
+    ],
+)
+def test_escapes_vanish_and_tricks_become_visible(text: str, shown: str) -> None:
+    """What people write in any language stays."""
+    assert printable(text) == shown
+
+
+@given(text=ANY)
+def test_ascii_only_is_ascii(text: str) -> None:
+    """And ASCII stays as it is."""
+    assert ascii_only(text).isascii()
+    assert ascii_only(ascii_only(text)) == ascii_only(text)
+
+
+@given(text=ANY, width=st.integers(1, 50))
+def test_one_line_is_one_line_of_at_most_its_width(text: str, width: int) -> None:
+    """Whatever it was made of."""
+    assert len(one_line(text, width=width)) <= width
+    assert len(one_line(text, width=width).splitlines()) <= 1
+
+
+def test_an_excerpt_is_the_end_and_an_opening_the_start() -> None:
+    """Both say how much is left out."""
+    text = "\n".join(map(str, range(10)))
+    assert excerpt(text, lines=2) == "… 8 lines left out\n8\n9"
+    assert opening(text, lines=2) == "0\n1\n… 8 lines left out"
+    assert opening("a" * 20, width=5) == "aaaa…"
+
+
+@given(text=NASTY)
+def test_code_in_markdown_is_nothing_but_code(text: str) -> None:
+    """In a table's cell, with its neighbour untouched."""
+    page = f"| a | b |\n|---|---|\n| {markdown_code(text)} | after |\n"
+    html = MarkdownIt("commonmark").enable("table").render(page)
+    assert re.findall("<td>(.*)</td>", html)[1:] == ["after"]
+    assert set(re.findall("<([a-z0-9]+)", html)) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
+
+
+@given(text=NASTY)
+def test_a_block_in_markdown_holds_the_text_and_nothing_else(text: str) -> None:
+    """No fence in the text can close it."""
+    html = MarkdownIt("commonmark").render(markdown_block(text) + "\n\nafter\n")
+    assert html.startswith('<pre><code class="language-text">')
+    assert html.endswith("</code></pre>\n<p>after</p>\n")
+    assert html.count("<") == 6
+
+
+@given(name=ANY)
+def test_a_slug_is_one_safe_path_component(name: str) -> None:
+    """Never empty, never up, never hidden, never long."""
+    assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}", slug(name))
+    assert slug(name) not in {".", ".."}

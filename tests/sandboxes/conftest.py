@@ -1,0 +1,119 @@
+"""What the tests of sandboxes share: a small template, a bench to run things on, and eyes for processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from holdfast.core.folder import scan
+from holdfast.core.ports import Template
+from holdfast.core.process import Launch, Limits, ProcessEnd
+from holdfast.core.workspace import Tree
+from holdfast.sandboxes.local import LocalBench, LocalSandbox
+
+T = TypeVar("T")
+SOON = 20.0
+
+
+def wait_until(condition: Callable[[], T]) -> T:
+    """The first true answer of `condition`, asked again and again until it is late."""
+    deadline = time.monotonic() + SOON
+    while not (answer := condition()):
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.002)
+    return answer
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead and not yet buried does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class Lab:
+    """A sandbox with a template, and a mark by which everything started in it can be found."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.mark = uuid.uuid4().hex
+        start = folder / "template"
+        (start / "docs").mkdir(parents=True)
+        (start / "README.md").write_text("# Notes\n")
+        (start / "docs/guide.txt").write_text("step by step\n")
+        self.template = Template(folder=start, tree=scan(start, in_place=True))
+        self.benches = folder / "benches"
+        self.benches.mkdir()
+
+    def on_bench(self, body: Callable[[LocalBench], Awaitable[T]], *, sandbox: LocalSandbox | None = None) -> T:
+        """What `body` gives, called with a bench; afterwards nothing runs and no folder is left."""
+
+        async def session() -> T:
+            own = sandbox or LocalSandbox(root=self.benches)
+            await own.start()
+            try:
+                async with own.bench(self.template) as bench:
+                    return await body(bench)
+            finally:
+                await own.stop()
+
+        try:
+            return asyncio.run(session())
+        finally:
+            assert self.processes() == []
+            assert os.listdir(self.benches) == []
+
+    def launch(self, *argv: str) -> Launch:
+        """A program that carries the mark."""
+        return Launch(argv=argv, env={"MARK": self.mark, "LAB": str(self.folder)})
+
+    def python(self, code: str) -> Launch:
+        """A Python program that carries the mark."""
+        return self.launch(sys.executable, "-S", "-E", "-c", code)
+
+    def run(self, launch: Launch, *, wall: float = SOON, idle: float | None = None, grace: float = SOON) -> ProcessEnd:
+        """How a program ends on a fresh bench."""
+        limits = Limits(wall=wall, idle=idle, grace=grace)
+        return self.on_bench(lambda bench: bench.run(launch, limits=limits, last_activity=lambda: 0.0))
+
+    def leavings(self, launch: Launch) -> Tree:
+        """What a program leaves in its workspace."""
+
+        async def body(bench: LocalBench) -> Tree:
+            await bench.run(launch, limits=Limits(wall=SOON), last_activity=lambda: 0.0)
+            return await bench.harvest()
+
+        return self.on_bench(body)
+
+    def processes(self) -> list[int]:
+        """Every process on this machine that carries the mark."""
+        found = []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if self.mark.encode() in Path(f"/proc/{name}/environ").read_bytes():
+                    found.append(int(name))
+            except OSError:
+                continue
+        return found
+
+    def noted(self, name: str) -> list[int]:
+        """The numbers that a program has appended to a file of the lab."""
+        try:
+            return [int(word) for word in (self.folder / name).read_text().split()]
+        except FileNotFoundError:
+            return []
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    """A fresh lab."""
+    return Lab(tmp_path)

@@ -1,0 +1,196 @@
+"""Every process dies with its attempt: whatever it does to live on, and whoever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.core.errors import WorldError
+from holdfast.core.process import Limits
+from holdfast.core.verdict import VoidCause
+from holdfast.sandboxes.local import LocalBench, LocalSandbox
+from holdfast.sandboxes.tree import WHOLE
+from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
+
+pytestmark = pytest.mark.skipif(not WHOLE, reason="whole trees of processes can be ended on Linux only")
+
+DAEMON = """
+import os, signal, sys, time
+def note(name):
+    with open(os.environ["LAB"] + "/" + name, "a") as file: file.write(f"{os.getpid()}\\n")
+def daemon(life):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0: life()
+        os._exit(0)
+    os.wait()
+def until(condition):
+    while not condition(): time.sleep(0.001)
+def exists(name): return os.path.exists(os.environ["LAB"] + "/" + name)
+"""
+HEARTBEAT = """
+def life():
+    while True: note("beat"); time.sleep(0.001)
+"""
+
+
+def nursery_of(parent: int) -> int:
+    """The pid of the nursery that `parent` has started."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return next(int(pid) for pid in children if b"nursery" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+
+def test_daemon_in_a_session_of_its_own_dies_when_its_agent_ends(lab: Lab) -> None:
+    """A double fork with setsid is seen beating, then is ended and counted."""
+    end = lab.run(lab.python(DAEMON + HEARTBEAT + "daemon(life); until(lambda: exists('beat'))"))
+    beats = lab.noted("beat")
+    assert (end.exit_code, end.ended_by, end.leftovers) == (0, "exit", 1)
+    assert len(beats) >= 1
+    assert not alive(beats[0])
+
+
+def test_daemon_that_forks_itself_anew_all_the_time_dies(lab: Lab) -> None:
+    """It is a different process every millisecond; none of them is left."""
+    code = "def life():\n    while os.fork() == 0: note('lives'); time.sleep(0.001)\n    os._exit(0)\n"
+    end = lab.run(lab.python(DAEMON + code + "daemon(life); until(lambda: exists('lives'))"))
+    assert len(lab.noted("lives")) >= 1
+    assert end.leftovers >= 1
+
+
+def test_daemons_that_ignore_every_signal_they_can_die(lab: Lab) -> None:
+    """Ten of them, all deaf."""
+    code = (
+        "def life():\n"
+        "    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}: signal.signal(number, signal.SIG_IGN)\n"
+        "    note('deaf')\n"
+        "    while True: signal.pause()\n"
+        "for _ in range(10): daemon(life)\n"
+        "until(lambda: exists('deaf') and len(open(os.environ['LAB'] + '/deaf').readlines()) == 10)\n"
+    )
+    assert lab.run(lab.python(DAEMON + code)).leftovers == 10
+    assert not any(map(alive, lab.noted("deaf")))
+
+
+def test_agent_that_ignores_term_is_killed_after_the_grace(lab: Lab) -> None:
+    """TERM is sent and ignored; KILL ends it."""
+    code = "signal.signal(signal.SIGTERM, lambda *_: note('term'))\nnote('ready')\nwhile True: time.sleep(0.01)"
+    end = lab.run(lab.python(DAEMON + code), wall=0.3, grace=0.1)
+    assert (end.signal, end.exit_code, end.ended_by) == (signal.SIGKILL, None, "wall")
+    assert lab.noted("ready") == lab.noted("term")
+
+
+def test_agent_that_heeds_term_ends_itself_within_the_grace(lab: Lab) -> None:
+    """Its own exit code is kept, and its child got TERM too."""
+    child = "if os.fork() == 0:\n    signal.signal(signal.SIGTERM, lambda *_: (note('child'), os._exit(0)))\n"
+    loop = "    while True: note('ready'); time.sleep(0.001)\n"
+    code = (
+        child + loop + "signal.signal(signal.SIGTERM, lambda *_: (os.wait(), os._exit(7)))\nwhile True: time.sleep(1)"
+    )
+    end = lab.run(lab.python(DAEMON + code), wall=0.3)
+    assert (end.exit_code, end.ended_by) == (7, "wall")
+    assert len(lab.noted("child")) == 1
+
+
+def test_agent_that_kills_its_own_supervisor_is_ended_and_the_attempt_is_void(lab: Lab) -> None:
+    """Its processes fall to the nursery, which ends them before anything is said."""
+    code = DAEMON + HEARTBEAT + "daemon(life); until(lambda: exists('beat')); os.kill(os.getppid(), %d); time.sleep(99)"
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        with pytest.raises(WorldError, match="supervisor was killed") as failure:
+            lab.run(lab.python(code % number))
+        assert failure.value.cause is VoidCause.SANDBOX
+    assert not any(map(alive, lab.noted("beat")))
+
+
+def test_agent_that_asks_its_supervisor_to_end_is_not_heard(lab: Lab) -> None:
+    """`pkill python` and the like must not void an attempt."""
+    code = "import os\nfor number in (1, 2, 3, 15): os.kill(os.getppid(), number)\nprint('still here')"
+    assert lab.run(lab.python(code)).stdout.text == "still here\n"
+
+
+def test_cancelling_ends_everything_before_it_is_raised(lab: Lab) -> None:
+    """Also where the agent ignores TERM and has a daemon, and where one cancels twice."""
+    code = DAEMON + HEARTBEAT + "signal.signal(15, signal.SIG_IGN); daemon(life); time.sleep(99)"
+
+    async def body(bench: LocalBench) -> None:
+        run = bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0)
+        task = asyncio.create_task(run)
+        while not lab.noted("beat"):
+            await asyncio.sleep(0.002)
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert lab.processes() == []
+
+    lab.on_bench(body)
+    assert len(lab.noted("beat")) >= 1
+
+
+def test_killing_holdfast_ends_every_agent_and_removes_the_benches(lab: Lab) -> None:
+    """`kill -9` of the process that drives the sandbox, with an agent and its daemon at work."""
+    agent = DAEMON + HEARTBEAT + "daemon(life); note('agent'); time.sleep(99)"
+    driver = (
+        "import asyncio, sys; from pathlib import Path; from tests.sandboxes.conftest import Lab\n"
+        "lab = Lab(Path(sys.argv[1])); lab.mark = sys.argv[2]\n"
+        "lab.run(lab.python(sys.argv[3]))\n"
+    )
+    root, source = Path(__file__).parents[2], Path(holdfast.__file__).parents[1]
+    env = {"PYTHONPATH": f"{root}:{source}", "PATH": os.environ["PATH"]}
+    place = lab.folder / "driven"
+    process = subprocess.Popen([sys.executable, "-c", driver, str(place), lab.mark, agent], env=env)
+    try:
+        wait_until(lambda: Lab.noted(_at(place), "beat") and Lab.noted(_at(place), "agent"))
+        assert len(lab.processes()) == 2
+        assert os.listdir(place / "benches") != []
+    finally:
+        process.kill()
+        process.wait()
+    wait_until(lambda: lab.processes() == [])
+    wait_until(lambda: os.listdir(place / "benches") == [])
+
+
+def _at(place: Path) -> Lab:
+    lab = object.__new__(Lab)
+    lab.folder = place
+    return lab
+
+
+def test_a_nursery_that_was_killed_voids_one_attempt_and_is_made_anew(lab: Lab) -> None:
+    """The next run says so instead of hanging; the one after it works."""
+    sandbox = LocalSandbox(root=lab.benches)
+
+    async def body(bench: LocalBench) -> None:
+        nursery = nursery_of(os.getpid())
+        os.kill(nursery, signal.SIGKILL)
+        wait_until(lambda: not alive(nursery))
+        limits, hello = Limits(wall=SOON), lab.launch("echo", "hello")
+        with pytest.raises(WorldError, match="has died") as failure:
+            await bench.run(hello, limits=limits, last_activity=lambda: 0.0)
+        assert failure.value.cause is VoidCause.SANDBOX
+        assert (await bench.run(hello, limits=limits, last_activity=lambda: 0.0)).stdout.text == "hello\n"
+
+    lab.on_bench(body, sandbox=sandbox)
+
+
+def test_an_agent_at_work_is_not_disturbed_by_the_death_of_the_nursery(lab: Lab) -> None:
+    """Its supervisor goes on, and still ends everything."""
+    code = DAEMON + HEARTBEAT + "daemon(life); note('agent'); until(lambda: exists('go')); print('done')"
+
+    async def body(bench: LocalBench) -> None:
+        run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
+        while not lab.noted("agent"):
+            await asyncio.sleep(0.002)
+        os.kill(nursery_of(os.getpid()), signal.SIGKILL)
+        (lab.folder / "go").touch()
+        end = await run
+        assert (end.stdout.text, end.leftovers) == ("done\n", 1)
+
+    lab.on_bench(body)
