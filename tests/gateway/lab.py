@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,14 +77,15 @@ async def post(
     *,
     path: str = "/v1/chat/completions",
     token: str | None = None,
+    headers: Mapping[str, str] | None = None,
     connector: aiohttp.BaseConnector | None = None,
 ) -> Reply:
     """Send a request to a session as an agent would."""
-    headers = {"Authorization": f"Bearer {door.token if token is None else token}"}
+    head = headers or {"Authorization": f"Bearer {door.token if token is None else token}"}
     sent = io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
     async with (
         aiohttp.ClientSession(connector=connector) as client,
-        client.post(door.base_url + path, headers=headers, data=sent) as answer,
+        client.post(door.base_url + path, headers=head, data=sent) as answer,
     ):
         return Reply(answer.status, await answer.read(), answer.headers)
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from pieces import SIZES, in_pieces
 
 from holdfast.core.exchange import ProviderError, Request, StopReason, Text, Thinking, ToolCall, ToolResult, Usage
 from holdfast.gateway.delta import Broke, Delta, assembled, deltas_of
@@ -206,9 +207,8 @@ def test_stream_is_the_same_wherever_it_is_cut(body: bytes) -> None:
     ]
     assert [part.signature for part in whole.parts if isinstance(part, Thinking)] == ["dGg="]
     assert (whole.stop, whole.usage.output) == (StopReason.TOOL_USE, 4)
-    for cut in range(len(body)):
-        assert assembled(hear(body[:cut], body[cut:])) == whole
-    assert assembled(hear(*(body[at : at + 1] for at in range(len(body))))) == whole
+    for size in SIZES:
+        assert assembled(in_pieces(GEMINI, body, size)) == whole
 
 
 @pytest.mark.parametrize("framing", ["sse", "array"])

@@ -6,20 +6,32 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 
-from holdfast.core.exchange import Exchange, Response, StopReason, Text, ToolCall, Usage
-from holdfast.gateway.delta import deltas_of
+from holdfast.core.exchange import (
+    Exchange,
+    Message,
+    ProviderError,
+    Request,
+    Response,
+    Sampling,
+    StopReason,
+    Text,
+    ToolCall,
+    Usage,
+)
+from holdfast.gateway.delta import assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.live import LiveModel
 from holdfast.gateway.prices import Price
 from holdfast.gateway.provider import Provider
 from holdfast.gateway.session import Session
-from tests.gateway.lab import Reply, a_trial, chat, post, provider, raw_provider, running, session_of
+from tests.gateway.lab import Reply, a_tool, a_trial, chat, post, provider, raw_provider, running, session_of
 
 KEY = "sk-really-secret-0123456789"
 CHAT = DIALECTS["openai-chat"]
@@ -320,6 +332,30 @@ async def test_a_large_request_goes_on() -> None:
     assert heard.bodies == [body]
 
 
+async def test_a_slow_agent_slows_its_provider_down() -> None:
+    """What an agent does not read is not piled up, and the provider owes nothing meanwhile."""
+    sent = 0
+
+    async def floods(request: web.BaseRequest) -> web.StreamResponse:
+        nonlocal sent
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        while True:
+            await answer.write(b": " + b"x" * 65_533 + b"\n")
+            sent += 1
+
+    async with provider(floods) as (url, _), live(url) as door, aiohttp.ClientSession() as client:
+        headers = {"Authorization": f"Bearer {door.token}"}
+        answer = await client.post(f"{door.base_url}/v1/chat/completions", json=chat(stream=True), headers=headers)
+        before = -1
+        while sent > before:
+            before = sent
+            await asyncio.sleep(0.1)
+        assert 0 < sent < 400
+        assert not door.waiting()
+        answer.close()
+
+
 ANSWER = Response(
     parts=(Text(text="Let me see."), ToolCall(id="call_1", name="read_file", arguments={"path": "a.txt"})),
     stop=StopReason.TOOL_USE,
@@ -329,44 +365,70 @@ ANSWER = Response(
 )
 
 
+PAIRS = [(mine, theirs) for mine in DIALECTS for theirs in DIALECTS]
+QUESTION = Request(
+    model="played",
+    messages=(
+        Message(role="system", parts=(Text(text="Be brief."),)),
+        Message(role="user", parts=(Text(text="Read a.txt"),)),
+    ),
+    tools=(a_tool("read_file", "path"),),
+    sampling=Sampling(max_tokens=500),
+)
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-@pytest.mark.parametrize("name", [name for name in DIALECTS if name != "openai-chat"])
-async def test_another_dialect_is_translated(name: str, stream: bool) -> None:
-    """An agent that speaks chat can use a provider that speaks something else, streaming or not."""
-    dialect = DIALECTS[name]
-    heard: list[Any] = []
+@pytest.mark.parametrize(("mine", "theirs"), PAIRS, ids=[f"{mine} to {theirs}" for mine, theirs in PAIRS])
+async def test_any_agent_can_use_any_provider(mine: str, theirs: str, stream: bool) -> None:
+    """Whatever the agent speaks and whatever the provider speaks, both hear what the other one means."""
+    ours, foreign = DIALECTS[mine], DIALECTS[theirs]
+    heard: list[Request] = []
 
-    async def foreign(request: web.BaseRequest) -> web.StreamResponse:
-        route = dialect.route(request.method, request.path, request.query)
+    async def answers(request: web.BaseRequest) -> web.StreamResponse:
+        route = foreign.route(request.method, request.path, request.query)
         assert route
-        wish = dialect.read_request(await request.read(), route)
-        heard.append(wish)
-        if not wish.stream:
-            wire = dialect.write_response(ANSWER, wish)
+        assert foreign.token({name.lower(): value for name, value in request.headers.items()}, {}) == KEY
+        heard.append(foreign.read_request(await request.read(), route))
+        if not heard[0].stream:
+            wire = foreign.write_response(ANSWER, heard[0])
             return web.Response(body=wire.body, headers={"Content-Type": wire.content_type})
-        writer = dialect.stream_writer(wish)
+        writer = foreign.stream_writer(heard[0])
         body = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
-        return web.Response(body=body, headers={"Content-Type": "text/event-stream"})
+        return web.Response(body=body, headers={"Content-Type": writer.content_type})
 
-    async with provider(foreign) as (url, _):
-        reply, exchange = await asked(url, chat("Read a.txt", stream=stream), dialect=dialect)
-    assert reply.status == 200
-    assert heard[0].messages[-1].text == "Read a.txt"
+    wire = ours.write_request(replace(QUESTION, stream=stream))
+    async with provider(answers) as (url, _), live(url, dialect=foreign) as door:
+        reply = await post(door, wire.body, path=wire.path, headers=ours.key_headers(door.token))
+        (exchange,) = door.exchanges()
+    assert reply.status == 200, reply.body
     assert heard[0].stream is stream
-    assert exchange.response
-    assert exchange.response.text == "Let me see."
-    assert exchange.response.calls[0].arguments == {"path": "a.txt"}
-    assert exchange.response.stop is StopReason.TOOL_USE
-    assert b"read_file" in reply.body
+    assert heard[0].messages[-1].text == "Read a.txt"
+    assert heard[0].system == "Be brief."
+    assert heard[0].tools[0].schema == QUESTION.tools[0].schema
+    reader = ours.stream_reader()
+    told = assembled([*reader.feed(reply.body), *reader.close()]) if stream else ours.read_response(reply.body)
+    for response in (told, exchange.response):
+        assert response
+        assert (response.text, response.stop) == ("Let me see.", StopReason.TOOL_USE)
+        assert [(call.name, call.arguments) for call in response.calls] == [("read_file", {"path": "a.txt"})]
+        assert (response.usage.input, response.usage.output) == (12, 7)
 
 
-@pytest.mark.parametrize("name", [name for name in DIALECTS if name != "openai-chat"])
-async def test_a_refusal_in_another_dialect_is_translated(name: str) -> None:
-    """The agent is refused in its own words, and still told when to come back."""
-    async with provider(refuses(429, "too many", **{"Retry-After": "3"})) as (url, _):
-        reply, exchange = await asked(url, dialect=DIALECTS[name])
-    assert reply.status == 429
-    assert reply.headers["Retry-After"] == "3"
-    assert json.loads(reply.body)["error"]["message"] == "too many"
+@pytest.mark.parametrize("mine", DIALECTS)
+@pytest.mark.parametrize("theirs", DIALECTS)
+async def test_a_refusal_is_told_in_the_words_of_the_agent(mine: str, theirs: str) -> None:
+    """The agent is refused as its dialect refuses, and still told when to come back."""
+    ours, foreign = DIALECTS[mine], DIALECTS[theirs]
+    refusal = foreign.write_error(ProviderError(status=429, reason="rate_limit", message="too many"))
+
+    async def handle(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=429, body=refusal.body, headers={"Retry-After": "3"})
+
+    wire = ours.write_request(QUESTION)
+    async with provider(handle) as (url, _), live(url, dialect=foreign) as door:
+        reply = await post(door, wire.body, path=wire.path, headers=ours.key_headers(door.token))
+        (exchange,) = door.exchanges()
+    assert (reply.status, reply.headers["Retry-After"]) == (429, "3")
+    assert ours.read_error(429, reply.body, {}).message == "too many"
     assert exchange.error
-    assert exchange.error.reason == "rate_limit"
+    assert (exchange.error.reason, exchange.error.message) == ("rate_limit", "too many")

@@ -13,6 +13,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from holdfast.core.errors import UsageError
 from holdfast.core.exchange import StopReason, Text
 from holdfast.core.ports import Gateway, GatewaySession
 from holdfast.gateway.delta import Delta, PartGrew, PartOpened
@@ -173,11 +174,49 @@ async def test_a_large_request_is_read_and_a_giant_one_refused() -> None:
         assert [exchange.error and exchange.error.status for exchange in door.exchanges()] == [None, 413]
 
 
+async def test_a_client_that_waits_for_leave_gets_it() -> None:
+    """Some clients ask before they send a large body."""
+    async with playing(lambda _: "Hi.") as door:
+        body = json.dumps(chat()).encode()
+        reader, writer = await asyncio.open_connection(*door.address.removeprefix("http://").split(":"))
+        path = f"/t/{door.id}/v1/chat/completions"
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {door.token}\r\nExpect: 100-continue\r\n"
+        writer.write(f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        assert await reader.readline() == b"HTTP/1.1 100 Continue\r\n"
+        writer.write(body)
+        assert b"HTTP/1.1 200 OK" in await reader.read()
+        writer.close()
+
+
+@pytest.mark.parametrize("rubbish", [b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nA: " + b"x" * 99_999])
+async def test_rubbish_does_no_harm(rubbish: bytes) -> None:
+    """What is no HTTP is turned away, and the next request is answered."""
+    async with playing(lambda _: "Hi.") as door:
+        reader, writer = await asyncio.open_connection(*door.address.removeprefix("http://").split(":"))
+        writer.write(rubbish)
+        writer.write_eof()
+        assert b"200" not in (await reader.read())[:20]
+        writer.close()
+        assert (await post(door, chat())).status == 200
+
+
 async def test_a_side_model_is_answered_by_the_subject_model() -> None:
     """An agent that asks for a model nobody configured gets the trial's own, and a note says so."""
     async with playing(lambda _: "a title") as door:
         assert (await post(door, chat(model="tiny-titles"))).status == 200
-        assert "'tiny-titles'" in door.notes[-1]
+        assert door.notes[-1] == (
+            "the agent asked for the model 'tiny-titles', which is not configured; 'played' was asked instead"
+        )
+
+
+async def test_a_side_model_is_not_paid_for_at_another_price() -> None:
+    """What a model costs that nobody configured is not known, whoever answered."""
+    async with session_of(ScriptedModel(play=lambda _: "Hi.", price=Price(input=1.0, output=1.0))) as door:
+        await post(door, chat())
+        await post(door, chat(model="tiny-titles"))
+        known, unknown = (exchange.cost_usd for exchange in door.exchanges())
+    assert known
+    assert unknown is None
 
 
 async def test_an_unknown_model_is_an_error() -> None:
@@ -272,6 +311,16 @@ async def test_it_listens_on_a_unix_socket(tmp_path: Path) -> None:
         answer = await post(door, chat(), connector=aiohttp.UnixConnector(path=str(path)))
         assert answer.status == 200
     assert not path.exists()
+
+
+async def test_a_place_that_is_taken_is_a_clear_error(tmp_path: Path) -> None:
+    """Where it can't listen, the error names the place."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"can't listen on 127.0.0.1:{port}: Address already in use"):
+            await GatewayServer({}, port=port).start()
+    with pytest.raises(UsageError, match="No such file or directory"):
+        await GatewayServer({}, unix_path=tmp_path / "no" / "sock").start()
 
 
 async def test_it_listens_on_a_socket_handed_in() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from google import genai
+from google.genai import types
 from openai.types.chat import ChatCompletionMessageParam
 
 from holdfast.core.exchange import StopReason
@@ -122,3 +124,69 @@ async def test_anthropic_errors() -> None:
             async with anthropic.AsyncAnthropic(base_url=door.base_url, api_key=key, max_retries=0) as client:
                 with pytest.raises(error):
                     await client.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": "x"}])
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_openai_responses(stream: bool) -> None:
+    """The openai client holds a conversation with tools over the Responses API."""
+    tools: Any = [{"type": "function", "name": "read_file", "parameters": SCHEMA, "strict": False}]
+    asked: list[Any] = [{"role": "user", "content": "What do they say?"}]
+    async with playing(play) as door:
+        client = openai.AsyncOpenAI(base_url=f"{door.base_url}/v1", api_key=door.token, max_retries=0)
+        async with client:
+
+            async def turn() -> Any:
+                if not stream:
+                    return await client.responses.create(model="played", input=asked, tools=tools)
+                async with client.responses.stream(model="played", input=asked, tools=tools) as events:
+                    return await events.get_final_response()
+
+            first = await turn()
+            assert [item.type for item in first.output] == ["reasoning", "message", "function_call", "function_call"]
+            calls = first.output[2:]
+            assert [json.loads(call.arguments)["path"] for call in calls] == ["a.txt", ODD]
+            assert first.output_text == "Let me see."
+            assert first.usage.output_tokens > 0
+            asked += [call.model_dump(include={"type", "call_id", "name", "arguments"}) for call in calls]
+            for call, text in zip(calls, ("one", "two"), strict=True):
+                asked.append({"type": "function_call_output", "call_id": call.call_id, "output": text})
+            assert (await turn()).output_text == "It says two."
+        assert_seen(door)
+
+
+@pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")  # the client's own affair
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_google_genai(stream: bool) -> None:
+    """The google-genai client holds a conversation with tools, and lists and counts."""
+    declared = types.FunctionDeclaration(name="read_file", parameters_json_schema=SCHEMA)
+    config = types.GenerateContentConfig(
+        tools=[types.Tool(function_declarations=[declared])],
+        automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+    )
+    contents: list[Any] = [types.Content(role="user", parts=[types.Part(text="What do they say?")])]
+    async with playing(play) as door:
+        options = types.HttpOptions(base_url=door.base_url)
+        client = genai.Client(api_key=door.token, http_options=options).aio
+
+        async def turn() -> list[types.Part]:
+            asked: Any = {"model": "played", "contents": contents, "config": config}
+            if not stream:
+                answer = await client.models.generate_content(**asked)
+                return list(answer.candidates[0].content.parts)
+            pieces = await client.models.generate_content_stream(**asked)
+            return [part async for piece in pieces for part in piece.candidates[0].content.parts or ()]
+
+        parts = await turn()
+        calls = [part.function_call for part in parts if part.function_call]
+        assert [call.args for call in calls] == [{"path": "a.txt"}, {"path": ODD}]
+        assert "".join(part.text for part in parts if part.text and not part.thought) == "Let me see."
+        results = [
+            types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response={"output": text}))
+            for call, text in zip(calls, ("one", "two"), strict=True)
+        ]
+        contents += [types.Content(role="model", parts=parts), types.Content(role="user", parts=results)]
+        assert "".join(part.text or "" for part in await turn()) == "It says two."
+        counted = await client.models.count_tokens(model="played", contents=contents)
+        assert (counted.total_tokens or 0) > 10
+        await client.aclose()
+        assert_seen(door)

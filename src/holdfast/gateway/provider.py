@@ -76,6 +76,7 @@ class Provider:
         self._base_url = base_url.rstrip("/")
         self._headers = dict(headers or {})
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout, sock_read=stall_after)
+        self._proxy = _proxy(URL(self._base_url))
         self._client: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
@@ -116,7 +117,7 @@ class Provider:
         head = {**headers, **self._headers, **self.dialect.key_headers(self.key), "Accept-Encoding": "identity"}
         try:
             return await self._client.post(
-                url, data=BytesIO(body), headers=head, allow_redirects=False, proxy=_proxy(url)
+                url, data=BytesIO(body), headers=head, allow_redirects=False, proxy=self._proxy
             )
         except (aiohttp.ClientError, OSError) as error:
             return self._failure(error)

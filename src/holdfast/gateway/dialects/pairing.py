@@ -23,19 +23,18 @@ NO_RESULT = "(no result was kept for this call)"
 
 
 def paired(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """`messages` with every call answered once, directly behind the turn that made it."""
+    """`messages` with every call answered once, directly behind the turn that made it, which is one message."""
     told: list[Message] = []
     desk = _Desk()
     for message in messages:
         if message.role == "assistant":
-            unanswered = desk.calls and not desk.spoken
-            told.extend([] if unanswered else desk.settle())
+            told.extend(desk.settle() if desk.spoken else ())
             turn = replace(message, parts=tuple(desk.call(part) for part in message.parts))
-            if unanswered:
+            if told and told[-1].role == "assistant":
                 told[-1] = replace(told[-1], parts=told[-1].parts + turn.parts)
             else:
                 told.append(turn)
-        elif message.role == "user" or desk.calls:
+        elif message.role == "user" or desk.calls or desk.rest:
             desk.answer(message)
         else:
             told.append(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from holdfast.core.exchange import ToolCall
@@ -9,6 +10,13 @@ from holdfast.gateway.jsontext import arguments, compact
 
 INVALID = "INVALID_JSON"
 """The key under which arguments that are no JSON object are told, as Anthropic advises."""
+
+FREE_TEXT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+"""The schema of a tool that takes plain text, for dialects that have no such tools."""
 
 
 def as_object(call: ToolCall) -> Any:

@@ -15,6 +15,7 @@ from holdfast.gateway.dialects.openai_chat.message import read_message, write_me
 from holdfast.gateway.dialects.openai_chat.thinking import NAME
 from holdfast.gateway.dialects.pairing import paired
 from holdfast.gateway.dialects.thought import effort_of
+from holdfast.gateway.dialects.typed import FREE_TEXT
 from holdfast.gateway.dialects.wire import (
     Json,
     dump,
@@ -40,8 +41,6 @@ _SAMPLING = ("temperature", "top_p", "top_k", "stop", "seed", *_LIMITS)
 _TOOL = frozenset({"type", "function"})
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _THINKERS = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
-FREE_TEXT: Json = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-"""The schema of a tool that takes plain text, for dialects that have no such tools."""
 
 
 def read_request(body: bytes, route: Route) -> Request:
