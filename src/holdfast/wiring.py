@@ -6,7 +6,7 @@ import asyncio
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 from holdfast._version import __version__
 from holdfast.agents import ADAPTERS, make_agent
 from holdfast.core.codec import encode
-from holdfast.core.config import Config
+from holdfast.core.config import Config, Limit
 from holdfast.core.errors import BadInput, UnknownName, UsageError, WorldError
 from holdfast.core.evals import Eval
 from holdfast.core.folder import scan
@@ -31,6 +31,7 @@ from holdfast.decide.run import exit_code
 from holdfast.define.load import load
 from holdfast.executors.local import LocalExecutor
 from holdfast.gateway.absent import AbsentGateway
+from holdfast.gateway.catalogue import SCRIPTED, Catalogue
 from holdfast.judge.self_test import SelfTest, self_test
 from holdfast.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
 from holdfast.report.run_report import RunReport, run_report
@@ -38,12 +39,11 @@ from holdfast.run.attempt import Means, make_attempt
 from holdfast.run.schedule import Retries
 from holdfast.run.template import TemplateCache, build_template, check_template
 from holdfast.sandboxes.local import LocalSandbox
-from holdfast.session import House
+from holdfast.session import House, Terms
 from holdfast.store.folder import RunFolder, write_whole
 from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
-SCRIPTED = "scripted"
 SANDBOXES = ("local",)
 _SCRIPTED_NOTE = (
     "`scripted` is a rule-reader that stands in for a model: it shows how Holdfast works, not how a model does"
@@ -58,6 +58,9 @@ class Cast:
     config: Config
     """The configuration."""
 
+    catalogue: Catalogue
+    """The models on offer."""
+
     made: dict[str, Agent] = field(default_factory=dict)
     """The agents made so far, by name."""
 
@@ -71,17 +74,13 @@ class Cast:
         if name not in known:
             raise UnknownName("agent", name, known, where=self.config.file)
         if name not in self.made:
-            table = self.config.table("agents", name)
+            table = self.config.agent_table(name)
             self.made[name] = make_agent(name, table.text("adapter", name, required=name not in ADAPTERS), table)
         return self.made[name]
 
     def of(self, subject: Subject) -> Agent:
         """The agent of a subject."""
         return self.agent(subject.agent)
-
-    def models(self) -> tuple[str, ...]:
-        """Every model on offer, by name."""
-        return tuple(dict.fromkeys((SCRIPTED, *self.config.models)))
 
     def subject(self, text: str, model: str | None = None) -> Subject:
         """The subject written as `agent:model`; `model` overrules the one that is written."""
@@ -90,9 +89,20 @@ class Cast:
         needs_model = self.agent(agent).dialect is not None
         if needs_model and not chosen:
             raise UsageError(f"subject {text!r} names no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
-        if needs_model and chosen not in self.models():
-            raise UnknownName("model", chosen, self.models(), where=self.config.file)
+        if needs_model:
+            self.catalogue.check(chosen)
         return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))
+
+
+def make_cast(config: Config, environ: Mapping[str, str]) -> Cast:
+    """The agents and models of a configuration; any mistake in its tables is an error here."""
+    catalogue = Catalogue(
+        models=config.models, providers=config.providers, where=config.where, root=config.root, environ=environ
+    )
+    catalogue.check_all()
+    cast = Cast(config=config, catalogue=catalogue)
+    cast.agents()
+    return cast
 
 
 def choose_evals(
@@ -151,7 +161,6 @@ def plan_run(cast: Cast, request: RunRequest, environ: Mapping[str, str]) -> Pla
 def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str]) -> Plan:
     """What a run of these evals will do."""
     config = cast.config
-    cast.agents()
     asked_for = bool(request.subjects or request.model)
     plan = make_plan(
         evals,
@@ -195,7 +204,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
     """Everything that a run is conducted with."""
     config = cast.config
     sandbox = make_sandbox(request.sandbox or config.sandbox)
-    gateway = _gateway(cast, plan, request.budget_usd or config.budget_usd)
+    gateway = _gateway(cast, plan, request.budget_usd)
     templates = TemplateCache(sandbox.folder)
     means = Means(
         agent=cast.of,
@@ -258,13 +267,23 @@ def _lay_out(scenario: Scenario, folder: Path) -> Tree:
 
 def _gateway(cast: Cast, plan: Plan, budget_usd: float | None) -> Gateway:
     """The model server; loaded only where an agent of the plan needs a model."""
-    if all(cast.of(cell.subject).dialect is None for cell in plan.cells):
+    models = {cell.subject.model for cell in plan.cells if cast.of(cell.subject).dialect is not None}
+    if not models:
         return AbsentGateway()
     from holdfast.gateway.budget import Budget, Budgets
-    from holdfast.gateway.script import scripted
     from holdfast.gateway.server import GatewayServer
 
-    return GatewayServer({SCRIPTED: scripted()}, budgets=Budgets(run=Budget(usd=budget_usd)))
+    limits = dict(cast.config.budgets)
+    if budget_usd is not None:
+        limits["run"] = replace(limits.get("run", Limit()), usd=budget_usd)
+    budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
+    return GatewayServer({model: cast.catalogue.upstream(model) for model in models}, budgets=budgets)
+
+
+def run_terms(config: Config, request: RunRequest) -> Terms:
+    """When a run ends before all of its trials are done."""
+    limit = config.budgets.get("run", Limit())
+    return Terms(fail_fast=request.fail_fast, budget_usd=request.budget_usd or limit.usd)
 
 
 def make_report(

@@ -129,8 +129,9 @@ def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, change, key, said
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{\n  "prompt": "x",\n}', "config.json:3:1: this is not JSON"),
-        ("", "config.json:1:1: this is not JSON"),
+        ('{\n  "prompt": "x",\n}', "config.json:3:1: is no JSON"),
+        ("", "config.json:1:1: is no JSON"),
+        ("[" * 100_000, "can't be read"),
         ("[]", "expected a table, found a list"),
         ('{"prompt": "a", "prompt": "b"}', "prompt: the key is given twice"),
     ],
@@ -144,7 +145,7 @@ def test_file_that_is_no_text_is_refused(tmp_path):
     """Bytes that are no UTF-8 are a clear error too."""
     folder = write(tmp_path / "a", {})
     (folder / "config.json").write_bytes(b'{"prompt": "\xff"}')
-    with pytest.raises(BadInput, match="not UTF-8"):
+    with pytest.raises(BadInput, match="is not UTF-8 text"):
         read_seed_folder(folder)
 
 

@@ -175,7 +175,7 @@ def test_every_check_is_tested():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("policy = ", "this is not TOML"),
+        ("policy = ", "is no TOML"),
         (CHECK, "policy: is required"),
         (f'policy = "OFTEN"\nprompt = "x"\n{CHECK}', "policy: unknown value 'OFTEN'"),
         (f'policy = "USUALY_PASSES"\nprompt = "x"\n{CHECK}', "did you mean 'USUALLY_PASSES'"),
@@ -185,6 +185,8 @@ def test_every_check_is_tested():
         (f'policy = "USUALLY_PASSES"\nprompt = " "\n{CHECK}', "prompt: is empty"),
         (HEAD, "checks: there is no check"),
         (f'{HEAD}tag = ["x"]\n{CHECK}', "tag: unknown key\n  → did you mean 'tags'"),
+        (f'{HEAD}approvals = "deny"\n{CHECK}', "did you mean 'approval'"),
+        (f"{HEAD}{CHECK}[[fail_on]]", "did you mean 'fails_on'"),
         (f'{HEAD}name = "a/b"\n{CHECK}', "name: 'a/b' can't be"),
         (f"{HEAD}trials = 0\n{CHECK}", "trials: expected a whole number from 1"),
         (f"{HEAD}timeout = 0\n{CHECK}", "timeout: expected a number from 0.001"),

@@ -122,6 +122,23 @@ def test_request_round_trip() -> None:
     assert wire.path == "/v1beta/models/gemini-2.5-pro:generateContent"
 
 
+def test_names_with_underscores() -> None:
+    """Google's own client mixes two spellings: both are understood, and written back as they came."""
+    blob = {"inlineData": {"mime_type": "image/png", "data": "AAAA"}}
+    declaration = {"name": "read", "parameters_json_schema": {"type": "object"}}
+    mixed = {
+        "system_instruction": {"parts": [{"text": "Be brief."}]},
+        "generation_config": {"max_output_tokens": 7, "thinking_config": {"thinking_budget": 9}},
+        "contents": [{"role": "user", "parts": [blob, {"inline_data": {"mimeType": "image/png", "data": "BBBB"}}]}],
+        "tools": [{"functionDeclarations": [declaration]}],
+    }
+    request = read(mixed)
+    assert (request.system, request.sampling.max_tokens, request.reasoning.budget) == ("Be brief.", 7, 9)
+    assert [part.kind for part in request.messages[1].parts] == ["image", "image"]
+    assert request.tools[0].schema == {"type": "object"}
+    assert told(GEMINI.write_request(request).body) == mixed
+
+
 @pytest.mark.parametrize(
     "response", [RESPONSE, {"promptFeedback": {"blockReason": "SAFETY"}}, {"candidates": [{"finishReason": "OTHER"}]}]
 )

@@ -74,6 +74,17 @@ def test_misdeed_is_a_fail_with_a_finding_of_its_own():
     assert found.findings[1].answer == "yes"
 
 
+def test_misdeed_outweighs_a_crash_and_an_unknown():
+    """A check that breaks on what a dead agent left does not excuse the agent."""
+
+    def breaks(rig, result):
+        raise KeyError("x")
+
+    found = verdict(breaks, UNKNOWN, misdeed="ran out of its 60 seconds", gaps=("cut",))
+    assert isinstance(found, Fail)
+    assert found.reason == "ran out of its 60 seconds"
+
+
 def test_policy_does_not_change_a_verdict():
     """A known weakness that shows is a fail like any other."""
     assert isinstance(judge(evidence(), eval_with(NO, policy=USUALLY_FAILS), no_command), Fail)

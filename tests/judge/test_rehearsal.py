@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from holdfast import Stage
@@ -9,6 +10,7 @@ from holdfast.core.evals import Eval, Source
 from holdfast.core.policy import USUALLY_PASSES
 from holdfast.core.scenario import Scenario
 from holdfast.core.trajectory import Called, Kind, Said
+from holdfast.core.workspace import Tree
 from holdfast.define.act import Act, ActedCall
 from holdfast.judge.rehearsal import rehearse
 from tests.judge.stagehands import lay_out, read_back
@@ -34,15 +36,23 @@ def test_changes_of_the_workspace_are_seen():
 
 
 def test_evidence_outlives_the_folder():
-    """Contents that lay in the folder are kept when it goes."""
+    """Contents that lay in the folder are kept as they were before it is changed, and when it goes."""
 
-    def reads_paths(folder: Path):
-        tree = read_back(folder)
-        entries = {path: type(entry)(kind="file", content=folder / path) for path, entry in tree.entries.items()}
-        return type(tree)(entries=entries)
+    def where_it_lies(folder: Path) -> Tree:
+        entries = {path: replace(entry, content=folder / path) for path, entry in read_back(folder).entries.items()}
+        return Tree(entries=entries)
 
-    found = rehearse(EVAL, lambda stage: None, lay_out=lay_out, read_back=reads_paths)
-    assert found.after.entries["a.txt"].read() == b"old"
+    def behaviour(stage: Stage) -> None:
+        (stage.workspace / "a.txt").write_text("new")
+        (stage.workspace / "b.txt").unlink()
+
+    def laid_out(scenario: Scenario, folder: Path) -> Tree:
+        lay_out(scenario, folder)
+        return where_it_lies(folder)
+
+    found = rehearse(EVAL, behaviour, lay_out=laid_out, read_back=where_it_lies)
+    assert {path: entry.read() for path, entry in found.before.entries.items()} == {"a.txt": b"old", "b.txt": b"b"}
+    assert {path: entry.read() for path, entry in found.after.entries.items()} == {"a.txt": b"new"}
 
 
 def test_calls_and_words_become_a_trajectory():

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from holdfast import USUALLY_PASSES, eval_test
+from holdfast.core.errors import BadInput
 from holdfast.define.seed_folder import read_seed_folder
 from holdfast.judge.self_test import Fault, self_test
 from tests.judge.stagehands import lay_out, no_command, read_back
@@ -89,6 +90,35 @@ def test_crash_of_the_check_is_told():
     found = tried(breaks, passes_on=acts)
     assert [complaint.fault for complaint in found.complaints] == [Fault.CRASHED]
     assert "KeyError" in found.complaints[0].detail
+
+
+def test_workspace_that_cannot_be_laid_out_is_told():
+    """What is wrong with the start is a complaint about the eval."""
+
+    def broken(scenario, folder):
+        raise BadInput("raised ValueError", where="eval_a.py:3", key="setup")
+
+    made = eval_test(USUALLY_PASSES, prompt="x", name="e", passes_on=writes("good"))(good_text)
+    found = self_test(made, lay_out=broken, read_back=read_back, run_command=no_command)
+    assert [complaint.fault for complaint in found.complaints] == [Fault.CRASHED]
+    assert "eval_a.py:3: setup: raised ValueError" in found.complaints[0].detail
+
+
+def test_behaviours_do_not_see_each_other():
+    """Each starts from the same workspace, which is laid out once."""
+    times = []
+
+    def counting(scenario, folder):
+        times.append(folder)
+        return lay_out(scenario, folder)
+
+    def finds_nothing(stage):
+        assert not (stage.workspace / "a.txt").exists()
+        writes("good")(stage)
+
+    made = eval_test(USUALLY_PASSES, prompt="x", name="e", passes_on=[finds_nothing, finds_nothing])(good_text)
+    found = self_test(made, lay_out=counting, read_back=read_back, run_command=no_command)
+    assert (found.ok, len(times)) == (True, 1)
 
 
 def test_crash_of_the_behaviour_is_told():

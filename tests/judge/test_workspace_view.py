@@ -228,11 +228,12 @@ def test_agents_git_configuration_starts_no_program(repository, tmp_path):
     """The repository's configuration is hostile: its hooks, monitors and pagers are not run."""
     before = read_back(repository)
     trap = tmp_path / "trapped"
-    for key in ("core.fsmonitor", "core.pager", "diff.external", "pager.log", "pager.status", "pager.branch"):
+    for key in ("core.fsmonitor", "core.pager", "diff.external", "pager.log", "filter.x.clean", "filter.x.process"):
         git(repository, "config", key, f"touch {trap}; false")
+    (repository / ".gitattributes").write_text("* filter=x\n")
     (repository / "a.txt").write_text("2\n")
     found = workspace(read_back(repository), before, run=run_command).git
-    assert found.status == (" M a.txt",)
+    assert found.status == (" M a.txt", "?? .gitattributes")
     assert found.commits == ()
     assert found.branch == "main"
     assert not trap.exists()
@@ -241,7 +242,7 @@ def test_agents_git_configuration_starts_no_program(repository, tmp_path):
 def test_deleted_repository_fails_the_check(repository):
     """An agent that deletes .git has failed whoever asks for it."""
     before = read_back(repository)
-    with pytest.raises(AssertionError, match=r"\.git is gone"):
+    with pytest.raises(AssertionError, match=r"\.git/HEAD is gone"):
         _ = workspace({"a.txt": ""}, before, run=run_command).git.branch
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 import uuid
@@ -70,7 +69,7 @@ class Lab:
             return asyncio.run(session())
         finally:
             assert self.processes() == []
-            assert os.listdir(self.benches) == []
+            assert list(self.benches.iterdir()) == []
 
     def launch(self, *argv: str) -> Launch:
         """A program that carries the mark."""
@@ -97,10 +96,10 @@ class Lab:
     def processes(self) -> list[int]:
         """Every process on this machine that carries the mark."""
         found = []
-        for name in filter(str.isdigit, os.listdir("/proc")):
+        for process in Path("/proc").glob("[0-9]*"):
             try:
-                if self.mark.encode() in Path(f"/proc/{name}/environ").read_bytes():
-                    found.append(int(name))
+                if self.mark.encode() in (process / "environ").read_bytes():
+                    found.append(int(process.name))
             except OSError:
                 continue
         return found

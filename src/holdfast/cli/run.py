@@ -76,14 +76,14 @@ def run(args: argparse.Namespace) -> ExitCode:
     from holdfast import wiring
     from holdfast.cli.conductor import run_interruptibly
     from holdfast.run.schedule import Stop
-    from holdfast.session import Terms, conduct
+    from holdfast.session import conduct
     from holdfast.store.results import find_run
 
     config = load_config(args)
     results = args.out or config.root / config.results
     earlier = find_run(results, args.resume) if args.resume else None
     request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args)
-    cast = wiring.Cast(config=config)
+    cast = wiring.make_cast(config, os.environ)
     plan = wiring.plan_run(cast, request, os.environ)
     if not plan.cells:
         sys.stderr.write(_NOTHING_GATES)
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     info = earlier.info() if earlier else replace(wiring.run_info(config, request), id=store.folder.name)
     house = wiring.house(cast, plan, request, store, seed=info.seed)
     stop = Stop()
-    terms = Terms(fail_fast=request.fail_fast, budget_usd=request.budget_usd or config.budget_usd)
+    terms = wiring.run_terms(config, request)
     started = time.monotonic()
     with _watching(plan, store, quiet=args.json) as watch:
         interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=watch, stop=stop))

@@ -39,7 +39,7 @@ class Keep:
     """Once this much content is kept, further files are noted without theirs."""
 
     entries: int = 100_000
-    """Further entries are left out."""
+    """Further files and folders are left out."""
 
     depth: int = 100
     """Folders nested deeper are left out."""
@@ -60,7 +60,7 @@ class Known:
 
 
 class TooMany(Exception):
-    """A scan met more entries than it was told to look at."""
+    """A scan met more files and folders than it was told to look at."""
 
 
 def stamp(found: os.stat_result) -> Stamp:
@@ -99,7 +99,7 @@ def scan(
 
     A file whose stamp is as known shares the known entry. A file too large to keep has no content, and its sha256
     is one of its size, mtime, beginning and end, so that it equals no other file; only where a known file of the same
-    size exists is it read whole, to tell whether it changed. Raises TooMany beyond `at_most` entries.
+    size exists is it read whole, to tell whether it changed. Raises TooMany beyond `at_most` files and folders.
     """
     scanner = _Scanner(known or Known(), keep or Keep(), at_most, folder if in_place else None)
     try:
@@ -160,9 +160,9 @@ class _Scanner:
         self._keep = keep
         self._at_most = at_most
         self._place = place
+        self._seen = 0
         self._kept = 0
         self._not_kept = 0
-        self._beyond = False
 
     def all_gaps(self) -> tuple[str, ...]:
         """What was left out."""
@@ -171,33 +171,31 @@ class _Scanner:
             gaps.append(f"{len(self._gaps) - 20} more gaps of the same kinds")
         if self._not_kept:
             gaps.append(f"{self._not_kept} files are noted without content: {self._keep.total_bytes} bytes were kept")
-        if self._beyond:
-            gaps.append(f"there are more than {self._keep.entries} files; the rest was left out")
+        if self._seen > self._keep.entries:
+            gaps.append(f"there are more than {self._keep.entries} files and folders; the rest was left out")
         return tuple(gaps)
 
     def folder(self, handle: int, prefix: str, depth: int) -> None:
         """Take in everything below one open folder."""
-        stamps, known = self._known.stamps, self._known.entries
-        for item in os.scandir(handle):
-            if len(self.entries) >= self._keep.entries:
-                self._beyond = True
-                return
-            path = self._path(prefix, item.name)
-            try:
-                found = item.stat(follow_symlinks=False)
-            except OSError as error:
-                self._gaps.append(f"{path}: {error.strerror}")
-                continue
-            if stat.S_ISDIR(found.st_mode):
-                self._below(handle, item.name, path, depth)
-            elif path in self.entries:
-                self._gaps.append(f"{path}: two names read alike; one was left out")
-            elif stamps.get(path) == stamp(found) and found.st_ctime_ns < self._known.settled_before:
-                self.entries[path] = known[path]
-            else:
-                self.entries[path] = self._entry(handle, item.name, path, found)
-            if self._at_most is not None and len(self.entries) > self._at_most:
-                raise TooMany
+        with os.scandir(handle) as items:
+            for item in items:
+                self._seen += 1
+                if self._at_most is not None and self._seen > self._at_most:
+                    raise TooMany
+                if self._seen > self._keep.entries:
+                    return
+                path = self._path(prefix, item.name)
+                try:
+                    found = item.stat(follow_symlinks=False)
+                except OSError as error:
+                    self._gaps.append(f"{path}: {error.strerror}")
+                    continue
+                if stat.S_ISDIR(found.st_mode):
+                    self._below(handle, item.name, path, depth)
+                elif path in self.entries:
+                    self._gaps.append(f"{path}: two names read alike; one was left out")
+                else:
+                    self.entries[path] = self._entry(handle, item.name, path, found)
 
     def _path(self, prefix: str, name: str) -> str:
         try:
@@ -222,6 +220,9 @@ class _Scanner:
             os.close(inner)
 
     def _entry(self, handle: int, name: str, path: str, found: os.stat_result) -> Entry:
+        known = self._known
+        if known.stamps.get(path) == stamp(found) and found.st_ctime_ns < known.settled_before:
+            return known.entries[path]
         if stat.S_ISLNK(found.st_mode):
             target = readable(os.readlink(name, dir_fd=handle))
             return Entry(kind="link", size=found.st_size, target=target, sha256=_hash(target.encode()))
@@ -233,7 +234,7 @@ class _Scanner:
         except OSError as error:
             self._gaps.append(f"{path}: {error.strerror}")
             return Entry(kind="file", size=found.st_size, executable=executable)
-        before = self._known.entries.get(path)
+        before = known.entries.get(path)
         if before is not None and (before.sha256, before.executable) == (digest, executable):
             return before
         if isinstance(content, bytes):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from holdfast.core.evals import Eval
 from holdfast.core.policy import ALWAYS_PASSES, Policy
-from holdfast.define.load import is_eval_file
+from holdfast.define.module import is_eval_file
 from holdfast.define.seed_folder import CONFIG
 from holdfast.define.toml_folder import SCENARIO
 

@@ -22,7 +22,7 @@ from holdfast.core.request import RunRequest
 from holdfast.core.trial import Cell, Plan
 from holdfast.report.run_report import CellReport, RunReport
 from holdfast.run.schedule import Stop
-from holdfast.session import Terms, conduct
+from holdfast.session import conduct
 from holdfast.store.folder import RunFolder
 
 
@@ -34,7 +34,7 @@ class Batch:
         self.request = RunRequest(
             subjects=tuple(option.eval_subject), trials=option.eval_trials, jobs=option.eval_jobs, policy="all"
         )
-        self.cast = wiring.Cast(config=read_config(config.rootpath))
+        self.cast = wiring.make_cast(read_config(config.rootpath), os.environ)
         self.report: RunReport | None = None
         self._results = Path(option.eval_out) if option.eval_out else self.cast.config.root / self.cast.config.results
         self._parts: list[_Part] = []
@@ -89,7 +89,7 @@ class _Part:
         self.records: list[Record] = []
         self._info = info
         self._house = wiring.house(cast, plan, request, store, seed=info.seed)
-        self._terms = Terms(budget_usd=cast.config.budget_usd)
+        self._terms = wiring.run_terms(cast.config, request)
         self._error: BaseException | None = None
         self._news = threading.Condition()
         self._loop = asyncio.new_event_loop()

@@ -15,8 +15,9 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from holdfast.core.errors import BadInput, WorldError
 from holdfast.core.folder import path_problem, scan
@@ -27,6 +28,7 @@ from holdfast.core.verdict import VoidCause
 EPOCH = 1735689600
 """Every file and the commit are dated 2025-01-01 00:00 UTC, so that two runs show an agent the same."""
 
+_Key: TypeAlias = tuple[str, Hashable]
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -76,7 +78,10 @@ def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scena
         _set_up(scenario.setup, into, where)
     if not (into / ".git").exists():
         _commit(into)
-    return Template(folder=into, tree=scan(into, in_place=True))
+    tree = scan(into, in_place=True)
+    if tree.gaps:
+        raise BadInput(tree.gaps[0], where=where, key="template", remedy="start from less")
+    return Template(folder=into, tree=tree)
 
 
 class TemplateCache:
@@ -85,8 +90,8 @@ class TemplateCache:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._made: Path | None = None
-        self._builds: dict[tuple[str, int], asyncio.Task[Template]] = {}
-        self._keys: dict[int, tuple[Scenario, tuple[str, int]]] = {}
+        self._builds: dict[_Key, asyncio.Task[Template]] = {}
+        self._keys: dict[int, tuple[Scenario, _Key]] = {}
 
     async def get(self, scenario: Scenario, *, where: Path | str = "scenario") -> Template:
         """The template of `scenario`. What goes wrong is raised to everybody who waits; the next one builds anew."""
@@ -111,7 +116,7 @@ class TemplateCache:
             shutil.rmtree(self._made, ignore_errors=True)
             self._made = None
 
-    def _place(self, key: tuple[str, int]) -> Path:
+    def _place(self, key: _Key) -> Path:
         if self._made is None:
             if self._folder:
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -119,16 +124,17 @@ class TemplateCache:
         return Path(tempfile.mkdtemp(prefix=f"{key[0][:12]}-", dir=self._made)) / "workspace"
 
 
-def _key(scenario: Scenario, where: Path | str) -> tuple[str, int]:
+def _key(scenario: Scenario, where: Path | str) -> _Key:
     """Differs as soon as two scenarios start from different states."""
     digest = hashlib.sha256()
     for path, content in sorted(scenario.files.items()):
-        digest.update(f"{path}\0{len(content)}\0".encode("utf-8", "surrogatepass") + content)
+        digest.update(f"{path}\0{len(content)}\0".encode("utf-8", "backslashreplace") + content)
     if scenario.template:
-        digest.update(f"\0{scenario.template}\0".encode())
+        digest.update(f"\0{scenario.template}\0".encode("utf-8", "backslashreplace"))
         for path, found in _walk(scenario.template, where, "template"):
-            digest.update(f"{path}\0{found.st_mode} {found.st_size} {found.st_mtime_ns} {found.st_ino}\0".encode())
-    return digest.hexdigest(), id(scenario.setup)
+            nature = f"{path}\0{found.st_mode} {found.st_size} {found.st_mtime_ns} {found.st_ino}\0"
+            digest.update(nature.encode("utf-8", "backslashreplace"))
+    return digest.hexdigest(), scenario.setup if getattr(scenario.setup, "__hash__", None) else id(scenario.setup)
 
 
 def _check_path(path: str, where: Path | str) -> None:

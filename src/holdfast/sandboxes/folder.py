@@ -199,20 +199,21 @@ class _Remover:
         """Remove everything in an open folder."""
         if depth > _DEEP:
             raise OSError("nested too deep")
-        for item in os.scandir(folder):
-            if item.is_dir(follow_symlinks=False):
-                inner = _open_folder(item.name, folder)
-                try:
-                    self.empty(inner, depth + 1)
-                finally:
-                    os.close(inner)
-                _forced(os.rmdir, item.name, folder)
-            else:
-                _forced(os.unlink, item.name, folder)
-            if self._left is not None:
-                self._left -= 1
-                if self._left < 0:
-                    raise _Enough
+        with os.scandir(folder) as items:
+            for item in items:
+                if item.is_dir(follow_symlinks=False):
+                    inner = _open_folder(item.name, folder)
+                    try:
+                        self.empty(inner, depth + 1)
+                    finally:
+                        os.close(inner)
+                    _forced(os.rmdir, item.name, folder)
+                else:
+                    _forced(os.unlink, item.name, folder)
+                if self._left is not None:
+                    self._left -= 1
+                    if self._left < 0:
+                        raise _Enough
 
 
 def _forced(act: Callable[..., None], name: str, folder: int) -> None:

@@ -110,7 +110,7 @@ class Launcher:
             self._idle.append(control)
 
     def _look_after_nursery(self) -> None:
-        """Start the nursery where there is none. Where it died, say so once: what it would have ended may live on."""
+        """Start the nursery where there is none. Where it has died, say so once: what fell to it may live on."""
         nursery = self._nursery
         if nursery is not None and nursery.poll() is not None:
             self.stop()

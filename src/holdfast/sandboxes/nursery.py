@@ -15,7 +15,7 @@ import stat
 import sys
 import time
 
-from holdfast.sandboxes.supervisor import CLOEXEC, DEAF_TO, supervise
+from holdfast.sandboxes.supervisor import DEAF_TO, receive_fds, supervise
 from holdfast.sandboxes.tree import adopt_orphans, children, hear_children, signal_all
 
 _STRANGERS_TAKE = 5.0
@@ -67,7 +67,7 @@ def serve(door: socket.socket) -> None:
             os.read(bell, 4096)
             bury(supervisors)
         if door.fileno() in ready:
-            _, fds, _, _ = socket.recv_fds(door, 1, 1, CLOEXEC)
+            _, fds = receive_fds(door, 1, 1)
             if not fds:
                 break
             control = socket.socket(fileno=fds[0])

@@ -77,20 +77,21 @@ class Place:
     def _tidy(self, folder: str, kept: set[str]) -> None:
         """Delete what does not belong in a folder, or is not as it was."""
         deleted = 0
-        for item in os.scandir(f"{self.path}/{folder}"):
-            name = f"{folder}/{item.name}" if folder else item.name
-            if name in self._natures:
-                continue
-            if name.startswith(f"{WORKSPACE}/") and self._untouched(name[len(WORKSPACE) + 1 :], item):
-                kept.add(name[len(WORKSPACE) + 1 :])
-                continue
-            if not item.is_dir(follow_symlinks=False):
-                os.unlink(item.path)
-            elif not remove(item.path, at_most=SMALL):
-                raise _Odd
-            deleted += 1
-            if deleted > SMALL:
-                raise _Odd
+        with os.scandir(f"{self.path}/{folder}") as items:
+            for item in items:
+                name = f"{folder}/{item.name}" if folder else item.name
+                if name in self._natures:
+                    continue
+                if name.startswith(f"{WORKSPACE}/") and self._untouched(name[len(WORKSPACE) + 1 :], item):
+                    kept.add(name[len(WORKSPACE) + 1 :])
+                    continue
+                if not item.is_dir(follow_symlinks=False):
+                    os.unlink(item.path)
+                elif not remove(item.path, at_most=SMALL):
+                    raise _Odd
+                deleted += 1
+                if deleted > SMALL:
+                    raise _Odd
 
     def _untouched(self, path: str, item: os.DirEntry[str]) -> bool:
         """Whether something in the workspace is what was copied there."""

@@ -30,8 +30,6 @@ TERM, KILL = b"T", b"K"
 DEAF_TO = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Signals that are for the agent, not for its supervisor."""
 
-CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-
 
 def find_program(name: bytes, path: bytes) -> bytes:
     """Where `name` lies, looked for as a shell would; raises OSError where it can't be run."""
@@ -60,9 +58,17 @@ def start(argv: list[bytes], env: dict[bytes, bytes], out: int, err: int) -> int
     return os.posix_spawn(program, argv, env, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard)
 
 
+def receive_fds(connection: socket.socket, size: int, most: int) -> tuple[bytes, list[int]]:
+    """Bytes and file descriptors; an agent must not inherit these."""
+    data, fds, _, _ = socket.recv_fds(connection, size, most)
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    return data, fds
+
+
 def receive(control: socket.socket) -> tuple[list[bytes], list[int]]:
     """The words of a launch and the two pipes to print to; no words when Holdfast has let go."""
-    head, fds, _, _ = socket.recv_fds(control, LENGTH.size, 2, CLOEXEC)
+    head, fds = receive_fds(control, LENGTH.size, 2)
     if len(fds) < 2:
         return [], fds
     left = LENGTH.unpack(head)[0]

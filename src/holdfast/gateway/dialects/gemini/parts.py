@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from holdfast.core.exchange import Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects.gemini.seal import seal, unseal
+from holdfast.gateway.dialects.gemini.spelling import camel, respelled, spelling
 from holdfast.gateway.dialects.typed import as_object, from_object
 from holdfast.gateway.dialects.wire import Json, inner, items, mapping, maybe_string, own
 from holdfast.gateway.jsontext import compact
@@ -21,20 +23,16 @@ _FUNCTION_CALL = frozenset({"name", "args"})
 _FUNCTION_RESPONSE = frozenset({"name", "response", "parts"})
 _BLOB = frozenset({"mimeType", "data", "fileUri"})
 _OUTPUTS = ("output", "result", "content")
-_SNAKES = {
-    "inline_data": "inlineData",
-    "file_data": "fileData",
-    "function_call": "functionCall",
-    "function_response": "functionResponse",
-    "thought_signature": "thoughtSignature",
-    "mime_type": "mimeType",
-    "file_uri": "fileUri",
-}
 
 
 def read_part(data: Json) -> Part:
     """One part. A call without an id, and a result, are given theirs by whoever knows the conversation."""
-    data = camel(data)
+    found = _read_part(camel(data))
+    odd = spelling(data, *(value for value in data.values() if isinstance(value, dict) and "args" not in value))
+    return replace(found, extra={**found.extra, **odd}) if odd else found
+
+
+def _read_part(data: Json) -> Part:
     signature = maybe_string(data, "thoughtSignature")
     if data.get("thought") is True and "functionCall" not in data:
         text = maybe_string(data, "text") or ""
@@ -53,6 +51,10 @@ def read_part(data: Json) -> Part:
 
 def write_part(part: Part) -> list[Json]:
     """The parts that tell one of ours."""
+    return [respelled(told, part.extra) for told in _write_part(part)]
+
+
+def _write_part(part: Part) -> list[Json]:
     extra = own(part.extra, NAME)
     if isinstance(part, Text):
         return [{**extra, "text": part.text}]
@@ -88,13 +90,6 @@ def sealed(part: Part) -> Part:
     if isinstance(part, Thinking) and (part.signature or part.encrypted):
         return Thinking(text=part.text, summary=part.summary, signature=seal(part.signature or part.encrypted or ""))
     return part
-
-
-def camel(data: Json) -> Json:
-    """`data` with its names in camel case; clients may also write them with underscores."""
-    if any(key in _SNAKES for key in data):
-        return {_SNAKES.get(key, key): value for key, value in data.items()}
-    return data
 
 
 def _read_call(data: Json, signature: str | None) -> ToolCall:

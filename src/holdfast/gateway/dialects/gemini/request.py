@@ -16,6 +16,7 @@ from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Route, Wire
 from holdfast.gateway.dialects.gemini.parts import NAME, read_part, write_part, write_user
 from holdfast.gateway.dialects.gemini.settings import read_settings, write_settings
+from holdfast.gateway.dialects.gemini.spelling import SPELLING, camel, spelling
 from holdfast.gateway.dialects.gemini.tools import read_tools, write_tools
 from holdfast.gateway.dialects.pairing import SYSTEM, taking_turns
 from holdfast.gateway.dialects.wire import (
@@ -41,13 +42,6 @@ _BODY = frozenset({"model", "contents", "tools", "systemInstruction"})
 _CONTENT = frozenset({"role", "parts"})
 _ROLES: dict[str | None, Role] = {"user": "user", "model": "assistant", "function": "user", None: "user"}
 _SIGNERS = re.compile(r"gemini-(?:2\.5|[3-9]|\d\d|pro-latest|flash-latest|flash-lite-latest)")
-_SNAKES = {
-    "system_instruction": "systemInstruction",
-    "generation_config": "generationConfig",
-    "tool_config": "toolConfig",
-    "safety_settings": "safetySettings",
-    "cached_content": "cachedContent",
-}
 
 
 def read_request(body: bytes, route: Route) -> Request:
@@ -55,7 +49,8 @@ def read_request(body: bytes, route: Route) -> Request:
     top = parse_object(body)
     if isinstance(top.get("generateContentRequest"), dict):
         top = top["generateContentRequest"]
-    top = {_SNAKES.get(key, key): value for key, value in top.items()}
+    odd = spelling(top)
+    top = camel(top)
     if not isinstance(top.get("contents"), list):
         wrong("contents", "a list", top.get("contents"))
     extra = leftover(top, _BODY)
@@ -68,7 +63,7 @@ def read_request(body: bytes, route: Route) -> Request:
         messages=(*_read_system(top), *contents),
         tools=read_tools(top),
         stream=route.stream is True,
-        extra={NAME: extra, FRAMING: route.framing} if route.framing != "sse" else {NAME: extra},
+        extra={NAME: extra, FRAMING: route.framing, **odd} if route.framing != "sse" else {NAME: extra, **odd},
     )
     return read_settings(extra, request)
 
@@ -90,6 +85,8 @@ def write_request(request: Request) -> Wire:
         top["tools"] = write_tools(request.tools)
     write_settings(request, top)
     verb = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
+    odd = request.extra.get(SPELLING, {})
+    top = {odd.get(key, key): value for key, value in top.items()}
     return Wire(body=dump(top), path=f"/v1beta/models/{quote(request.model, safe='')}:{verb}")
 
 

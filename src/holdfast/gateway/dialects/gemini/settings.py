@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.core.exchange import Reasoning, Request, Sampling
+from holdfast.gateway.dialects.gemini.spelling import camel
 from holdfast.gateway.dialects.thought import budget_of
 from holdfast.gateway.dialects.wire import Json, inner, maybe_count, maybe_flag, maybe_number, maybe_string, strings
 
@@ -31,8 +32,7 @@ def write_settings(request: Request, top: Json) -> None:
     """Put the settings of `request` into `top`, where it says something else."""
     config: Json = dict(inner(top, _CONFIG))
     if _read_sampling(config) != request.sampling:
-        for key in _SAMPLING:
-            config.pop(key, None)
+        config = {key: value for key, value in camel(config).items() if key not in _SAMPLING}
         config.update(_write_sampling(request.sampling))
     if _read_reasoning(config) != request.reasoning:
         config["thinkingConfig"] = _write_reasoning(request.reasoning)
@@ -47,6 +47,7 @@ def write_settings(request: Request, top: Json) -> None:
 
 
 def _read_sampling(config: Json) -> Sampling:
+    config = camel(config)
     return Sampling(
         temperature=maybe_number(config, "temperature"),
         top_p=maybe_number(config, "topP"),
@@ -70,7 +71,7 @@ def _write_sampling(sampling: Sampling) -> Json:
 
 
 def _read_reasoning(config: Json) -> Reasoning:
-    thinking = inner(config, "thinkingConfig")
+    thinking = camel(inner(camel(config), "thinkingConfig"))
     level = maybe_string(thinking, "thinkingLevel")
     return Reasoning(
         effort=level.lower() if level else None,
@@ -87,7 +88,7 @@ def _write_reasoning(reasoning: Reasoning) -> Json:
 
 
 def _read_choice(top: Json) -> str | None:
-    wanted = inner(inner(top, "toolConfig"), "functionCallingConfig")
+    wanted = camel(inner(camel(inner(top, "toolConfig")), "functionCallingConfig"))
     allowed = strings(wanted.get("allowedFunctionNames"), "allowedFunctionNames")
     mode = maybe_string(wanted, "mode")
     return allowed[0] if mode == "ANY" and len(allowed) == 1 else _CHOICES.get(mode or "")
@@ -100,6 +101,7 @@ def _write_choice(choice: str) -> Json:
 
 
 def _read_schema(config: Json) -> Any:
+    config = camel(config)
     for key in ("responseJsonSchema", "responseSchema"):
         if config.get(key):
             return inner(config, key)

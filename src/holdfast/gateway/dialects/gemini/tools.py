@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.core.exchange import Tool
 from holdfast.gateway.dialects.gemini.parts import NAME
+from holdfast.gateway.dialects.gemini.spelling import camel
 from holdfast.gateway.dialects.wire import Json, each, inner, items, kept, leftover, mapping, maybe_string, own, string
 
 GROUP = f"{NAME}.group"
@@ -14,14 +15,13 @@ GROUP = f"{NAME}.group"
 
 _JSON_SCHEMA = "parametersJsonSchema"
 _DECLARATION = frozenset({"name", "description", _JSON_SCHEMA})
-_SNAKES = {"function_declarations": "functionDeclarations"}
 
 
 def read_tools(top: Json) -> tuple[Tool, ...]:
     """All tools on offer."""
     found: list[Tool] = []
     for group, entry in enumerate(items(top, "tools")):
-        data = {_SNAKES.get(key, key): value for key, value in mapping(entry, f"tools[{group}]").items()}
+        data = camel(mapping(entry, f"tools[{group}]"))
         found += (_in_group(tool, group) for tool in each(data, "functionDeclarations", _read_declaration))
         rest = leftover(data, frozenset({"functionDeclarations"}))
         if rest or not data:
@@ -50,7 +50,7 @@ def _in_group(tool: Tool, group: int) -> Tool:
 
 def _read_declaration(data: Json) -> Tool:
     extra = leftover(data, _DECLARATION)
-    schema = inner(data, _JSON_SCHEMA) or _standard(data.get("parameters") or {})
+    schema = inner(camel(data), _JSON_SCHEMA) or _standard(data.get("parameters") or {})
     return Tool(
         name=string(data, "name"),
         description=maybe_string(data, "description") or "",
@@ -64,7 +64,7 @@ def _write_declaration(tool: Tool) -> Json:
     told: Json = {**extra, "name": tool.name}
     if tool.description:
         told["description"] = tool.description
-    if tool.schema and "parameters" not in extra:
+    if tool.schema and not extra.keys() & {"parameters", "parameters_json_schema"}:
         told[_JSON_SCHEMA] = tool.schema
     return told
 
