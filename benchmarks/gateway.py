@@ -84,7 +84,7 @@ def serve_gateway(upstream: str) -> None:
     trial = Trial(eval=found, subject=Subject(agent="native", model="played"), number=1, timeout=60.0)
 
     async def run() -> None:
-        provider = Provider("echo", base_url=upstream, dialect=DIALECTS["openai-chat"], key="sk-bench-0123456789")
+        provider = Provider("echo", base_url=upstream, dialects=[DIALECTS["openai-chat"]], key="sk-bench-0123456789")
         played, live = ScriptedModel(play=lambda _: "Done."), LiveModel(provider=provider)
         gateway = GatewayServer(lambda model: played if model == "played" else live)
         await gateway.start()
@@ -94,7 +94,6 @@ def serve_gateway(upstream: str) -> None:
                 if not await asyncio.to_thread(sys.stdin.readline):
                     break
         await gateway.stop()
-        await provider.close()
 
     asyncio.run(run())
 

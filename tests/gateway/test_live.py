@@ -79,7 +79,7 @@ async def live(
     base_url: str, *, price: Price | None = None, model: str | None = None, **settings: Any
 ) -> AsyncIterator[Session]:
     """A session whose model is a provider's."""
-    found = Provider("acme", base_url=base_url, dialect=settings.pop("dialect", CHAT), key=KEY, **settings)
+    found = Provider("acme", base_url=base_url, dialects=[settings.pop("dialect", CHAT)], key=KEY, **settings)
     async with session_of(LiveModel(provider=found, price=price, model=model)) as door:
         yield door
 
@@ -281,7 +281,7 @@ async def test_the_key_never_comes_back() -> None:
 
 async def test_the_key_stays_out_of_descriptions() -> None:
     """Whoever prints a provider does not print its key."""
-    assert KEY not in repr(LiveModel(provider=Provider("acme", base_url="http://x", dialect=CHAT, key=KEY)))
+    assert KEY not in repr(LiveModel(provider=Provider("acme", base_url="http://x", dialects=[CHAT], key=KEY)))
 
 
 async def test_a_redirect_is_not_followed() -> None:
@@ -311,7 +311,7 @@ async def test_all_trials_share_the_limits_of_a_provider() -> None:
         return web.Response(body=WHOLE, content_type="application/json")
 
     async with provider(counts) as (url, _):
-        acme = Provider("acme", base_url=url, dialect=CHAT, concurrency=2)
+        acme = Provider("acme", base_url=url, dialects=[CHAT], concurrency=2)
         models = {"played": LiveModel(provider=acme), "other": LiveModel(provider=acme)}
         async with (
             running(models) as gateway,

@@ -352,6 +352,39 @@ async def test_a_session_can_have_a_socket_of_its_own() -> None:
             await post(door, chat())
 
 
+async def test_every_upstream_that_was_used_is_closed() -> None:
+    """Also where models are found by a function, nothing stays open."""
+
+    class Counting(Endless):
+        closed = 0
+
+        async def close(self) -> None:
+            self.closed += 1
+
+    used, unused = Counting(), Counting()
+    async with (
+        running({"played": used, "unused": unused}.get) as gateway,
+        gateway.session(a_trial(), seed=1),
+        gateway.session(a_trial(number=2), seed=1),
+    ):
+        assert used.closed == 0
+    assert (used.closed, unused.closed) == (1, 0)
+
+
+async def test_requests_of_a_trial_share_what_they_repeat() -> None:
+    """Every request repeats the conversation; in memory it stands once, and nothing of it is changed."""
+    turns = [{"role": "user", "content": f"turn {number}"} for number in range(3)]
+    async with playing(lambda _: "Hi.") as door:
+        for number in range(1, 4):
+            await post(door, {"model": "played", "messages": turns[:number]})
+        await post(door, {"model": "played", "messages": [turns[0], turns[2]]})
+        first, second, third, other = (exchange.request.messages for exchange in door.exchanges())
+    assert [message.text for message in third] == ["turn 0", "turn 1", "turn 2"]
+    assert [message.text for message in other] == ["turn 0", "turn 2"]
+    assert third[0] is second[0] is first[0] is other[0]
+    assert third[1] is second[1]
+
+
 async def test_counters_add_up() -> None:
     """The live numbers count sessions, exchanges, tokens, money and errors over all sessions."""
     async with running({"played": ScriptedModel(play=lambda turn: str(1 / len(turn.prompt[1:])))}) as gateway:

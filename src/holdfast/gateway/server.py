@@ -63,6 +63,7 @@ class GatewayServer:
         self._run_purse = Purse("the run", self._budgets.run)
         self._eval_purses: dict[str, Purse] = {}
         self._sessions: dict[str, Session] = {}
+        self._met: dict[int, Upstream] = {}
         self._runner: web.ServerRunner | None = None
         self._address = ""
 
@@ -86,8 +87,7 @@ class GatewayServer:
             self._runner = None
         if self._unix_path:
             self._unix_path.unlink(missing_ok=True)
-        if isinstance(self._models, Mapping):
-            await asyncio.gather(*(upstream.close() for upstream in set(self._models.values())))
+        await asyncio.gather(*(upstream.close() for upstream in self._met.values()))
 
     @asynccontextmanager
     async def session(self, trial: Trial, *, seed: int) -> AsyncIterator[Session]:
@@ -145,7 +145,10 @@ class GatewayServer:
             return await self._desk.serve(request, session, path)
 
     def _resolve(self, name: str) -> Upstream | None:
-        return self._models.get(name) if isinstance(self._models, Mapping) else self._models(name)
+        found = self._models.get(name) if isinstance(self._models, Mapping) else self._models(name)
+        if found is not None:
+            self._met[id(found)] = found
+        return found
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self._models) if isinstance(self._models, Mapping) else ()
