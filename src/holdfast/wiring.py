@@ -8,8 +8,9 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast._version import __version__
 from holdfast.agents import ADAPTERS, make_agent
@@ -23,6 +24,7 @@ from holdfast.core.record import Record, RunInfo
 from holdfast.core.request import RunRequest
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
+from holdfast.core.table import Table
 from holdfast.core.trial import Plan
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
@@ -31,7 +33,6 @@ from holdfast.decide.run import exit_code
 from holdfast.define.load import load
 from holdfast.executors.local import LocalExecutor
 from holdfast.gateway.absent import AbsentGateway
-from holdfast.gateway.catalogue import SCRIPTED, Catalogue
 from holdfast.judge.self_test import SelfTest, self_test
 from holdfast.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
 from holdfast.report.run_report import RunReport, run_report
@@ -44,6 +45,10 @@ from holdfast.store.folder import RunFolder, write_whole
 from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
+if TYPE_CHECKING:
+    from holdfast.gateway.models import ModelBook
+
+SCRIPTED = "scripted"
 SANDBOXES = ("local",)
 _SCRIPTED_NOTE = (
     "`scripted` is a rule-reader that stands in for a model: it shows how Holdfast works, not how a model does"
@@ -51,15 +56,15 @@ _SCRIPTED_NOTE = (
 BARE_AGENTS = ("native",)
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(kw_only=True)
 class Cast:
     """The agents and models that a configuration offers: made once, and checked before anything runs."""
 
     config: Config
     """The configuration."""
 
-    catalogue: Catalogue
-    """The models on offer."""
+    environ: Mapping[str, str]
+    """Where keys are."""
 
     made: dict[str, Agent] = field(default_factory=dict)
     """The agents made so far, by name."""
@@ -74,9 +79,25 @@ class Cast:
         if name not in known:
             raise UnknownName("agent", name, known, where=self.config.file)
         if name not in self.made:
-            table = self.config.agent_table(name)
+            table = self.config.tables("agents").get(name) or Table(
+                {}, where=self.config.where, prefix=f"agents.{name}."
+            )
             self.made[name] = make_agent(name, table.text("adapter", name, required=name not in ADAPTERS), table)
         return self.made[name]
+
+    @cached_property
+    def models(self) -> ModelBook:
+        """The models on offer; loaded only where somebody needs one."""
+        from holdfast.gateway.models import ModelBook
+
+        config = self.config
+        return ModelBook(
+            config.tables("models"),
+            config.tables("providers"),
+            root=config.root,
+            environ=self.environ,
+            where=config.where,
+        )
 
     def of(self, subject: Subject) -> Agent:
         """The agent of a subject."""
@@ -90,19 +111,8 @@ class Cast:
         if needs_model and not chosen:
             raise UsageError(f"subject {text!r} names no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
         if needs_model:
-            self.catalogue.check(chosen)
+            self.models.model(chosen)
         return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))
-
-
-def make_cast(config: Config, environ: Mapping[str, str]) -> Cast:
-    """The agents and models of a configuration; any mistake in its tables is an error here."""
-    catalogue = Catalogue(
-        models=config.models, providers=config.providers, where=config.where, root=config.root, environ=environ
-    )
-    catalogue.check_all()
-    cast = Cast(config=config, catalogue=catalogue)
-    cast.agents()
-    return cast
 
 
 def choose_evals(
@@ -161,6 +171,7 @@ def plan_run(cast: Cast, request: RunRequest, environ: Mapping[str, str]) -> Pla
 def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str]) -> Plan:
     """What a run of these evals will do."""
     config = cast.config
+    cast.agents()
     asked_for = bool(request.subjects or request.model)
     plan = make_plan(
         evals,
@@ -277,7 +288,7 @@ def _gateway(cast: Cast, plan: Plan, budget_usd: float | None) -> Gateway:
     if budget_usd is not None:
         limits["run"] = replace(limits.get("run", Limit()), usd=budget_usd)
     budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
-    return GatewayServer({model: cast.catalogue.upstream(model) for model in models}, budgets=budgets)
+    return GatewayServer({model: cast.models.model(model) for model in models}, budgets=budgets)
 
 
 def run_terms(config: Config, request: RunRequest) -> Terms:

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from pieces import SIZES, in_pieces
 
 from holdfast.core.exchange import ProviderError, Request, StopReason, Thinking, ToolCall, ToolResult, Usage
 from holdfast.gateway.delta import Broke, assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Malformed, Route
+from tests.gateway.pieces import SIZES, in_pieces
 
 ANTHROPIC = DIALECTS["anthropic"]
 GENERATE = Route(wish="generate")

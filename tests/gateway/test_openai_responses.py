@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from pieces import SIZES, in_pieces
 
 from holdfast.core.exchange import Request, Response, StopReason, Text, Thinking, ToolCall, ToolResult, Usage
 from holdfast.gateway.delta import Broke, Delta, assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Malformed, Route
+from tests.gateway.pieces import SIZES, in_pieces
 
 RESPONSES = DIALECTS["openai-responses"]
 GENERATE = Route(wish="generate")

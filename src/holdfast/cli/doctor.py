@@ -97,12 +97,13 @@ def _configuration(config: Config) -> Item:
 def _agents(config: Config) -> Iterator[Item]:
     from holdfast import wiring
 
-    try:
-        cast = wiring.make_cast(config, os.environ)
-    except HoldfastError as error:
-        yield Item(name="agents and models", state="broken", detail=str(error))
-        return
-    for name, agent in cast.agents().items():
+    cast = wiring.Cast(config=config, environ=os.environ)
+    for name in dict.fromkeys((*wiring.BARE_AGENTS, *config.agents)):
+        try:
+            agent = cast.agent(name)
+        except HoldfastError as error:
+            yield Item(name=f"agent {name}", state="broken", detail=str(error))
+            continue
         missing = agent.missing()
         if missing:
             what, _, remedy = missing.partition("; ")
@@ -110,8 +111,8 @@ def _agents(config: Config) -> Iterator[Item]:
         else:
             speaks = f"speaks {agent.dialect}" if agent.dialect else "needs no model"
             yield Item(name=f"agent {name}", state="ok", detail=f"{agent.version() or 'version unknown'}, {speaks}")
-    for name in cast.catalogue.names():
-        yield _checked(f"model {name}", partial(cast.catalogue.check, name), _MODEL.get(name, "can be asked"))
+    for name in cast.models.names():
+        yield _checked(f"model {name}", partial(cast.models.model, name), _MODEL.get(name, "can be asked"))
     for text in config.subjects:
         yield _checked(f"subject {text}", partial(cast.subject, text), "can be tried")
 

@@ -51,11 +51,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     from holdfast.cli.conductor import run_interruptibly
     from holdfast.gateway.server import GatewayServer
 
-    cast = wiring.make_cast(load_config(args), os.environ)
-    names = args.model or list(cast.catalogue.names())
-    for name in names:
-        cast.catalogue.check(name)
-    models = {name: cast.catalogue.upstream(name) for name in names}
+    cast = wiring.Cast(config=load_config(args), environ=os.environ)
+    names = args.model or list(cast.models.names())
+    models = {name: cast.models.model(name) for name in names}
     server = GatewayServer(models, host=args.host, port=args.port, unix_path=args.unix)
     run_interruptibly(_serve(server, names, args), farewell="")
     counters = server.counters()

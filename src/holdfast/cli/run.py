@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     results = args.out or config.root / config.results
     earlier = find_run(results, args.resume) if args.resume else None
     request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args)
-    cast = wiring.make_cast(config, os.environ)
+    cast = wiring.Cast(config=config, environ=os.environ)
     plan = wiring.plan_run(cast, request, os.environ)
     if not plan.cells:
         sys.stderr.write(_NOTHING_GATES)

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.core.errors import BadInput
 from holdfast.core.table import Table
@@ -83,9 +83,10 @@ class Config:
         """The configuration's file, or where it would be."""
         return self.file or self.root / FILE
 
-    def agent_table(self, name: str) -> Table:
-        """The table `[agents.name]`, to be read strictly; empty where there is none."""
-        return Table(self.agents.get(name, {}), where=self.where, prefix=f"agents.{name}.")
+    def tables(self, kind: Literal["agents", "models", "providers"]) -> dict[str, Table]:
+        """The tables `[kind.NAME]` by name, to be read strictly."""
+        found: Mapping[str, Mapping[str, Any]] = getattr(self, kind)
+        return {name: Table(data, where=self.where, prefix=f"{kind}.{name}.") for name, data in found.items()}
 
 
 def find_config(start: Path) -> Path | None:

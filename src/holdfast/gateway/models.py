@@ -52,8 +52,10 @@ class ModelBook:
         *,
         root: Path,
         environ: Mapping[str, str],
+        where: Path | str = "configuration",
     ) -> None:
-        """`models` and `providers` are the tables by name; paths in them are relative to `root`."""
+        """`models` and `providers` are the tables by name, read from `where`; paths in them are relative to `root`."""
+        self._where = where
         self._models = models
         self._providers = providers
         self._root = root
@@ -66,12 +68,21 @@ class ModelBook:
         return tuple(dict.fromkeys((SCRIPTED, *self._models)))
 
     def model(self, name: str) -> Upstream:
-        """Who answers for a model; raises UsageError where that can't be said."""
+        """Who answers for a model, which may be written `provider/model` too; raises UsageError where nobody does."""
         if name not in self._made:
-            if name not in self.names():
-                raise UnknownName("model", name, self.names())
-            self._made[name] = self._make(self._models[name]) if name in self._models else scripted()
+            self._made[name] = self._find(name)
         return self._made[name]
+
+    def _find(self, name: str) -> Upstream:
+        if name in self._models:
+            return self._make(self._models[name])
+        if name == SCRIPTED:
+            return scripted()
+        provider, slash, model = name.partition("/")
+        if slash and model and provider in {*self._providers, *_WELL_KNOWN}:
+            return LiveModel(provider=self._provider(self._where, provider), model=model)
+        known = {*self.names(), *(f"{provider}/MODEL" for provider in (*self._providers, *_WELL_KNOWN))}
+        raise UnknownName("model", name, known, where=self._where)
 
     def _make(self, table: Table) -> Upstream:
         priced = table.table("price")
@@ -85,13 +96,13 @@ class ModelBook:
             return found if price is None else replace(found, price=price)
         model = table.maybe_text("model")
         table.finish()
-        return LiveModel(provider=self._provider(table, provider or ""), model=model, price=price)
+        return LiveModel(provider=self._provider(table.where, provider or ""), model=model, price=price)
 
-    def _provider(self, asking: Table, name: str) -> Provider:
+    def _provider(self, where: Path | str, name: str) -> Provider:
         if name not in self._known:
             if name not in self._providers and name not in _WELL_KNOWN:
-                raise UnknownName("provider", name, {*self._providers, *_WELL_KNOWN}, where=asking.where)
-            table = self._providers.get(name) or Table({}, where=asking.where, prefix=f"providers.{name}.")
+                raise UnknownName("provider", name, {*self._providers, *_WELL_KNOWN}, where=where)
+            table = self._providers.get(name) or Table({}, where=where, prefix=f"providers.{name}.")
             self._known[name] = read_provider(name, table, self._environ)
         return self._known[name]
 

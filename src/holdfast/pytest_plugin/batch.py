@@ -34,7 +34,7 @@ class Batch:
         self.request = RunRequest(
             subjects=tuple(option.eval_subject), trials=option.eval_trials, jobs=option.eval_jobs, policy="all"
         )
-        self.cast = wiring.make_cast(read_config(config.rootpath), os.environ)
+        self.cast = wiring.Cast(config=read_config(config.rootpath), environ=os.environ)
         self.report: RunReport | None = None
         self._results = Path(option.eval_out) if option.eval_out else self.cast.config.root / self.cast.config.results
         self._parts: list[_Part] = []
