@@ -27,6 +27,7 @@ from holdfast.core.exchange import (
 )
 from holdfast.gateway.delta import assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS
+from holdfast.gateway.dialects.dialect import Route
 from holdfast.gateway.live import LiveModel
 from holdfast.gateway.prices import Price
 from holdfast.gateway.provider import Provider
@@ -244,6 +245,17 @@ async def test_a_stream_that_ends_too_early_is_cut() -> None:
     assert exchange.error.reason == "cut"
 
 
+async def test_the_first_of_two_errors_counts() -> None:
+    """A provider that says what is wrong and then hangs up has said what is wrong."""
+    said = b'data: {"error": {"message": "out of memory", "type": "server_error"}}\n\n'
+    async with raw_provider(HEAD, FIRST, b"%x\r\n%s\r\n" % (len(said), said)) as url, live(url) as door:
+        with pytest.raises(aiohttp.ClientError):
+            await post(door, chat(stream=True))
+        (exchange,) = door.exchanges()
+    assert exchange.error
+    assert (exchange.error.reason, exchange.error.message) == ("server", "out of memory")
+
+
 async def test_a_dropped_connection_is_cut() -> None:
     """A provider that hangs up without a word."""
     async with raw_provider() as url:
@@ -285,17 +297,39 @@ async def test_the_key_stays_out_of_descriptions() -> None:
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    """A key is not carried to wherever a provider points."""
+    """Neither a key nor an agent is carried to wherever a provider points."""
+    async with provider(tells) as (elsewhere, stranger):
 
-    async def points_elsewhere(_request: web.BaseRequest) -> web.StreamResponse:
-        return web.Response(status=307, headers={"Location": "http://127.0.0.1:9/"})
+        async def points_elsewhere(_request: web.BaseRequest) -> web.StreamResponse:
+            return web.Response(status=307, headers={"Location": elsewhere})
 
-    async with provider(points_elsewhere) as (url, heard):
-        reply, exchange = await asked(url)
+        async with provider(points_elsewhere) as (url, _):
+            reply, exchange = await asked(url)
     assert reply.status == 502
-    assert len(heard.bodies) == 1
+    assert stranger.bodies == []
     assert exchange.error
-    assert "127.0.0.1:9" in exchange.error.message
+    assert elsewhere in exchange.error.message
+
+
+async def test_a_growing_array_passes_unchanged() -> None:
+    """Gemini's other kind of stream is no event stream, and is read on the side all the same."""
+    gemini = DIALECTS["gemini"]
+    route = Route(wish="generate", stream=True, model="played", framing="array")
+    wire = gemini.write_request(replace(QUESTION, stream=True))
+    writer = gemini.stream_writer(gemini.read_request(wire.body, route))
+    told = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
+
+    async def answers(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(body=told, content_type="application/json")
+
+    async with provider(answers) as (url, _), live(url, dialect=gemini) as door:
+        path = wire.path.partition("?")[0]
+        reply = await post(door, wire.body, path=path, headers=gemini.key_headers(door.token))
+        (exchange,) = door.exchanges()
+    assert told.startswith(b"[")
+    assert reply.body == told
+    assert exchange.response
+    assert exchange.response.text == "Let me see."
 
 
 async def test_all_trials_share_the_limits_of_a_provider() -> None:
