@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ from holdfast.core.errors import WorldError
 from holdfast.core.process import Launch, Limits
 from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.local import LocalBench
-from tests.sandboxes.conftest import SOON, Lab
+from tests.sandboxes.conftest import SOON, Lab, wait_until
 
 
 def failure(lab: Lab, *argv: str, env: dict[str, str] | None = None) -> WorldError:
@@ -112,9 +114,21 @@ def test_hundred_megabytes_of_output_cost_little_memory(lab: Lab) -> None:
 
 
 def test_what_was_printed_last_is_not_lost(lab: Lab) -> None:
-    """A megabyte is still in the pipe when the program has ended."""
-    code = "import fcntl, os; fcntl.fcntl(1, 1031, 2**20); os.write(1, b'x' * 10**6)"
-    assert lab.run(lab.python(code)).stdout.total_bytes == 10**6
+    """A megabyte lies in the pipe, and the program is dead and buried, before anybody reads."""
+    note = lab.folder / "pid"
+    fill = "import fcntl, os; fcntl.fcntl(1, 1031, 2**20); os.write(1, b'x' * 10**6); "
+    code = fill + f"open({str(note)!r}, 'w').write(str(os.getpid()))"
+
+    def buried() -> bool:
+        return note.exists() and not Path("/proc", note.read_text()).exists() and not lab.processes()
+
+    async def body(bench: LocalBench) -> int:
+        run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
+        await asyncio.sleep(0)
+        wait_until(buried)
+        return (await run).stdout.total_bytes
+
+    assert lab.on_bench(body) == 10**6
 
 
 def test_output_that_is_no_text_does_not_hurt(lab: Lab) -> None:
