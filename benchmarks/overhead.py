@@ -1,7 +1,7 @@
 """What Holdfast costs beyond the processes it starts: 200 trials against a bare asyncio loop, in one run.
 
-Both sides start the same 200 programs (`sh` writes one file) in 200 fresh folders, 8 at a time, in a fresh interpreter of
-their own. Holdfast also isolates, harvests, checks, keeps and reports each of them.
+Both sides start the same 200 programs (`sh` writes one file) in 200 fresh folders, 8 at a time, in a fresh interpreter
+of their own. Holdfast also isolates, harvests, checks, keeps and reports each of them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def main() -> None:
         ours += ["--sandbox", "local"]
         rounds = [(timed(loop, project), timed(ours, project)) for _ in range(args.rounds)]
     for bare_seconds, our_seconds in rounds:
-        print(f"bare loop {bare_seconds:6.3f} s   holdfast {our_seconds:6.3f} s   ratio {our_seconds / bare_seconds:.2f}")
+        print(
+            f"bare loop {bare_seconds:6.3f} s   holdfast {our_seconds:6.3f} s   ratio {our_seconds / bare_seconds:.2f}"
+        )
     ratio = statistics.median(ours / bare for bare, ours in rounds)
     verdict = "within" if ratio <= BAR else "ABOVE"
     print(f"{args.trials} trials, {JOBS} at a time: median ratio {ratio:.2f}, {verdict} the bar of {BAR}")

@@ -1,4 +1,4 @@
-"""What it costs to start: `holdfast --version` against a bare interpreter, and the pytest plugin in other people's runs."""
+"""What it costs to start: `holdfast --version` against a bare interpreter, and the plugin in other people's pytest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def main() -> None:
     python = sys.executable
     bare, version = medians(rounds, [python, "-c", "pass"], [str(Path(python).with_name("holdfast")), "--version"])
     bar = 2 * bare + VERSION_BAR_MS
-    print(f"python -c pass {bare:.1f} ms, holdfast --version {version:.1f} ms ({version / bare:.2f}x), bar {bar:.1f} ms")
+    print(
+        f"python -c pass {bare:.1f} ms, holdfast --version {version:.1f} ms ({version / bare:.2f}x), bar {bar:.1f} ms"
+    )
     pytest = [python, "-m", "pytest", "--version"]
     without, with_plugin = medians(rounds, [*pytest, "-p", "no:holdfast"], pytest)
     added = with_plugin - without

@@ -39,7 +39,7 @@ class Choice:
 
 
 def choose(evals: Sequence[Eval], choice: Choice) -> tuple[Eval, ...]:
-    """The evals that are wanted; raises where a name is unknown or nothing is left."""
+    """The evals that are wanted; raises where a name is unknown or nothing fits. The policy may leave none."""
     known = {one.name for one in evals}
     for name in choice.names:
         if name not in known:
@@ -54,12 +54,7 @@ def choose(evals: Sequence[Eval], choice: Choice) -> tuple[Eval, ...]:
         and matches((one.name, *one.tags, one.suite or "", one.source.path.name))
     ]
     allowed = [one for one in found if choice.policy == "all" or one.policy is Policy.ALWAYS_PASSES]
-    if found and not allowed:
-        raise NothingToRun(
-            f"none of the {len(found)} chosen evals is ALWAYS_PASSES\n"
-            "  → run all of them with --policy all or RUN_EVALS=1"
-        )
-    if not allowed:
+    if not found:
         raise NothingToRun(f"no eval was found (of {len(evals)} defined)\n  → `holdfast list` shows what there is")
     return tuple(allowed)
 

@@ -6,15 +6,16 @@ import asyncio
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast._version import __version__
 from holdfast.agents import ADAPTERS, make_agent
 from holdfast.core.codec import encode
-from holdfast.core.config import Config
+from holdfast.core.config import Config, Limit
 from holdfast.core.errors import BadInput, UnknownName, UsageError, WorldError
 from holdfast.core.evals import Eval
 from holdfast.core.folder import scan
@@ -23,6 +24,7 @@ from holdfast.core.record import Record, RunInfo
 from holdfast.core.request import RunRequest
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
+from holdfast.core.table import Table
 from holdfast.core.trial import Plan
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
@@ -38,22 +40,31 @@ from holdfast.run.attempt import Means, make_attempt
 from holdfast.run.schedule import Retries
 from holdfast.run.template import TemplateCache, build_template, check_template
 from holdfast.sandboxes.local import LocalSandbox
-from holdfast.session import House
+from holdfast.session import House, Terms
 from holdfast.store.folder import RunFolder, write_whole
 from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
+if TYPE_CHECKING:
+    from holdfast.gateway.models import ModelBook
+
 SCRIPTED = "scripted"
 SANDBOXES = ("local",)
+_SCRIPTED_NOTE = (
+    "`scripted` is a rule-reader that stands in for a model: it shows how Holdfast works, not how a model does"
+)
 BARE_AGENTS = ("native",)
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(kw_only=True)
 class Cast:
     """The agents and models that a configuration offers: made once, and checked before anything runs."""
 
     config: Config
     """The configuration."""
+
+    environ: Mapping[str, str]
+    """Where keys are."""
 
     made: dict[str, Agent] = field(default_factory=dict)
     """The agents made so far, by name."""
@@ -68,17 +79,29 @@ class Cast:
         if name not in known:
             raise UnknownName("agent", name, known, where=self.config.file)
         if name not in self.made:
-            table = self.config.table("agents", name)
+            table = self.config.tables("agents").get(name) or Table(
+                {}, where=self.config.where, prefix=f"agents.{name}."
+            )
             self.made[name] = make_agent(name, table.text("adapter", name, required=name not in ADAPTERS), table)
         return self.made[name]
+
+    @cached_property
+    def models(self) -> ModelBook:
+        """The models on offer; loaded only where somebody needs one."""
+        from holdfast.gateway.models import ModelBook
+
+        config = self.config
+        return ModelBook(
+            config.tables("models"),
+            config.tables("providers"),
+            root=config.root,
+            environ=self.environ,
+            where=config.where,
+        )
 
     def of(self, subject: Subject) -> Agent:
         """The agent of a subject."""
         return self.agent(subject.agent)
-
-    def models(self) -> tuple[str, ...]:
-        """Every model on offer, by name."""
-        return tuple(dict.fromkeys((SCRIPTED, *self.config.models)))
 
     def subject(self, text: str, model: str | None = None) -> Subject:
         """The subject written as `agent:model`; `model` overrules the one that is written."""
@@ -87,8 +110,8 @@ class Cast:
         needs_model = self.agent(agent).dialect is not None
         if needs_model and not chosen:
             raise UsageError(f"subject {text!r} names no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
-        if needs_model and chosen not in self.models():
-            raise UnknownName("model", chosen, self.models(), where=self.config.file)
+        if needs_model:
+            self.models.model(chosen)
         return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))
 
 
@@ -192,7 +215,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
     """Everything that a run is conducted with."""
     config = cast.config
     sandbox = make_sandbox(request.sandbox or config.sandbox)
-    gateway = _gateway(cast, plan, request.budget_usd or config.budget_usd)
+    gateway = _gateway(cast, plan, request.budget_usd)
     templates = TemplateCache(sandbox.folder)
     means = Means(
         agent=cast.of,
@@ -210,6 +233,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         gateway=gateway,
         store=store,
         retries=Retries(most=config.attempts),
+        update_snapshots=request.update_snapshots,
     )
 
 
@@ -255,13 +279,23 @@ def _lay_out(scenario: Scenario, folder: Path) -> Tree:
 
 def _gateway(cast: Cast, plan: Plan, budget_usd: float | None) -> Gateway:
     """The model server; loaded only where an agent of the plan needs a model."""
-    if all(cast.of(cell.subject).dialect is None for cell in plan.cells):
+    models = {cell.subject.model for cell in plan.cells if cast.of(cell.subject).dialect is not None}
+    if not models:
         return AbsentGateway()
     from holdfast.gateway.budget import Budget, Budgets
-    from holdfast.gateway.script import scripted
     from holdfast.gateway.server import GatewayServer
 
-    return GatewayServer({SCRIPTED: scripted()}, budgets=Budgets(run=Budget(usd=budget_usd)))
+    limits = dict(cast.config.budgets)
+    if budget_usd is not None:
+        limits["run"] = replace(limits.get("run", Limit()), usd=budget_usd)
+    budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
+    return GatewayServer({model: cast.models.model(model) for model in models}, budgets=budgets)
+
+
+def run_terms(config: Config, request: RunRequest) -> Terms:
+    """When a run ends before all of its trials are done."""
+    limit = config.budgets.get("run", Limit())
+    return Terms(fail_fast=request.fail_fast, budget_usd=request.budget_usd or limit.usd)
 
 
 def make_report(
@@ -285,10 +319,15 @@ def make_report(
         root=Path.cwd(),
         folder=folder,
         seconds=seconds,
-        notes=(stopped,) if stopped else (),
+        notes=_notes(plan, stopped),
         interrupted=interrupted,
         estimator="plug-in" if plug_in else "unbiased",
     )
+
+
+def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
+    scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
+    return ((stopped,) if stopped else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
 
 
 def publish(report: RunReport, folder: Path, *, environ: Mapping[str, str], junit: Path | None = None) -> None:

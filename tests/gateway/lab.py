@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,14 +77,15 @@ async def post(
     *,
     path: str = "/v1/chat/completions",
     token: str | None = None,
+    headers: Mapping[str, str] | None = None,
     connector: aiohttp.BaseConnector | None = None,
 ) -> Reply:
     """Send a request to a session as an agent would."""
-    headers = {"Authorization": f"Bearer {door.token if token is None else token}"}
+    head = headers or {"Authorization": f"Bearer {door.token if token is None else token}"}
     sent = io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
     async with (
         aiohttp.ClientSession(connector=connector) as client,
-        client.post(door.base_url + path, headers=headers, data=sent) as answer,
+        client.post(door.base_url + path, headers=head, data=sent) as answer,
     ):
         return Reply(answer.status, await answer.read(), answer.headers)
 
@@ -115,7 +116,11 @@ async def provider(
         heard.bodies.append(await request.read())
         return await handle(request)
 
-    runner = web.ServerRunner(web.Server(listen, handler_cancellation=True), shutdown_timeout=0.1)
+    def roomy(*head: Any) -> web.BaseRequest:
+        return web.BaseRequest(*head, asyncio.get_running_loop(), client_max_size=2**26)
+
+    server = web.Server(listen, request_factory=roomy, handler_cancellation=True)
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
@@ -141,7 +146,7 @@ async def raw_provider(*pieces: bytes, then_wait: bool = False) -> AsyncIterator
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
-        yield "http://127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         forever.set()
         server.close()

@@ -11,6 +11,7 @@ from holdfast.core.exchange import ProviderError, Request, StopReason, Thinking,
 from holdfast.gateway.delta import Broke, assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Malformed, Route
+from tests.gateway.pieces import SIZES, in_pieces
 
 ANTHROPIC = DIALECTS["anthropic"]
 GENERATE = Route(wish="generate")
@@ -216,10 +217,8 @@ def test_stream_is_the_same_wherever_it_is_cut() -> None:
         ("toolu_2", {"deep": True}),
     ]
     assert (whole.text, whole.stop, whole.usage.output, whole.usage.input) == ("Hé", StopReason.TOOL_USE, 40, 100)
-    for cut in range(len(STREAM)):
-        reader = ANTHROPIC.stream_reader()
-        pieces = [*reader.feed(STREAM[:cut]), *reader.feed(STREAM[cut:]), *reader.close()]
-        assert assembled(pieces) == whole
+    for size in SIZES:
+        assert assembled(in_pieces(ANTHROPIC, STREAM, size)) == whole
 
 
 def test_stream_written_is_read_back() -> None:

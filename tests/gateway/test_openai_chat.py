@@ -11,6 +11,7 @@ from holdfast.core.exchange import ProviderError, Request, StopReason, Text, Thi
 from holdfast.gateway.delta import Broke, assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Malformed, Route
+from tests.gateway.pieces import SIZES, in_pieces
 
 CHAT = DIALECTS["openai-chat"]
 GENERATE = Route(wish="generate")
@@ -196,10 +197,8 @@ def test_stream_is_the_same_wherever_it_is_cut() -> None:
     whole = assembled(list(CHAT.stream_reader().feed(STREAM)))
     assert [(call.id, call.arguments) for call in whole.calls] == [("a", {"x": 1}), ("b", {})]
     assert (whole.text, whole.stop, whole.usage.output) == ("Héllo", StopReason.TOOL_USE, 4)
-    for cut in range(len(STREAM)):
-        reader = CHAT.stream_reader()
-        pieces = [*reader.feed(STREAM[:cut]), *reader.feed(STREAM[cut:]), *reader.close()]
-        assert assembled(pieces) == whole
+    for size in SIZES:
+        assert assembled(in_pieces(CHAT, STREAM, size)) == whole
 
 
 def test_stream_written_is_read_back() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from lab import a_trial, ask, chat, playing, post, running, session_of
 
+from holdfast.core.errors import UsageError
 from holdfast.core.exchange import StopReason, Text
 from holdfast.core.ports import Gateway, GatewaySession
 from holdfast.gateway.delta import Delta, PartGrew, PartOpened
@@ -21,6 +21,7 @@ from holdfast.gateway.prices import FREE, Price
 from holdfast.gateway.script import Answer, ScriptedModel, scripted
 from holdfast.gateway.server import GatewayServer
 from holdfast.gateway.upstream import Ask, Reply, Streamed
+from tests.gateway.lab import a_trial, ask, chat, playing, post, running, session_of
 
 
 class Endless:
@@ -173,11 +174,49 @@ async def test_a_large_request_is_read_and_a_giant_one_refused() -> None:
         assert [exchange.error and exchange.error.status for exchange in door.exchanges()] == [None, 413]
 
 
+async def test_a_client_that_waits_for_leave_gets_it() -> None:
+    """Some clients ask before they send a large body."""
+    async with playing(lambda _: "Hi.") as door:
+        body = json.dumps(chat()).encode()
+        reader, writer = await asyncio.open_connection(*door.address.removeprefix("http://").split(":"))
+        path = f"/t/{door.id}/v1/chat/completions"
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {door.token}\r\nExpect: 100-continue\r\n"
+        writer.write(f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        assert await reader.readline() == b"HTTP/1.1 100 Continue\r\n"
+        writer.write(body)
+        assert b"HTTP/1.1 200 OK" in await reader.read()
+        writer.close()
+
+
+@pytest.mark.parametrize("rubbish", [b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nA: " + b"x" * 99_999])
+async def test_rubbish_does_no_harm(rubbish: bytes) -> None:
+    """What is no HTTP is turned away, and the next request is answered."""
+    async with playing(lambda _: "Hi.") as door:
+        reader, writer = await asyncio.open_connection(*door.address.removeprefix("http://").split(":"))
+        writer.write(rubbish)
+        writer.write_eof()
+        assert b"200" not in (await reader.read())[:20]
+        writer.close()
+        assert (await post(door, chat())).status == 200
+
+
 async def test_a_side_model_is_answered_by_the_subject_model() -> None:
     """An agent that asks for a model nobody configured gets the trial's own, and a note says so."""
     async with playing(lambda _: "a title") as door:
         assert (await post(door, chat(model="tiny-titles"))).status == 200
-        assert "'tiny-titles'" in door.notes[-1]
+        assert door.notes[-1] == (
+            "the agent asked for the model 'tiny-titles', which is not configured; 'played' was asked instead"
+        )
+
+
+async def test_a_side_model_is_not_paid_for_at_another_price() -> None:
+    """What a model costs that nobody configured is not known, whoever answered."""
+    async with session_of(ScriptedModel(play=lambda _: "Hi.", price=Price(input=1.0, output=1.0))) as door:
+        await post(door, chat())
+        await post(door, chat(model="tiny-titles"))
+        known, unknown = (exchange.cost_usd for exchange in door.exchanges())
+    assert known
+    assert unknown is None
 
 
 async def test_an_unknown_model_is_an_error() -> None:
@@ -274,6 +313,16 @@ async def test_it_listens_on_a_unix_socket(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+async def test_a_place_that_is_taken_is_a_clear_error(tmp_path: Path) -> None:
+    """Where it can't listen, the error names the place."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"can't listen on 127.0.0.1:{port}: Address already in use"):
+            await GatewayServer({}, port=port).start()
+    with pytest.raises(UsageError, match="No such file or directory"):
+        await GatewayServer({}, unix_path=tmp_path / "no" / "sock").start()
+
+
 async def test_it_listens_on_a_socket_handed_in() -> None:
     """A listening socket made by somebody else, perhaps in another network namespace, serves as well."""
     sock = socket.create_server(("127.0.0.1", 0))
@@ -301,6 +350,39 @@ async def test_a_session_can_have_a_socket_of_its_own() -> None:
             assert (await post(other, chat())).status == 401
         with pytest.raises(aiohttp.ClientConnectorError):
             await post(door, chat())
+
+
+async def test_every_upstream_that_was_used_is_closed() -> None:
+    """Also where models are found by a function, nothing stays open."""
+
+    class Counting(Endless):
+        closed = 0
+
+        async def close(self) -> None:
+            self.closed += 1
+
+    used, unused = Counting(), Counting()
+    async with (
+        running({"played": used, "unused": unused}.get) as gateway,
+        gateway.session(a_trial(), seed=1),
+        gateway.session(a_trial(number=2), seed=1),
+    ):
+        assert used.closed == 0
+    assert (used.closed, unused.closed) == (1, 0)
+
+
+async def test_requests_of_a_trial_share_what_they_repeat() -> None:
+    """Every request repeats the conversation; in memory it stands once, and nothing of it is changed."""
+    turns = [{"role": "user", "content": f"turn {number}"} for number in range(3)]
+    async with playing(lambda _: "Hi.") as door:
+        for number in range(1, 4):
+            await post(door, {"model": "played", "messages": turns[:number]})
+        await post(door, {"model": "played", "messages": [turns[0], turns[2]]})
+        first, second, third, other = (exchange.request.messages for exchange in door.exchanges())
+    assert [message.text for message in third] == ["turn 0", "turn 1", "turn 2"]
+    assert [message.text for message in other] == ["turn 0", "turn 2"]
+    assert third[0] is second[0] is first[0] is other[0]
+    assert third[1] is second[1]
 
 
 async def test_counters_add_up() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -23,7 +22,7 @@ def read_back(folder: Path) -> Tree:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink():
-            entries[name] = Entry(kind="link", target=os.readlink(path))
+            entries[name] = Entry(kind="link", target=str(path.readlink()))
         elif path.is_file():
             entries[name] = file(path.read_bytes())
     return Tree(entries=entries)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stagehands import lay_out, read_back, run_command
 
 from holdfast.core.policy import Policy
 from holdfast.define.load import load
 from holdfast.judge.self_test import self_test
+from tests.judge.stagehands import lay_out, read_back, run_command
 
 EXAMPLES = load([Path(__file__).parents[2] / "examples"])
 

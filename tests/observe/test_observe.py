@@ -57,7 +57,13 @@ def test_a_call_is_tied_to_the_result_that_the_next_request_tells():
     evidence = observe(capture(exchange(1, WRITE), exchange(2, Text(text="Done."), results=(result,))), {})
     call, said = evidence.trajectory.events
     assert call == Called(
-        turn=1, id="c1", tool="write_file", kind=Kind.EDIT, arguments={"path": "a.txt"}, result="wrote it", succeeded=True
+        turn=1,
+        id="c1",
+        tool="write_file",
+        kind=Kind.EDIT,
+        arguments={"path": "a.txt"},
+        result="wrote it",
+        succeeded=True,
     )
     assert said == Said(turn=2, text="Done.")
 

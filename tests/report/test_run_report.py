@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 from holdfast.core.exit_code import ExitCode
@@ -44,3 +46,10 @@ def test_only_the_last_attempt_of_a_trial_is_one_of_its_trials(mixed: RunReport)
     retried = mixed.cells[4]
     assert [record.attempt for record in retried.trials] == [1, 2, 1]
     assert len(retried.records) == 4
+
+
+def test_reports_for_programs_do_not_load_what_only_terminals_need() -> None:
+    """rich is imported by the terminal and live modules only."""
+    modules = ["run_report", "json_report", "json_schema", "markdown", "junit"]
+    code = f"import sys, {', '.join(f'holdfast.report.{name}' for name in modules)}; sys.exit('rich' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

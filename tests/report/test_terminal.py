@@ -123,6 +123,7 @@ def test_a_long_list_of_failures_is_cut_and_says_so(cell: MakeCell, report: Make
     """The rest is in the files."""
     text = terminal(report([(cell(f"e{n}"), [NO] * 3) for n in range(30)]))
     assert "and 10 more, told in summary.md and report.json" in text
+    assert text.count("holdfast run ") == 20
 
 
 def test_an_empty_run_can_be_reported(report: Make) -> None:

@@ -14,7 +14,7 @@ from holdfast.core.exit_code import ExitCode
 _STOPPING = "\nholdfast: stopping; what is finished is kept (Ctrl-C again to force)\n"
 
 
-def run_interruptibly(work: Coroutine[Any, Any, Any]) -> bool:
+def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPING) -> bool:
     """Run `work` to its end, or until the first Ctrl-C or TERM cancels it; True where it was cancelled.
 
     A second Ctrl-C ends Holdfast at once. The agents end with it: their supervisors notice that nobody listens.
@@ -22,7 +22,7 @@ def run_interruptibly(work: Coroutine[Any, Any, Any]) -> bool:
 
     async def guarded() -> bool:
         task = asyncio.ensure_future(work)
-        presses = _on_signals(task.cancel)
+        presses = _on_signals(task.cancel, farewell)
         try:
             await task
         except asyncio.CancelledError:
@@ -36,14 +36,14 @@ def run_interruptibly(work: Coroutine[Any, Any, Any]) -> bool:
     return asyncio.run(guarded())
 
 
-def _on_signals(cancel: Callable[[], object]) -> list[int]:
+def _on_signals(cancel: Callable[[], object], farewell: str) -> list[int]:
     presses: list[int] = []
 
     def pressed() -> None:
         presses.append(1)
         if len(presses) > 1:
             os._exit(ExitCode.INTERRUPTED)
-        sys.stderr.write(_STOPPING)
+        sys.stderr.write(farewell)
         sys.stderr.flush()
         cancel()
 

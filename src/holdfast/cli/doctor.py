@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from holdfast._version import __version__
 from holdfast.cli.common import config_argument, load_config
@@ -95,7 +97,7 @@ def _configuration(config: Config) -> Item:
 def _agents(config: Config) -> Iterator[Item]:
     from holdfast import wiring
 
-    cast = wiring.Cast(config=config)
+    cast = wiring.Cast(config=config, environ=os.environ)
     for name in dict.fromkeys((*wiring.BARE_AGENTS, *config.agents)):
         try:
             agent = cast.agent(name)
@@ -109,14 +111,22 @@ def _agents(config: Config) -> Iterator[Item]:
         else:
             speaks = f"speaks {agent.dialect}" if agent.dialect else "needs no model"
             yield Item(name=f"agent {name}", state="ok", detail=f"{agent.version() or 'version unknown'}, {speaks}")
-    for name in cast.models():
-        note = "a rule-reader that stands in for a model; it is no language model" if name == wiring.SCRIPTED else ""
-        yield Item(name=f"model {name}", state="ok", detail=note or "configured")
+    for name in cast.models.names():
+        yield _checked(f"model {name}", partial(cast.models.model, name), _MODEL.get(name, "can be asked"))
     for text in config.subjects:
-        try:
-            cast.subject(text)
-        except HoldfastError as error:
-            yield Item(name=f"subject {text}", state="broken", detail=str(error))
+        yield _checked(f"subject {text}", partial(cast.subject, text), "can be tried")
+
+
+_MODEL = {"scripted": "a rule-reader that stands in for a model; it is no language model"}
+
+
+def _checked(name: str, check: Callable[[], object], detail: str) -> Item:
+    try:
+        check()
+    except HoldfastError as error:
+        problem, _, remedy = str(error).partition("\n  → ")
+        return Item(name=name, state="broken", detail=problem, remedy=remedy)
+    return Item(name=name, state="ok", detail=detail)
 
 
 def _sandbox() -> Item:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +19,16 @@ from holdfast.core.exit_code import ExitCode
 from holdfast.core.request import RunRequest
 
 if TYPE_CHECKING:
+    from holdfast.core.progress import Progress
+    from holdfast.core.trial import Plan
+    from holdfast.report.run_report import RunReport
     from holdfast.store.folder import RunFolder
 
 _SANDBOXES = ("local",)
+_NOTHING_GATES = """\
+holdfast: none of the chosen evals is ALWAYS_PASSES, so nothing was run and nothing is gated
+  → run all of them with --policy all, or with RUN_EVALS=1
+"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +62,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--resume", metavar="RUN", help="do only what is missing of an earlier run ('latest', a name or a path)"
     )
+    how.add_argument("--update-snapshots", action="store_true", help="write prompt snapshots instead of comparing them")
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
     out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
@@ -66,15 +77,18 @@ def run(args: argparse.Namespace) -> ExitCode:
     from holdfast import wiring
     from holdfast.cli.conductor import run_interruptibly
     from holdfast.run.schedule import Stop
-    from holdfast.session import Terms, conduct
+    from holdfast.session import conduct
     from holdfast.store.results import find_run
 
     config = load_config(args)
     results = args.out or config.root / config.results
     earlier = find_run(results, args.resume) if args.resume else None
     request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args)
-    cast = wiring.Cast(config=config)
+    cast = wiring.Cast(config=config, environ=os.environ)
     plan = wiring.plan_run(cast, request, os.environ)
+    if not plan.cells:
+        sys.stderr.write(_NOTHING_GATES)
+        return ExitCode.ACCEPTED
     if args.dry_run:
         from holdfast.report.plan_text import plan_json, plan_text
 
@@ -84,9 +98,10 @@ def run(args: argparse.Namespace) -> ExitCode:
     info = earlier.info() if earlier else replace(wiring.run_info(config, request), id=store.folder.name)
     house = wiring.house(cast, plan, request, store, seed=info.seed)
     stop = Stop()
-    terms = Terms(fail_fast=request.fail_fast, budget_usd=request.budget_usd or config.budget_usd)
+    terms = wiring.run_terms(config, request)
     started = time.monotonic()
-    interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=lambda p: None, stop=stop))
+    with _watching(plan, store, quiet=args.json) as watch:
+        interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=watch, stop=stop))
     report = wiring.make_report(
         info,
         plan,
@@ -98,11 +113,29 @@ def run(args: argparse.Namespace) -> ExitCode:
         plug_in=args.plug_in,
     )
     wiring.publish(report, store.folder, environ=os.environ, junit=args.junit)
-    from holdfast.report.terminal import terminal
-    from holdfast.report.screen import screen_of
-    import sys
-    print(terminal(report, screen_of(sys.stdout)))
+    _print(report, as_json=args.json)
     return report.exit_code
+
+
+def _watching(plan: Plan, store: RunFolder, *, quiet: bool) -> AbstractContextManager[Callable[[Progress], None]]:
+    """Progress on standard error, so that standard output holds the report alone."""
+    if quiet:
+        return nullcontext(lambda news: None)
+    from holdfast.report.live import watching
+
+    return watching(plan, sys.stderr, kept=store.records())
+
+
+def _print(report: RunReport, *, as_json: bool) -> None:
+    if as_json:
+        from holdfast.report.json_report import json_report
+
+        print(json_report(report), end="")
+    else:
+        from holdfast.report.screen import screen_of
+        from holdfast.report.terminal import terminal
+
+        print(terminal(report, screen_of(sys.stdout)), end="")
 
 
 def _request(args: argparse.Namespace) -> RunRequest:
@@ -122,6 +155,7 @@ def _request(args: argparse.Namespace) -> RunRequest:
         kind=args.kind,
         sandbox=args.sandbox,
         fail_fast=args.fail_fast,
+        update_snapshots=args.update_snapshots,
         seed=args.seed,
     )
 

@@ -1,13 +1,14 @@
 """Values to JSON and back, by their own type hints.
 
 Frozen dataclasses, enums, tuples, mappings, unions and bytes are all that the core's values are made of. A union of
-dataclasses is told apart by the field that is a Literal in all of them (`kind`, `type`, `outcome`). Reading is strict:
+dataclasses is told apart by their tag: the field whose type is a Literal of one value. Reading is strict:
 an unknown key, a missing field or a value of another type is an error that names the path to it.
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
 import dataclasses
 import types
 import typing
@@ -19,7 +20,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union
 
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[Any, str], Any]
-_TAGS = ("kind", "type", "outcome")
 
 
 class DecodeError(ValueError):
@@ -42,9 +42,10 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if dataclasses.is_dataclass(value):
         found = {}
+        tag = _tag(value.__class__)
         for name, default in _defaults(value.__class__):
             item = getattr(value, name)
-            if name in _TAGS or item != default:
+            if name == tag or item != default:
                 found[name] = encode(item)
         return found
     raise TypeError(f"can't encode a {type(value).__name__}")
@@ -69,6 +70,15 @@ def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
 
 
 @cache
+def _tag(kind: Any) -> str | None:
+    """The field that tells a dataclass from the others of its union, if it has one."""
+    for name, hint in typing.get_type_hints(kind).items():
+        if typing.get_origin(hint) is Literal and len(typing.get_args(hint)) == 1:
+            return name
+    return None
+
+
+@cache
 def _reader(kind: Any) -> Reader:
     """The function that reads JSON data of one type."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
@@ -83,7 +93,7 @@ def _reader(kind: Any) -> Reader:
     if origin is not None and issubclass(origin, Mapping):
         return _read_mapping(*args)
     if kind is bytes:
-        return lambda data, at: base64.b64decode(_expect(data, str, at), validate=True)
+        return _read_bytes
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _read_enum(kind)
     if dataclasses.is_dataclass(kind):
@@ -100,29 +110,31 @@ def _expect(data: Any, kind: Any, at: str) -> Any:
     return data
 
 
+def _read_bytes(data: Any, at: str) -> bytes:
+    try:
+        return base64.b64decode(_expect(data, str, at), validate=True)
+    except binascii.Error as error:
+        raise DecodeError(f"{at or 'value'}: expected base64: {error}") from None
+
+
 def _read_union(args: tuple[Any, ...]) -> Reader:
     rest = [arg for arg in args if arg is not type(None) and arg is not Path]
     optional = type(None) in args
     if len(rest) == 1:
         inner = _reader(rest[0])
         return lambda data, at: None if data is None and optional else inner(data, at)
-    by_tag = {_tag_of(member): _reader(member) for member in rest}
+    tag = _tag(rest[0]) or ""
+    by_tag = {dict(_defaults(member))[tag]: _reader(member) for member in rest}
 
     def read(data: Any, at: str) -> Any:
         if data is None and optional:
             return None
-        found = _expect(data, dict, at)
-        tag = next((found[name] for name in _TAGS if name in found), None)
-        if tag not in by_tag:
-            raise DecodeError(f"{at or 'value'}: {tag!r} is none of {', '.join(map(str, by_tag))}")
-        return by_tag[tag](found, at)
+        found = _expect(data, dict, at).get(tag)
+        if not isinstance(found, str) or found not in by_tag:
+            raise DecodeError(f"{at or 'value'}: {found!r} is none of {', '.join(map(str, by_tag))}")
+        return by_tag[found](data, at)
 
     return read
-
-
-def _tag_of(member: Any) -> str:
-    defaults = dict(_defaults(member))
-    return str(next(defaults[name] for name in _TAGS if name in defaults))
 
 
 def _read_literal(choices: tuple[Any, ...]) -> Reader:
@@ -152,10 +164,10 @@ def _read_mapping(key: Any, value: Any) -> Reader:
     inner = _reader(value)
 
     def read(data: Any, at: str) -> Any:
-        return {
-            (int(name) if key is int else name): inner(item, f"{at}.{name}")
-            for name, item in _expect(data, dict, at).items()
-        }
+        found = _expect(data, dict, at)
+        if key is int and not all(name.removeprefix("-").isdecimal() for name in found):
+            raise DecodeError(f"{at or 'value'}: expected whole numbers as keys, found {', '.join(map(repr, found))}")
+        return {(int(name) if key is int else name): inner(item, f"{at}.{name}") for name, item in found.items()}
 
     return read
 

@@ -6,13 +6,27 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.core.errors import BadInput
 from holdfast.core.table import Table
 
 FILE = "holdfast.toml"
 DEFAULT_SUBJECT = "native:scripted"
+
+
+SCOPES = ("trial", "eval", "run")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limit:
+    """What may be spent; None means any amount."""
+
+    usd: float | None = None
+    """US dollars."""
+
+    tokens: int | None = None
+    """Tokens in both directions."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,19 +66,27 @@ class Config:
     sandbox: str = "local"
     """Where agents run."""
 
-    budget_usd: float | None = None
-    """Money that one run may spend."""
-
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Agents by name, each with its `adapter` and that adapter's own keys."""
 
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Models by name: which provider or script answers for them."""
 
-    def table(self, kind: str, name: str) -> Table:
-        """The table `[kind.name]`, to be read strictly; empty where there is none."""
-        tables = self.agents if kind == "agents" else self.models
-        return Table(tables.get(name, {}), where=self.file or f"{self.root / FILE}", prefix=f"{kind}.{name}.")
+    providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Providers by name: where they are and which variable holds their key."""
+
+    budgets: Mapping[str, Limit] = field(default_factory=dict)
+    """What a `trial`, an `eval` and a `run` may spend: `usd` and `tokens`. A spent budget makes trials void."""
+
+    @property
+    def where(self) -> Path:
+        """The configuration's file, or where it would be."""
+        return self.file or self.root / FILE
+
+    def tables(self, kind: Literal["agents", "models", "providers"]) -> dict[str, Table]:
+        """The tables `[kind.NAME]` by name, to be read strictly."""
+        found: Mapping[str, Mapping[str, Any]] = getattr(self, kind)
+        return {name: Table(data, where=self.where, prefix=f"{kind}.{name}.") for name, data in found.items()}
 
 
 def find_config(start: Path) -> Path | None:
@@ -116,12 +138,26 @@ def _config(table: Table, path: Path) -> Config:
         attempts=table.whole("attempts", least=1, most=100) or 3,
         results=table.text("results", "results"),
         sandbox=table.text("sandbox", "local"),
-        budget_usd=table.number("budget_usd", least=0),
         agents=_tables(table, "agents"),
         models=_tables(table, "models"),
+        providers=_tables(table, "providers"),
+        budgets=_budgets(table),
     )
     table.finish()
     return config
+
+
+def _budgets(table: Table) -> dict[str, Limit]:
+    budgets = table.table("budgets")
+    found = {}
+    for scope in SCOPES:
+        limit = budgets.table(scope) if budgets else None
+        if limit:
+            found[scope] = Limit(usd=limit.number("usd", least=0), tokens=limit.whole("tokens", least=1))
+            limit.finish()
+    if budgets:
+        budgets.finish()
+    return found
 
 
 def _tables(table: Table, key: str) -> dict[str, Mapping[str, Any]]:
@@ -129,7 +165,7 @@ def _tables(table: Table, key: str) -> dict[str, Mapping[str, Any]]:
     for name, value in table.mapping(key).items():
         if not isinstance(value, dict):
             table.fail(f"{key}.{name}", "expected a table", f"write [{key}.{name}] above its keys")
-        if ":" in name or not name.strip():
+        if key == "agents" and (":" in name or not name.strip()):
             table.fail(f"{key}.{name}", "a name holds no colon", "subjects are written agent:model")
         found[name] = value
     return found

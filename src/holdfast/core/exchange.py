@@ -229,8 +229,11 @@ class Tool:
     cache: Cache | None = None
     """Set where the provider is to cache everything up to and including this."""
 
+    builtin: bool = False
+    """Whether the provider itself runs it; such a tool is all extra."""
+
     extra: Extra = field(default_factory=dict)
-    """Unknown fields, verbatim; a provider's built-in tool is all extra."""
+    """Unknown fields, verbatim."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -157,7 +157,7 @@ def path_problem(path: str) -> str | None:
         return f"the path {path!r} is absolute"
     if ".." in pure.parts:
         return f"the path {path!r} leads out of the workspace"
-    if pure.parts[0] == ".git":
+    if ".git" in pure.parts:
         return f"the path {path!r} lies in .git, which Holdfast makes itself"
     return None
 

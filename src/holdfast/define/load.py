@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.core.errors import BadInput, UnknownName, nearest
 from holdfast.core.evals import Eval
-from holdfast.define.module import evals_in_file
+from holdfast.define.module import evals_in_file, is_eval_file
 from holdfast.define.seed_folder import CONFIG, looks_like_seed, read_seed_folder
 from holdfast.define.toml_folder import SCENARIO, read_toml_folder
 
@@ -25,11 +25,6 @@ def load(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
             evals = _chosen(evals, name, Path(path))
         found.update({id(one): one for one in evals})
     return _without_namesakes(found.values())
-
-
-def is_eval_file(name: str) -> bool:
-    """Whether a Python file of this name is read for evals; `test_*.py` only where it mentions `eval_test`."""
-    return name.endswith(".py") and (name.startswith(("eval_", "test_")) or name.endswith("_eval.py"))
 
 
 def _places(path: Path) -> Iterator[Path]:

@@ -36,9 +36,13 @@ def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
     return tuple(sorted(found.values(), key=lambda one: one.source.line))
 
 
+def is_eval_file(name: str) -> bool:
+    """Whether a Python file of this name is read for evals; `test_*.py` only where it mentions `eval_test`."""
+    return name.endswith(".py") and (name.startswith(("eval_", "test_")) or name.endswith("_eval.py"))
+
+
 def _is_borrowed(one: Eval, path: Path) -> bool:
-    name = one.source.path.name
-    return one.source.path.resolve() != path.resolve() and (name.startswith(("eval_", "test_")) or "_eval." in name)
+    return is_eval_file(one.source.path.name) and one.source.path.resolve() != path.resolve()
 
 
 def import_file(path: Path) -> ModuleType:
@@ -47,10 +51,9 @@ def import_file(path: Path) -> ModuleType:
     name = f"_holdfast_{full.stem}_{hashlib.sha256(str(full).encode()).hexdigest()[:8]}"
     module = ModuleType(name)
     module.__file__ = str(full)
-    sys.modules[name] = module
     try:
         code = compiled(path, full.read_bytes())
-        with _siblings(full.parent):
+        with _registered(module), _siblings(full.parent):
             exec(code, vars(module))  # noqa: S102 - running the author's file is the point
     except HoldfastError:
         raise
@@ -60,6 +63,17 @@ def import_file(path: Path) -> ModuleType:
         reason = f"{type(error).__name__}: {error}"
         raise BadInput(reason, where=_place(path, _line_in(path, error)), remedy=_remedy(error)) from error
     return module
+
+
+@contextmanager
+def _registered(module: ModuleType) -> Iterator[None]:
+    """Let the module be found by its name, as dataclasses and pickle want it; not where it turns out to be broken."""
+    sys.modules[module.__name__] = module
+    try:
+        yield
+    except BaseException:
+        del sys.modules[module.__name__]
+        raise
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from holdfast.core.evals import Eval
 from holdfast.core.policy import ALWAYS_PASSES, Policy
-from holdfast.define.load import is_eval_file
+from holdfast.define.module import is_eval_file
 from holdfast.define.seed_folder import CONFIG
 from holdfast.define.toml_folder import SCENARIO
 
@@ -64,10 +64,11 @@ def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None
         top = Path(_git(root, "rev-parse", "--show-toplevel").strip())
     except _GitSays as error:
         return PolicyHistory(base=None, problem=f"{root} is in no git repository: {error}")
+    wanted = base or _fork_point(top)
     try:
-        commit = _git(top, "rev-parse", "--verify", f"{base or _fork_point(top)}^{{commit}}").strip()
+        commit = _git(top, "rev-parse", "--verify", f"{wanted}^{{commit}}").strip()
     except _GitSays as error:
-        return PolicyHistory(base=None, problem=f"there is no commit to compare with: {error}")
+        return PolicyHistory(base=None, problem=f"there is no commit {wanted!r} to compare with: {error}")
     then = policies_at(top, commit)
     found = [
         PolicyChange(eval=one, before=then.get(one.name))

@@ -85,9 +85,11 @@ def _json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_no_key_twice)
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}:{error.colno}"
-        raise BadInput(f"this is not JSON: {error.msg}", where=where) from None
-    except UnicodeDecodeError as error:
-        raise BadInput(f"this is not UTF-8: byte {error.start}", where=path) from None
+        raise BadInput(f"is no JSON: {error.msg}", where=where) from None
+    except UnicodeDecodeError:
+        raise BadInput("is not UTF-8 text", where=path) from None
+    except (OSError, RecursionError) as error:
+        raise BadInput(f"can't be read: {error}", where=path) from None
     except _KeyTwice as error:
         raise BadInput("the key is given twice", where=path, key=str(error)) from None
 

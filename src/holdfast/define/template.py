@@ -40,8 +40,6 @@ def checked_template(folder: Path, *, where: Path | str, key: str = "files") -> 
         problem = f"there is no folder {str(folder)!r}" if not folder.exists() else f"{str(folder)!r} is not a folder"
         raise BadInput(problem, where=where, key=key, remedy="give a folder relative to the eval's own file")
     home = folder.resolve()
-    if (home / ".git").exists():
-        raise BadInput("the template holds a .git, which Holdfast makes itself", where=home / ".git", key=key)
     for parent, folders, names in os.walk(home):
         for name in (*folders, *names):
             _check_entry(Path(parent) / name, home, key)

@@ -6,11 +6,10 @@ Python. docs/scenario-toml.md lists the keys.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
-from holdfast.core.errors import BadInput
+from holdfast.core.config import read_toml
 from holdfast.core.evals import Eval, Source
 from holdfast.core.policy import Policy
 from holdfast.core.scenario import Answer, Approval, PriorMessage, Scenario
@@ -27,7 +26,7 @@ SCENARIO = "scenario.toml"
 def read_toml_folder(folder: Path) -> Eval:
     """The eval that `folder` describes; its name is the folder's unless it gives another."""
     where = folder / SCENARIO
-    table = Table(_toml(where), where=where)
+    table = Table(read_toml(where), where=where)
     found = Eval(
         name=_name(table, folder),
         policy=Policy(_required_choice(table, "policy", [policy.value for policy in Policy])),
@@ -51,15 +50,6 @@ def read_toml_folder(folder: Path) -> Eval:
     if not found.checks:
         table.fail("checks", "there is no check, so that nothing could fail", "add a [[checks]] table")
     return found
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"this is not TOML: {error}", where=path) from None
-    except UnicodeDecodeError as error:
-        raise BadInput(f"this is not UTF-8: byte {error.start}", where=path) from None
 
 
 def _name(table: Table, folder: Path) -> str:
@@ -108,9 +98,9 @@ def _prompts(table: Table) -> tuple[str, ...]:
 
 def _approval(table: Table) -> Approval:
     """`approval = "deny"`, or a table of answers by tool or kind, with `default` for the rest."""
-    if "approval" not in table:
-        return Approval()
     given = table.anything("approval")
+    if given is None:
+        return Approval()
     if isinstance(given, str):
         return Approval(default=_answer(table, "approval", given))
     answers = table.strings("approval")
@@ -133,8 +123,6 @@ def _message(table: Table) -> PriorMessage:
 
 def _acts(table: Table, key: str) -> tuple[Act, ...]:
     """`[passes_on]` for one behaviour, `[[passes_on]]` for several."""
-    if key not in table:
-        return ()
     given = table.anything(key)
     if isinstance(given, list):
         return tuple(_act(entry, f"{key}[{index}]") for index, entry in enumerate(table.tables(key)))

@@ -64,7 +64,8 @@ def told(response: Response) -> Iterator[Delta]:
 async def _stream_known(
     response: Response, ask: Ask, recording: Recording, request: web.BaseRequest
 ) -> web.StreamResponse:
-    writer, answer = ask.dialect.stream_writer(ask.request), await _begin(request)
+    writer = ask.dialect.stream_writer(ask.request)
+    answer = await _begin(request, writer.content_type)
     for delta in told(response):
         recording.answering()
         await answer.write(writer.write(delta))
@@ -74,7 +75,8 @@ async def _stream_known(
 
 async def _stream(reply: Streamed, ask: Ask, recording: Recording, request: web.BaseRequest) -> web.StreamResponse:
     """Tell deltas in the agent's dialect, each as soon as it is known."""
-    writer, answer = ask.dialect.stream_writer(ask.request), await _begin(request)
+    writer = ask.dialect.stream_writer(ask.request)
+    answer = await _begin(request, writer.content_type)
     async for delta in reply.deltas:
         recording.owed = False
         recording.answering()
@@ -85,8 +87,8 @@ async def _stream(reply: Streamed, ask: Ask, recording: Recording, request: web.
     return answer
 
 
-async def _begin(request: web.BaseRequest) -> web.StreamResponse:
-    answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+async def _begin(request: web.BaseRequest, content_type: str) -> web.StreamResponse:
+    answer = web.StreamResponse(headers={"Content-Type": content_type, "Cache-Control": "no-cache"})
     await answer.prepare(request)
     return answer
 
@@ -94,7 +96,7 @@ async def _begin(request: web.BaseRequest) -> web.StreamResponse:
 async def _pass(reply: Passed, ask: Ask, recording: Recording, request: web.BaseRequest) -> web.StreamResponse:
     """Pass bytes on as they come: first on their way, then into the side reader."""
     answer = web.StreamResponse(status=reply.status, headers=reply.headers)
-    aside = listener(ask.dialect, reply, recording)
+    aside = listener(ask, reply, recording)
     await answer.prepare(request)
     try:
         async for chunk in reply.chunks:

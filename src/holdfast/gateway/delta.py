@@ -112,18 +112,23 @@ def deltas_of(response: Response) -> Iterator[Delta]:
     """A finished answer, told as a stream."""
     yield Began(id=response.id, model=response.model, extra=response.extra)
     for index, part in enumerate(response.parts):
-        if isinstance(part, Text):
-            yield PartOpened(index=index, part=replace(part, text=""))
-            yield PartGrew(index=index, text=part.text)
-        elif isinstance(part, ToolCall):
-            yield PartOpened(index=index, part=replace(part, arguments={}, raw=""))
-            yield PartGrew(index=index, text=part.raw or compact(part.arguments or {}))
-        elif isinstance(part, Thinking):
-            yield from _thought(index, part)
-        else:
-            yield PartOpened(index=index, part=part)
-        yield PartClosed(index=index)
+        yield from deltas_of_part(index, part)
     yield Finished(stop=response.stop, usage=response.usage)
+
+
+def deltas_of_part(index: int, part: Part) -> Iterator[Delta]:
+    """A finished part, told as a stream."""
+    if isinstance(part, Text):
+        yield PartOpened(index=index, part=replace(part, text=""))
+        yield PartGrew(index=index, text=part.text)
+    elif isinstance(part, ToolCall):
+        yield PartOpened(index=index, part=replace(part, arguments={}, raw=""))
+        yield PartGrew(index=index, text=part.raw or compact(part.arguments or {}))
+    elif isinstance(part, Thinking):
+        yield from _thought(index, part)
+    else:
+        yield PartOpened(index=index, part=part)
+    yield PartClosed(index=index)
 
 
 def assembled(deltas: Iterable[Delta]) -> Response:

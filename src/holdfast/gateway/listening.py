@@ -10,19 +10,20 @@ from holdfast.gateway.dialects.dialect import Malformed
 if TYPE_CHECKING:
     from holdfast.gateway.dialects.dialect import Dialect
     from holdfast.gateway.recording import Recording
-    from holdfast.gateway.upstream import Passed
+    from holdfast.gateway.upstream import Ask, Passed
 
 _MOST_KEPT = 64 * 2**20
 """Bytes of an answer that are kept to be read once it is complete."""
 
 
-def listener(dialect: Dialect, reply: Passed, recording: Recording) -> Listener:
+def listener(ask: Ask, reply: Passed, recording: Recording) -> Listener:
     """Whoever understands this answer: a stream, a whole answer, or an error."""
     if reply.status >= 400:
-        return _Error(dialect, reply, recording)
-    if "event-stream" in reply.headers.get("Content-Type", ""):
-        return _Stream(dialect, recording)
-    return _Whole(dialect, reply, recording)
+        return _Error(ask.dialect, reply, recording)
+    growing = ask.request.stream and ask.route.framing == "array"
+    if growing or "event-stream" in reply.headers.get("Content-Type", ""):
+        return _Stream(ask.dialect, recording)
+    return _Whole(ask.dialect, reply, recording)
 
 
 class Listener(Protocol):

@@ -19,7 +19,7 @@ from holdfast.gateway.upstream import Answered, Counted, Passed, Refused, Stream
 
 if TYPE_CHECKING:
     from holdfast.gateway.delta import Delta
-    from holdfast.gateway.dialects.dialect import Wire
+    from holdfast.gateway.dialects.dialect import Dialect
     from holdfast.gateway.prices import Price
     from holdfast.gateway.provider import Opened, Provider
     from holdfast.gateway.upstream import Ask, Reply
@@ -61,39 +61,40 @@ class LiveModel:
     @asynccontextmanager
     async def answer(self, ask: Ask) -> AsyncIterator[Reply]:
         """What the provider replies."""
-        same = self.provider.dialect.name == ask.dialect.name
+        spoken = self.provider.spoken_with(ask.dialect)
+        same = spoken.name == ask.dialect.name
         if ask.route.wish == "count_tokens" and not same:
             yield Counted(tokens=len(ask.body) // BYTES_PER_TOKEN)
             return
-        path, body, headers = self._outward(ask, same=same)
-        async with self.provider.post(path, body, headers) as opened:
+        path, body, headers = self._outward(ask, spoken)
+        async with self.provider.post(path, body, {**headers, **spoken.key_headers(self.provider.key)}) as opened:
             if isinstance(opened, ProviderError):
                 yield Refused(error=opened)
+            elif 300 <= opened.status < 400:
+                yield Refused(error=self._moved(opened))
             elif same:
                 yield Passed(status=opened.status, headers=opened.headers, chunks=opened.chunks)
             else:
-                async with aclosing(self._deltas(opened)) as deltas:
-                    yield await self._translated(opened, deltas)
+                async with aclosing(_deltas(opened, spoken)) as deltas:
+                    yield await self._translated(opened, deltas, spoken)
 
-    def _outward(self, ask: Ask, *, same: bool) -> tuple[str, bytes, Mapping[str, str]]:
+    def _outward(self, ask: Ask, spoken: Dialect) -> tuple[str, bytes, Mapping[str, str]]:
         """What the provider is sent: the agent's own bytes, wherever they can stay as they are."""
-        renamed = self.model is not None and self.model != ask.request.model
-        if same and not renamed:
+        same = spoken.name == ask.dialect.name
+        if same and self.model in {None, ask.request.model}:
             return ask.path, ask.body, _forwarded(ask)
-        asked = replace(ask.request, model=self.model) if self.model else ask.request
-        wire: Wire = self.provider.dialect.write_request(asked)
+        wire = spoken.write_request(replace(ask.request, model=self.model or ask.request.model))
         own = _forwarded(ask) if same else {}
         return wire.path, wire.body, {**own, **wire.headers, "Content-Type": wire.content_type}
 
-    async def _translated(self, opened: Opened, deltas: AsyncIterator[Delta]) -> Reply:
+    async def _translated(self, opened: Opened, deltas: AsyncIterator[Delta], spoken: Dialect) -> Reply:
         """An answer in another dialect than the agent's."""
-        dialect = self.provider.dialect
         if opened.status < 400 and "event-stream" in opened.headers.get("Content-Type", ""):
             return Streamed(deltas=deltas)
         try:
             body = await opened.read()
             if opened.status < 400:
-                return Answered(response=dialect.read_response(body))
+                return Answered(response=spoken.read_response(body))
         except UpstreamBroke as broke:
             return Refused(error=broke.error)
         except Malformed as error:
@@ -101,19 +102,26 @@ class LiveModel:
             return Refused(error=ProviderError(status=502, reason="server", message=message))
         lower = {name.lower(): value for name, value in opened.headers.items()}
         again = {name: lower[name.lower()] for name in _RETRY if name.lower() in lower}
-        return Refused(error=dialect.read_error(opened.status, body, lower), headers=again)
+        return Refused(error=spoken.read_error(opened.status, body, lower), headers=again)
 
-    async def _deltas(self, opened: Opened) -> AsyncGenerator[Delta, None]:
-        reader = self.provider.dialect.stream_reader()
-        try:
-            async for chunk in opened.chunks:
-                for delta in reader.feed(chunk):
-                    yield delta
-        except UpstreamBroke as broke:
-            yield Broke(error=broke.error)
-            return
-        for delta in reader.close():
-            yield delta
+    def _moved(self, opened: Opened) -> ProviderError:
+        """Nobody is led to another address: not this key, and not the agent."""
+        place = next((value for name, value in opened.headers.items() if name.lower() == "location"), "elsewhere")
+        message = f"{self.provider.name} points to {place}: if that is right, make it the base URL"
+        return ProviderError(status=502, reason="server", message=message)
+
+
+async def _deltas(opened: Opened, spoken: Dialect) -> AsyncGenerator[Delta, None]:
+    reader = spoken.stream_reader()
+    try:
+        async for chunk in opened.chunks:
+            for delta in reader.feed(chunk):
+                yield delta
+    except UpstreamBroke as broke:
+        yield Broke(error=broke.error)
+        return
+    for delta in reader.close():
+        yield delta
 
 
 def _forwarded(ask: Ask) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -60,7 +60,7 @@ class Provider:
         name: str,
         *,
         base_url: str,
-        dialect: Dialect,
+        dialects: Sequence[Dialect],
         key: str = "",
         headers: Mapping[str, str] | None = None,
         concurrency: int | None = None,
@@ -68,18 +68,26 @@ class Provider:
         connect_timeout: float = 15.0,
         stall_after: float = 300.0,
     ) -> None:
-        """`stall_after`: seconds without a single byte after which the provider is taken for dead."""
+        """The first of `dialects` is spoken with agents that speak none of them.
+
+        `stall_after`: seconds without a single byte after which the provider is taken for dead.
+        """
         self.name = name
-        self.dialect = dialect
+        self.dialects = tuple(dialects)
         self.key = key
         self.throttle = Throttle(concurrency=concurrency, per_minute=per_minute)
         self._base_url = base_url.rstrip("/")
         self._headers = dict(headers or {})
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout, sock_read=stall_after)
+        self._proxy = _proxy(URL(self._base_url))
         self._client: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
-        return f"Provider({self.name!r}, base_url={self._base_url!r}, dialect={self.dialect.name!r})"
+        return f"Provider({self.name!r}, base_url={self._base_url!r})"
+
+    def spoken_with(self, dialect: Dialect) -> Dialect:
+        """The dialect in which the provider is asked for an agent that speaks `dialect`: the same, if it can be."""
+        return next((own for own in self.dialects if own.name == dialect.name), self.dialects[0])
 
     def url(self, path: str) -> URL:
         """Where a path of the dialect is; the version is said once, by the base URL if it says one."""
@@ -89,7 +97,7 @@ class Provider:
 
     @asynccontextmanager
     async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[Opened | ProviderError]:
-        """Ask, when it is this request's turn; an error where no answer began."""
+        """Ask, when it is this request's turn; an error where no answer began. `headers` present the key."""
         async with self.throttle.slot():
             response = await self._send(self.url(path), body, headers)
             if isinstance(response, ProviderError):
@@ -113,10 +121,10 @@ class Provider:
             self._client = aiohttp.ClientSession(
                 connector=connector, timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar()
             )
-        head = {**headers, **self._headers, **self.dialect.key_headers(self.key), "Accept-Encoding": "identity"}
+        head = {**headers, **self._headers, "Accept-Encoding": "identity"}
         try:
             return await self._client.post(
-                url, data=BytesIO(body), headers=head, allow_redirects=False, proxy=_proxy(url)
+                url, data=BytesIO(body), headers=head, allow_redirects=False, proxy=self._proxy
             )
         except (aiohttp.ClientError, OSError) as error:
             return self._failure(error)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from aiohttp import web
 
+from holdfast.core.errors import UsageError
 from holdfast.gateway.budget import Budgets, Purse
 from holdfast.gateway.counters import Books
 from holdfast.gateway.dialects import DIALECTS
@@ -34,6 +35,7 @@ Models: TypeAlias = "Mapping[str, Upstream] | Callable[[str], Upstream | None]"
 """Who answers for a model, by its name."""
 
 _LONGEST_HEAD = 64 * 1024
+_BACKLOG = 1024
 
 
 class GatewayServer:
@@ -61,6 +63,7 @@ class GatewayServer:
         self._run_purse = Purse("the run", self._budgets.run)
         self._eval_purses: dict[str, Purse] = {}
         self._sessions: dict[str, Session] = {}
+        self._met: dict[int, Upstream] = {}
         self._runner: web.ServerRunner | None = None
         self._address = ""
 
@@ -71,7 +74,7 @@ class GatewayServer:
 
     async def start(self) -> None:
         """Listen."""
-        sock = self._sock or (_unix(self._unix_path) if self._unix_path else _tcp(*self._where))
+        sock = self._sock or self._bind()
         self._runner = await _listen(sock, self._handle)
         self._address = _url(sock)
 
@@ -84,8 +87,7 @@ class GatewayServer:
             self._runner = None
         if self._unix_path:
             self._unix_path.unlink(missing_ok=True)
-        if isinstance(self._models, Mapping):
-            await asyncio.gather(*(upstream.close() for upstream in set(self._models.values())))
+        await asyncio.gather(*(upstream.close() for upstream in self._met.values()))
 
     @asynccontextmanager
     async def session(self, trial: Trial, *, seed: int) -> AsyncIterator[Session]:
@@ -120,6 +122,15 @@ class GatewayServer:
         """What goes on right now."""
         return self._books.read()
 
+    def _bind(self) -> socket.socket:
+        """A socket that listens where the constructor was told."""
+        host, port = self._where
+        try:
+            return _unix(self._unix_path) if self._unix_path else socket.create_server((host, port), backlog=_BACKLOG)
+        except OSError as error:
+            where = self._unix_path or f"{host}:{port}"
+            raise UsageError(f"the gateway can't listen on {where}: {error.strerror or error}") from None
+
     async def _close(self, session: Session) -> None:
         if self._sessions.pop(session.id, None):
             self._books.sessions -= 1
@@ -134,7 +145,10 @@ class GatewayServer:
             return await self._desk.serve(request, session, path)
 
     def _resolve(self, name: str) -> Upstream | None:
-        return self._models.get(name) if isinstance(self._models, Mapping) else self._models(name)
+        found = self._models.get(name) if isinstance(self._models, Mapping) else self._models(name)
+        if found is not None:
+            self._met[id(found)] = found
+        return found
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self._models) if isinstance(self._models, Mapping) else ()
@@ -145,16 +159,12 @@ def _stranger() -> web.Response:
     return web.json_response({"error": {"message": problem, "type": "authentication_error"}}, status=401)
 
 
-def _tcp(host: str, port: int) -> socket.socket:
-    return socket.create_server((host, port), backlog=1024)
-
-
 def _unix(path: Path) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.bind(str(path))
         path.chmod(0o600)
-        sock.listen(1024)
+        sock.listen(_BACKLOG)
     except OSError:
         sock.close()
         raise

@@ -14,7 +14,7 @@ from holdfast.gateway.dialects.dialect import Malformed
 from holdfast.gateway.prices import FREE
 from holdfast.gateway.recording import Recording
 from holdfast.gateway.redaction import redacted
-from holdfast.gateway.routing import match, onward
+from holdfast.gateway.routing import match, onward, split_prefix
 from holdfast.gateway.upstream import Ask, Refused
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Desk:
         if found.route.wish == "models":
             known = dict.fromkeys([*self.names(), session.trial.subject.model])
             return plain(found.dialect.write_models(name for name in known if name))
-        ask, problem = await _read(request, session, found, headers=headers, path=path)
+        ask, problem = await _read(request, session, found, headers)
         if found.route.wish == "count_tokens":
             aside = Recording(number=0, dialect=found.dialect.name, request=ask.request, started=0.0, origin=0.0)
             return await self._answer(request, session, ask, problem, aside)
@@ -90,7 +90,7 @@ class Desk:
         if spent := session.purse.empty(free=upstream.price == FREE):
             return await deliver(Refused(error=_failure(402, "budget", spent)), ask, recording, request)
         session.note(*upstream.notes)
-        recording.price = upstream.price
+        recording.price = upstream.price if self.resolve(ask.request.model) or upstream.price == FREE else None
         if upstream.secret and upstream.secret.encode() in ask.body:
             recording.request = redacted(recording.request, upstream.secret)
         recording.owed = True
@@ -114,16 +114,21 @@ class Desk:
         instead = session.trial.subject.model
         stand_in = self.resolve(instead)
         if stand_in is not None:
-            session.note(f"the agent asked for the model {model!r}, which is not configured; {instead!r} answered")
+            session.note(
+                f"the agent asked for the model {model!r}, which is not configured; {instead!r} was asked instead"
+            )
         return stand_in
 
 
 async def _read(
-    request: web.BaseRequest, session: Session, found: Match, *, headers: dict[str, str], path: str
+    request: web.BaseRequest, session: Session, found: Match, headers: dict[str, str]
 ) -> tuple[Ask, ProviderError | None]:
     """What is asked, and what is wrong with it, if anything."""
     body, asked, problem = b"", Request(model=found.route.model or "", messages=()), None
     try:
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0
         body = await request.read()
         session.touch()
         asked = found.dialect.read_request(body, found.route)
@@ -133,12 +138,13 @@ async def _read(
         problem = _failure(400, "bad_request", f"the request can't be read: {error}")
         shown = body[:_MOST_SHOWN].decode("utf-8", "backslashreplace")
         asked = Request(model=asked.model, messages=(), extra={"unreadable": shown})
+    url = request.rel_url
     ask = Ask(
         request=asked,
         dialect=found.dialect,
         route=found.route,
         body=body,
-        path=onward(path, request.query_string, session.token),
+        path=onward(split_prefix(url.raw_path)[1], url.raw_query_string, session.token),
         headers=headers,
         trial=session.trial.id,
         seed=session.seed,

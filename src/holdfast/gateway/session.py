@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import time
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.gateway.recording import Recording
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
 
 BYTES_PER_TOKEN = 4
 """What is spent where nobody counts: a rough and steady guess."""
+
+
+def shared(request: Request, earlier: Request | None) -> Request:
+    """The same request, made of the earlier one's parts where they are equal.
+
+    Every request repeats the whole conversation so far; kept like this, a trial's requests take as much room as its
+    last one, and not as the sum of all.
+    """
+    if earlier is None:
+        return request
+    tools = earlier.tools if request.tools == earlier.tools else request.tools
+    pairs = zip(request.messages, earlier.messages, strict=False)
+    known = [old if new == old else new for new, old in pairs]
+    return replace(request, tools=tools, messages=(*known, *request.messages[len(known) :]))
 
 
 class Session:
@@ -39,6 +54,7 @@ class Session:
         self._open: set[Recording] = set()
         self._tasks: set[asyncio.Task[object]] = set()
         self._notes: dict[str, None] = {}
+        self._latest: Request | None = None
 
     @property
     def base_url(self) -> str:
@@ -91,8 +107,13 @@ class Session:
     def recording(self, dialect: str, request: Request, *, started: float, size: int) -> Iterator[Recording]:
         """Record one exchange from here to the end of the block, however that ends."""
         recording = Recording(
-            number=len(self._entries) + 1, dialect=dialect, request=request, started=started, origin=self._began
+            number=len(self._entries) + 1,
+            dialect=dialect,
+            request=shared(request, self._latest),
+            started=started,
+            origin=self._began,
         )
+        self._latest = recording.request
         self._entries.append(recording)
         self._open.add(recording)
         self._books.open += 1

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import linecache
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,7 @@ from holdfast.core.checks import CheckFunction
 from holdfast.core.text import excerpt, one_line, printable
 from holdfast.judge.rig import Rig
 
-_OWN = str(Path(__file__).parent)
+_NOT_THE_AUTHORS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
 def ask_function(function: CheckFunction, rig: Rig) -> None:
@@ -31,7 +32,7 @@ async def _finish(awaitable: object) -> None:
 
 
 def refutation(error: BaseException) -> str | None:
-    """Why the evidence refutes the check; None where the error is no answer but a crash."""
+    """Why the evidence refutes the check, and where it says so; None where the error is no answer but a crash."""
     if isinstance(error, BaseExceptionGroup):
         inner = [refutation(one) for one in error.exceptions]
         return None if None in inner else "\n".join(filter(None, inner))
@@ -46,7 +47,7 @@ def crash(error: BaseException) -> str:
     """What happened, and the author's lines that led to it."""
     lines = [f"{type(error).__name__}: {one_line(str(error), width=300)}"]
     for frame in traceback.extract_tb(error.__traceback__):
-        if not frame.filename.startswith(_OWN):
+        if not frame.filename.startswith(_NOT_THE_AUTHORS):
             lines.append(
                 f"  at {Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(": ")
             )
@@ -60,11 +61,11 @@ def _is_pytest_failure(error: BaseException) -> bool:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """The author's line that said no: the last one that is not Holdfast's own."""
+    """The author's line that said no: the last one that is neither Holdfast's nor a library's; none for data."""
     place = ""
     for frame, line in traceback.walk_tb(trace):
         file = frame.f_code.co_filename
-        if not file.startswith(_OWN):
+        if not file.startswith(_NOT_THE_AUTHORS):
             source = linecache.getline(file, line).strip()
             place = f"  at {Path(file).name}:{line}" + (f": {one_line(source)}" if source else "")
     return place

@@ -50,9 +50,10 @@ class Calls:
 
     def of_kind(self, *kinds: str) -> Calls:
         """The calls of these kinds: read, edit, delete, search, execute, fetch, think, other."""
+        known = [kind.value for kind in Kind]
         for kind in kinds:
-            if kind not in list(Kind):
-                raise UnknownName("kind of tool", kind, list(Kind))
+            if kind not in known:
+                raise UnknownName("kind of tool", kind, known)
         return self._narrow(lambda call: call.kind in kinds, "/".join(kinds))
 
     def where(

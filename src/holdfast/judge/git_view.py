@@ -1,29 +1,22 @@
 """`rig.workspace.git`: what the agent did to the repository.
 
-git is asked in a throw-away copy. The repository's own configuration is the agent's to write, so whatever could start a
-program from it is switched off.
+git is asked in a throw-away copy. The agent may have written anything into the repository's configuration, hooks and
+attributes, and git would start the programs they name. So the copy gets the configuration of the start instead.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from holdfast.core.ports import RunCommand
 from holdfast.core.text import excerpt
-from holdfast.core.workspace import Tree, is_git
+from holdfast.core.workspace import Tree
 from holdfast.judge.unknowable import Unknowable
 
-_SAFELY = (
-    "git",
-    "--no-pager",
-    "--no-optional-locks",
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.pager=cat"),
-    *("-c", "core.sshCommand=false"),
-    *("-c", "diff.external="),
-    *("-c", "log.showSignature=false"),
-    *("-c", "protocol.allow=never"),
-    *("-c", "core.attributesFile=/dev/null"),
-)
+_GIT = ("git", "--no-pager", "--no-optional-locks")
+_HEAD = ".git/HEAD"
+_CONFIG = ".git/config"
+_STARTS_PROGRAMS = (_CONFIG, ".git/config.worktree", ".git/hooks/", ".git/info/attributes", ".git/modules/")
 _TIMEOUT = 30.0
 
 
@@ -60,12 +53,19 @@ class GitView:
         return f"<git: branch {self.branch!r}, {len(self.commits)} new commits, {len(self.status)} paths not committed>"
 
     def _git(self, tree: Tree, *arguments: str) -> str:
-        if not any(is_git(path) for path in self._before.entries):
+        if _HEAD not in self._before.entries:
             raise Unknowable("the workspace was no git repository at the start")
-        if not any(is_git(path) for path in tree.entries):
-            raise AssertionError("the workspace is no git repository any more: .git is gone")
-        end = self._run_command(tree, (*_SAFELY, *arguments), timeout=_TIMEOUT)
+        if _HEAD not in tree.entries:
+            raise AssertionError("the workspace is no git repository any more: .git/HEAD is gone")
+        end = self._run_command(self._harmless(tree), (*_GIT, *arguments), timeout=_TIMEOUT)
         if end.timed_out or end.exit_code != 0:
             why = "took too long" if end.timed_out else excerpt(end.stderr, lines=3)
             raise AssertionError(f"git {' '.join(arguments)}: {why}")
         return end.stdout
+
+    def _harmless(self, tree: Tree) -> Tree:
+        """The same tree with the repository's configuration as it was at the start."""
+        kept = {path: entry for path, entry in tree.entries.items() if not path.startswith(_STARTS_PROGRAMS)}
+        if _CONFIG in self._before.entries:
+            kept[_CONFIG] = self._before.entries[_CONFIG]
+        return replace(tree, entries=kept)

@@ -8,6 +8,7 @@ def good(stage: Stage) -> None:
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -120,14 +121,29 @@ def rehearse(eval: Eval, behaviour: Rehearsal, *, lay_out: LayOut, read_back: Re
     with tempfile.TemporaryDirectory(prefix="holdfast-rehearsal-") as folder:
         workspace = Path(folder) / "workspace"
         workspace.mkdir()
-        before = lay_out(eval.scenario, workspace)
+        before = _kept(lay_out(eval.scenario, workspace))
         stage = Stage(workspace, eval.scenario)
         behaviour(stage)
         trial = f"{eval.name}/rehearsal/{getattr(behaviour, '__name__', 'behaviour')}"
-        return stage.evidence(trial, _kept(before), _kept(read_back(workspace)))
+        return stage.evidence(trial, before, _kept(read_back(workspace)))
+
+
+@contextmanager
+def laid_out_once(scenario: Scenario, lay_out: LayOut) -> Iterator[LayOut]:
+    """Lay a workspace out once, and give a way to have copies of it, which is much faster than laying out each."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-rehearsal-") as folder:
+        start = Path(folder) / "start"
+        start.mkdir()
+        tree = _kept(lay_out(scenario, start))
+
+        def copied(_: Scenario, workspace: Path) -> Tree:
+            shutil.copytree(start, workspace, symlinks=True, dirs_exist_ok=True)
+            return tree
+
+        yield copied
 
 
 def _kept(tree: Tree) -> Tree:
-    """The same tree with every content in memory, since the folder is about to go."""
+    """The same tree with every content in memory, since the folder is about to change, and then to go."""
     entries = {path: replace(entry, content=entry.read()) for path, entry in tree.entries.items()}
     return replace(tree, entries=entries)

@@ -7,15 +7,17 @@ behaviour that it calls good must pass, and every behaviour that it calls bad mu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from holdfast.core.checks import PromptSnapshot
+from holdfast.core.errors import HoldfastError
 from holdfast.core.evals import Eval, Rehearsal
 from holdfast.core.ports import RunCommand
 from holdfast.core.verdict import Verdict
 from holdfast.judge.author import crash
 from holdfast.judge.judge import judge
-from holdfast.judge.rehearsal import LayOut, ReadBack, does_nothing, rehearse
+from holdfast.judge.rehearsal import LayOut, ReadBack, does_nothing, laid_out_once, rehearse
 
 
 class Fault(StrEnum):
@@ -75,18 +77,36 @@ class _Part:
 
 def self_test(eval: Eval, *, lay_out: LayOut, read_back: ReadBack, run_command: RunCommand) -> SelfTest:  # noqa: A002
     """Play every behaviour that the eval names, and doing nothing, and see whether the verdicts are right."""
-    parts = tuple(_parts(eval))
+    eval = _playable(eval)  # noqa: A001
+    parts = tuple(_parts(eval)) if eval.checks else ()
     complaints = list(_claims(eval))
-    for part in parts:
-        try:
-            evidence = rehearse(eval, part.behaviour, lay_out=lay_out, read_back=read_back)
-        except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
-            complaints.append(Complaint(fault=Fault.CRASHED, detail=f"{part.title} itself crashed: {crash(error)}"))
-            continue
-        complaint = _held_against(part, judge(evidence, eval, run_command))
-        if complaint is not None:
-            complaints.append(complaint)
+    try:
+        with laid_out_once(eval.scenario, lay_out) as copied:
+            for part in parts:
+                complaints.extend(_played(eval, part, copied, read_back, run_command))
+    except HoldfastError as error:
+        complaints.append(Complaint(fault=Fault.CRASHED, detail=f"the workspace can't be laid out: {error}"))
     return SelfTest(eval=eval.name, rehearsed=len(parts), complaints=tuple(complaints))
+
+
+def _played(
+    eval: Eval,  # noqa: A002
+    part: _Part,
+    lay_out: LayOut,
+    read_back: ReadBack,
+    run_command: RunCommand,
+) -> Iterator[Complaint]:
+    try:
+        evidence = rehearse(eval, part.behaviour, lay_out=lay_out, read_back=read_back)
+    except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
+        yield Complaint(fault=Fault.CRASHED, detail=f"{part.title} itself crashed: {crash(error)}")
+    else:
+        yield from _held_against(part, judge(evidence, eval, run_command))
+
+
+def _playable(eval: Eval) -> Eval:  # noqa: A002
+    """The eval without its prompt snapshots: they hold what a real agent sends, and nobody can play that."""
+    return replace(eval, checks=tuple(check for check in eval.checks if not isinstance(check, PromptSnapshot)))
 
 
 def _parts(eval: Eval) -> Iterator[_Part]:  # noqa: A002
@@ -102,6 +122,8 @@ def _parts(eval: Eval) -> Iterator[_Part]:  # noqa: A002
 
 
 def _claims(eval: Eval) -> Iterator[Complaint]:  # noqa: A002
+    if not eval.checks:
+        return
     if eval.does_nothing_passes and not eval.fails_on:
         detail = "doing nothing passes and no fails_on is given: nothing shows that it can fail"
         yield Complaint(fault=Fault.VACUOUS, detail=detail)
@@ -109,11 +131,12 @@ def _claims(eval: Eval) -> Iterator[Complaint]:  # noqa: A002
         yield Complaint(fault=Fault.UNPROVEN, detail="no passes_on is given: nothing shows that it can pass")
 
 
-def _held_against(part: _Part, verdict: Verdict) -> Complaint | None:
+def _held_against(part: _Part, verdict: Verdict) -> Iterator[Complaint]:
     if verdict.outcome == part.must:
-        return None
+        return
     if verdict.outcome == "void":
-        return Complaint(fault=Fault.CRASHED, detail=f"{part.title}: {verdict.reason}")
-    if verdict.outcome == "pass":
-        return Complaint(fault=Fault.VACUOUS, detail=f"{part.title} passes")
-    return Complaint(fault=Fault.IMPOSSIBLE, detail=f"{part.title} fails:\n{verdict.reason}")
+        yield Complaint(fault=Fault.CRASHED, detail=f"{part.title}: {verdict.reason}")
+    elif verdict.outcome == "pass":
+        yield Complaint(fault=Fault.VACUOUS, detail=f"{part.title} passes")
+    else:
+        yield Complaint(fault=Fault.IMPOSSIBLE, detail=f"{part.title} fails:\n{verdict.reason}")

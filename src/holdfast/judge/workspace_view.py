@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.core.errors import nearest
 from holdfast.core.ports import CommandResult, RunCommand
@@ -17,6 +17,8 @@ from holdfast.core.workspace import Change, Entry, Tree, changes, unified_diff
 from holdfast.judge.git_view import GitView
 from holdfast.judge.globs import matches
 from holdfast.judge.unknowable import unknowable
+
+Paths: TypeAlias = list[str]
 
 _MOST_LISTED = 20
 _MOST_HOPS = 10
@@ -43,9 +45,9 @@ class FileView:
     def bytes(self) -> bytes:
         """The content."""
         entry = self._workspace.entry(self.path)
-        content = entry.read() if entry.kind == "file" else None
         if entry.kind != "file":
             raise MissingFile(f"{self.path!r} is no file: it is a device, a socket or a pipe")
+        content = entry.read()
         if content is None:
             raise unknowable(f"what {self.path!r} holds", (f"its {entry.size} bytes were too many to keep",))
         return content
@@ -108,7 +110,7 @@ class WorkspaceView:
         """Whether a file, or a link to one, is there."""
         return self.exists(path) and self._follow(_tidy(path)) is not None
 
-    def list(self, pattern: str = "**") -> list[str]:
+    def list(self, pattern: str = "**") -> Paths:
         """The paths of all files that match a glob pattern, sorted; `*` stays within a folder, `**` does not."""
         self._need_all("which files there are")
         return [path for path in self._files if matches(path, pattern)]
@@ -120,7 +122,7 @@ class WorkspaceView:
         return changes(self._before, self._after)
 
     @property
-    def changed_paths(self) -> list[str]:  # type: ignore[valid-type]
+    def changed_paths(self) -> Paths:
         """The paths of all changes."""
         return [change.path for change in self.changes]
 

@@ -66,10 +66,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """The report, as `holdfast run` prints it."""
     batch = _batch(config)
     if batch is not None and batch.report is not None:
-        from holdfast.report.terminal import terminal_text
+        from holdfast.report.screen import Screen
+        from holdfast.report.terminal import terminal
 
         terminalreporter.section("evals")
-        terminalreporter.write_line(terminal_text(batch.report, width=terminalreporter._tw.fullwidth))
+        terminalreporter.write_line(terminal(batch.report, Screen(width=terminalreporter._tw.fullwidth)))
 
 
 def _batch(config: pytest.Config) -> Batch | None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -21,60 +22,74 @@ from holdfast.core.request import RunRequest
 from holdfast.core.trial import Cell, Plan
 from holdfast.report.run_report import CellReport, RunReport
 from holdfast.run.schedule import Stop
-from holdfast.session import House, Terms, conduct
+from holdfast.session import conduct
 from holdfast.store.folder import RunFolder
 
 
 class Batch:
-    """All cells that one pytest session runs."""
+    """All cells that one pytest session runs, kept as one run."""
 
     def __init__(self, config: pytest.Config) -> None:
         option = config.option
         self.request = RunRequest(
             subjects=tuple(option.eval_subject), trials=option.eval_trials, jobs=option.eval_jobs, policy="all"
         )
-        self.cast = wiring.Cast(config=read_config(config.rootpath))
+        self.cast = wiring.Cast(config=read_config(config.rootpath), environ=os.environ)
         self.report: RunReport | None = None
         self._results = Path(option.eval_out) if option.eval_out else self.cast.config.root / self.cast.config.results
-        self._run: _Run | None = None
+        self._parts: list[_Part] = []
+        self._started = time.monotonic()
 
     def plan(self, evals: Sequence[Eval]) -> Plan:
         """The cells of some evals."""
         return wiring.plan_evals(self.cast, evals, self.request, os.environ)
 
     def start(self, cells: Sequence[Cell]) -> None:
-        """Begin to run these cells; the first call counts."""
-        if self._run is None:
-            info = wiring.run_info(self.cast.config, self.request)
-            self._run = _Run(self.cast, Plan(cells=tuple(cells)), self.request, info, wiring.new_store(self._results))
+        """Begin to run those of the cells that were not begun yet."""
+        begun = {cell.id for part in self._parts for cell in part.plan.cells}
+        missing = tuple(cell for cell in cells if cell.id not in begun)
+        if missing:
+            self._parts.append(_Part(self.cast, Plan(cells=missing), self.request, self.store, self.info))
 
     def result(self, cell: Cell) -> CellReport:
-        """Wait for one cell and give what came of it."""
-        if self._run is None:
-            raise RuntimeError("nothing was started")
-        self._run.wait_for(cell)
-        return self._run.report(Plan(cells=(cell,))).cells[0]
+        """Wait for one cell, which was begun, and give what came of it."""
+        part = next(part for part in self._parts if cell in part.plan.cells)
+        part.wait_for(cell)
+        return self._report(Plan(cells=(cell,))).cells[0]
 
     def finish(self) -> None:
         """Stop what is still running, and write the report's files."""
-        if self._run is not None:
-            self._run.end()
-            self.report = self._run.report(self._run.plan)
-            wiring.publish(self.report, self._run.store.folder, environ=os.environ)
-            self._run = None
+        for part in self._parts:
+            part.end()
+        if self._parts:
+            self.report = self._report(Plan(cells=tuple(cell for part in self._parts for cell in part.plan.cells)))
+            wiring.publish(self.report, self.store.folder, environ=os.environ)
+
+    def _report(self, plan: Plan) -> RunReport:
+        records = tuple(record for part in self._parts for record in part.records)
+        seconds = time.monotonic() - self._started
+        return wiring.make_report(self.info, plan, records, folder=self.store.folder, seconds=seconds)
+
+    @cached_property
+    def store(self) -> RunFolder:
+        """Where the run is kept; made when the first cell is begun."""
+        return wiring.new_store(self._results)
+
+    @cached_property
+    def info(self) -> RunInfo:
+        """Who ran what."""
+        return replace(wiring.run_info(self.cast.config, self.request), id=self.store.folder.name)
 
 
-class _Run:
-    """A session of Holdfast in a thread of its own."""
+class _Part:
+    """Some of the cells: a session of Holdfast in a thread of its own. Without xdist one part is all there is."""
 
-    def __init__(self, cast: wiring.Cast, plan: Plan, request: RunRequest, info: RunInfo, store: RunFolder) -> None:
+    def __init__(self, cast: wiring.Cast, plan: Plan, request: RunRequest, store: RunFolder, info: RunInfo) -> None:
         self.plan = plan
-        self.store = store
-        self.info = replace(info, id=store.folder.name)
-        self._house: House = wiring.house(cast, plan, request, store, seed=info.seed)
-        self._terms = Terms(budget_usd=cast.config.budget_usd)
-        self._started = time.monotonic()
-        self._records: list[Record] = []
+        self.records: list[Record] = []
+        self._info = info
+        self._house = wiring.house(cast, plan, request, store, seed=info.seed)
+        self._terms = wiring.run_terms(cast.config, request)
         self._error: BaseException | None = None
         self._news = threading.Condition()
         self._loop = asyncio.new_event_loop()
@@ -89,11 +104,6 @@ class _Run:
             if self._error is not None:
                 raise self._error
 
-    def report(self, plan: Plan) -> RunReport:
-        """What came of a part of the plan, or of all of it."""
-        seconds = time.monotonic() - self._started
-        return wiring.make_report(self.info, plan, tuple(self._records), folder=self.store.folder, seconds=seconds)
-
     def end(self) -> None:
         """Stop what is still running, and wait until it is gone."""
         self._loop.call_soon_threadsafe(self._task.cancel)
@@ -101,16 +111,16 @@ class _Run:
         self._loop.close()
 
     def _judged(self, cell: Cell) -> int:
-        return sum(1 for record in self._records if record.final and record.cell == cell.id)
+        return sum(1 for record in self.records if record.final and record.cell == cell.id)
 
     def _watch(self, progress: Progress) -> None:
         if isinstance(progress, AttemptJudged):
             with self._news:
-                self._records.append(progress.record)
+                self.records.append(progress.record)
                 self._news.notify_all()
 
     async def _conduct(self) -> None:
-        await conduct(self.plan, self.info, self._house, terms=self._terms, watch=self._watch, stop=Stop())
+        await conduct(self.plan, self._info, self._house, terms=self._terms, watch=self._watch, stop=Stop())
 
     def _work(self) -> None:
         error: BaseException | None = None

@@ -17,8 +17,8 @@ from holdfast.define.load import load
 from holdfast.define.module import evals_in
 from holdfast.define.seed_folder import looks_like_seed
 from holdfast.pytest_plugin.batch import Batch, batch_of
-from holdfast.report.failures import failure_text
 from holdfast.report.run_report import CellReport
+from holdfast.report.terminal import cell_text
 
 
 class EvalFailed(Exception):
@@ -45,8 +45,7 @@ class EvalItem(pytest.Item):
         self.cell = cell
         self.result: CellReport | None = None
         self.add_marker(cell.eval.policy.value.lower())
-        for tag in cell.eval.tags:
-            self.keywords[tag] = True
+        self.extra_keyword_matches.update(cell.eval.tags)
         if cell.eval.policy is Policy.USUALLY_FAILS:
             self.add_marker(pytest.mark.xfail(raises=EvalFailed, strict=False, reason="known to fail"))
         if cell.eval.policy is not Policy.ALWAYS_PASSES and not os.environ.get("RUN_EVALS"):
@@ -75,7 +74,7 @@ class EvalItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The decision, each trial's reason with its call chain, and how to run it again."""
         if isinstance(excinfo.value, EvalFailed | EvalVoid):
-            return failure_text(excinfo.value.cell)
+            return cell_text(excinfo.value.cell)
         if isinstance(excinfo.value, HoldfastError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -101,7 +100,7 @@ def collect_file(path: Path, parent: pytest.Collector) -> pytest.Collector | Non
     """The collector of a file of evals; None for a JSON file that only happens to be called config.json."""
     if path.name == "config.json" and not looks_like_seed(path.parent):
         return None
-    return EvalFile.from_parent(parent, path=path)  # type: ignore[no-any-return]
+    return EvalFile.from_parent(parent, path=path)
 
 
 def items_of_module(collector: pytest.Module | pytest.Class, obj: object) -> list[EvalItem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -52,6 +53,7 @@ class Standing:
         self.started = now
         self.planned = plan.size
         self.spent: list[Spent] = []
+        self.counts = Counter({"missing": plan.size})
         for record in kept:
             self._judged(record)
         self._before = self.ended
@@ -64,15 +66,9 @@ class Standing:
             self._judged(news.record)
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How many trials have which outcome."""
-        outcomes = [outcome for row in self.rows.values() for outcome in row.trials.values()]
-        return {name: outcomes.count(name) for name in ("pass", "fail", "void")}
-
-    @property
     def ended(self) -> int:
         """How many trials have ended, those of an earlier part of the run included."""
-        return sum(self.counts.values())
+        return self.counts["pass"] + self.counts["fail"] + self.counts["void"]
 
     def eta(self, now: float) -> float | None:
         """Seconds that the rest will take if it goes on like this; None while too little is known."""
@@ -86,4 +82,6 @@ class Standing:
     def _set(self, cell: str, number: int, outcome: str) -> None:
         row = self.rows.get(cell)
         if row is not None and number in row.trials:
+            self.counts[row.trials[number]] -= 1
+            self.counts[outcome] += 1
             row.trials[number] = outcome

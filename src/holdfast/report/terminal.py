@@ -28,6 +28,13 @@ def terminal(report: RunReport, screen: Screen | None = None) -> str:
     return paint(_report(report, screen), screen)
 
 
+def cell_text(cell: CellReport, screen: Screen | None = None) -> str:
+    """What broke in one cell, as text for `screen`."""
+    screen = screen or Screen()
+    lines = list(_failed(cell, screen)) if cell.tally.failed else []
+    return paint([*lines, *(_void(cell, screen) if cell.tally.voided else ())], screen)
+
+
 def _report(report: RunReport, screen: Screen) -> Iterator[Text]:
     yield from wrapped(Text(words.headline(report), _style(report)), screen.width)
     for summary in report.summaries:
@@ -67,7 +74,8 @@ def _failed(cell: CellReport, screen: Screen) -> Iterator[Text]:
             which = f" {figures.numbers(numbers)}" if len(failure.chains) > 1 else ""
             calls = opening(chain, lines=_CHAIN_LINES, width=400) or "none"
             yield from _labelled(f"calls{which}", calls, screen, indent=6)
-    yield from _command([words.trace(failures(cell)[0].trials[0])], screen)
+    for failure in failures(cell)[:1]:
+        yield from _command([words.trace(failure.trials[0])], screen)
     yield from _command(words.reproduce(cell), screen)
 
 
@@ -75,7 +83,9 @@ def _void(cell: CellReport, screen: Screen) -> Iterator[Text]:
     yield from _title(cell, f"{cell.tally.voided} of {figures.count(len(cell.trials), 'trial')} void", screen)
     for failure in voids(cell):
         yield from _reason(failure, screen)
-        yield Text.assemble(("      kept in  ", "dim"), screen.safe(failure.trials[0].folder))
+        folder = screen.safe(one_line(failure.trials[0].folder, width=300))
+        if folder:
+            yield Text.assemble(("      kept in  ", "dim"), folder)
 
 
 def _title(cell: CellReport, sentence: str, screen: Screen) -> Iterator[Text]:

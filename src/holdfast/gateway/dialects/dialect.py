@@ -27,6 +27,9 @@ class Route:
     model: str | None = None
     """The model, where the path names it."""
 
+    framing: Literal["sse", "array"] = "sse"
+    """How a stream is wanted: as events, or as a JSON array that grows."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wire:
@@ -62,6 +65,11 @@ class StreamReader(Protocol):
 
 class StreamWriter(Protocol):
     """Turns deltas into the bytes of a stream."""
+
+    @property
+    def content_type(self) -> str:
+        """The type of the stream, usually `text/event-stream`."""
+        ...
 
     def write(self, delta: Delta) -> bytes:
         """The bytes that tell this delta; empty where the dialect tells it later or not at all."""

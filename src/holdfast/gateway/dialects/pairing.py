@@ -7,29 +7,34 @@ says, and each knows its tool's name. Nothing is dropped: a result without a cal
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from holdfast.core.exchange import Message, Part, Text, ToolCall, ToolResult
+from holdfast.core.exchange import Message, Part, Role, Text, ToolCall, ToolResult
+
+SYSTEM = frozenset({"system", "developer"})
+"""The roles that instruct the model."""
+
+GOES_ON = "(the conversation goes on)"
+"""Stands before an assistant who speaks first."""
 
 NO_RESULT = "(no result was kept for this call)"
 """Stands in for the result of a call that never got one."""
 
 
 def paired(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """`messages` with every call answered once, directly behind the turn that made it."""
+    """`messages` with every call answered once, directly behind the turn that made it, which is one message."""
     told: list[Message] = []
     desk = _Desk()
     for message in messages:
         if message.role == "assistant":
-            unanswered = desk.calls and not desk.spoken
-            told.extend([] if unanswered else desk.settle())
+            told.extend(desk.settle() if desk.spoken else ())
             turn = replace(message, parts=tuple(desk.call(part) for part in message.parts))
-            if unanswered:
+            if told and told[-1].role == "assistant":
                 told[-1] = replace(told[-1], parts=told[-1].parts + turn.parts)
             else:
                 told.append(turn)
-        elif message.role == "user" or desk.calls:
+        elif message.role == "user" or desk.calls or desk.rest:
             desk.answer(message)
         else:
             told.append(message)
@@ -37,15 +42,33 @@ def paired(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(told)
 
 
-def merged(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """`messages` with neighbours of the same role made one, for dialects where the roles take turns."""
-    told: list[Message] = []
-    for message in messages:
-        if told and told[-1].role == message.role:
-            told[-1] = replace(told[-1], parts=told[-1].parts + message.parts)
-        else:
-            told.append(message)
-    return tuple(told)
+def taking_turns(
+    messages: Iterable[Message], *, says: Callable[[Part], bool]
+) -> tuple[list[Text], tuple[Message, ...]]:
+    """The system prompt, and a conversation in which user and assistant take turns, the user begins and none is mute.
+
+    `says` tells which parts the reader takes. System messages in the middle keep their place, told by the user.
+    """
+    told = list(paired(messages))
+    system: list[Text] = []
+    while told and told[0].role in SYSTEM:
+        system += [part for part in told.pop(0).parts if isinstance(part, Text) and says(part)]
+    turns: list[Message] = []
+    for message in told:
+        role: Role = "assistant" if message.role == "assistant" else "user"
+        parts = tuple(filter(says, message.parts))
+        if parts and not turns and role == "assistant":
+            turns.append(Message(role="user", parts=(Text(text=GOES_ON),)))
+        if parts and turns and turns[-1].role == role:
+            turns[-1] = replace(turns[-1], parts=turns[-1].parts + parts)
+        elif parts:
+            turns.append(replace(message, role=role, parts=parts))
+    return system, tuple(turns)
+
+
+def one_text(parts: list[Text]) -> list[Text]:
+    """Several texts made one."""
+    return [Text(text="\n\n".join(part.text for part in parts))] if len(parts) > 1 else parts
 
 
 @dataclass(slots=True)

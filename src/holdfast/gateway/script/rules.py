@@ -145,8 +145,8 @@ def _rule(table: Table, name: str) -> Rule:
     pattern = _pattern(when)
     known = (*_ALWAYS, *(pattern.groupindex if pattern else ()))
     chance = table.number("chance", least=0.0, most=1.0)
-    turns = table.tables("turns")
-    moves = [_move(row, known) for row in turns] if turns else [_move(table, known, finish=False)]
+    turns = table.tables("turns") or [table]
+    moves = [_move(row, known) for row in turns]
     rule = Rule(
         name=name,
         moves=tuple(moves),
@@ -155,28 +155,26 @@ def _rule(table: Table, name: str) -> Rule:
         result=when.maybe_text("result"),
         chance=1.0 if chance is None else chance,
     )
-    when.finish()
-    table.finish()
+    for row in (when, *turns, table):
+        row.finish()
+    for row, move in zip(turns, moves, strict=True):
+        if move == Move():
+            row.fail("say", "is required where nothing is called", "write say:, call: or turns:")
     return rule
 
 
-def _move(table: Table, known: Sequence[str], *, finish: bool = True) -> Move:
+def _move(table: Table, known: Sequence[str]) -> Move:
     rows = table.tables("calls")
     if (single := table.table("call")) is not None:
         rows.append(single)
     stop = table.choice("stop", [reason.value for reason in StopReason])
-    move = Move(
+    return Move(
         say=_checked(table, "say", table.text("say"), known),
         think=_checked(table, "think", table.text("think"), known),
         calls=tuple(_call(row, known) for row in rows),
         stop=StopReason(stop) if stop else None,
         wait=table.number("wait", least=0.0, most=3600.0) or 0.0,
     )
-    if finish:
-        table.finish()
-    if move == Move():
-        table.fail("say", "is required where nothing is called", "write say:, call: or turns:")
-    return move
 
 
 def _call(table: Table, known: Sequence[str]) -> Call:

@@ -93,9 +93,8 @@ def _properties(tool: Tool) -> Mapping[str, Any]:
 
 
 def _own_name(properties: Mapping[str, Any], name: str) -> str | None:
-    """What the tool calls the argument; an enumeration is a choice of uses, and no place for a free text."""
-    names = _NAMES.get(name, name).split()
-    return next((n for n in names if n in properties and not _enumeration(properties[n])), None)
+    """What the tool calls the argument; None where it has no such argument."""
+    return next((own for own in _NAMES.get(name, name).split() if own in properties), None)
 
 
 def _fits(tool: Tool, kind: Kind, names: Sequence[str]) -> bool:

@@ -7,13 +7,10 @@ from typing import Any
 
 from holdfast.core.exchange import Cache, Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import ids
+from holdfast.gateway.dialects.typed import as_object, from_object
 from holdfast.gateway.dialects.wire import Json, each, inner, maybe_flag, maybe_string, own, string, wrong
-from holdfast.gateway.jsontext import arguments, compact
 
 NAME = "anthropic"
-INVALID = "INVALID_JSON"
-"""The key under which arguments that are no JSON object are sent back, as Anthropic advises."""
-
 _LISTED: Extra = {NAME: {}}
 _TEXT = frozenset({"type", "text"})
 _THINKING = frozenset({"type", "thinking", "signature", "data"})
@@ -66,9 +63,9 @@ def write_blocks(parts: Iterable[Part], *, to_model: bool) -> list[Json]:
 
 def write_call(call: ToolCall) -> Json:
     """One tool call."""
-    typed = {INVALID: call.raw} if call.arguments is None else call.arguments
-    extra = own(call.extra, NAME)
-    return {"type": "tool_use", **extra, "id": ids.for_anthropic(call.id), "name": call.name, "input": typed}
+    told: Json = {"type": "tool_use", **own(call.extra, NAME)}
+    told.update({"id": ids.for_anthropic(call.id), "name": call.name, "input": as_object(call)})
+    return told
 
 
 def _write_part(part: Part, *, to_model: bool) -> list[Json]:
@@ -105,19 +102,12 @@ def _write_thought(thought: Thinking, extra: Json, *, to_model: bool) -> list[Js
 
 
 def _read_call(data: Json) -> ToolCall:
-    typed = data.get("input")
-    given: Json | None
-    if isinstance(typed, dict) and typed.keys() == {INVALID} and isinstance(typed[INVALID], str):
-        given, raw = None, typed[INVALID]
-    elif isinstance(typed, str):
-        given, raw = arguments(typed), typed
-    else:
-        given, raw = typed if isinstance(typed, dict) else None, compact(typed)
+    given, raw = from_object(data.get("input"))
     return ToolCall(
         id=maybe_string(data, "id") or "",
         name=maybe_string(data, "name") or "",
-        arguments={} if typed is None else given,
-        raw="" if typed is None else raw,
+        arguments=given,
+        raw=raw,
         cache=_cache(data),
         extra=_kept(data, _CALL),
     )

@@ -7,13 +7,12 @@ canon says something else than they do.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from holdfast.core.exchange import Message, Part, Reasoning, Request, Role, Sampling, Text, Thinking, Tool, ToolCall
 from holdfast.gateway.dialects.anthropic.blocks import NAME, read_content, write_content
 from holdfast.gateway.dialects.dialect import Route, Wire
-from holdfast.gateway.dialects.pairing import merged, paired
+from holdfast.gateway.dialects.pairing import SYSTEM, one_text, taking_turns
 from holdfast.gateway.dialects.thought import budget_of
 from holdfast.gateway.dialects.wire import (
     Json,
@@ -42,7 +41,6 @@ _BODY = frozenset({"model", "messages", "tools", "system"})
 _MESSAGE = frozenset({"role", "content"})
 _TOOL = frozenset({"name", "description", "input_schema"})
 _SAMPLING = ("temperature", "top_p", "top_k", "stop_sequences", "max_tokens")
-_SYSTEM = frozenset({"system", "developer"})
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
 _CHOICE_WORDS = {"auto": "auto", "none": "none", "required": "any"}
 
@@ -71,10 +69,13 @@ def write_request(request: Request) -> Wire:
     """The same, as the provider wants to read it."""
     top: Json = {**own(request.extra, NAME), "model": request.model}
     if NAME in request.extra:
-        system = [part for message in request.messages if _is_top(message) for part in message.parts]
+        tops = [message for message in request.messages if _is_top(message)]
+        system = [part for message in tops for part in message.parts if isinstance(part, Text)]
         messages: Iterable[Message] = [message for message in request.messages if not _is_top(message)]
     else:
-        system, messages = _fitted(request.messages)
+        system, messages = taking_turns(request.messages, says=_says)
+        if not any(part.cache for part in system):
+            system = one_text(system)
     if system:
         top["system"] = write_content(system, to_model=True)
     top["messages"] = [_write_message(message) for message in messages]
@@ -85,23 +86,7 @@ def write_request(request: Request) -> Wire:
 
 
 def _is_top(message: Message) -> bool:
-    return message.role in _SYSTEM and NAME not in message.extra
-
-
-def _fitted(messages: Iterable[Message]) -> tuple[list[Part], tuple[Message, ...]]:
-    """The system prompt, and a conversation that this API accepts: roles take turns, the user begins, none is empty."""
-    told = list(paired(messages))
-    system: list[Part] = []
-    while told and told[0].role in _SYSTEM:
-        system += told.pop(0).parts
-    turns = [replace(message, role="user") if message.role in _SYSTEM else message for message in told]
-    full = [spoken for turn in turns if (spoken := replace(turn, parts=tuple(filter(_says, turn.parts)))).parts]
-    if full and full[0].role == "assistant":
-        full.insert(0, Message(role="user", parts=(Text(text="(the conversation goes on)"),)))
-    system = [part for part in system if isinstance(part, Text) and _says(part)]
-    if len(system) > 1 and not any(part.cache for part in system if isinstance(part, Text)):
-        system = [Text(text="\n\n".join(part.text for part in system if isinstance(part, Text)))]
-    return system, merged(full)
+    return message.role in SYSTEM and NAME not in message.extra
 
 
 def _says(part: Part) -> bool:
@@ -158,7 +143,7 @@ def _write_settings(request: Request, top: Json, *, thinkable: bool) -> None:
 def _read_tool(data: Json) -> Tool:
     kind = data.get("type", "custom")
     if kind not in {"custom", None}:
-        return Tool(name=maybe_string(data, "name") or str(kind), extra={NAME: data})
+        return Tool(name=maybe_string(data, "name") or str(kind), builtin=True, extra={NAME: data})
     cache = data.get("cache_control")
     return Tool(
         name=string(data, "name"),
@@ -171,10 +156,8 @@ def _read_tool(data: Json) -> Tool:
 
 def _write_tool(tool: Tool) -> Json | None:
     extra = own(tool.extra, NAME)
-    if extra.get("type") not in {None, "custom"}:
-        return extra
-    if tool.extra and not extra and not tool.schema and not tool.description:
-        return None  # a built-in tool of another provider
+    if tool.builtin:
+        return extra or None
     told: Json = {"name": tool.name, "input_schema": {"type": "object", "properties": {}}, **extra}
     if tool.description:
         told["description"] = tool.description

@@ -16,6 +16,8 @@ from holdfast.gateway.dialects.wire import Json, own
 class AnthropicWriter:
     """Tells one streamed answer, one block after the other."""
 
+    content_type = "text/event-stream"
+
     def __init__(self, request: Request) -> None:
         self._model = request.model
         self._id = ids.made("msg_", request.model, len(request.messages))

@@ -14,6 +14,8 @@ from holdfast.gateway.dialects.dialect import Route, Wire
 from holdfast.gateway.dialects.openai_chat.message import read_message, write_messages
 from holdfast.gateway.dialects.openai_chat.thinking import NAME
 from holdfast.gateway.dialects.pairing import paired
+from holdfast.gateway.dialects.thought import effort_of
+from holdfast.gateway.dialects.typed import FREE_TEXT
 from holdfast.gateway.dialects.wire import (
     Json,
     dump,
@@ -39,8 +41,6 @@ _SAMPLING = ("temperature", "top_p", "top_k", "stop", "seed", *_LIMITS)
 _TOOL = frozenset({"type", "function"})
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _THINKERS = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
-FREE_TEXT: Json = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-"""The schema of a tool that takes plain text, for dialects that have no such tools."""
 
 
 def read_request(body: bytes, route: Route) -> Request:
@@ -90,8 +90,9 @@ def _write_settings(request: Request, top: Json) -> None:
         top.update(_write_sampling(request.sampling, request.model))
     if _read_choice(top) != request.tool_choice:
         top["tool_choice"] = _write_choice(request.tool_choice)
-    if _read_reasoning(top) != request.reasoning and request.reasoning.effort:
-        top["reasoning_effort"] = request.reasoning.effort
+    effort = effort_of(request.reasoning)
+    if _read_reasoning(top) != request.reasoning and effort:
+        top["reasoning_effort"] = effort
     if _read_schema(top) != request.json_schema and request.json_schema is not None:
         top["response_format"] = _write_schema(request.json_schema)
     if request.parallel_tools is not None:
@@ -107,7 +108,7 @@ def _read_tool(data: Json) -> Tool:
         about = maybe_string(custom, "description") or ""
         return Tool(name=string(custom, "name"), description=about, schema=FREE_TEXT, extra={NAME: data})
     if kind not in {"function", None}:
-        return Tool(name=str(kind), extra={NAME: data})
+        return Tool(name=str(kind), builtin=True, extra={NAME: data})
     function = inner(data, "function")
     extra = leftover(data, _TOOL)
     odd = leftover(function, _FUNCTION)
@@ -125,10 +126,8 @@ def _read_tool(data: Json) -> Tool:
 
 def _write_tool(tool: Tool) -> Json | None:
     extra = own(tool.extra, NAME)
-    if extra.get("type", "function") != "function":
-        return extra
-    if tool.extra and not extra and not tool.schema and not tool.description:
-        return None  # a built-in tool of another provider
+    if tool.builtin or extra.get("type") == "custom":
+        return extra or None
     function: Json = {"name": tool.name, **extra.get("function", {})}
     if tool.description:
         function["description"] = tool.description

@@ -18,6 +18,8 @@ from holdfast.gateway.dialects.wire import Json, own
 class ChatWriter:
     """Tells one streamed answer."""
 
+    content_type = "text/event-stream"
+
     def __init__(self, request: Request) -> None:
         self._wants_usage = wants_usage(request)
         self._head = head(ids.made("chatcmpl-", request.model, len(request.messages)), "chat.completion.chunk")

@@ -1,0 +1,86 @@
+"""Tools of the Gemini format: declarations in groups, beside the provider's own tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from holdfast.core.exchange import Tool
+from holdfast.gateway.dialects.gemini.parts import NAME
+from holdfast.gateway.dialects.gemini.spelling import camel
+from holdfast.gateway.dialects.wire import Json, each, inner, items, kept, leftover, mapping, maybe_string, own, string
+
+GROUP = f"{NAME}.group"
+"""Under this name a Tool's extra tells which entry of the list it stood in."""
+
+_JSON_SCHEMA = "parametersJsonSchema"
+_DECLARATION = frozenset({"name", "description", _JSON_SCHEMA})
+
+
+def read_tools(top: Json) -> tuple[Tool, ...]:
+    """All tools on offer."""
+    found: list[Tool] = []
+    for group, entry in enumerate(items(top, "tools")):
+        data = camel(mapping(entry, f"tools[{group}]"))
+        found += (_in_group(tool, group) for tool in each(data, "functionDeclarations", _read_declaration))
+        rest = leftover(data, frozenset({"functionDeclarations"}))
+        if rest or not data:
+            found.append(Tool(name=next(iter(rest), "tool"), builtin=True, extra={NAME: rest, GROUP: group}))
+    return tuple(found)
+
+
+def write_tools(tools: Iterable[Tool]) -> list[Json]:
+    """The same, in their groups; tools of other dialects stand together."""
+    groups: dict[int, Json] = {}
+    for tool in tools:
+        if tool.builtin and GROUP not in tool.extra:
+            continue
+        entry = groups.setdefault(tool.extra.get(GROUP, 0), {})
+        if tool.builtin:
+            entry.update(own(tool.extra, NAME))
+        else:
+            entry.setdefault("functionDeclarations", []).append(_write_declaration(tool))
+    return [groups[group] for group in sorted(groups)]
+
+
+def _in_group(tool: Tool, group: int) -> Tool:
+    extra = {**tool.extra, GROUP: group} if group else tool.extra
+    return Tool(name=tool.name, description=tool.description, schema=tool.schema, extra=extra)
+
+
+def _read_declaration(data: Json) -> Tool:
+    extra = leftover(data, _DECLARATION)
+    schema = inner(camel(data), _JSON_SCHEMA) or _standard(data.get("parameters") or {})
+    return Tool(
+        name=string(data, "name"),
+        description=maybe_string(data, "description") or "",
+        schema=mapping(schema, "parameters"),
+        extra=kept(NAME, extra),
+    )
+
+
+def _write_declaration(tool: Tool) -> Json:
+    extra = own(tool.extra, NAME)
+    told: Json = {**extra, "name": tool.name}
+    if tool.description:
+        told["description"] = tool.description
+    if tool.schema and not extra.keys() & {"parameters", "parameters_json_schema"}:
+        told[_JSON_SCHEMA] = tool.schema
+    return told
+
+
+def _standard(schema: Any) -> Any:
+    """A schema in Google's older style, where types are in capitals, as JSON schema."""
+    if isinstance(schema, list):
+        return [_standard(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    told = {key: _standard(value) if key in _NESTED else value for key, value in schema.items()}
+    if isinstance(told.get("properties"), dict):
+        told["properties"] = {key: _standard(value) for key, value in told["properties"].items()}
+    if isinstance(told.get("type"), str):
+        told["type"] = told["type"].lower()
+    return told
+
+
+_NESTED = frozenset({"items", "anyOf", "oneOf", "allOf", "prefixItems"})

@@ -1,0 +1,71 @@
+"""The author's guide is complete: every argument, key, check and question is in it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast import Rig, Stage, eval_test
+from holdfast.define.check_table import READERS
+from holdfast.define.scenario_schema import scenario_schema
+from holdfast.judge.calls_view import Calls
+from holdfast.judge.git_view import GitView
+from holdfast.judge.self_test import Fault
+from holdfast.judge.workspace_view import FileView, WorkspaceView
+
+DOCS = Path(__file__).parents[2] / "docs"
+SCHEMA = scenario_schema()
+
+
+def words_of_tables(page: str) -> set[str]:
+    """The words in code style in a page's tables."""
+    lines = [line for line in (DOCS / page).read_text().splitlines() if line.startswith("|")]
+    return {word for code in re.findall("`([^`]+)`", "\n".join(lines)) for word in re.findall(r"\w+", code)}
+
+
+def public(kind: type) -> set[str]:
+    names = {name for name in vars(kind) if not name.startswith("_")}
+    source = inspect.getsource(kind)
+    return names | set(re.findall(r"self\.([a-z]\w*) = ", source))
+
+
+@pytest.mark.parametrize("kind", [Rig, WorkspaceView, FileView, GitView, Calls], ids=lambda kind: kind.__name__)
+def test_every_question_is_documented(kind):
+    """judge.md tells every public name of the rig and of its views."""
+    assert public(kind) - words_of_tables("judge.md") == set()
+
+
+def test_every_argument_is_documented():
+    """define.md tells every argument of the decorator, what the stage offers, and every fault."""
+    words = words_of_tables("define.md")
+    assert set(inspect.signature(eval_test).parameters) - {"policy"} - words == set()
+    assert public(Stage) - {"evidence"} - words == set()
+    page = (DOCS / "define.md").read_text()
+    assert all(f"| {fault.value} |" in page for fault in Fault)
+
+
+def test_every_key_is_documented():
+    """scenario-toml.md tells every key, every check with its keys, and what a behaviour can do."""
+    words = words_of_tables("scenario-toml.md")
+    assert set(SCHEMA["properties"]) - words == set()
+    assert set(SCHEMA["$defs"]["act"]["properties"]) - words == set()
+    for check in SCHEMA["properties"]["checks"]["items"]["oneOf"]:
+        row = re.search(
+            rf"^\| `{check['properties']['check']['const']}` \|(.*)$", (DOCS / "scenario-toml.md").read_text(), re.M
+        )
+        assert row, check
+        assert set(check["properties"]) - {"check"} - set(re.findall(r"\w+", row[1])) == set()
+    assert set(READERS) <= words
+
+
+def test_example_of_the_page_is_a_valid_scenario(tmp_path):
+    """What the page shows can be read, and proves itself."""
+    from holdfast.define.toml_folder import read_toml_folder
+
+    (example,) = re.findall(r"```toml\n(.*?)```", (DOCS / "scenario-toml.md").read_text(), re.S)
+    (tmp_path / "scenario.toml").write_text(example)
+    found = read_toml_folder(tmp_path)
+    assert (len(found.checks), len(found.passes_on), len(found.fails_on)) == (2, 1, 1)

@@ -1,0 +1,16 @@
+"""Streams in pieces, for all tests of readers."""
+
+from __future__ import annotations
+
+from holdfast.gateway.delta import Delta
+from holdfast.gateway.dialects.dialect import Dialect
+
+SIZES = (1, 2, 3, 7, 64)
+"""A size of one cuts at every byte boundary; the others shift the cuts against the lines."""
+
+
+def in_pieces(dialect: Dialect, body: bytes, size: int) -> list[Delta]:
+    """What a reader hears of `body` in pieces of `size` bytes."""
+    reader = dialect.stream_reader()
+    told = [delta for at in range(0, len(body), size) for delta in reader.feed(body[at : at + size])]
+    return [*told, *reader.close()]

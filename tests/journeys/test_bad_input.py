@@ -1,0 +1,112 @@
+"""Every mistake is one clear error at the door: file, key, value, remedy; nothing is run and nothing is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.journeys.conftest import Project
+
+EVAL = "from holdfast import *\n@eval_test(USUALLY_PASSES, {})\ndef e(rig, result): pass\n"
+SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "complaints"),
+    [
+        ({"holdfast_toml": "trails = 3\n"}, ["holdfast.toml: trails: unknown key", "did you mean 'trials'"]),
+        ({"holdfast_toml": "trials = 0\n"}, ["holdfast.toml: trials: expected a whole number from 1"]),
+        ({"holdfast_toml": "trials = \n"}, ["holdfast.toml: is no TOML", "line 1"]),
+        ({"holdfast_toml": 'subjects = ["natve:x"]\n'}, ["unknown agent 'natve'", "did you mean 'native'"]),
+        ({"holdfast_toml": 'subjects = ["native:gpt"]\n'}, ["unknown model 'gpt'"]),
+        ({"holdfast_toml": '[agents.a]\nadapter = "comand"\n'}, ["unknown adapter 'comand'", "did you mean 'command'"]),
+        ({"evals__eval_a_py": EVAL.format('prompts=["a"], prompt="b"')}, ["eval_a.py:2", "prompt"]),
+        ({"evals__eval_a_py": EVAL.format('promt="b"')}, ["did you mean 'prompt'"]),
+        ({"evals__eval_a_py": EVAL.format('prompt="b", files={"../x": ""}')}, ["'../x'"]),
+        ({"evals__eval_a_py": EVAL.format('prompt="b", files={"/etc/x": ""}')}, ["'/etc/x'", "absolute"]),
+        ({"evals__eval_a_py": "def broken(:\n"}, ["eval_a.py:1: syntax error"]),
+        ({"evals__eval_a_py": "import nothing_of_this_name\n"}, ["eval_a.py:1", "nothing_of_this_name"]),
+        ({"evals__s__config_json": '{"name": "n", "prompt": "p",}'}, ["config.json:1:29: is no JSON"]),
+        (
+            {"evals__s__config_json": '{"name": "n", "description": "d", "prompt": "p", "expectedContents": []}'},
+            ["expectedContents", "did you mean 'expectedContent'"],
+        ),
+        ({"evals__s__scenario_toml": SCENARIO + '[[checks]]\ncheck = "file_exist"\n'}, ["did you mean 'file_exists'"]),
+        (
+            {"evals__s__scenario_toml": SCENARIO + '[[checks]]\ncheck = "file_exists"\npath = "../x"\n'},
+            ["checks[0].path", "'../x'"],
+        ),
+    ],
+)
+def test_a_mistake_is_told_at_the_door(project: Project, files: dict[str, str], complaints: list[str]):
+    """Exit code 2, the complaint on standard error, no results."""
+    good = {"evals__eval_ok_py": EVAL.format('prompt="p", name="ok"')}
+    project.write(**{**good, **files})
+    ran = project.holdfast("run", "--policy", "all")
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    for complaint in complaints:
+        assert complaint in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not (project.folder / "results").exists()
+    assert project.temporary() == []
+
+
+def test_a_link_out_of_the_template_is_refused(project: Project):
+    """A secret of the host must not come into a workspace by a detour."""
+    project.write(evals__s__scenario_toml=SCENARIO + '[[checks]]\ncheck = "file_exists"\npath = "a"\n')
+    (project.folder / "evals/s/template").mkdir()
+    (project.folder / "evals/s/template/secret").symlink_to("/etc/passwd")
+    ran = project.holdfast("run", "--policy", "all")
+    assert ran.returncode == 2
+    assert "secret" in ran.stderr
+    assert not (project.folder / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["run", "no/such/path"], "no/such/path: there is no such file or folder"),
+        (["run", "--trials", "0"], "expected a whole number of at least 1"),
+        (["run", "--trials", "x"], "invalid whole number value: 'x'"),
+        (["run", "-k", "and"], "is no expression"),
+        (["run", "--scenario", "okk"], "did you mean 'ok'"),
+        (["run", "--resume", "yesterday"], "unknown run 'yesterday'"),
+        (["trace"], "unknown run 'latest'"),
+        (["run", "--config", "absent.toml"], "absent.toml: there is no such file"),
+    ],
+)
+def test_a_wrong_command_line_is_told(project: Project, words: list[str], complaint: str):
+    """With what was given, and what would have been right."""
+    project.write(evals__eval_ok_py=EVAL.format('prompt="p", name="ok"'))
+    ran = project.holdfast(*words)
+    assert ran.returncode == 2
+    assert complaint in ran.stderr
+
+
+def test_a_check_that_crashes_is_void_and_loud(project: Project):
+    """A bug in the eval is neither a pass nor a fail of the agent."""
+    code = 'from holdfast import *\n@eval_test(ALWAYS_PASSES, prompt="What does a.txt say?", files={"a.txt": "x"})\n'
+    project.write(evals__eval_bug_py=code + "def bug(rig, result):\n    return 1 / 0\n")
+    ran = project.holdfast("run", "--trials", "1")
+    assert ran.returncode == 3
+    assert "ZeroDivisionError" in ran.stdout
+    assert "eval_bug.py:4" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "prompt", ["-rf --help", 'it\'s "quoted"', "two\nlines\n", "{workspace} $HOME `id` ;ls", "😀 ünï"]
+)
+def test_a_prompt_arrives_verbatim(project: Project, prompt: str):
+    """Quotes, newlines, leading dashes, places and shell signs are data."""
+    project.write(
+        holdfast_toml='subjects = ["echo"]\n[agents.echo]\nadapter = "command"\n'
+        'command = ["python3", "-c", "import sys; open(\'out\', \'w\').write(sys.argv[1])", "{prompt}"]\n',
+        evals__eval_echo_py=f"""\
+from holdfast import ALWAYS_PASSES, eval_test
+PROMPT = {prompt!r}
+@eval_test(ALWAYS_PASSES, prompt=PROMPT, trials=1)
+def arrives(rig, result):
+    assert rig.workspace["out"].text == PROMPT
+""",
+    )
+    ran = project.holdfast("run")
+    assert ran.returncode == 0, ran.stdout + ran.stderr

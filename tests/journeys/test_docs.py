@@ -1,0 +1,48 @@
+"""The docs work when they are pasted."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.core import errors
+from tests.journeys.conftest import Project
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_the_tutorial_works_when_pasted(project: Project):
+    """All of its commands, one after the other, in one shell, as they stand."""
+    script = "\n".join(re.findall(r"```bash\n(.*?)```", (ROOT / "docs/tutorial.md").read_text(), re.S))
+    (project.folder / "bin").mkdir()
+    (project.folder / "bin/holdfast").write_text(f'#!/bin/sh\nexec {sys.executable} -m holdfast "$@"\n')
+    (project.folder / "bin/holdfast").chmod(0o755)
+    env = {**project.env, "PATH": f"{project.folder}/bin:{project.env['PATH']}"}
+    ran = subprocess.run(
+        ["bash", "-euc", script], cwd=project.folder, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "0 faulty" in ran.stdout
+    assert "there is no 'notes.txt'" in ran.stdout
+    assert "exit code 1" in ran.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path):
+    """Every link to a file of the repository."""
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_every_error_has_its_section():
+    """The slug of an error is an anchor of the errors page."""
+    page = (ROOT / "docs/errors.md").read_text()
+    for name in vars(errors).values():
+        if isinstance(name, type) and issubclass(name, errors.HoldfastError) and name is not errors.HoldfastError:
+            assert f"\n## {name.slug}\n" in page, name

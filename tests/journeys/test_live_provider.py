@@ -1,0 +1,83 @@
+"""A real agent, a real gateway, and a provider at the other end of the wire (another gateway plays it)."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.journeys.conftest import Project
+
+EVAL = """\
+from holdfast import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.", trials=2)
+def saves_the_note(rig, result):
+    assert "buy milk" in rig.workspace["notes.txt"].text
+    assert rig.calls.of_kind("edit").count() == 1
+    assert rig.cost_usd is not None
+    assert rig.cost_usd > 0
+"""
+CONFIG = """\
+subjects = ["native:milk"]
+attempts = 1
+[models.milk]
+provider = "acme"
+model = "scripted"
+price = {{ input = 3.0, output = 15.0 }}
+[providers.acme]
+base_url = "{url}"
+dialect = "{dialect}"
+key_env = "ACME_KEY"
+"""
+
+
+@pytest.fixture
+def provider(project: Project) -> Iterator[tuple[str, str]]:
+    """Its address and its key."""
+    process = subprocess.Popen(
+        project.command("gateway"), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    said = "".join(process.stderr.readline() for _ in range(5))
+    found = re.search(r"ANTHROPIC_BASE_URL=(\S+)  ANTHROPIC_API_KEY=(\S+)", said)
+    assert found, said
+    yield found[1], found[2]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "gemini"])
+def test_any_provider_can_answer_and_its_key_stays_in_the_gateway(
+    project: Project, provider: tuple[str, str], dialect: str
+):
+    """The agent speaks the chat API; the provider speaks its own. Nothing that is kept holds the key."""
+    url, key = provider
+    project.write(holdfast_toml=CONFIG.format(url=url, dialect=dialect), evals__eval_note_py=EVAL)
+    ran = project.holdfast("run", ACME_KEY=key)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    kept = [path for path in (project.folder / "results").rglob("*") if path.is_file() and path.suffix != ".gz"]
+    assert len(kept) > 6
+    assert not [path for path in kept if key in path.read_text()]
+
+
+def test_a_wrong_key_is_void_and_not_a_fail(project: Project, provider: tuple[str, str]):
+    """The provider's 401 decides, whatever the agent makes of it."""
+    project.write(holdfast_toml=CONFIG.format(url=provider[0], dialect="anthropic"), evals__eval_note_py=EVAL)
+    ran = project.holdfast("run", ACME_KEY="wrong")
+    assert ran.returncode == 3
+    assert "void(auth)" in ran.stdout
+
+
+def test_a_spent_budget_is_void(project: Project, provider: tuple[str, str]):
+    """The gateway answers with an error of the dialect once the money is gone."""
+    url, key = provider
+    config = CONFIG.format(url=url, dialect="anthropic") + "[budgets.trial]\nusd = 0.000001\n"
+    project.write(holdfast_toml=config, evals__eval_note_py=EVAL)
+    ran = project.holdfast("run", ACME_KEY=key)
+    assert ran.returncode == 3, ran.stdout
+    assert "void(budget)" in ran.stdout

@@ -1,0 +1,180 @@
+"""What is finished is never lost: Ctrl-C, kill -9, and agents that won't go."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.conftest import Project
+
+CONFIG = """\
+subjects = ["slow"]
+jobs = 2
+attempts = 1
+[agents.slow]
+adapter = "command"
+command = ["sh", "-c", "{script}", "{{prompt}}"]
+"""
+EVALS = """\
+from holdfast import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Write.", trials=6, timeout=60)
+def writes(rig, result):
+    assert rig.workspace["out.txt"].text == "hi"
+"""
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for something, not for a time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def slow(project: Project) -> Project:
+    """An agent whose first two trials end at once; the others wait until a gate file appears."""
+    mark, gate = project.folder.parent / "mark", project.folder.parent / "gate"
+    script = (
+        f"printf hi > out.txt; n=$(ls {mark} | wc -l); touch {mark}/$$; "
+        f"[ $n -lt 2 ] || until [ -e {gate} ]; do sleep 0.05; done"
+    )
+    mark.mkdir()
+    project.write(holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
+    return project
+
+
+def records(project: Project) -> list[dict[str, object]]:
+    """The ledger of the only run."""
+    ledgers = list((project.folder / "results").glob("*/ledger.jsonl"))
+    return [json.loads(line) for line in ledgers[0].read_text().splitlines()] if ledgers else []
+
+
+def agents_alive(project: Project) -> list[int]:
+    """The processes that work in the project's temp folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if (entry / "cwd").readlink().is_relative_to(project.folder.parent / "tmp"):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def start(project: Project) -> subprocess.Popen[str]:
+    """A run of which two trials are finished and two are stuck."""
+    run = subprocess.Popen(
+        project.command("run"), cwd=project.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    until(lambda: len(records(project)) == 2 and len(agents_alive(project)) >= 2)
+    return run
+
+
+def test_ctrl_c_keeps_what_is_finished(slow: Project):
+    """One Ctrl-C: no agent is left, the report tells of what is finished, and the exit code says interrupted."""
+    run = start(slow)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "what is finished is kept" in err
+    assert "writes" in out
+    assert agents_alive(slow) == []
+    assert slow.temporary() == []
+    assert len(records(slow)) == 2
+
+
+def test_kill_9_loses_only_what_was_running_and_resume_does_the_rest(slow: Project):
+    """Nothing finished is lost, no process and no temp folder is left, and every trial is judged exactly once."""
+    run = start(slow)
+    run.kill()
+    run.communicate(timeout=30)
+    until(lambda: agents_alive(slow) == [])
+    until(lambda: slow.temporary() == [])
+    (slow.folder.parent / "gate").touch()
+    resumed = slow.holdfast("run", "--resume", "latest")
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert sorted(record["number"] for record in records(slow)) == [1, 2, 3, 4, 5, 6]  # type: ignore[type-var]
+
+
+def test_resuming_a_finished_run_runs_nothing(slow: Project):
+    """It only tells again what came of it."""
+    (slow.folder.parent / "gate").touch()
+    first = slow.holdfast("run")
+    before = records(slow)
+    again = slow.holdfast("run", "--resume", "latest")
+    assert (first.returncode, again.returncode) == (0, 0)
+    assert records(slow) == before
+
+
+def test_an_agent_that_ignores_term_and_leaves_a_daemon_is_gone_at_its_deadline(project: Project):
+    """Its time is over: the trial fails, and nothing of it is left."""
+    script = (
+        "trap '' TERM; setsid sh -c 'trap \\\"\\\" TERM; while :; do sleep 0.1; done' & while :; do sleep 0.1; done"
+    )
+    project.write(
+        holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS.replace("trials=6", "trials=1")
+    )
+    ran = project.holdfast("run", "--timeout", "1")
+    assert ran.returncode == 1
+    assert "ran out of its time" in ran.stdout
+    assert agents_alive(project) == []
+    assert project.temporary() == []
+
+
+def test_the_hosts_environment_does_not_leak(project: Project):
+    """An agent sees an allow-list, its own HOME and its own temp folder."""
+    project.write(
+        holdfast_toml=CONFIG.format(script="env > out.txt"),
+        evals__eval_env_py="""\
+from holdfast import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="x", trials=1)
+def sees_little(rig, result):
+    names = {line.partition("=")[0] for line in rig.workspace["out.txt"].lines}
+    assert not names & {"SECRET_KEY", "VIRTUAL_ENV"}, names
+    assert {"HOME", "PATH", "TMPDIR"} <= names
+    assert "project" not in [l for l in rig.workspace["out.txt"].lines if l.startswith("HOME=")][0].split("/")
+""",
+    )
+    ran = project.holdfast("run", SECRET_KEY="hunter2")
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_a_hundred_megabytes_of_output_hurt_nobody(project: Project):
+    """The verdict is right, the log says that something was left out, and the run's folder stays small."""
+    script = "head -c 100000000 /dev/zero | tr '\\\\0' '\\\\377'; printf hi > out.txt"
+    project.write(
+        holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS.replace("trials=6", "trials=1")
+    )
+    ran = project.holdfast("run")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (record,) = records(project)
+    assert "printed 100000000 bytes of output" in str(record["notes"])
+    size = sum(path.stat().st_size for path in (project.folder / "results").rglob("*") if path.is_file())
+    assert size < 40_000_000
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(slow: Project):
+    """Same folder, same evals, same second."""
+    (slow.folder.parent / "gate").touch()
+    runs = [
+        subprocess.Popen(
+            slow.command("run", "--json"), cwd=slow.folder, env=slow.env, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    reports = [json.loads(run.communicate(timeout=60)[0]) for run in runs]
+    assert [len(report["results"][0]["trials"]) for report in reports] == [6, 6]
+    assert len([path for path in (slow.folder / "results").iterdir() if not path.is_symlink()]) == 2
+    assert os.path.lexists(slow.folder / "results" / "latest")

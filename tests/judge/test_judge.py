@@ -1,0 +1,244 @@
+"""Evidence → Verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.checks import CommandSucceeds, FileExists, FunctionCheck, ToolUsed
+from holdfast.core.errors import WorldError
+from holdfast.core.evals import Eval, Source
+from holdfast.core.policy import USUALLY_FAILS, USUALLY_PASSES
+from holdfast.core.scenario import Scenario
+from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from holdfast.judge.judge import judge
+from tests.judge.stagehands import called, evidence, no_command
+
+YES, NO, UNKNOWN = FileExists(path="a"), FileExists(path="b"), ToolUsed(tool="rm")
+
+
+def eval_with(*checks, policy=USUALLY_PASSES) -> Eval:
+    made = tuple(FunctionCheck(function=check) if callable(check) else check for check in checks)
+    return Eval(
+        name="e", policy=policy, scenario=Scenario(prompts=("x",)), checks=made, source=Source(path=Path(__file__))
+    )
+
+
+def verdict(*checks, run=no_command, **known):
+    known = {"after": {"a": ""}, **known}
+    return judge(evidence("Done.", **known), eval_with(*checks), run)
+
+
+def test_all_checks_satisfied_is_a_pass():
+    """Every answer is kept with it."""
+    found = verdict(YES, YES)
+    assert isinstance(found, Pass)
+    assert [finding.answer for finding in found.findings] == ["yes", "yes"]
+
+
+def test_one_refuted_check_is_a_fail_and_all_are_asked():
+    """Also those after the first that said no."""
+    found = verdict(NO, YES, FileExists(path="c"))
+    assert isinstance(found, Fail)
+    assert [finding.answer for finding in found.findings] == ["no", "yes", "no"]
+    assert "'b'" in found.reason
+    assert "'c'" in found.reason
+
+
+def test_unknown_answer_is_void():
+    """Not a pass, and not a fail."""
+    found = verdict(YES, UNKNOWN, gaps=("the log was cut",))
+    assert isinstance(found, Void)
+    assert found.cause is VoidCause.UNREADABLE
+    assert "the log was cut" in found.detail
+
+
+def test_refuted_check_outweighs_an_unknown_one():
+    """One certain no is enough for a fail."""
+    assert isinstance(verdict(NO, UNKNOWN, gaps=("cut",)), Fail)
+
+
+def test_trouble_in_the_world_is_void_before_anything_is_asked():
+    """What broke around the agent says nothing about the agent."""
+    found = verdict(NO, trouble=(VoidCause.RATE_LIMIT, "429 until the end"), misdeed="exited with 1")
+    assert found == Void(cause=VoidCause.RATE_LIMIT, detail="429 until the end")
+
+
+def test_misdeed_is_a_fail_with_a_finding_of_its_own():
+    """An agent that ran out of its time has failed, whatever it left behind."""
+    found = verdict(YES, misdeed="ran out of its 60 seconds")
+    assert isinstance(found, Fail)
+    assert found.findings[0] == Finding(check="agent", answer="no", reason="ran out of its 60 seconds")
+    assert found.findings[1].answer == "yes"
+
+
+def test_misdeed_outweighs_a_crash_and_an_unknown():
+    """A check that breaks on what a dead agent left does not excuse the agent."""
+
+    def breaks(rig, result):
+        raise KeyError("x")
+
+    found = verdict(breaks, UNKNOWN, misdeed="ran out of its 60 seconds", gaps=("cut",))
+    assert isinstance(found, Fail)
+    assert found.reason == "ran out of its 60 seconds"
+
+
+def test_policy_does_not_change_a_verdict():
+    """A known weakness that shows is a fail like any other."""
+    assert isinstance(judge(evidence(), eval_with(NO, policy=USUALLY_FAILS), no_command), Fail)
+
+
+def test_function_gets_the_rig_and_the_final_text():
+    """And passes when it returns."""
+    seen = []
+    assert isinstance(verdict(lambda rig, result: seen.append((rig.final_text, result))), Pass)
+    assert seen == [("Done.", "Done.")]
+
+
+def test_failed_assert_is_a_fail_with_values_and_place():
+    """The reason shows what was compared, and the author's line."""
+
+    def check(rig, result):
+        assert result == "Saved."
+
+    found = verdict(check)
+    assert isinstance(found, Fail)
+    assert "assert 'Done.' == 'Saved.'" in found.reason
+    assert "at test_judge.py:" in found.reason
+    assert 'assert result == "Saved."' in found.reason
+    assert found.findings[0].check == "check"
+
+
+def test_failed_assert_without_values_shows_its_line():
+    """An assert in a helper that was not rewritten is still found."""
+    names: dict = {}
+    exec(compile("def check(rig, result):\n    assert 0\n", "helper.py", "exec"), names)  # noqa: S102
+    assert "at helper.py:2" in verdict(names["check"]).reason
+
+
+def test_place_is_the_authors_line_and_not_ours():
+    """A missing file is reported where the author asked for it."""
+
+    def check(rig, result):
+        return rig.workspace["nowhere.txt"].text
+
+    reason = verdict(check).reason
+    assert "there is no 'nowhere.txt'" in reason
+    assert 'return rig.workspace["nowhere.txt"].text' in reason
+    assert "workspace_view" not in reason
+
+
+def test_async_check_is_waited_for():
+    """An assert after an await counts."""
+
+    async def check(rig, result):
+        await asyncio.sleep(0)
+        assert result == "Saved."
+
+    assert "assert 'Done.' == 'Saved.'" in verdict(check).reason
+
+
+def test_failures_of_several_tasks_are_all_told():
+    """A task group wraps what its tasks raise; nothing is lost."""
+
+    async def check(rig, result):
+        async def fails(word):
+            raise AssertionError(word)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fails("first"))
+            group.create_task(fails("second"))
+
+    found = verdict(check)
+    assert isinstance(found, Fail)
+    assert "first" in found.reason
+    assert "second" in found.reason
+
+
+def test_pytest_fail_and_raises_are_answers_too():
+    """Authors may use what they know from tests."""
+
+    def fails(rig, result):
+        pytest.fail("not good")
+
+    def raises(rig, result):
+        with pytest.raises(ValueError, match="x"):
+            pass
+
+    assert "not good" in verdict(fails).reason
+    assert isinstance(verdict(raises), Fail)
+
+
+def test_notes_of_an_error_are_kept():
+    """`add_note` is part of the reason."""
+
+    def check(rig, result):
+        error = AssertionError("wrong")
+        error.add_note("seen on Tuesdays")
+        raise error
+
+    assert "seen on Tuesdays" in verdict(check).reason
+
+
+def test_returned_false_is_a_fail():
+    """`return x in y` instead of `assert` is a slip that must not pass."""
+    assert "returned False" in verdict(lambda rig, result: "Saved" in result).reason
+
+
+@pytest.mark.parametrize("error", [KeyError("path"), ZeroDivisionError("x"), SystemExit(3), RecursionError("deep")])
+def test_crashed_check_is_void_with_the_lines_that_led_to_it(error):
+    """A bug in a check says nothing about the agent."""
+
+    def check(rig, result):
+        raise error
+
+    found = verdict(YES, check, NO)
+    assert isinstance(found, Void)
+    assert found.cause is VoidCause.CHECK
+    assert f"check crashed: {type(error).__name__}" in found.detail
+    assert "raise error" in found.detail
+    assert [finding.answer for finding in found.findings] == ["yes", "unknown", "no"]
+
+
+def test_interruption_is_not_swallowed():
+    """Ctrl-C in a check stops the run."""
+
+    def check(rig, result):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verdict(check)
+
+
+def test_world_that_fails_a_check_is_void_with_its_cause():
+    """A program that a check needs and that is not there is no fault of the agent."""
+
+    def missing(tree, argv, *, timeout):
+        raise WorldError(VoidCause.MISSING, "there is no program 'node'")
+
+    found = verdict(CommandSucceeds(argv=("node",)), run=missing)
+    assert isinstance(found, Void)
+    assert (found.cause, found.detail) == (VoidCause.MISSING, "there is no program 'node'")
+
+
+def test_not_called_is_void_where_the_trajectory_has_gaps():
+    """The plain `assert not …` of an author can't pass on what nobody saw."""
+
+    def check(rig, result):
+        assert not rig.calls.named("rm")
+
+    assert isinstance(verdict(check), Pass)
+    assert isinstance(verdict(check, gaps=("cut",)), Void)
+    with_rm = judge(evidence(called("rm"), gaps=("cut",)), eval_with(check), no_command)
+    assert isinstance(with_rm, Fail)
+
+
+def test_hostile_text_in_a_reason_is_harmless():
+    """What an agent said is shown without its terminal escapes."""
+
+    def check(rig, result):
+        raise AssertionError("\x1b[2Jgone")
+
+    assert verdict(check).reason.startswith("gone")

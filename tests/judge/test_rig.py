@@ -1,0 +1,61 @@
+"""The rig: the evidence of a trial, as a check sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast import Rig
+from holdfast.core.evidence import Spent
+from holdfast.core.process import Output, ProcessEnd
+from holdfast.judge.unknowable import Unknowable
+from tests.judge.stagehands import called, evidence, no_command, rig
+
+
+def end(code: int | None, out: str = "", err: str = "") -> ProcessEnd:
+    return ProcessEnd(exit_code=code, stdout=Output(text=out), stderr=Output(text=err))
+
+
+def test_texts_are_told_in_order():
+    """All that was said, and what was said last."""
+    found = rig("First.", called("grep"), "Last.")
+    assert found.said == ("First.", "Last.")
+    assert found.final_text == "Last."
+
+
+def test_program_that_nobody_heard_is_taken_by_its_output():
+    """An agent without a model or a log says what it prints."""
+    assert rig(ends=(end(0, "first"), end(0, "It is done.\n"))).final_text == "It is done."
+    assert rig().final_text == ""
+
+
+def test_ends_of_all_programs_are_told():
+    """The last exit code; the output of all."""
+    found = rig(ends=(end(1, "a", "x"), end(0, "b", "y")))
+    assert (found.exit_code, found.stdout, found.stderr) == (0, "ab", "xy")
+    assert rig().exit_code is None
+
+
+def test_what_was_spent_is_told():
+    """Turns, tokens, money, time; None where nobody knows."""
+    spent = Spent(seconds=2.5, turns=3, input_tokens=10, output_tokens=5, cost_usd=0.25)
+    found = rig(spent=spent)
+    assert (found.turns, found.tokens, found.cost_usd, found.seconds) == (3, 15, 0.25, 2.5)
+    unknown = rig(spent=Spent())
+    assert (unknown.tokens, unknown.cost_usd) == (None, None)
+
+
+def test_turns_of_an_incomplete_trajectory_are_a_lower_bound():
+    """Two turns were seen; whether there were more nobody knows."""
+    found = rig("a", "b", gaps=("lost",))
+    assert found.turns >= 2
+    with pytest.raises(Unknowable):
+        _ = found.turns <= 5
+
+
+def test_everything_else_is_within_reach():
+    """The trajectory and the notes, for whoever needs more."""
+    known = evidence("Hi.", notes=("a daemon was left behind",))
+    found = Rig(known, no_command)
+    assert found.trajectory is known.trajectory
+    assert found.notes == ("a daemon was left behind",)
+    assert repr(found) == "<rig of eval/subject/1>"

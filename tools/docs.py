@@ -1,0 +1,127 @@
+"""Write the generated parts of the docs, or check that they are fresh (`--check`).
+
+A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`. What takes time or bears a date differs
+from run to run, so such figures are compared as if they were all the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "holdfast"
+BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.S)
+FIGURES = re.compile(r"\d+\.\d+ s|\d\d\d\d-\d\d-\d\dT\d\d-\d\d-\d\d|  +")
+
+
+def main() -> int:
+    """Go through all pages; the exit code tells whether all were fresh."""
+    check = "--check" in sys.argv
+    stale = [str(page.relative_to(ROOT)) for page in _pages() if not _renew(page, check=check)]
+    if check and stale:
+        sys.stderr.write(f"stale: {', '.join(stale)}\n  → make docs\n")
+        return 1
+    return 0
+
+
+def _pages() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def _renew(page: Path, *, check: bool) -> bool:
+    """Whether the page was fresh; it is written anew where it was not, unless only checking."""
+    old = page.read_text("utf-8")
+    new = BLOCK.sub(lambda match: f"{match[1]}{PARTS[match[2]](old)}{match[4]}", old)
+    fresh = FIGURES.sub(" ", old) == FIGURES.sub(" ", new)
+    if not fresh and not check:
+        page.write_text(new, "utf-8")
+    return fresh
+
+
+def command_help(_page: str) -> str:
+    """What `--help` prints, command by command."""
+    os.environ["COLUMNS"] = "100"
+    from holdfast.cli import COMMANDS, make_parser
+
+    parser = make_parser()
+    (commands,) = (action for action in parser._subparsers._group_actions)  # type: ignore[union-attr]
+    parts = [f"```text\n{parser.format_help()}```\n"]
+    parts += [f"\n## holdfast {name}\n\n```text\n{commands.choices[name].format_help()}```\n" for name in COMMANDS]  # type: ignore[index, call-overload]
+    return "".join(parts)
+
+
+def readme_output(page: str) -> str:
+    """What the first eval of the page prints, really run."""
+    code = re.search(r"```python\n(.*?)```", page, re.S)
+    command = re.search(r"```console\n\$ holdfast (.*?)\n", page)
+    if code is None or command is None:
+        raise SystemExit("README.md: no eval and command to run")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "eval_greeting.py").write_text(code[1], "utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "holdfast", *command[1].split()],
+            cwd=folder,
+            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    return f"```console\n$ holdfast {command[1]}\n{done.stdout}```\n"
+
+
+def fields(module: str, name: str) -> Iterator[tuple[str, str, str]]:
+    """Name, default and docstring of each field of a class, read from its source."""
+    tree = ast.parse((SOURCE / module).read_text("utf-8"))
+    body = next(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == name)
+    for field, doc in itertools.pairwise(body):
+        text = doc.value.value if isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant) else None
+        if isinstance(field, ast.AnnAssign | ast.Assign) and isinstance(text, str):
+            target = field.target if isinstance(field, ast.AnnAssign) else field.targets[0]
+            yield ast.unparse(target), ast.unparse(field.value) if field.value else "", " ".join(text.split())
+
+
+def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(row) for row in rows)]
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def configuration(_page: str) -> str:
+    """The keys of the configuration."""
+    rows = ((f"`{key}`", doc) for key, _, doc in fields("core/config.py", "Config") if key not in {"root", "file"})
+    return _table(("key", "meaning"), rows)
+
+
+def exit_codes(_page: str) -> str:
+    """What exit codes mean."""
+    return _table(
+        ("code", "name", "meaning"), ((v, n.lower(), d) for n, v, d in fields("core/exit_code.py", "ExitCode"))
+    )
+
+
+def void_causes(_page: str) -> str:
+    """Why a trial can be void."""
+    from holdfast.core.verdict import VoidCause
+
+    again = {cause.name: "yes" if cause.retryable else "no" for cause in VoidCause}
+    rows = ((f"`{ast.literal_eval(v)}`", d, again[n]) for n, v, d in fields("core/verdict.py", "VoidCause"))
+    return _table(("cause", "meaning", "tried again?"), rows)
+
+
+PARTS: dict[str, Callable[[str], str]] = {
+    "command-help": command_help,
+    "readme-output": readme_output,
+    "configuration": configuration,
+    "exit-codes": exit_codes,
+    "void-causes": void_causes,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
