@@ -22,7 +22,7 @@ paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 files = st.builds(lambda content, executable: (content, executable), st.binary(max_size=40), st.booleans())
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.dictionaries(paths, files, max_size=6), st.dictionaries(paths, names, max_size=2))
 def test_restoring_and_scanning_are_inverse(contents: dict[str, tuple[bytes, bool]], links: dict[str, str]) -> None:
     """Any names, contents and links that can stand side by side."""

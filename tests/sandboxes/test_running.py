@@ -138,9 +138,9 @@ def test_output_that_is_no_text_does_not_hurt(lab: Lab) -> None:
 
 def test_program_that_closes_its_streams_and_lives_on_is_ended_by_the_clock(lab: Lab) -> None:
     """The end of output is not the end."""
-    code = "import os, time; print('ready', flush=True); os.close(1); os.close(2); time.sleep(99)"
-    end = lab.run(lab.python(code), wall=0.3)
-    assert (end.ended_by, end.signal, end.stdout.text) == ("wall", signal.SIGTERM, "ready\n")
+    code = "import os, time; print('hi', flush=True); os.close(1); os.close(2); os.mkdir(os.environ['LAB'] + '/closed')"
+    end = lab.run_until_quiet(lab.python(f"{code}; time.sleep(99)"), ready="closed")
+    assert (end.ended_by, end.signal, end.stdout.text) == ("idle", signal.SIGTERM, "hi\n")
 
 
 def test_daemon_that_holds_the_output_open_does_not_delay_the_end(lab: Lab) -> None:
@@ -151,14 +151,14 @@ def test_daemon_that_holds_the_output_open_does_not_delay_the_end(lab: Lab) -> N
 
 def test_silence_ends_a_program_where_that_is_asked_for(lab: Lab) -> None:
     """It spoke, then fell silent."""
-    end = lab.run(lab.launch("sh", "-c", "echo hello; exec sleep 99"), idle=0.2)
+    end = lab.run_until_quiet(lab.launch("sh", "-c", "echo hello; mkdir $LAB/said; exec sleep 99"), ready="said")
     assert (end.ended_by, end.signal, end.stdout.text) == ("idle", signal.SIGTERM, "hello\n")
 
 
 def test_output_or_model_traffic_is_no_silence(lab: Lab) -> None:
     """One program that speaks more often than the limit, and one that does so with its model."""
-    talk = lab.launch("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.05; done")
-    assert lab.run(talk, idle=0.3).ended_by == "exit"
+    talk = lab.launch("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.2; done")
+    assert lab.run(talk, idle=1.5).ended_by == "exit"
 
     async def body(bench: LocalBench) -> str:
         limits = Limits(wall=SOON, idle=0.1)
