@@ -79,10 +79,19 @@ class Lab:
         """A Python program that carries the mark."""
         return self.launch(sys.executable, "-S", "-E", "-c", code)
 
-    def run(self, launch: Launch, *, wall: float = SOON, idle: float | None = None, grace: float = SOON) -> ProcessEnd:
+    def run(self, launch: Launch, *, wall: float = SOON, idle: float | None = None) -> ProcessEnd:
         """How a program ends on a fresh bench."""
-        limits = Limits(wall=wall, idle=idle, grace=grace)
+        limits = Limits(wall=wall, idle=idle, grace=SOON)
         return self.on_bench(lambda bench: bench.run(launch, limits=limits, last_activity=lambda: 0.0))
+
+    def run_until_quiet(self, launch: Launch, *, ready: str, grace: float = SOON) -> ProcessEnd:
+        """The same, ended for its silence as soon as the program has made the file `ready`."""
+        limits = Limits(wall=SOON, idle=0.05, grace=grace)
+
+        def last_activity() -> float:
+            return 0.0 if (self.folder / ready).exists() else time.monotonic()
+
+        return self.on_bench(lambda bench: bench.run(launch, limits=limits, last_activity=last_activity))
 
     def leavings(self, launch: Launch) -> Tree:
         """What a program leaves in its workspace."""

@@ -80,20 +80,25 @@ def test_daemons_that_ignore_every_signal_they_can_die(lab: Lab) -> None:
 def test_agent_that_ignores_term_is_killed_after_the_grace(lab: Lab) -> None:
     """TERM is sent and ignored; KILL ends it."""
     code = "signal.signal(signal.SIGTERM, lambda *_: note('term'))\nnote('ready')\nwhile True: time.sleep(0.01)"
-    end = lab.run(lab.python(DAEMON + code), wall=0.3, grace=0.1)
-    assert (end.signal, end.exit_code, end.ended_by) == (signal.SIGKILL, None, "wall")
+    end = lab.run_until_quiet(lab.python(DAEMON + code), ready="ready", grace=0.2)
+    assert (end.signal, end.exit_code, end.ended_by) == (signal.SIGKILL, None, "idle")
     assert lab.noted("ready") == lab.noted("term")
 
 
 def test_agent_that_heeds_term_ends_itself_within_the_grace(lab: Lab) -> None:
     """Its own exit code is kept, and its child got TERM too."""
-    child = "if os.fork() == 0:\n    signal.signal(signal.SIGTERM, lambda *_: (note('child'), os._exit(0)))\n"
-    loop = "    while True: note('ready'); time.sleep(0.001)\n"
     code = (
-        child + loop + "signal.signal(signal.SIGTERM, lambda *_: (os.wait(), os._exit(7)))\nwhile True: time.sleep(1)"
+        "if os.fork() == 0:\n"
+        "    signal.signal(signal.SIGTERM, lambda *_: (note('child'), os._exit(0)))\n"
+        "    note('half')\n"
+        "    while True: time.sleep(1)\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (os.wait(), os._exit(7)))\n"
+        "until(lambda: exists('half'))\n"
+        "note('ready')\n"
+        "while True: time.sleep(1)\n"
     )
-    end = lab.run(lab.python(DAEMON + code), wall=0.3)
-    assert (end.exit_code, end.ended_by) == (7, "wall")
+    end = lab.run_until_quiet(lab.python(DAEMON + code), ready="ready")
+    assert (end.exit_code, end.ended_by) == (7, "idle")
     assert len(lab.noted("child")) == 1
 
 

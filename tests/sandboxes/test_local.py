@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import threading
 from pathlib import Path
 
 import pytest
@@ -168,10 +167,14 @@ def test_place_of_an_attempt_that_did_not_end_in_peace_is_removed_at_once(lab: L
 
     async def session() -> None:
         sandbox = LocalSandbox(root=lab.benches)
-        for argv, wall in ((("sh", "-c", "setsid sleep 99 &"), SOON), (("sleep", "99"), 0.0), (("true",), SOON)):
+        for argv, wall, left in (
+            (("sh", "-c", "setsid sleep 99 &"), SOON, 0),
+            (("sleep", "99"), 0.0, 0),
+            (("true",), SOON, 1),
+        ):
             async with sandbox.bench(lab.template) as bench:
                 await bench.run(lab.launch(*argv), limits=Limits(wall=wall), last_activity=lambda: 0.0)
-        assert [path.name for path in sandbox.folder.iterdir()] == [bench.workspace.parent.name]
+            assert len(list(sandbox.folder.iterdir())) == left
         await sandbox.stop()
 
     asyncio.run(session())
@@ -196,7 +199,7 @@ def test_command_runs_in_a_copy_that_is_thrown_away(lab: Lab) -> None:
 def test_command_that_takes_too_long_is_ended_with_its_daemons(lab: Lab) -> None:
     """Its time is over at once; what it printed is kept."""
     started = f"setsid sh -c 'echo $$ > $0/daemon; exec sleep 99' {lab.folder} & echo hello; sleep 99"
-    result = ask(lab, Tree(), "sh", "-c", started, timeout=0.4)
+    result = ask(lab, Tree(), "sh", "-c", started, timeout=1.5)
     assert (result.timed_out, result.stdout) == (True, "hello\n")
     assert not Path("/proc", (lab.folder / "daemon").read_text().strip()).exists()
 
@@ -214,12 +217,11 @@ def test_commands_run_beside_agents_from_several_threads(lab: Lab) -> None:
 
     async def session() -> None:
         sandbox = LocalSandbox(root=lab.benches)
-        threads = threading.active_count()
         async with sandbox.bench(lab.template) as bench:
             questions = [asyncio.to_thread(sandbox.command, Tree(), ("echo", str(n)), timeout=SOON) for n in range(8)]
             *answers, agent = await asyncio.gather(*questions, shell(bench, "echo agent"))
         assert [answer.stdout for answer in answers] == [f"{n}\n" for n in range(8)]
-        assert (agent, threads) == ("agent\n", 1)
+        assert agent == "agent\n"
         await sandbox.stop()
 
     asyncio.run(session())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.sandboxes.output import Kept
@@ -18,6 +18,7 @@ def kept(limit: int, *pieces: bytes) -> Kept:
     return stream
 
 
+@settings(deadline=None)
 @given(st.lists(st.text().map(str.encode), max_size=20))
 def test_all_of_it_is_kept_while_it_fits(pieces: list[bytes]) -> None:
     """However it was cut on its way, a character in two included."""
@@ -28,6 +29,7 @@ def test_all_of_it_is_kept_while_it_fits(pieces: list[bytes]) -> None:
         assert (output.text, output.total_bytes, output.truncated) == (whole.decode(), len(whole), False)
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=50)), st.integers(2, 64))
 def test_first_and_last_half_are_kept_and_the_rest_is_counted(pieces: list[bytes], limit: int) -> None:
     """What is shown, with what was left out, is always what was printed."""

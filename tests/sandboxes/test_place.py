@@ -109,6 +109,15 @@ def test_place_with_an_attribute_on_a_folder_is_not_used_again(place: Place) -> 
     assert not place.reset()
 
 
+def test_file_that_is_known_elsewhere_is_written_anew_even_if_its_stamp_is_as_it_was(place: Place) -> None:
+    """A second name given in the same tick of the clock could be written through later."""
+    file, elsewhere = Path(place.path, "workspace/README.md"), Path(place.path).with_name("elsewhere")
+    elsewhere.hardlink_to(file)
+    place.stamps["README.md"] = stamp(file.stat())
+    assert place.reset()
+    assert not file.samefile(elsewhere)
+
+
 def test_untouched_files_are_not_written_anew(place: Place) -> None:
     """That is what makes it quick."""
     files = [Path(place.path, "workspace", name) for name in ("README.md", "docs/guide.txt")]

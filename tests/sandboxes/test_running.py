@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ from holdfast.core.errors import WorldError
 from holdfast.core.process import Launch, Limits
 from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.local import LocalBench
-from tests.sandboxes.conftest import SOON, Lab
+from tests.sandboxes.conftest import SOON, Lab, wait_until
 
 
 def failure(lab: Lab, *argv: str, env: dict[str, str] | None = None) -> WorldError:
@@ -112,9 +114,21 @@ def test_hundred_megabytes_of_output_cost_little_memory(lab: Lab) -> None:
 
 
 def test_what_was_printed_last_is_not_lost(lab: Lab) -> None:
-    """A megabyte is still in the pipe when the program has ended."""
-    code = "import fcntl, os; fcntl.fcntl(1, 1031, 2**20); os.write(1, b'x' * 10**6)"
-    assert lab.run(lab.python(code)).stdout.total_bytes == 10**6
+    """A megabyte lies in the pipe, and the program is dead and buried, before anybody reads."""
+    note = lab.folder / "pid"
+    fill = "import fcntl, os; fcntl.fcntl(1, 1031, 2**20); os.write(1, b'x' * 10**6); "
+    code = fill + f"open({str(note)!r}, 'w').write(str(os.getpid()))"
+
+    def buried() -> bool:
+        return note.exists() and not Path("/proc", note.read_text()).exists() and not lab.processes()
+
+    async def body(bench: LocalBench) -> int:
+        run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
+        await asyncio.sleep(0)
+        wait_until(buried)
+        return (await run).stdout.total_bytes
+
+    assert lab.on_bench(body) == 10**6
 
 
 def test_output_that_is_no_text_does_not_hurt(lab: Lab) -> None:
@@ -124,9 +138,9 @@ def test_output_that_is_no_text_does_not_hurt(lab: Lab) -> None:
 
 def test_program_that_closes_its_streams_and_lives_on_is_ended_by_the_clock(lab: Lab) -> None:
     """The end of output is not the end."""
-    code = "import os, time; print('ready', flush=True); os.close(1); os.close(2); time.sleep(99)"
-    end = lab.run(lab.python(code), wall=0.3)
-    assert (end.ended_by, end.signal, end.stdout.text) == ("wall", signal.SIGTERM, "ready\n")
+    code = "import os, time; print('hi', flush=True); os.close(1); os.close(2); os.mkdir(os.environ['LAB'] + '/closed')"
+    end = lab.run_until_quiet(lab.python(f"{code}; time.sleep(99)"), ready="closed")
+    assert (end.ended_by, end.signal, end.stdout.text) == ("idle", signal.SIGTERM, "hi\n")
 
 
 def test_daemon_that_holds_the_output_open_does_not_delay_the_end(lab: Lab) -> None:
@@ -137,14 +151,14 @@ def test_daemon_that_holds_the_output_open_does_not_delay_the_end(lab: Lab) -> N
 
 def test_silence_ends_a_program_where_that_is_asked_for(lab: Lab) -> None:
     """It spoke, then fell silent."""
-    end = lab.run(lab.launch("sh", "-c", "echo hello; exec sleep 99"), idle=0.2)
+    end = lab.run_until_quiet(lab.launch("sh", "-c", "echo hello; mkdir $LAB/said; exec sleep 99"), ready="said")
     assert (end.ended_by, end.signal, end.stdout.text) == ("idle", signal.SIGTERM, "hello\n")
 
 
 def test_output_or_model_traffic_is_no_silence(lab: Lab) -> None:
     """One program that speaks more often than the limit, and one that does so with its model."""
-    talk = lab.launch("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.05; done")
-    assert lab.run(talk, idle=0.3).ended_by == "exit"
+    talk = lab.launch("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.2; done")
+    assert lab.run(talk, idle=1.5).ended_by == "exit"
 
     async def body(bench: LocalBench) -> str:
         limits = Limits(wall=SOON, idle=0.1)
