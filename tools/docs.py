@@ -7,6 +7,7 @@ from run to run, so such figures are compared as if they were all the same.
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import re
 import subprocess
@@ -80,7 +81,7 @@ def fields(module: str, name: str) -> Iterator[tuple[str, str, str]]:
     """Name, default and docstring of each field of a class, read from its source."""
     tree = ast.parse((SOURCE / module).read_text("utf-8"))
     body = next(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == name)
-    for field, doc in zip(body, body[1:], strict=False):
+    for field, doc in itertools.pairwise(body):
         text = doc.value.value if isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant) else None
         if isinstance(field, ast.AnnAssign | ast.Assign) and isinstance(text, str):
             target = field.target if isinstance(field, ast.AnnAssign) else field.targets[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from holdfast.core.trial import Plan, Trial
 from holdfast.core.verdict import Fail, Void
 from holdfast.judge.chain import call_chain
 from holdfast.judge.judge import judge
+from holdfast.judge.snapshot import write_snapshots
 from holdfast.observe import observe
 from holdfast.run.schedule import Retries, Stop, is_final, run_trials
 from holdfast.store.log import leave_log
@@ -47,6 +48,9 @@ class House:
     retries: Retries
     """How voids are tried again."""
 
+    update_snapshots: bool = False
+    """Whether prompt snapshots are written instead of compared."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terms:
@@ -72,13 +76,16 @@ async def conduct(
     kept = house.store.records()
     house.store.begin(run, plan)
     records = list(kept)
+    spent = sum(record.spent.cost_usd or 0.0 for record in kept)
     judged = {record.trial for record in kept if record.final and not isinstance(record.verdict, Void)}
 
     async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
         record = await asyncio.to_thread(settle, trial, attempt, capture, house, last=last)
+        nonlocal spent
+        spent += record.spent.cost_usd or 0.0
         records.append(record)
         watch(AttemptJudged(record=record))
-        _mind(terms, record, trial, records, stop)
+        _mind(terms, record, trial, spent, stop)
         return record
 
     def started(trial: Trial, attempt: int) -> None:
@@ -93,6 +100,8 @@ async def conduct(
 def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: bool) -> Record:
     """Capture → evidence → verdict → kept record, for one attempt."""
     evidence = observe(capture, house.agent(trial.subject).tool_kinds)
+    if house.update_snapshots:
+        write_snapshots(trial.eval, evidence)
     verdict = judge(evidence, trial.eval, house.sandbox.command)
     end = capture.ends[-1] if capture.ends else None
     record = Record(
@@ -118,12 +127,11 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
     return record
 
 
-def _mind(terms: Terms, record: Record, trial: Trial, records: Sequence[Record], stop: Stop) -> None:
+def _mind(terms: Terms, record: Record, trial: Trial, spent: float, stop: Stop) -> None:
     """Ask for the end of the run where its terms say so."""
     failed = isinstance(record.verdict, Fail) and trial.eval.policy is not Policy.USUALLY_FAILS
     if terms.fail_fast and failed:
         stop.set(f"stopped at the first failure: {record.trial}")
-    spent = sum(one.spent.cost_usd or 0.0 for one in records)
     if terms.budget_usd is not None and spent >= terms.budget_usd:
         stop.set(f"stopped: the budget of ${terms.budget_usd:g} is spent (${spent:.4f})")
 

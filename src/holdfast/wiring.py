@@ -233,6 +233,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         gateway=gateway,
         store=store,
         retries=Retries(most=config.attempts),
+        update_snapshots=request.update_snapshots,
     )
 
 

@@ -34,6 +34,7 @@ SMALLEST = {
     "tool_not_used": 'tool = "a"',
     "at_most": 'quantity = "turns"\nlimit = 1',
     "final_text": 'contains = "x"',
+    "prompt_snapshot": 'file = "a.md"',
 }
 
 

@@ -16,6 +16,7 @@ from holdfast.core.checks import (
     FileMatches,
     FinalText,
     JsonPathEquals,
+    PromptSnapshot,
     ToolUsed,
     UnchangedExcept,
 )
@@ -167,9 +168,18 @@ def test_check_is_read(tmp_path, text):
     assert read(tmp_path, f"{HEAD}[[checks]]\n{text}\n").checks == (CHECKS[text],)
 
 
+def test_snapshot_lies_beside_the_scenario(tmp_path):
+    """Its file is named relative to the scenario's folder."""
+    (check,) = read(tmp_path, f'{HEAD}[[checks]]\ncheck = "prompt_snapshot"\nfile = "s/{{subject}}.md"\n').checks
+    assert isinstance(check, PromptSnapshot)
+    assert check.file.name == "{subject}.md"
+    assert check.file.parent.parent.is_dir()
+    assert check.file_of("native:m").name == "native-m.md"
+
+
 def test_every_check_is_tested():
     """No check is left out above."""
-    assert {text.split('"')[1] for text in CHECKS} == set(READERS)
+    assert {text.split('"')[1] for text in CHECKS} | {"prompt_snapshot"} == set(READERS)
 
 
 @pytest.mark.parametrize(

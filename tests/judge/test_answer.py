@@ -122,7 +122,8 @@ def test_refuted_check_says_no_and_why(check, reason):
 @pytest.mark.parametrize("samples", [SAYS_YES, [check for check, _ in SAYS_NO]])
 def test_every_check_is_tested(samples):
     """No kind of check is left out above."""
-    assert {type(check) for check in samples} == set(typing.get_args(checks.DeclaredCheck))
+    told_elsewhere = {checks.PromptSnapshot}  # test_snapshot.py
+    assert {type(check) for check in samples} | told_elsewhere == set(typing.get_args(checks.DeclaredCheck))
 
 
 GAPPED = rig(

@@ -33,6 +33,7 @@ def ask(lab: Lab, tree: Tree, *argv: str, timeout: float = SOON) -> CommandResul
     try:
         return sandbox.command(tree, argv, timeout=timeout)
     finally:
+        assert list(sandbox.folder.iterdir()) == []
         asyncio.run(sandbox.stop())
         assert list(lab.benches.iterdir()) == []
 
@@ -100,11 +101,11 @@ def test_file_modes_and_dates_are_kept_in_the_copy(lab: Lab) -> None:
     """A program stays executable, a date stays a date."""
     script = lab.template.folder / "run.sh"
     script.write_text("#!/bin/sh\necho ran\n")
-    script.chmod(0o755)
+    script.chmod(0o777)
     os.utime(script, (1_000_000_000, 1_000_000_000))
     (lab.template.folder / "link").symlink_to("README.md")
     end = lab.run(lab.launch("sh", "-c", "./run.sh; stat -c '%a %Y' run.sh; readlink link"))
-    assert end.stdout.text == "ran\n755 1000000000\nREADME.md\n"
+    assert end.stdout.text == "ran\n777 1000000000\nREADME.md\n"
 
 
 def test_two_benches_share_nothing(lab: Lab) -> None:
@@ -149,17 +150,31 @@ def test_what_an_agent_locked_or_buried_is_read_and_removed_all_the_same(lab: La
 
 
 def test_workspace_that_was_replaced_by_a_link_is_not_followed(lab: Lab) -> None:
-    """Neither the workspace's own name nor the attempt's folder leads the harvest elsewhere."""
-    (lab.folder / "elsewhere").mkdir()
-    (lab.folder / "elsewhere/secret").touch()
+    """Neither the workspace's own name nor the attempt's folder leads the harvest or the removal elsewhere."""
+    secret = lab.folder / "elsewhere/workspace/secret"
+    secret.parent.mkdir(parents=True)
+    secret.touch(mode=0o400)
     for script in (
-        "cd ..; rm -rf workspace; ln -s $LAB/elsewhere workspace",
-        "place=$(dirname $PWD); mkdir $LAB/e; ln -s $LAB/elsewhere $LAB/e/workspace;"
-        "mv $place $LAB/gone; ln -s $LAB/e $place",
+        "cd ..; rm -rf workspace; ln -s $LAB/elsewhere/workspace workspace",
+        "place=$(dirname $PWD); mv $place $LAB/gone; ln -s $LAB/elsewhere $place; kill -9 $$",
     ):
         tree = lab.leavings(lab.launch("sh", "-c", script))
         assert (dict(tree.entries), len(tree.gaps)) == ({}, 1)
-    assert (lab.folder / "elsewhere/secret").exists()
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o400
+
+
+def test_place_of_an_attempt_that_did_not_end_in_peace_is_removed_at_once(lab: Lab) -> None:
+    """A daemon was left, or a limit was met: nothing of it is used again."""
+
+    async def session() -> None:
+        sandbox = LocalSandbox(root=lab.benches)
+        for argv, wall in ((("sh", "-c", "setsid sleep 99 &"), SOON), (("sleep", "99"), 0.0), (("true",), SOON)):
+            async with sandbox.bench(lab.template) as bench:
+                await bench.run(lab.launch(*argv), limits=Limits(wall=wall), last_activity=lambda: 0.0)
+        assert [path.name for path in sandbox.folder.iterdir()] == [bench.workspace.parent.name]
+        await sandbox.stop()
+
+    asyncio.run(session())
 
 
 def test_many_files_are_harvested_and_removed(lab: Lab) -> None:

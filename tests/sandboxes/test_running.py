@@ -111,6 +111,12 @@ def test_hundred_megabytes_of_output_cost_little_memory(lab: Lab) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000
 
 
+def test_what_was_printed_last_is_not_lost(lab: Lab) -> None:
+    """A megabyte is still in the pipe when the program has ended."""
+    code = "import fcntl, os; fcntl.fcntl(1, 1031, 2**20); os.write(1, b'x' * 10**6)"
+    assert lab.run(lab.python(code)).stdout.total_bytes == 10**6
+
+
 def test_output_that_is_no_text_does_not_hurt(lab: Lab) -> None:
     """Bytes that are not UTF-8 are shown as escapes."""
     assert lab.run(lab.launch("printf", r"caf\351 \377\n")).stdout.text == "caf\\xe9 \\xff\n"

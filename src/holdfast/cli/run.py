@@ -62,6 +62,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--resume", metavar="RUN", help="do only what is missing of an earlier run ('latest', a name or a path)"
     )
+    how.add_argument("--update-snapshots", action="store_true", help="write prompt snapshots instead of comparing them")
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
     out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
@@ -154,6 +155,7 @@ def _request(args: argparse.Namespace) -> RunRequest:
         kind=args.kind,
         sandbox=args.sandbox,
         fail_fast=args.fail_fast,
+        update_snapshots=args.update_snapshots,
         seed=args.seed,
     )
 

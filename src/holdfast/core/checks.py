@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
+
+from holdfast.core.text import slug
 
 CheckFunction: TypeAlias = Callable[..., Any]
 """`def check(rig, result)`, plain or async; `result` is the agent's final text."""
@@ -151,6 +154,21 @@ class FinalText:
     """A regular expression that must match somewhere."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromptSnapshot:
+    """The system prompt and the tools that the agent sent are those of a file, which is kept beside the eval.
+
+    A file that is not there fails. `holdfast run --update-snapshots` writes it.
+    """
+
+    file: Path
+    """The file; `{subject}` in its name stands for the subject."""
+
+    def file_of(self, subject: str) -> Path:
+        """The file of one subject."""
+        return self.file.with_name(self.file.name.replace("{subject}", slug(subject)))
+
+
 DeclaredCheck: TypeAlias = (
     FileExists
     | FileAbsent
@@ -163,5 +181,6 @@ DeclaredCheck: TypeAlias = (
     | ToolUsed
     | AtMost
     | FinalText
+    | PromptSnapshot
 )
 Check: TypeAlias = FunctionCheck | DeclaredCheck

@@ -58,6 +58,9 @@ class Evidence:
     spent: Spent = field(default_factory=Spent)
     """What it used."""
 
+    asked: str | None = None
+    """System prompt and tools as the agent first sent them, what differs from run to run taken out; None if unknown."""
+
     trouble: tuple[VoidCause, str] | None = None
     """What broke in the world around the agent, if anything: the trial is void, whatever the checks say."""
 

@@ -57,5 +57,8 @@ class RunRequest:
     fail_fast: bool = False
     """Start nothing more after the first failed trial."""
 
+    update_snapshots: bool = False
+    """Write prompt snapshots instead of comparing them."""
+
     seed: int | None = None
     """Makes what Holdfast draws repeatable; None draws one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from holdfast.core.checks import (
@@ -18,6 +19,7 @@ from holdfast.core.checks import (
     FileMatches,
     FinalText,
     JsonPathEquals,
+    PromptSnapshot,
     ToolUsed,
     UnchangedExcept,
 )
@@ -122,6 +124,10 @@ def _final_text(table: Table) -> FinalText:
     return check
 
 
+def _prompt_snapshot(table: Table) -> PromptSnapshot:
+    return PromptSnapshot(file=Path(table.where).parent / table.relative_path("file"))
+
+
 READERS: Mapping[str, Callable[[Table], DeclaredCheck]] = {
     "file_exists": _file_exists,
     "file_absent": _file_absent,
@@ -135,6 +141,7 @@ READERS: Mapping[str, Callable[[Table], DeclaredCheck]] = {
     "tool_not_used": _tool_not_used,
     "at_most": _at_most,
     "final_text": _final_text,
+    "prompt_snapshot": _prompt_snapshot,
 }
 """The name of each check, as written in `check = "…"`."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from holdfast.core.checks import CheckFunction, FunctionCheck
+from holdfast.core.checks import CheckFunction, FunctionCheck, PromptSnapshot
 from holdfast.core.errors import BadInput
 from holdfast.core.evals import Eval, Rehearsal, Source
 from holdfast.core.policy import Policy
@@ -40,6 +40,7 @@ def eval_test(
     log: bool = False,
     owner: str | None = None,
     issue: str | None = None,
+    snapshot: str | None = None,
     passes_on: Rehearsal | Sequence[Rehearsal] = (),
     fails_on: Rehearsal | Sequence[Rehearsal] = (),
     does_nothing_passes: bool = False,
@@ -73,7 +74,7 @@ def eval_test(
             name=given.name(name, default=check.__name__),
             policy=given.policy(policy),
             scenario=scenario,
-            checks=(FunctionCheck(function=check),),
+            checks=(FunctionCheck(function=check), *_snapshot(given, source, snapshot)),
             source=source,
             description=inspect.getdoc(check) or "",
             trials=given.trials(trials),
@@ -110,6 +111,11 @@ def _source_of(check: Any) -> Source:
             remedy="write @eval_test(…) above `def check(rig, result)`",
         )
     return Source(path=Path(code.co_filename), line=code.co_firstlineno)
+
+
+def _snapshot(given: Arguments, source: Source, snapshot: str | None) -> tuple[PromptSnapshot, ...]:
+    file = given.text("snapshot", snapshot)
+    return (PromptSnapshot(file=source.path.parent / file),) if file else ()
 
 
 def _starting_files(given: Arguments, source: Source, files: Any) -> tuple[Path | None, dict[str, bytes]]:

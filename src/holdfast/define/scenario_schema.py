@@ -12,6 +12,7 @@ import textwrap
 import types
 import typing
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from holdfast.core import checks
@@ -35,11 +36,12 @@ VALUES: dict[str, type[DeclaredCheck]] = {
     "tool_not_used": checks.ToolUsed,
     "at_most": checks.AtMost,
     "final_text": checks.FinalText,
+    "prompt_snapshot": checks.PromptSnapshot,
 }
 """The value that each check of scenario.toml becomes."""
 
 _WRITTEN = {"negated": "not"}
-_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_PLAIN = {str: "string", Path: "string", int: "integer", float: "number", bool: "boolean"}
 _CLOSED: dict[str, Schema] = {
     "kind": {"enum": [kind.value for kind in Kind]},
     "quantity": {"enum": list(QUANTITIES)},

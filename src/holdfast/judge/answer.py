@@ -23,6 +23,7 @@ from holdfast.core.checks import (
     FinalText,
     FunctionCheck,
     JsonPathEquals,
+    PromptSnapshot,
     ToolUsed,
     UnchangedExcept,
 )
@@ -31,6 +32,7 @@ from holdfast.core.text import excerpt, one_line
 from holdfast.core.verdict import Finding
 from holdfast.judge.author import ask_function, refutation
 from holdfast.judge.rig import Rig
+from holdfast.judge.snapshot import compare_snapshot
 from holdfast.judge.unknowable import Unknowable, unknowable
 
 
@@ -81,6 +83,11 @@ def _(check: AtMost) -> str:
 @title.register
 def _(check: CommandSucceeds) -> str:
     return f"command_succeeds {one_line(' '.join(check.argv), width=60)}"
+
+
+@title.register
+def _(check: PromptSnapshot) -> str:
+    return f"prompt_snapshot {check.file.name}"
 
 
 @ask.register
@@ -181,6 +188,11 @@ def _(check: FinalText, rig: Rig) -> None:
         raise AssertionError(f"the last words hold {check.excludes!r}: {_quoted(said)}")
     if check.matches is not None and not re.search(check.matches, said, re.MULTILINE):
         raise AssertionError(f"the last words do not match {check.matches!r}: {_quoted(said)}")
+
+
+@ask.register
+def _(check: PromptSnapshot, rig: Rig) -> None:
+    compare_snapshot(check.file_of(rig.subject), rig.asked)
 
 
 def _without_last_newline(text: str) -> str:

@@ -15,7 +15,7 @@ from holdfast.core.evidence import Evidence
 from holdfast.core.ports import RunCommand
 from holdfast.core.trajectory import Said, Trajectory
 from holdfast.judge.calls_view import Calls
-from holdfast.judge.unknowable import LowerBound
+from holdfast.judge.unknowable import LowerBound, unknowable
 from holdfast.judge.workspace_view import WorkspaceView
 
 
@@ -83,6 +83,18 @@ class Rig:
     def seconds(self) -> float:
         """How long the agent took."""
         return self._evidence.spent.seconds
+
+    @property
+    def subject(self) -> str:
+        """Who was tried, as `agent:model`."""
+        return self._evidence.trial.partition("/")[2].rpartition("/")[0]
+
+    @property
+    def asked(self) -> str:
+        """System prompt and tools as the agent first sent them; paths, dates and ids that vary are taken out."""
+        if self._evidence.asked is None:
+            raise unknowable("what the agent told its model", ("nothing came through the gateway",))
+        return self._evidence.asked
 
     @property
     def trajectory(self) -> Trajectory:

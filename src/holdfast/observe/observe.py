@@ -8,6 +8,7 @@ from holdfast.core.capture import Capture
 from holdfast.core.evidence import Evidence, Spent
 from holdfast.core.exchange import Exchange
 from holdfast.core.trajectory import Event, Kind, Trajectory
+from holdfast.observe.asked import asked
 from holdfast.observe.merge import merge
 from holdfast.observe.trouble import misdeed, trouble
 from holdfast.observe.wire import main_line, tell
@@ -24,6 +25,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         before=capture.before,
         after=capture.after,
         ends=capture.ends,
+        asked=asked(exchanges[0].request, capture.facts) if exchanges else None,
         spent=_spent(capture, events),
         trouble=trouble(capture, exchanges),
         misdeed=misdeed(capture, exchanges),

@@ -86,7 +86,11 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             provider_silent=silent,
             seconds=seconds,
             notes=session.notes if session else (),
-            facts={"sandbox": means.sandbox.name},
+            facts={
+                "sandbox": means.sandbox.name,
+                "workspace": str(bench.workspace),
+                "home": str(bench.home),
+            },
         )
 
 

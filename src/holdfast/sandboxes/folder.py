@@ -146,7 +146,7 @@ def _copy_large(source: str, handle: int) -> None:
 def remove(folder: str, *, at_most: int | None = None) -> bool:
     """Remove a folder with everything in it, whatever its permissions.
 
-    False says that `at_most` things were removed and that more are left.
+    With `at_most` it does only what is done in a moment, and False says that more is left.
     """
     remover = _Remover(at_most)
     try:
@@ -164,6 +164,8 @@ def remove(folder: str, *, at_most: int | None = None) -> bool:
     except _Enough:
         return False
     except OSError:
+        if at_most is not None:
+            return False
         _remove_by_program(folder)
     return True
 

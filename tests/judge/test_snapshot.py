@@ -1,0 +1,60 @@
+"""Prompt snapshots: has what the agent tells its model changed, and how?"""
+
+from pathlib import Path
+
+from holdfast.core.checks import PromptSnapshot
+from holdfast.core.evals import Eval, Source
+from holdfast.core.policy import USUALLY_PASSES
+from holdfast.core.scenario import Scenario
+from holdfast.judge.answer import answer
+from holdfast.judge.rig import Rig
+from holdfast.judge.self_test import self_test
+from holdfast.judge.snapshot import write_snapshots
+from tests.judge.stagehands import evidence, lay_out, no_command, read_back
+
+ASKED = "# System prompt\n\nBe careful.\n\n# Tools\n\n## read\n"
+
+
+def an_eval(file: Path) -> Eval:
+    """An eval that asks for nothing but its snapshot."""
+    scenario, source = Scenario(prompts=("hi",)), Source(path=file.parent / "eval_x.py")
+    return Eval(
+        name="eval", policy=USUALLY_PASSES, scenario=scenario, checks=(PromptSnapshot(file=file),), source=source
+    )
+
+
+def ask(file: Path, asked: str | None):
+    """The finding about one snapshot."""
+    return answer(PromptSnapshot(file=file), Rig(evidence(asked=asked), no_command))
+
+
+def test_missing_snapshot_fails(tmp_path):
+    """Nothing is skipped in silence."""
+    found = ask(tmp_path / "s.md", ASKED)
+    assert found.answer == "no"
+    assert "there is no snapshot s.md yet; `holdfast run --update-snapshots` writes it" in found.reason
+
+
+def test_written_snapshot_passes_until_a_word_changes(tmp_path):
+    """One word of the prompt is a readable difference."""
+    file = tmp_path / "deep" / "{subject}.md"
+    write_snapshots(an_eval(file), evidence(asked=ASKED))
+    assert (tmp_path / "deep" / "subject.md").read_text() == ASKED
+    assert ask(file, ASKED).answer == "yes"
+    found = ask(file, ASKED.replace("careful", "quick"))
+    assert found.answer == "no"
+    assert "-Be careful.\n+Be quick." in found.reason
+
+
+def test_agent_whose_traffic_is_not_seen_is_unknown(tmp_path):
+    """And no snapshot is written of what nobody saw."""
+    write_snapshots(an_eval(tmp_path / "s.md"), evidence(asked=None))
+    assert list(tmp_path.iterdir()) == []
+    assert ask(tmp_path / "s.md", None).answer == "unknown"
+
+
+def test_self_test_leaves_snapshots_out(tmp_path):
+    """Nobody can play what a real agent sends."""
+    found = self_test(an_eval(tmp_path / "s.md"), lay_out=lay_out, read_back=read_back, run_command=no_command)
+    assert found.ok
+    assert found.rehearsed == 0
