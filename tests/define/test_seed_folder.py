@@ -129,8 +129,8 @@ def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, change, key, said
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{\n  "prompt": "x",\n}', "config.json:3:1: is no JSON"),
-        ("", "config.json:1:1: is no JSON"),
+        ('{\n  "prompt": "x",\n}', "config.json:3:1: this is not JSON"),
+        ("", "config.json:1:1: this is not JSON"),
         ("[" * 100_000, "can't be read"),
         ("[]", "expected a table, found a list"),
         ('{"prompt": "a", "prompt": "b"}', "prompt: the key is given twice"),

@@ -221,6 +221,7 @@ async def test_a_silent_provider_is_stalled() -> None:
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 FIRST = b"%x\r\n%s\r\n" % (len(STREAM[0]), STREAM[0])
+REST = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in STREAM[1:]) + b"0\r\n\r\n"
 
 
 @pytest.mark.parametrize(("then_wait", "reason"), [(True, "stalled"), (False, "cut")], ids=["falls silent", "hangs up"])
@@ -309,6 +310,16 @@ async def test_a_redirect_is_not_followed() -> None:
     assert stranger.bodies == []
     assert exchange.error
     assert elsewhere in exchange.error.message
+
+
+async def test_the_case_of_header_names_does_not_matter() -> None:
+    """Many servers write them in lower case."""
+    async with raw_provider(HEAD.lower().replace(b"http", b"HTTP").replace(b" ok", b" OK"), FIRST, REST) as url:
+        reply, exchange = await asked(url, chat(stream=True))
+    assert reply.body == b"".join(STREAM)
+    assert exchange.error is None
+    assert exchange.response
+    assert exchange.response.text == "Hello."
 
 
 async def test_a_growing_array_passes_unchanged() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from holdfast.core.exchange import Message, Request, Text, ToolCall, ToolResult
@@ -178,6 +180,15 @@ def test_what_fails_is_told() -> None:
     with pytest.raises(Unable, match="'Hello' does not stand in"):
         talk(prompt, files={"a.txt": "Hi"}, seed=seed)
     assert talk("Dance!")[2] == ["I am a mere rule-reader and have no rule for this."]
+
+
+@pytest.mark.parametrize("noise", ["a" * 100_000, "a." * 50_000, "a/" * 50_000, "'" * 100_000, "create " * 20_000])
+def test_a_giant_prompt_takes_no_time(noise: str) -> None:
+    """Whatever is pasted below a wish, the wish is understood at once."""
+    started = time.monotonic()
+    files, _, _ = talk(f"Save the note 'buy milk' in notes.txt.\n\n{noise}", seed=2)
+    assert time.monotonic() - started < 5
+    assert files == {"notes.txt": "buy milk\n"}
 
 
 def test_a_side_request_without_tools_gets_a_title() -> None:

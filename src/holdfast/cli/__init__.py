@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "list": "show the evals that are defined",
     "validate": "prove, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
+    "contract": "check the wire formats of the model APIs, without a model",
     "gateway": "serve models to an agent that you start yourself",
     "init": "set up evals, configuration and CI in this folder",
     "doctor": "show what is installed, what works and what to do",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import sys
@@ -73,6 +72,8 @@ async def _serve(server: GatewayServer, names: list[str], args: argparse.Namespa
 
 async def _tell(session: GatewaySession, log: Path | None) -> None:
     """One line per finished exchange, as they come."""
+    import asyncio
+
     from holdfast.core.codec import encode
 
     told: set[int] = set()

@@ -85,7 +85,7 @@ def _json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_no_key_twice)
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}:{error.colno}"
-        raise BadInput(f"is no JSON: {error.msg}", where=where) from None
+        raise BadInput(f"this is not JSON: {error.msg}", where=where) from None
     except UnicodeDecodeError:
         raise BadInput("is not UTF-8 text", where=path) from None
     except (OSError, RecursionError) as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core.exchange import ProviderError
 from holdfast.gateway.dialects.dialect import Malformed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.gateway.dialects.dialect import Dialect
     from holdfast.gateway.recording import Recording
     from holdfast.gateway.upstream import Ask, Passed
@@ -18,6 +21,10 @@ _MOST_KEPT = 64 * 2**20
 
 def listener(ask: Ask, reply: Passed, recording: Recording) -> Listener:
     """Whoever understands this answer: a stream, a whole answer, or an error."""
+    return _Careful(_listener(ask, reply, recording), recording)
+
+
+def _listener(ask: Ask, reply: Passed, recording: Recording) -> Listener:
     if reply.status >= 400:
         return _Error(ask.dialect, reply, recording)
     growing = ask.request.stream and ask.route.framing == "array"
@@ -36,6 +43,30 @@ class Listener(Protocol):
     def close(self) -> None:
         """Hear that it is complete."""
         ...
+
+
+class _Careful:
+    """Keeps what goes wrong in the reading from disturbing what passes through."""
+
+    def __init__(self, listener: Listener, recording: Recording) -> None:
+        self._listener: Listener | None = listener
+        self._recording = recording
+
+    def feed(self, chunk: bytes) -> None:
+        if self._listener:
+            self._try(partial(self._listener.feed, chunk))
+
+    def close(self) -> None:
+        if self._listener:
+            self._try(self._listener.close)
+
+    def _try(self, hear: Callable[[], None]) -> None:
+        try:
+            hear()
+        except Exception as error:  # noqa: BLE001 - whatever a provider sends, the agent gets it
+            self._listener = None
+            message = f"the provider's answer can't be read: {type(error).__name__}: {error}"
+            self._recording.failed(ProviderError(status=None, reason="server", message=message))
 
 
 class _Stream:

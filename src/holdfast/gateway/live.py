@@ -101,12 +101,12 @@ class LiveModel:
             message = f"{self.provider.name} gave an answer that can't be read: {error}"
             return Refused(error=ProviderError(status=502, reason="server", message=message))
         lower = {name.lower(): value for name, value in opened.headers.items()}
-        again = {name: lower[name.lower()] for name in _RETRY if name.lower() in lower}
+        again = {name: opened.headers[name] for name in _RETRY if name in opened.headers}
         return Refused(error=spoken.read_error(opened.status, body, lower), headers=again)
 
     def _moved(self, opened: Opened) -> ProviderError:
         """Nobody is led to another address: not this key, and not the agent."""
-        place = next((value for name, value in opened.headers.items() if name.lower() == "location"), "elsewhere")
+        place = opened.headers.get("Location", "elsewhere")
         message = f"{self.provider.name} points to {place}: if that is right, make it the base URL"
         return ProviderError(status=502, reason="server", message=message)
 

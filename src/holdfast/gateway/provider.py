@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from multidict import CIMultiDict
 from yarl import URL
 
 from holdfast.core.exchange import ProviderError
@@ -41,8 +42,8 @@ class Opened:
     status: int
     """The HTTP status."""
 
-    headers: Mapping[str, str]
-    """What of the head may be passed on."""
+    headers: CIMultiDict[str]
+    """What of the head may be passed on; names are as the provider wrote them, and are found in any case."""
 
     chunks: AsyncIterator[bytes]
     """The body as it comes, without the key; raises UpstreamBroke where it breaks off."""
@@ -130,11 +131,11 @@ class Provider:
             return self._failure(error)
 
     def _opened(self, response: aiohttp.ClientResponse, chunks: AsyncIterator[bytes]) -> Opened:
-        headers = {
-            name: redacted(value, self.key)
+        headers = CIMultiDict(
+            (name, redacted(value, self.key))
             for name, value in response.headers.items()
             if name.lower() not in _KEPT_BACK.split() and not (name.lower() == "content-length" and _packed(response))
-        }
+        )
         pause = retry_after(response.headers)
         if pause and response.status in {429, 503, 529}:
             self.throttle.hold(pause)

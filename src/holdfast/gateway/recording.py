@@ -54,8 +54,9 @@ class Recording:
             self._assembler.take(delta)
 
     def answered(self, response: Response) -> None:
-        """Take in the whole answer."""
+        """Take in the whole answer; nothing is owed any more."""
         self._response = response
+        self.owed = False
 
     def failed(self, error: ProviderError) -> None:
         """Note an error; the first one counts."""

@@ -136,8 +136,10 @@ async def _read(
         problem = _failure(413, "bad_request", f"the request is larger than {LARGEST_BODY} bytes")
     except Malformed as error:
         problem = _failure(400, "bad_request", f"the request can't be read: {error}")
-        shown = body[:_MOST_SHOWN].decode("utf-8", "backslashreplace")
-        asked = Request(model=asked.model, messages=(), extra={"unreadable": shown})
+        asked = _unreadable(asked, body)
+    except Exception as error:  # noqa: BLE001 - a dialect that fails is a failed exchange, not a dead server
+        problem = _failure(500, "server", f"the gateway failed: {type(error).__name__}: {error}")
+        asked = _unreadable(asked, body)
     url = request.rel_url
     ask = Ask(
         request=asked,
@@ -150,6 +152,11 @@ async def _read(
         seed=session.seed,
     )
     return ask, problem
+
+
+def _unreadable(asked: Request, body: bytes) -> Request:
+    shown = body[:_MOST_SHOWN].decode("utf-8", "backslashreplace")
+    return Request(model=asked.model, messages=(), extra={"unreadable": shown})
 
 
 def _failure(status: int, reason: Reason, message: str) -> ProviderError:

@@ -73,7 +73,7 @@ class Passed:
     """The HTTP status."""
 
     headers: Mapping[str, str]
-    """What of the head is passed on."""
+    """What of the head is passed on; names are found in any case."""
 
     chunks: AsyncIterator[bytes]
     """The body as it comes; raises UpstreamBroke where it breaks off."""

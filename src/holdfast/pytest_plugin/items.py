@@ -108,6 +108,8 @@ def items_of_module(collector: pytest.Module | pytest.Class, obj: object) -> lis
     name = collector.path.name
     if not isinstance(obj, Eval) or name.startswith("eval_") or name.endswith("_eval.py"):
         return []  # such a file is collected by EvalFile already
+    if obj.source.path.resolve() != collector.path.resolve():
+        return []  # a value that a test works with, or an eval of another file
     return list(_items(collector, evals_in({"eval": obj}, collector.path)))
 
 

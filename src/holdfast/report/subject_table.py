@@ -51,7 +51,7 @@ def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, s
     names = [Text(screen.safe(" ".join(cell.tally.eval.split()))) for cell in cells]
     mean_name = [Text(f"mean of {figures.count(summary.judged, 'eval')}", "dim")] if has_mean else []
     yield texts("", lambda cell: _status(cell, screen))
-    yield Column(title="eval", cells=[*names, *mean_name], comfort=20, least=8)
+    yield Column(title="eval", cells=[*names, *mean_name], comfort=36, least=8)
     yield texts("policy", lambda cell: Text(words.POLICIES[cell.tally.policy], "dim"), rank=6)
     yield texts("trials", lambda cell: dots(words.outcomes(cell), screen))
     yield figure("pass rate", lambda cell: figures.rate(cell.tally.rate), figures.rate(summary.rate))

@@ -20,6 +20,7 @@ from holdfast.gateway.script.turn import Answer, Turn, Unable
 
 NOTE = "scripted: a rule-reader stands in for a model; it is no language model"
 SLIP = 1 / 8
+_MOST_READ = 4000
 
 _WORDS = r"(?:'([^']+)'|\"([^\"]+)\"|`([^`]+)`|(\S+?))"
 _REPLACE = re.compile(
@@ -28,7 +29,7 @@ _REPLACE = re.compile(
     rf"{_WORDS}\s+(?:in \S+ )?(?:with|by|to|into)\s+(?:(?:the|word|text|string|value)\s+)*{_WORDS}(?=[.,;!]?(?:\s|$))",
     re.I,
 )
-_FILE = re.compile(r"(?<![\w/.])[\w/-]*[\w-](?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{1,5}\b")
+_FILE = re.compile(r"(?<![\w/.-])[\w/-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{1,5}\b")
 _QUOTED_OR_END = re.compile(r"(?<![\w'])'[^'\n]+'|\"[^\"\n]+\"|`[^`\n]+`|((?<=[.!?])\s+|\n+|;\s+|,? and then )")
 _LEAVE = re.compile(r"\b(?:do not|don't|without|never) (?:chang|edit|modify|touch|writ|creat|delet)", re.I)
 
@@ -181,7 +182,8 @@ def play(turn: Turn) -> Answer:
 
 
 def plan(prompt: str) -> list[Step]:
-    """The steps that a prompt asks for; none where no rule fits."""
+    """The steps that a prompt asks for; none where no rule fits. What stands far below is data, and no wish."""
+    prompt = prompt[:_MOST_READ]
     all_paths = files(prompt)
     steps: list[Step] = []
     for sentence in sentences(prompt):

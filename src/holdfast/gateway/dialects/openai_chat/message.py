@@ -146,7 +146,7 @@ def write_call(call: ToolCall) -> Json:
     function = {"name": call.name, "arguments": call.raw or compact(call.arguments or {}), **odd}
     told = {"id": given, "type": "function", **extra, "function": function}
     if call.signature and not extra.get("extra_content"):
-        told["extra_content"] = {"google": {"thoughtsignature_of": call.signature}}
+        told["extra_content"] = {"google": {"thought_signature": call.signature}}
     return told
 
 
@@ -161,7 +161,7 @@ def _read_custom(data: Json, given: str, extra: Json) -> ToolCall:
 def signature_of(data: Json) -> str | None:
     extra_content = data.get("extra_content")
     google = extra_content.get("google") if isinstance(extra_content, dict) else None
-    signature = google.get("thoughtsignature_of") if isinstance(google, dict) else None
+    signature = google.get("thought_signature") if isinstance(google, dict) else None
     return signature if isinstance(signature, str) else None
 
 

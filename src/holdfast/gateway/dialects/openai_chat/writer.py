@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.exchange import Part, Request, StopReason, Text, Thinking, ToolCall, Usage
-from holdfast.gateway.delta import Began, Broke, Delta, Finished, PartGrew, PartOpened
+from holdfast.gateway.delta import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.openai_chat.refusal import error_body
 from holdfast.gateway.dialects.openai_chat.request import wants_usage
@@ -28,6 +28,7 @@ class ChatWriter:
         self._parts: dict[int, Part] = {}
         self._places: dict[int, int] = {}
         self._calls = 0
+        self._unspelled: set[int] = set()
         self._finished: Finished | None = None
         self._stopped = False
         self._usage: Usage | None = None
@@ -41,6 +42,8 @@ class ChatWriter:
             return told + self._grow(delta)
         if isinstance(delta, PartOpened):
             return told + self._open(delta)
+        if isinstance(delta, PartClosed):
+            return told + self._close_call(delta.index)
         if isinstance(delta, Finished):
             return told + self._finish(delta)
         if isinstance(delta, Broke):
@@ -70,6 +73,7 @@ class ChatWriter:
         if isinstance(part, ToolCall):
             self._places[opened.index] = self._calls
             self._calls += 1
+            self._unspelled |= set() if part.raw else {opened.index}
             function = {"name": part.name, "arguments": part.raw}
             call: Json = {
                 "index": self._calls - 1,
@@ -97,6 +101,7 @@ class ChatWriter:
         if isinstance(part, ToolCall):
             call: Json = {"index": self._places[grown.index]}
             if grown.text:
+                self._unspelled.discard(grown.index)
                 call["function"] = {"arguments": grown.text}
             if grown.signature:
                 call["extra_content"] = {"google": {"thought_signature": grown.signature}}
@@ -104,6 +109,10 @@ class ChatWriter:
         if isinstance(part, Thinking):
             return self._think(part, self._places[grown.index], grown)
         return self._chunk({"content": grown.text}) if grown.text else b""
+
+    def _close_call(self, index: int) -> bytes:
+        """Clients parse the arguments of every call, so even none must be spelled out."""
+        return self._grow(PartGrew(index=index, text="{}")) if index in self._unspelled else b""
 
     def _think(self, part: Thinking, index: int, grown: PartGrew) -> bytes:
         if FIELD in part.extra:
@@ -133,7 +142,8 @@ class ChatWriter:
 
     def _stop(self, stop: StopReason) -> bytes:
         self._stopped = True
-        return self._chunk({}, write_stop(stop, calls=self._calls > 0))
+        told = b"".join(self._close_call(index) for index in sorted(self._unspelled))
+        return told + self._chunk({}, write_stop(stop, calls=self._calls > 0))
 
     def _chunk(self, delta: Json, stop: str | None = None) -> bytes:
         choice: Any = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": stop}

@@ -169,7 +169,8 @@ class ResponsesWriter:
             told += self._event("response.custom_tool_call_input.done", **self._here(), input=typed)
         else:
             spelled = self._item["arguments"]
-            told = self._event("response.function_call_arguments.done", **self._here(), arguments=spelled)
+            told = b"" if raw else self._spell(spelled)
+            told += self._event("response.function_call_arguments.done", **self._here(), arguments=spelled)
         return told + self._done()
 
     def _say(self, text: str) -> bytes:

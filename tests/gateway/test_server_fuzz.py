@@ -1,0 +1,136 @@
+"""Mutated requests and mutated answers: no crash, no hang, and always a proper error of the dialect.
+
+The count is small here; `HOLDFAST_FUZZ=50000` makes it a long test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from holdfast.core.exchange import (
+    Message,
+    Request,
+    Response,
+    Sampling,
+    StopReason,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from holdfast.gateway.delta import deltas_of
+from holdfast.gateway.dialects import DIALECTS
+from holdfast.gateway.live import LiveModel
+from holdfast.gateway.provider import Provider
+from holdfast.gateway.script import ScriptedModel
+from tests.gateway.lab import a_tool, a_trial, post, provider, running
+
+COUNT = int(os.environ.get("HOLDFAST_FUZZ", "300"))
+CALL = ToolCall(id="call_1", name="read_file", arguments={"path": "a.txt"}, raw='{"path": "a.txt"}')
+QUESTION = Request(
+    model="played",
+    messages=(
+        Message(role="system", parts=(Text(text="Be brief."),)),
+        Message(role="user", parts=(Text(text="Read a.txt"),)),
+        Message(role="assistant", parts=(Thinking(text="Hm.", signature="c2ln"), Text(text="Well."), CALL)),
+        Message(role="user", parts=(ToolResult(call_id="call_1", name="read_file", parts=(Text(text="Hi."),)),)),
+    ),
+    tools=(a_tool("read_file", "path"),),
+    sampling=Sampling(max_tokens=500, temperature=0.5),
+)
+ANSWER = Response(
+    parts=(Thinking(text="Hm.", signature="c2ln"), Text(text="Let me see."), CALL, replace(CALL, id="call_2")),
+    stop=StopReason.TOOL_USE,
+    usage=Usage(input=12, output=7),
+)
+ODDITIES: tuple[Any, ...] = (None, True, -1, 1e308, "", "\ud800", "\0", [], [[]], {}, {"type": "x"}, [None], "x" * 9999)
+
+
+def mutated_json(draw: random.Random, value: Any) -> Any:
+    """A value in which something somewhere is something else."""
+    if isinstance(value, dict) and value and draw.random() < 0.85:
+        key = draw.choice(list(value))
+        changed = {**value, key: mutated_json(draw, value[key])}
+        return {name: item for name, item in changed.items() if name != key or draw.random() < 0.9}
+    if isinstance(value, list) and value and draw.random() < 0.85:
+        place = draw.randrange(len(value))
+        return [*value[:place], mutated_json(draw, value[place]), *value[place + draw.randrange(2) :]]
+    return draw.choice(ODDITIES)
+
+
+def mutated_bytes(draw: random.Random, data: bytes) -> bytes:
+    """Bytes of which some are lost, doubled, or others."""
+    for _ in range(draw.randrange(1, 4)):
+        start = draw.randrange(len(data) + 1)
+        end = min(len(data), start + draw.choice((1, 1, 5, 40, 4000)))
+        other = draw.choice((b"", data[start:end] * 2, bytes([draw.randrange(256)]), b"\n\n", b'data: {"x":', b"]}"))
+        data = data[:start] + other + data[end:]
+    return data
+
+
+def mutated(draw: random.Random, data: bytes) -> bytes:
+    """A JSON body, broken as JSON or only in its meaning."""
+    if draw.random() < 0.3:
+        return mutated_bytes(draw, data)
+    return json.dumps(mutated_json(draw, json.loads(data))).encode()
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+async def test_mutated_requests_get_proper_answers(name: str) -> None:
+    """Whatever an agent sends, it gets an answer or an error of its dialect, and the exchange is recorded."""
+    dialect, draw = DIALECTS[name], random.Random(7)  # noqa: S311 - repeatable on purpose
+    async with (
+        running({"played": ScriptedModel(play=lambda turn: f"{turn.done} {turn.prompt}"[:99])}) as gateway,
+        gateway.session(a_trial(), seed=1) as door,
+    ):
+        for number in range(COUNT // 4):
+            wire = dialect.write_request(replace(QUESTION, stream=bool(number % 2)))
+            body = mutated(draw, wire.body)
+            reply = await asyncio.wait_for(
+                post(door, body, path=wire.path, headers=dialect.key_headers(door.token)), timeout=10
+            )
+            if reply.status != 200:
+                said = dialect.read_error(reply.status, reply.body, {}).message
+                assert said.startswith(("the request can't be read", "the gateway failed")), (reply.body, body)
+        assert len(door.exchanges()) == COUNT // 4
+
+
+@pytest.mark.parametrize("mine", ["openai-chat", "anthropic"])
+@pytest.mark.parametrize("theirs", DIALECTS)
+async def test_mutated_answers_do_no_harm(mine: str, theirs: str) -> None:
+    """Whatever a provider sends, the agent is not kept waiting, and the exchange says what came of it."""
+    ours, foreign, draw = DIALECTS[mine], DIALECTS[theirs], random.Random(7)  # noqa: S311 - repeatable on purpose
+
+    async def answers(request: web.BaseRequest) -> web.StreamResponse:
+        route = foreign.route(request.method, request.path, request.query)
+        assert route
+        wish = foreign.read_request(await request.read(), route)
+        if not wish.stream:
+            return web.Response(body=mutated(draw, foreign.write_response(ANSWER, wish).body))
+        writer = foreign.stream_writer(wish)
+        told = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
+        return web.Response(body=mutated_bytes(draw, told), headers={"Content-Type": writer.content_type})
+
+    async with provider(answers) as (url, _):
+        acme = LiveModel(provider=Provider("acme", base_url=url, dialects=[foreign], key="k"))
+        async with running({"played": acme}) as gateway, gateway.session(a_trial(), seed=1) as door:
+            for number in range(COUNT // 8):
+                wire = ours.write_request(replace(QUESTION, stream=bool(number % 2)))
+                asking = post(door, wire.body, path=wire.path, headers=ours.key_headers(door.token))
+                try:
+                    await asyncio.wait_for(asking, timeout=10)
+                except aiohttp.ClientError:
+                    assert door.exchanges()[-1].error
+            found = door.exchanges()
+    assert len(found) == COUNT // 8
+    assert all(exchange.response or exchange.error for exchange in found)
