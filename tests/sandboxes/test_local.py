@@ -239,6 +239,45 @@ def test_nothing_is_left_open(lab: Lab) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
+def test_bench_that_can_not_be_set_up_is_void_and_leaves_nothing(lab: Lab) -> None:
+    """A large file of the template is gone when the second attempt needs it."""
+    large = lab.template.folder / "large"
+    large.write_bytes(bytes(100_000))
+
+    async def session() -> None:
+        sandbox = LocalSandbox(root=lab.benches)
+        async with sandbox.bench(lab.template) as bench:
+            assert await shell(bench, "wc -c < large") == "100000\n"
+        large.unlink()
+        with pytest.raises(WorldError, match="bench can't be set up") as failure:
+            async with sandbox.bench(lab.template):
+                pass
+        assert failure.value.cause is VoidCause.SANDBOX
+        assert list(sandbox.folder.iterdir()) == []
+        await sandbox.stop()
+
+    asyncio.run(session())
+
+
+def test_cancelling_while_a_bench_is_set_up_leaves_nothing(lab: Lab) -> None:
+    """Many files are being copied in a thread, which is waited for."""
+    for number in range(800):
+        (lab.template.folder / str(number)).touch()
+
+    async def session() -> None:
+        sandbox = LocalSandbox(root=lab.benches)
+        task = asyncio.create_task(sandbox.bench(lab.template).__aenter__())
+        while not list(sandbox.folder.iterdir()):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert list(sandbox.folder.iterdir()) == []
+        await sandbox.stop()
+
+    asyncio.run(session())
+
+
 def test_folder_that_can_not_be_made_is_told(lab: Lab) -> None:
     """The root is not there: void, not a crash."""
 

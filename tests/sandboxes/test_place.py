@@ -89,7 +89,7 @@ def test_place_is_as_new_after_a_reset(place: Place, script: str, tmp_path: Path
         use(place, script)
         assert place.reset()
         assert look(place.path) == new
-        place.move(f"{place.path}1")
+        place.moved(f"{place.path}1")
         use(place, "rm -f ../../hard")
 
 

@@ -177,6 +177,11 @@ class Sandbox(Protocol):
         """Its level, as in `--sandbox`."""
         ...
 
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What a trial's record should say of it: the level, and what it could not do here."""
+        ...
+
     async def start(self) -> None:
         """Make ready; raises WorldError where it can't work here."""
         ...

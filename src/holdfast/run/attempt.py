@@ -87,7 +87,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             seconds=seconds,
             notes=session.notes if session else (),
             facts={
-                "sandbox": means.sandbox.name,
+                **means.sandbox.facts,
                 "workspace": str(bench.workspace),
                 "home": str(bench.home),
             },

@@ -19,7 +19,7 @@ from holdfast.core.folder import Stamp, stamp
 from holdfast.core.verdict import VoidCause
 
 _IN_MEMORY = 64 * 1024
-_ALL_IN_MEMORY = 4 * 2**20
+_ALL_IN_MEMORY = 2**20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEP = 100

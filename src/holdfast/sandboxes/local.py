@@ -9,13 +9,16 @@ What this level promises, and what it does not, is said in docs/sandboxes.md.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from holdfast.core.errors import WorldError
 from holdfast.core.folder import Known, TooMany, path_problem, restore, scan
@@ -29,8 +32,21 @@ from holdfast.sandboxes.place import HOME, TEMP, WORKSPACE, Place
 from holdfast.sandboxes.running import Program, attend, attend_blocking
 from holdfast.sandboxes.tree import WHOLE
 
+T = TypeVar("T")
 _COMMAND_OUTPUT = 2**20
 _MOST_IDLE = 64
+
+
+async def _in_thread(function: Callable[..., T], *arguments: object) -> T:
+    """Call `function` in a thread. Even where this is cancelled, it is not left before the call has ended."""
+    call = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    try:
+        return await asyncio.shield(call)
+    except asyncio.CancelledError:
+        while not call.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([call])
+        raise
 
 
 class LocalSandbox:
@@ -80,7 +96,7 @@ class LocalSandbox:
 
     async def stop(self) -> None:
         """Take everything down."""
-        await asyncio.to_thread(self._stop)
+        await _in_thread(self._stop)
 
     def _stop(self) -> None:
         with self._lock:
@@ -109,25 +125,27 @@ class LocalSandbox:
             await self._leave_place(place, master, in_peace)
 
     async def _take_place(self, master: Master, path: str) -> Place:
+        if idle := self._idle.get(master.folder):
+            with contextlib.suppress(OSError):  # somebody has removed it
+                return idle.pop().moved(path)
+        place = Place(path, master)
         try:
-            if idle := self._idle.get(master.folder):
-                place = idle.pop()
-                place.move(path)
-                return place
-            place = Place(path, master)
             if master.small:
                 place.make()
             else:
-                await asyncio.to_thread(place.make)
-        except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
+                await _in_thread(place.make)
+        except BaseException as error:
+            await _in_thread(remove, path)
+            if isinstance(error, OSError):
+                raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
+            raise
         return place
 
     async def _leave_place(self, place: Place, master: Master, in_peace: bool) -> None:
         if in_peace and master.small and sum(map(len, self._idle.values())) < _MOST_IDLE and place.reset():
             self._idle.setdefault(master.folder, []).append(place)
         elif not remove(place.path, at_most=SMALL):
-            await asyncio.to_thread(remove, place.path)
+            await _in_thread(remove, place.path)
 
     def _new_path(self, launcher: Launcher) -> str:
         return f"{launcher.folder}/{next(self._numbers)}"
@@ -218,4 +236,4 @@ class LocalBench:
         try:
             return scan(self.workspace, known=known, at_most=SMALL)
         except TooMany:
-            return await asyncio.to_thread(scan, self.workspace, known=known)
+            return await _in_thread(partial(scan, self.workspace, known=known))

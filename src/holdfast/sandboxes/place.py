@@ -48,11 +48,12 @@ class Place:
         self._natures = {folder: _nature(f"{self.path}/{folder}") for folder in folders}
         self.settled_before = time.time_ns() - _TICK_NS
 
-    def move(self, path: str) -> None:
-        """Give it another name: nothing that somebody remembers of the old one leads here."""
+    def moved(self, path: str) -> Place:
+        """The same under another name: nothing that somebody remembers of the old one leads here."""
         os.rename(self.path, path)
         self.path = path
         self.settled_before = time.time_ns() - _TICK_NS
+        return self
 
     def still_there(self) -> bool:
         """Whether nobody has put something else in its place."""
