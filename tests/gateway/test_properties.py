@@ -12,7 +12,7 @@ import test_openai_chat
 import test_openai_responses
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pieces import in_pieces
+from tests.gateway.pieces import in_pieces
 from test_fuzz import changed, places
 
 from holdfast.core.exchange import Message, Request, Response, StopReason, Text, Thinking, ToolCall, ToolResult, Usage
