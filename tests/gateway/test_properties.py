@@ -12,13 +12,13 @@ import test_openai_chat
 import test_openai_responses
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gateway.pieces import in_pieces
 from test_fuzz import changed, places
 
 from holdfast.core.exchange import Message, Request, Response, StopReason, Text, Thinking, ToolCall, ToolResult, Usage
 from holdfast.gateway.delta import assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS, ids
 from holdfast.gateway.dialects.dialect import Route
+from tests.gateway.pieces import in_pieces
 
 MODULES: dict[str, Any] = {
     "openai-chat": test_openai_chat,
