@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -35,20 +36,29 @@ key_env = "ACME_KEY"
 """
 
 
-@pytest.fixture
-def provider(project: Project) -> Iterator[tuple[str, str]]:
-    """Its address and its key."""
+@contextmanager
+def serving(project: Project, *words: str) -> Iterator[tuple[str, str]]:
+    """`holdfast gateway`: its address and its key."""
     process = subprocess.Popen(
-        project.command("gateway"), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True
+        project.command("gateway", *words), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
     said = "".join(process.stderr.readline() for _ in range(5))
     found = re.search(r"ANTHROPIC_BASE_URL=(\S+)  ANTHROPIC_API_KEY=(\S+)", said)
     assert found, said
-    yield found[1], found[2]
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    try:
+        yield found[1], found[2]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
     assert process.returncode == 0
+
+
+@pytest.fixture
+def provider(project: Project) -> Iterator[tuple[str, str]]:
+    """A provider's address and key."""
+    with serving(project) as found:
+        yield found
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "gemini"])

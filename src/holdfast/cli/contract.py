@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.core.codec import encode
 from holdfast.core.errors import BadInput, NothingToRun, UsageError
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.keyword import keyword_matcher
 
 if TYPE_CHECKING:
-    from holdfast.gateway.contract import Converter
+    from holdfast.gateway.contract import Converter, Probe
 
 _DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 
@@ -40,7 +43,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Run the cases, print those that fail, and the sum."""
+    """Run the cases, or probe a server; print what fails, and the sum."""
+    if args.url:
+        return _tell(_probes(args), "probes", as_json=args.json)
     from holdfast.gateway import contract
 
     matches = keyword_matcher(args.keyword)
@@ -51,15 +56,33 @@ def run(args: argparse.Namespace) -> ExitCode:
         print("\n".join(f"{case.name} ({case.kind})" for case in chosen))
         return ExitCode.ACCEPTED
     results = contract.run(_converter(args.converter), only=chosen)
-    failed = [result for result in results if not result.passed]
-    if args.json:
-        cases = [{"name": one.case.name, "why": one.case.why, "problems": list(one.problems)} for one in results]
-        print(json.dumps({"passed": len(results) - len(failed), "failed": len(failed), "cases": cases}, indent=2))
+    probes = [contract.Probe(name=one.case.name, why=one.case.why, problems=one.problems) for one in results]
+    return _tell(probes, "cases", as_json=args.json)
+
+
+def _tell(probes: Sequence[Probe], what: str, *, as_json: bool) -> ExitCode:
+    failed = [probe for probe in probes if not probe.passed]
+    if as_json:
+        print(json.dumps({"passed": len(probes) - len(failed), "failed": len(failed), what: encode(probes)}, indent=2))
     else:
-        for result in failed:
-            print(f"{result.explain()}\n")
-        print(f"{len(results)} cases, {len(failed)} failed")
+        for probe in failed:
+            print(f"{probe.explain()}\n")
+        print(f"{len(probes)} {what}, {len(failed)} failed")
     return ExitCode.REJECTED if failed else ExitCode.ACCEPTED
+
+
+def _probes(args: argparse.Namespace) -> Sequence[Probe]:
+    """What the server at --url makes of each question."""
+    import asyncio
+
+    from holdfast.gateway.contract import probe_url
+
+    if not args.dialect or not args.model:
+        raise UsageError("--url needs --dialect and --model\n  → for example: --dialect openai-chat --model gpt-5")
+    key = os.environ.get(args.key_env, "") if args.key_env else ""
+    if args.key_env and not key:
+        raise UsageError(f"the environment variable {args.key_env} is not set\n  → set it, or leave --key-env out")
+    return asyncio.run(probe_url(args.url, args.dialect, args.model, key))
 
 
 def _converter(name: str | None) -> Converter | None:

@@ -18,7 +18,6 @@ from holdfast.gateway.dialects.dialect import Dialect, Malformed
 
 _SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 _TOOL = Tool(name="get_weather", description="Tells the weather in a city.", schema=_SCHEMA)
-_LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +82,7 @@ class _Caller:
     async def send(self, path: str, body: bytes) -> tuple[int, bytes]:
         headers = {"Content-Type": "application/json", **self.dialect.key_headers(self.key)}
         async with self.session.post(self.url + path, data=body, headers=headers) as answer:
-            return answer.status, await answer.content.read(_LIMIT) if answer.status == 200 else await answer.read()
+            return answer.status, await answer.read()
 
     async def answer(self, request: Request) -> Response:
         return self.dialect.read_response(await self.post(request))

@@ -1,0 +1,81 @@
+"""`holdfast contract`: our dialects, somebody else's converter, and a server."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.journeys.conftest import Project, project  # noqa: F401 - a fixture
+from tests.journeys.test_live_provider import serving
+
+LOSSY = """\
+import json
+from holdfast.gateway.contract import ours
+
+def convert(source, target, kind, body):
+    out = ours(source, target, kind, body)
+    return out.replace(b"call_", b"kall_") if kind == "request" else out
+
+def broken(source, target, kind, body):
+    raise RuntimeError("not today")
+"""
+
+
+def test_our_own_dialects_keep_the_contract(project: Project):  # noqa: F811
+    """Every case, in seconds."""
+    ran = project.holdfast("contract")
+    assert ran.returncode == 0, ran.stdout
+    assert ran.stdout.endswith(" 0 failed\n")
+    assert int(ran.stdout.split()[0]) > 500
+
+
+def test_a_converter_that_loses_something_is_told_what(project: Project):  # noqa: F811
+    """Each failure names the case, why it matters, and what was found."""
+    project.write(lossy_py=LOSSY)
+    ran = project.holdfast("contract", "--converter", "lossy:convert", "-k", "ids")
+    assert ran.returncode == 1
+    assert "kall_" in ran.stdout
+    everything = json.loads(project.holdfast("contract", "--converter", "lossy:broken", "--json").stdout)
+    assert everything["passed"] == 0
+    assert "RuntimeError: not today" in everything["cases"][0]["problems"][0]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--converter", "nothing"], "write MODULE:FUNCTION"),
+        (["--converter", "no_such_module:f"], "can't be imported"),
+        (["--converter", "json:f"], "there is no such function"),
+        (["-k", "nosuchcase"], "no case fits"),
+        (["--url", "http://127.0.0.1:1"], "--url needs --dialect and --model"),
+    ],
+)
+def test_a_wrong_call_is_told(project: Project, words: list[str], complaint: str):  # noqa: F811
+    """Before anything runs."""
+    ran = project.holdfast("contract", *words)
+    assert ran.returncode == 2
+    assert complaint in ran.stderr
+
+
+WEATHER = """\
+from holdfast.gateway.script import Answer
+
+def play(turn):
+    if turn.request.tools and not turn.done:
+        return Answer(calls=(turn.call_tool("get_weather", {"city": "Oslo"}),))
+    return Answer(text="It rains in Oslo.")
+"""
+
+
+def test_a_server_is_probed(project: Project):  # noqa: F811
+    """Our own gateway keeps ids, streams well-formed events and reports usage, in each dialect."""
+    project.write(holdfast_toml='[models.weather]\nscript = "weather.py"\n', weather_py=WEATHER)
+    with serving(project, "--model", "weather") as (url, key):
+        for dialect in ("anthropic", "openai-chat", "openai-responses", "gemini"):
+            words = ("contract", "--url", url, "--dialect", dialect, "--model", "weather", "--key-env", "KEY")
+            ran = project.holdfast(*words, KEY=key)
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+            assert "0 failed" in ran.stdout
+    silent = project.holdfast("contract", "--url", url, "--dialect", "anthropic", "--model", "m")
+    assert silent.returncode == 1
