@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import secrets
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -35,6 +36,18 @@ from holdfast.sandboxes.tree import WHOLE
 T = TypeVar("T")
 _COMMAND_OUTPUT = 2**20
 _MOST_IDLE = 64
+
+
+def _new_launcher(root: Path) -> Launcher:
+    """A launcher with a folder of its own. Who removes the folder is there before it is made."""
+    launcher = Launcher(root / f"holdfast-{secrets.token_hex(6)}")
+    launcher.start()
+    try:
+        launcher.folder.mkdir(mode=0o700)
+    except OSError as error:
+        launcher.stop()
+        raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
+    return launcher
 
 
 async def _in_thread(function: Callable[..., T], *arguments: object) -> T:
@@ -86,12 +99,7 @@ class LocalSandbox:
     def _ready(self) -> Launcher:
         with self._lock:
             if self._launcher is None:
-                try:
-                    folder = tempfile.mkdtemp(prefix="holdfast-", dir=self._root)
-                except OSError as error:
-                    raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
-                self._launcher = Launcher(Path(folder))
-            self._launcher.start()
+                self._launcher = _new_launcher(Path(self._root or tempfile.gettempdir()).absolute())
             return self._launcher
 
     async def stop(self) -> None:
