@@ -130,7 +130,7 @@ def test_names_with_underscores() -> None:
         "system_instruction": {"parts": [{"text": "Be brief."}]},
         "generation_config": {"max_output_tokens": 7, "thinking_config": {"thinking_budget": 9}},
         "contents": [{"role": "user", "parts": [blob, {"inline_data": {"mimeType": "image/png", "data": "BBBB"}}]}],
-        "tools": [{"functionDeclarations": [declaration]}],
+        "tools": [{"functionDeclarations": [declaration]}, {"function_declarations": [{"name": "list"}]}],
     }
     request = read(mixed)
     assert (request.system, request.sampling.max_tokens, request.reasoning.budget) == ("Be brief.", 7, 9)

@@ -221,13 +221,12 @@ async def test_a_silent_provider_is_stalled() -> None:
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 FIRST = b"%x\r\n%s\r\n" % (len(STREAM[0]), STREAM[0])
-REST = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in STREAM[1:]) + b"0\r\n\r\n"
 
 
 @pytest.mark.parametrize(("then_wait", "reason"), [(True, "stalled"), (False, "cut")], ids=["falls silent", "hangs up"])
 async def test_a_stream_that_breaks_off_is_cut_for_the_agent_too(then_wait: bool, reason: str) -> None:
     """What came is kept beside the error; the agent must not take it for a complete answer."""
-    async with raw_provider(HEAD, FIRST, then_wait=then_wait) as url, live(url, stall_after=0.1) as door:
+    async with raw_provider(HEAD, FIRST, then_wait=then_wait) as url, live(url, stall_after=0.5) as door:
         with pytest.raises(aiohttp.ClientError):
             await post(door, chat(stream=True))
         (exchange,) = door.exchanges()
@@ -314,12 +313,10 @@ async def test_a_redirect_is_not_followed() -> None:
 
 async def test_the_case_of_header_names_does_not_matter() -> None:
     """Many servers write them in lower case."""
-    async with raw_provider(HEAD.lower().replace(b"http", b"HTTP").replace(b" ok", b" OK"), FIRST, REST) as url:
-        reply, exchange = await asked(url, chat(stream=True))
-    assert reply.body == b"".join(STREAM)
-    assert exchange.error is None
-    assert exchange.response
-    assert exchange.response.text == "Hello."
+    head = b"HTTP/1.1 429 No\r\ncontent-length: 2\r\nretry-after-ms: 1500\r\n\r\n{}"
+    async with raw_provider(head) as url:
+        reply, _ = await asked(url, dialect=DIALECTS["anthropic"])
+    assert (reply.status, reply.headers["Retry-After-Ms"]) == (429, "1500")
 
 
 async def test_a_growing_array_passes_unchanged() -> None:
@@ -392,11 +389,11 @@ async def test_a_slow_agent_slows_its_provider_down() -> None:
     async with provider(floods) as (url, _), live(url) as door, aiohttp.ClientSession() as client:
         headers = {"Authorization": f"Bearer {door.token}"}
         answer = await client.post(f"{door.base_url}/v1/chat/completions", json=chat(stream=True), headers=headers)
-        before = -1
-        while sent > before:
-            before = sent
-            await asyncio.sleep(0.1)
-        assert 0 < sent < 400
+        counts = [0, 1]
+        while len(set(counts[-5:])) > 1 or not sent:
+            await asyncio.sleep(0.05)
+            counts.append(sent)
+        assert sent < 400
         assert not door.waiting()
         answer.close()
 

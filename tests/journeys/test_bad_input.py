@@ -25,7 +25,7 @@ SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
         ({"evals__eval_a_py": EVAL.format('prompt="b", files={"/etc/x": ""}')}, ["'/etc/x'", "absolute"]),
         ({"evals__eval_a_py": "def broken(:\n"}, ["eval_a.py:1: syntax error"]),
         ({"evals__eval_a_py": "import nothing_of_this_name\n"}, ["eval_a.py:1", "nothing_of_this_name"]),
-        ({"evals__s__config_json": '{"name": "n", "prompt": "p",}'}, ["config.json:1:29: is no JSON"]),
+        ({"evals__s__config_json": '{"name": "n", "prompt": "p",}'}, ["config.json:1:29: ", "JSON"]),
         (
             {"evals__s__config_json": '{"name": "n", "description": "d", "prompt": "p", "expectedContents": []}'},
             ["expectedContents", "did you mean 'expectedContent'"],

@@ -44,8 +44,8 @@ def slow(project: Project) -> Project:
     """An agent whose first two trials end at once; the others wait until a gate file appears."""
     mark, gate = project.folder.parent / "mark", project.folder.parent / "gate"
     script = (
-        f"printf hi > out.txt; n=$(ls {mark} | wc -l); touch {mark}/$$; "
-        f"[ $n -lt 2 ] || until [ -e {gate} ]; do sleep 0.05; done"
+        f"printf hi > out.txt; mkdir {mark}/1 2>/dev/null || mkdir {mark}/2 2>/dev/null || "
+        f"until [ -e {gate} ]; do sleep 0.05; done"
     )
     mark.mkdir()
     project.write(holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from holdfast.core.exit_code import ExitCode
 from holdfast.core.keyword import keyword_matcher
 
 if TYPE_CHECKING:
-    from holdfast.gateway.contract import Converter, Result
+    from holdfast.gateway.contract import Converter
 
 _DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 
@@ -51,10 +50,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.only_list:
         print("\n".join(f"{case.name} ({case.kind})" for case in chosen))
         return ExitCode.ACCEPTED
-    if args.url:
-        results = _probe(args)
-    else:
-        results = contract.run(_converter(args.converter), only=chosen)
+    results = contract.run(_converter(args.converter), only=chosen)
     failed = [result for result in results if not result.passed]
     if args.json:
         cases = [{"name": one.case.name, "why": one.case.why, "problems": list(one.problems)} for one in results]

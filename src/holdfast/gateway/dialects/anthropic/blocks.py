@@ -30,7 +30,7 @@ def read_content(data: Json) -> tuple[Part, ...]:
 
 def read_block(data: Json) -> Part:
     """One block."""
-    kind = data.get("type")
+    kind = maybe_string(data, "type")
     if kind == "text":
         extra = _LISTED if len(data) == 2 else _kept(data, _TEXT)
         return Text(text=string(data, "text"), cache=_cache(data), extra=extra)

@@ -86,7 +86,7 @@ class AnthropicReader(EventReader):
         part = self._open.get(index)
         if part is None:
             raise Malformed(f"content_block_delta: block {index} is not open")
-        kind = delta.get("type")
+        kind = maybe_string(delta, "type")
         if isinstance(part, Opaque):
             return
         if kind == "text_delta":

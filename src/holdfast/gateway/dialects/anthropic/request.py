@@ -135,13 +135,13 @@ def _write_settings(request: Request, top: Json, *, thinkable: bool) -> None:
         top["tool_choice"] = _write_choice(request.tool_choice, parallel=request.parallel_tools)
     if _read_schema(top) != request.json_schema and request.json_schema:
         wanted = {"type": "json_schema", "schema": request.json_schema}
-        top["output_config"] = {**top.get("output_config", {}), "format": wanted}
+        top["output_config"] = {**inner(top, "output_config"), "format": wanted}
     if request.stream or "stream" in top:
         top["stream"] = request.stream
 
 
 def _read_tool(data: Json) -> Tool:
-    kind = data.get("type", "custom")
+    kind = maybe_string(data, "type")
     if kind not in {"custom", None}:
         return Tool(name=maybe_string(data, "name") or str(kind), builtin=True, extra={NAME: data})
     cache = data.get("cache_control")
@@ -181,7 +181,7 @@ def _read_sampling(top: Json) -> Sampling:
 def _write_sampling(sampling: Sampling, top: Json) -> None:
     for key in _SAMPLING:
         top.pop(key, None)
-    thinking = top.get("thinking", {}).get("budget_tokens", 0)
+    thinking = maybe_count(inner(top, "thinking"), "budget_tokens") or 0
     limit = sampling.max_tokens or LONGEST
     top["max_tokens"] = limit if limit > thinking else limit + thinking
     if sampling.stop:

@@ -7,12 +7,13 @@ from typing import Any
 
 from holdfast.core.exchange import Tool
 from holdfast.gateway.dialects.gemini.parts import NAME
-from holdfast.gateway.dialects.gemini.spelling import camel
+from holdfast.gateway.dialects.gemini.spelling import SPELLING, camel
 from holdfast.gateway.dialects.wire import Json, each, inner, items, kept, leftover, mapping, maybe_string, own, string
 
 GROUP = f"{NAME}.group"
 """Under this name a Tool's extra tells which entry of the list it stood in."""
 
+_KEY = "functionDeclarations"
 _JSON_SCHEMA = "parametersJsonSchema"
 _DECLARATION = frozenset({"name", "description", _JSON_SCHEMA})
 
@@ -21,9 +22,10 @@ def read_tools(top: Json) -> tuple[Tool, ...]:
     """All tools on offer."""
     found: list[Tool] = []
     for group, entry in enumerate(items(top, "tools")):
-        data = camel(mapping(entry, f"tools[{group}]"))
-        found += (_in_group(tool, group) for tool in each(data, "functionDeclarations", _read_declaration))
-        rest = leftover(data, frozenset({"functionDeclarations"}))
+        data = mapping(entry, f"tools[{group}]")
+        key = "function_declarations" if "function_declarations" in data else _KEY
+        found += (_in_group(tool, group, key) for tool in each(data, key, _read_declaration))
+        rest = leftover(data, frozenset({key}))
         if rest or not data:
             found.append(Tool(name=next(iter(rest), "tool"), builtin=True, extra={NAME: rest, GROUP: group}))
     return tuple(found)
@@ -39,12 +41,13 @@ def write_tools(tools: Iterable[Tool]) -> list[Json]:
         if tool.builtin:
             entry.update(own(tool.extra, NAME))
         else:
-            entry.setdefault("functionDeclarations", []).append(_write_declaration(tool))
+            entry.setdefault(tool.extra.get(SPELLING, _KEY), []).append(_write_declaration(tool))
     return [groups[group] for group in sorted(groups)]
 
 
-def _in_group(tool: Tool, group: int) -> Tool:
+def _in_group(tool: Tool, group: int, key: str) -> Tool:
     extra = {**tool.extra, GROUP: group} if group else tool.extra
+    extra = {**extra, SPELLING: key} if key != _KEY else extra
     return Tool(name=tool.name, description=tool.description, schema=tool.schema, extra=extra)
 
 

@@ -94,7 +94,7 @@ def read_call(data: Json) -> ToolCall:
         raw = compact(raw)
     if odd:
         extra["function"] = odd
-    if data.get("type", "function") != "function":
+    if (maybe_string(data, "type") or "function") != "function":
         extra["type"] = data["type"]
     return ToolCall(
         id=given, name=name, arguments=arguments(raw), raw=raw, signature=signature_of(data), extra=kept(NAME, extra)
@@ -140,9 +140,13 @@ def write_call(call: ToolCall) -> Json:
     extra = dict(own(call.extra, NAME))
     given = ids.for_chat(call.id)
     if extra.get("type") == "custom":
-        custom = {**extra.pop("custom", {}), "name": call.name, "input": (call.arguments or {}).get("input", call.raw)}
+        custom = {
+            **(extra.pop("custom", None) or {}),
+            "name": call.name,
+            "input": (call.arguments or {}).get("input", call.raw),
+        }
         return {"id": given, **extra, "custom": custom}
-    odd = extra.pop("function", {})
+    odd = extra.pop("function", None) or {}
     function = {"name": call.name, "arguments": call.raw or compact(call.arguments or {}), **odd}
     told = {"id": given, "type": "function", **extra, "function": function}
     if call.signature and not extra.get("extra_content"):
@@ -212,7 +216,7 @@ def _content(parts: Iterable[Part], *, glue: str | None) -> Any:
 
 
 def _read_part(data: Json) -> Part:
-    kind = data.get("type")
+    kind = maybe_string(data, "type")
     if kind == "text":
         text = string(data, "text")
         cache = data.get("cache_control")

@@ -102,7 +102,7 @@ def _write_settings(request: Request, top: Json) -> None:
 
 
 def _read_tool(data: Json) -> Tool:
-    kind = data.get("type")
+    kind = maybe_string(data, "type")
     if kind == "custom":
         custom = inner(data, "custom")
         about = maybe_string(custom, "description") or ""
@@ -128,7 +128,7 @@ def _write_tool(tool: Tool) -> Json | None:
     extra = own(tool.extra, NAME)
     if tool.builtin or extra.get("type") == "custom":
         return extra or None
-    function: Json = {"name": tool.name, **extra.get("function", {})}
+    function: Json = {"name": tool.name, **(extra.get("function") or {})}
     if tool.description:
         function["description"] = tool.description
     if tool.schema:
@@ -185,7 +185,7 @@ def _read_reasoning(top: Json) -> Reasoning:
 
 def _read_schema(top: Json) -> Json | None:
     wanted = top.get("response_format")
-    kind = wanted.get("type") if isinstance(wanted, dict) else None
+    kind = maybe_string(wanted, "type") if isinstance(wanted, dict) else None
     if kind == "json_object":
         return {}
     if kind != "json_schema":

@@ -25,7 +25,7 @@ def read_content(data: Json, key: str) -> tuple[Part, ...]:
 
 def read_part(data: Json) -> Part:
     """One part."""
-    kind = data.get("type")
+    kind = maybe_string(data, "type")
     if kind in _TEXTS:
         return Text(text=string(data, "text"), extra=_kept(data, "text"))
     if kind == "refusal":

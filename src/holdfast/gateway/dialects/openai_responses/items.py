@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from holdfast.core.exchange import Document, Extra, Image, Opaque, Text, Thinking, ToolCall, ToolResult
@@ -21,7 +20,7 @@ _REASONING = frozenset({"type", "id", "summary", "encrypted_content"})
 
 def read_call(data: Json) -> ToolCall:
     """A call of a function, of a tool that takes plain text, or of a built-in tool that the client runs."""
-    kind = data.get("type")
+    kind = maybe_string(data, "type")
     given = maybe_string(data, "call_id") or maybe_string(data, "id") or ""
     name = maybe_string(data, "name") or str(kind).removesuffix("_call")
     if kind == "function_call":
@@ -126,17 +125,17 @@ def reasoning_text(text: str) -> Json:
     return {"type": "reasoning_text", "text": text}
 
 
-def is_call(data: Mapping[str, Any]) -> bool:
+def is_call(data: Json) -> bool:
     """Whether an item is a call that the client answers."""
-    kind = data.get("type")
+    kind = maybe_string(data, "type")
     return kind == "function_call" or (
         isinstance(kind, str) and kind.endswith("_call") and isinstance(data.get("call_id"), str)
     )
 
 
-def is_result(data: Mapping[str, Any]) -> bool:
+def is_result(data: Json) -> bool:
     """Whether an item is what a client's tool put out."""
-    kind = data.get("type")
+    kind = maybe_string(data, "type")
     return isinstance(kind, str) and kind.endswith("_call_output") and isinstance(data.get("call_id"), str)
 
 

@@ -26,7 +26,18 @@ from holdfast.gateway.dialects.openai_responses.items import (
 from holdfast.gateway.dialects.openai_responses.settings import read_settings, write_settings
 from holdfast.gateway.dialects.openai_responses.tools import custom_tools, read_tool, write_tool
 from holdfast.gateway.dialects.pairing import SYSTEM, one_text, paired
-from holdfast.gateway.dialects.wire import Json, dump, each, leftover, maybe_flag, own, parse_object, string, wrong
+from holdfast.gateway.dialects.wire import (
+    Json,
+    dump,
+    each,
+    leftover,
+    maybe_flag,
+    maybe_string,
+    own,
+    parse_object,
+    string,
+    wrong,
+)
 
 TOP = f"{NAME}.instructions"
 """Under this name a message's extra tells that it stood in `instructions`."""
@@ -95,7 +106,7 @@ def _ask_for_encrypted(request: Request, top: Json) -> None:
 
 
 def _read_item(data: Json) -> Message:
-    kind = data.get("type")
+    kind = maybe_string(data, "type")
     if kind == "message" or (kind is None and "role" in data):
         role = string(data, "role")
         extra = leftover(data, _MESSAGE)

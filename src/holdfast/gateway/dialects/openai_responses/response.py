@@ -84,7 +84,7 @@ def head(given: str, model: str) -> Json:
 
 def read_item(data: Json) -> list[Part]:
     """The parts of one item."""
-    kind = data.get("type")
+    kind = maybe_string(data, "type")
     if kind == "message" and data.get("content"):
         item = {key: value for key, value in data.items() if key != "content"}
         return [_in_item(part, item) for part in each(data, "content", read_part)]

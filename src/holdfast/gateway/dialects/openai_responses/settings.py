@@ -75,7 +75,7 @@ def _write_reasoning(reasoning: Reasoning) -> Json:
 
 def _read_schema(top: Json) -> Json | None:
     wanted = inner(inner(top, "text"), "format")
-    kind = wanted.get("type")
+    kind = maybe_string(wanted, "type")
     return inner(wanted, "schema") if kind == "json_schema" else {} if kind == "json_object" else None
 
 
