@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import itertools
 import os
-import secrets
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -40,7 +39,7 @@ _MOST_IDLE = 64
 
 def _new_launcher(root: Path) -> Launcher:
     """A launcher with a folder of its own. Who removes the folder is there before it is made."""
-    launcher = Launcher(root / f"holdfast-{secrets.token_hex(6)}")
+    launcher = Launcher(root / f"holdfast-{os.urandom(6).hex()}")
     launcher.start()
     try:
         launcher.folder.mkdir(mode=0o700)
