@@ -136,11 +136,13 @@ class Launcher:
             self._nursery = self._door = None
         while self._idle:
             self._idle.pop().close()
-        if door is not None:
-            door.close()
-        if nursery is not None:
-            try:
-                nursery.wait(_PATIENCE)
-            except subprocess.TimeoutExpired:
-                nursery.kill()
-                nursery.wait()
+        if nursery is None or door is None:
+            return
+        with door, contextlib.suppress(OSError):
+            door.settimeout(_PATIENCE)
+            door.shutdown(socket.SHUT_WR)
+            door.recv(1)  # its end of the socket closes when it has ended
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            nursery.wait(0.5)
+        nursery.kill()
+        nursery.wait()

@@ -37,6 +37,18 @@ _COMMAND_OUTPUT = 2**20
 _MOST_IDLE = 64
 
 
+def _new_launcher(root: Path) -> Launcher:
+    """A launcher with a folder of its own. Who removes the folder is there before it is made."""
+    launcher = Launcher(root / f"holdfast-{os.urandom(6).hex()}")
+    launcher.start()
+    try:
+        launcher.folder.mkdir(mode=0o700)
+    except OSError as error:
+        launcher.stop()
+        raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
+    return launcher
+
+
 async def _in_thread(function: Callable[..., T], *arguments: object) -> T:
     """Call `function` in a thread. Even where this is cancelled, it is not left before the call has ended."""
     call = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
@@ -86,12 +98,7 @@ class LocalSandbox:
     def _ready(self) -> Launcher:
         with self._lock:
             if self._launcher is None:
-                try:
-                    folder = tempfile.mkdtemp(prefix="holdfast-", dir=self._root)
-                except OSError as error:
-                    raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
-                self._launcher = Launcher(Path(folder))
-            self._launcher.start()
+                self._launcher = _new_launcher(Path(self._root or tempfile.gettempdir()).absolute())
             return self._launcher
 
     async def stop(self) -> None:

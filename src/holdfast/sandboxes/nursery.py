@@ -108,3 +108,4 @@ def main() -> None:
     os.umask(0o022)
     serve(socket.socket(fileno=int(sys.argv[1])))
     sweep(sys.argv[2])
+    os._exit(0)
