@@ -13,21 +13,23 @@ from typing import Any, NoReturn
 DEEPEST = 100
 """No message of any dialect nests deeper; what does is an attack on whoever walks it."""
 
+_CONTAINERS: frozenset[Any] = frozenset({dict, list})
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def loads(body: bytes | str) -> Any:
     """The data in `body`; raises ValueError. Half a surrogate pair becomes the replacement character."""
     try:
-        text = body if isinstance(body, str) else body.decode("utf-8-sig")
-        data = _DECODER.decode(text)
+        text = body if isinstance(body, str) else body.decode()
+        data = _DECODER.decode(text.removeprefix("\ufeff"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: {error.reason} at byte {error.start}") from None
-    if text.count("{") + text.count("[") > DEEPEST:
+    if len(text) > 2 * DEEPEST:
         _refuse_depth(data)
-    if "\\ud" in text or "\\uD" in text:
+    if _SURROGATE_ESCAPE.search(text):
         loose = json.dumps(data, ensure_ascii=False)
         if _SURROGATE.search(loose):
             return json.loads(_SURROGATE.sub("\ufffd", loose))
@@ -51,13 +53,13 @@ def arguments(raw: str) -> dict[str, Any] | None:
 
 
 def _refuse_depth(data: Any) -> None:
-    level = [data]
+    level: list[Any] = [data] if data.__class__ in _CONTAINERS else []
     for _ in range(DEEPEST):
         level = [
             below
             for value in level
-            for below in (value.values() if type(value) is dict else value if type(value) is list else ())
-            if type(below) is dict or type(below) is list
+            for below in (value.values() if value.__class__ is dict else value)
+            if below.__class__ in _CONTAINERS
         ]
         if not level:
             return

@@ -38,6 +38,8 @@ def dump(data: Any) -> bytes:
 
 def leftover(data: Json, known: frozenset[str]) -> Json:
     """The fields that the canon has no word for, and the empty ones: it can't tell `null`, `[]` and absent apart."""
+    if data.keys() <= known and all(data.values()):
+        return {}
     return {key: value for key, value in data.items() if not value or key not in known}
 
 

@@ -22,14 +22,24 @@ _CALL = frozenset({"functionCall", "thoughtSignature"})
 _FUNCTION_CALL = frozenset({"name", "args"})
 _FUNCTION_RESPONSE = frozenset({"name", "response", "parts"})
 _BLOB = frozenset({"mimeType", "data", "fileUri"})
+_NESTED = frozenset({"inlineData", "fileData", "functionResponse", "inline_data", "file_data", "function_response"})
 _OUTPUTS = ("output", "result", "content")
 
 
 def read_part(data: Json) -> Part:
     """One part. A call without an id, and a result, are given theirs by whoever knows the conversation."""
+    if not _underscored(data):
+        return _read_part(data)
     found = _read_part(camel(data))
-    odd = spelling(data, *(value for value in data.values() if isinstance(value, dict) and "args" not in value))
-    return replace(found, extra={**found.extra, **odd}) if odd else found
+    odd = spelling(data, *(value for key, value in data.items() if key in _NESTED))
+    return replace(found, extra={**found.extra, **odd})
+
+
+def _underscored(data: Json) -> bool:
+    for key, value in data.items():
+        if "_" in key or (key in _NESTED and value.__class__ is dict and any("_" in name for name in value)):
+            return True
+    return False
 
 
 def _read_part(data: Json) -> Part:

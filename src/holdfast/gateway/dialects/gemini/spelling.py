@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from holdfast.gateway.dialects.wire import Json
 
@@ -20,9 +21,9 @@ def camel(data: Json) -> Json:
     return {_camel(key): value for key, value in data.items()}
 
 
-def spelling(*levels: Json) -> Json:
+def spelling(*levels: Any) -> Json:
     """How the names were written that `camel` changes, as a part of a value's extra."""
-    odd = {_camel(key): key for data in levels for key in data if "_" in key}
+    odd = {_camel(key): key for data in levels if isinstance(data, dict) for key in data if "_" in key}
     return {SPELLING: odd} if odd else {}
 
 

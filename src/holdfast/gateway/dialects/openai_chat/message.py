@@ -37,6 +37,7 @@ from holdfast.gateway.jsontext import arguments, compact
 SEE_BELOW = "(see following user message for image)"
 """Stands in a tool's result for the picture that this format can't put there."""
 
+_SHOWN = (Text, Image, Document)
 BARE = f"{NAME}.bare"
 """Under this name an assistant message's extra tells that it had no content, not even null."""
 
@@ -53,15 +54,19 @@ _DATA_URL = re.compile(r"data:([\w.+/-]+);base64,([A-Za-z0-9+/=_-]*)", re.ASCII)
 
 def read_message(data: Json) -> Message:
     """One message."""
-    role = data.get("role")
+    role, content = data.get("role"), data.get("content")
+    if content.__class__ is str and content and len(data) == 2 and role.__class__ is str and role in ROLES:
+        return Message(role=ROLES[role], parts=(Text(text=content),))  # most messages are as plain as this
     if role == "tool":
         return Message(role="user", parts=(_read_result(data),))
     if role == "assistant":
         thoughts, told = read_thinking(data)
         calls = each(data, "tool_calls", read_call) if data.get("tool_calls") else ()
         parts: tuple[Part, ...] = (*thoughts, *read_content(data), *calls)
-        fields = kept(NAME, leftover(data, _ASSISTANT | told))
-        return Message(role="assistant", parts=parts, extra=fields if "content" in data else {**fields, BARE: True})
+        if calls and content is None and len(data) == 3 and "content" in data:
+            return Message(role="assistant", parts=parts)  # null is what a turn of calls has here anyway
+        extra = kept(NAME, leftover(data, _ASSISTANT | told if told else _ASSISTANT))
+        return Message(role="assistant", parts=parts, extra=extra if "content" in data else {**extra, BARE: True})
     if not isinstance(role, str):
         wrong("role", "a string", role)
     extra = leftover(data, _MESSAGE)
@@ -80,6 +85,15 @@ def read_content(data: Json) -> tuple[Part, ...]:
 
 def read_call(data: Json) -> ToolCall:
     """One tool call."""
+    function = data.get("function")
+    if len(data) == 3 and function.__class__ is dict and len(function) == 2 and data.get("type") == "function":
+        given, name, raw = data.get("id"), function.get("name"), function.get("arguments")
+        if given and name and raw and given.__class__ is name.__class__ is raw.__class__ is str:
+            return ToolCall(id=given, name=name, arguments=arguments(raw), raw=raw)  # as nearly all are
+    return _read_odd_call(data)
+
+
+def _read_odd_call(data: Json) -> ToolCall:
     extra = leftover(data, _CALL)
     given = maybe_string(data, "id") or ""
     if "custom" in data:
@@ -171,8 +185,8 @@ def signature_of(data: Json) -> str | None:
 
 def _read_result(data: Json) -> ToolResult:
     content = read_content(data)
-    parts = tuple(part for part in content if isinstance(part, Text | Image | Document))
     extra = leftover(data, _TOOL)
+    parts = tuple([part for part in content if isinstance(part, _SHOWN)])
     if len(parts) < len(content):
         extra["content"] = data["content"]
     return ToolResult(
