@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.agents import make_agent
 from holdfast.core import errors
+from holdfast.core.config import read_config
+from holdfast.gateway.script import load_script
 from tests.journeys.conftest import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,3 +49,24 @@ def test_every_error_has_its_section():
     for name in vars(errors).values():
         if isinstance(name, type) and issubclass(name, errors.HoldfastError) and name is not errors.HoldfastError:
             assert f"\n## {name.slug}\n" in page, name
+
+
+@pytest.mark.parametrize("name", ["configuration.md", "gateway.md", "agents.md"])
+def test_configurations_of_the_docs_can_be_read(tmp_path: Path, name: str):
+    """Every TOML block is a configuration without a mistake in it."""
+    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / name).read_text(), re.S)
+    assert blocks
+    for block in blocks:
+        (tmp_path / "holdfast.toml").write_text(block)
+        config = read_config(tmp_path)
+        for agent, table in config.tables("agents").items():
+            make_agent(agent, table.text("adapter", required=True), table)
+
+
+def test_scripts_of_the_docs_can_be_played(tmp_path: Path):
+    """The rules in YAML and the function in Python."""
+    page = (ROOT / "docs/gateway.md").read_text()
+    for kind, ending in (("yaml", "yaml"), ("python", "py")):
+        (block,) = re.findall(rf"```{kind}\n(.*?)```", page, re.S)
+        (tmp_path / f"script.{ending}").write_text(block)
+        assert load_script(tmp_path / f"script.{ending}").notes
