@@ -92,8 +92,11 @@ async def conduct(
         watch(AttemptStarted(eval=trial.eval.name, subject=str(trial.subject), number=trial.number, attempt=attempt))
 
     missing = [trial for trial in plan.trials() if trial.id not in judged]
-    async with _open(house):
-        await run_trials(missing, house.executor, conclude, retries=house.retries, stop=stop, started=started)
+    try:
+        async with _open(house):
+            await run_trials(missing, house.executor, conclude, retries=house.retries, stop=stop, started=started)
+    finally:
+        house.store.close()
     return tuple(records)
 
 

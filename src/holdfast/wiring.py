@@ -33,7 +33,6 @@ from holdfast.decide.run import exit_code
 from holdfast.define.load import load
 from holdfast.executors.local import LocalExecutor
 from holdfast.gateway.absent import AbsentGateway
-from holdfast.judge.self_test import SelfTest, self_test
 from holdfast.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
 from holdfast.report.run_report import RunReport, run_report
 from holdfast.run.attempt import Means, make_attempt
@@ -46,6 +45,7 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
 if TYPE_CHECKING:
+    from holdfast.judge.self_test import SelfTest
     from holdfast.gateway.models import ModelBook
 
 SCRIPTED = "scripted"
@@ -262,6 +262,8 @@ def probe_sandbox(name: str) -> None:
 
 def self_tests(evals: Sequence[Eval]) -> Iterator[SelfTest]:
     """Prove of each eval that it can pass and can fail."""
+    from holdfast.judge.self_test import self_test
+
     sandbox = make_sandbox("local")
     asyncio.run(sandbox.start())
     try:

@@ -178,3 +178,22 @@ def test_two_runs_at_once_do_not_disturb_each_other(slow: Project):
     assert [len(report["results"][0]["trials"]) for report in reports] == [6, 6]
     assert len([path for path in (slow.folder / "results").iterdir() if not path.is_symlink()]) == 2
     assert os.path.lexists(slow.folder / "results" / "latest")
+
+
+def test_a_second_ctrl_c_forces_the_end_and_still_leaves_nothing(project: Project):
+    """Even with an agent that won't go: no process, no temp folder, and what was finished can be resumed."""
+    script = "trap '' TERM INT; printf hi > out.txt; touch started; while :; do sleep 0.05; done"
+    project.write(holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
+    run = subprocess.Popen(
+        project.command("run"), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        text=True,
+    )  # fmt: skip
+    until(lambda: len(agents_alive(project)) >= 2)
+    run.send_signal(signal.SIGINT)
+    assert run.stderr is not None
+    until(lambda: "what is finished is kept" in run.stderr.readline())  # type: ignore[union-attr]
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=30)
+    assert run.returncode == 130
+    until(lambda: agents_alive(project) == [])
+    until(lambda: project.temporary() == [])

@@ -71,12 +71,7 @@ def test_what_is_kept_can_be_read_by_another_process(tmp_path: Path):
 def test_each_trial_leaves_files_for_people(tmp_path: Path):
     """Log, trajectory, diff and capture; escapes in the log are neutralised."""
     folder = tmp_path / "r" / keep(begun(tmp_path / "r"), 1, Pass()).folder
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "capture.json.gz",
-        "log.txt",
-        "trajectory.jsonl",
-        "workspace.diff",
-    ]
+    assert sorted(path.name for path in folder.iterdir()) == ["log.txt", "trajectory.jsonl", "workspace.diff"]
     assert "\x1b" not in (folder / "log.txt").read_text()
     assert "+hi" in (folder / "workspace.diff").read_text()
 

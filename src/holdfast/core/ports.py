@@ -275,6 +275,10 @@ class Store(Protocol):
         """What was kept already, in order."""
         ...
 
+    def close(self) -> None:
+        """Make everything durable; the run may be begun again later."""
+        ...
+
     def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Keep one judged attempt; when this returns, a crash can't lose it. Gives the record with its folder."""
         ...

@@ -84,6 +84,12 @@ class Record:
     folder: str = ""
     """Where its leavings lie, relative to the run's folder."""
 
+    steps: int = 0
+    """How many events its trajectory has."""
+
+    capture: tuple[int, int] | None = None
+    """Where its capture lies in the run's file of captures: offset and length in bytes."""
+
     ended: str = ""
     """ISO 8601, UTC."""
 

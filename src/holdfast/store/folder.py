@@ -2,15 +2,16 @@
 
     <run>/run.json                      who ran what, when; the plan
     <run>/ledger.jsonl                  one line per attempt, appended as it ends: the truth
-    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff, capture.json.gz; workspace/ if failed
+    <run>/captures.jsonl.gz             the raw capture of every attempt, one compressed line each (`zcat` reads it)
+    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff; workspace/ where it failed
 
-A line of the ledger is written with one `write` after the attempt's folder is complete, so that `kill -9` loses at most
-the attempts that were running. Half a line at the end (a full disk, a lost machine) is cut off when the run is resumed.
+To make a file costs more than many an agent's work, so an empty trajectory or difference is not written. A line of the
+ledger is written with one `write` after everything else of its attempt, so that `kill -9` loses at most the attempts
+that were running. Half a line at the end (a full disk, a lost machine) is cut off when the run is resumed.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from holdfast.core.trajectory import Event, Trajectory
 from holdfast.core.trial import Plan
 from holdfast.core.verdict import Fail
 from holdfast.core.workspace import Tree, changes, is_git, unified_diff
+from holdfast.store.captures import Captures
 
 RUN_FILE = "run.json"
 LEDGER = "ledger.jsonl"
@@ -40,6 +42,7 @@ class RunFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._ledger: int | None = None
+        self._captures = Captures(folder / "captures.jsonl.gz")
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
         """Note what is going to be run. A run that was begun before keeps its first note."""
@@ -84,6 +87,8 @@ class RunFolder:
     def events(self, record: Record) -> tuple[Event, ...]:
         """What happened in an attempt that was kept."""
         path = self.folder / record.folder / "trajectory.jsonl"
+        if not record.steps:
+            return ()
         try:
             events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
             return decode(Trajectory, {"events": events}).events
@@ -94,7 +99,12 @@ class RunFolder:
         """Keep one judged attempt; when this returns, a crash of Holdfast can't lose it."""
         if self._ledger is None:
             raise StoreError(f"{self.folder}: the run was not begun")
-        kept = replace(record, folder=self._leave(record, capture, evidence))
+        kept = replace(
+            record,
+            folder=self._leave(record, capture, evidence),
+            steps=len(evidence.trajectory.events),
+            capture=self._captures.append(_capture_json(capture)),
+        )
         os.write(self._ledger, json.dumps(encode(kept)).encode() + b"\n")
         return kept
 
@@ -104,6 +114,7 @@ class RunFolder:
             os.fsync(self._ledger)
             os.close(self._ledger)
             self._ledger = None
+        self._captures.close()
 
     def _leave(self, record: Record, capture: Capture, evidence: Evidence) -> str:
         """Write the attempt's folder and give its name."""
@@ -114,11 +125,11 @@ class RunFolder:
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
         _write(folder, "log.txt", "".join(_log(record, capture)).encode("utf-8", "backslashreplace"))
         events = "".join(json.dumps(encode(event)) + "\n" for event in evidence.trajectory.events)
-        _write(folder, "trajectory.jsonl", events.encode())
-        _write(
-            folder, "workspace.diff", unified_diff(changes(evidence.before, evidence.after)).encode("utf-8", "replace")
-        )
-        _write(folder, "capture.json.gz", gzip.compress(_capture_json(capture), compresslevel=1, mtime=0))
+        if events:
+            _write(folder, "trajectory.jsonl", events.encode())
+        difference = unified_diff(changes(evidence.before, evidence.after))
+        if difference:
+            _write(folder, "workspace.diff", difference.encode("utf-8", "replace"))
         if isinstance(record.verdict, Fail):
             restore(evidence.after, Path(folder, "workspace"))
         return name

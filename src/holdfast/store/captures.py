@@ -1,0 +1,47 @@
+"""The raw captures of a run, in one file that only grows: each a compressed line of its own."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+from pathlib import Path
+
+from holdfast.core.errors import StoreError
+
+
+class Captures:
+    """A file of captures. Concatenated, the compressed lines are a compressed file again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: int | None = None
+        self._turn = threading.Lock()
+
+    def append(self, line: bytes) -> tuple[int, int]:
+        """Keep one capture; offset and length, to find it again."""
+        packed = gzip.compress(line + b"\n", compresslevel=1, mtime=0)
+        with self._turn:
+            if self._file is None:
+                self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            offset = os.lseek(self._file, 0, os.SEEK_END)
+            left = memoryview(packed)
+            while left:
+                left = left[os.write(self._file, left) :]
+        return offset, len(packed)
+
+    def read(self, place: tuple[int, int]) -> bytes:
+        """One capture again."""
+        offset, length = place
+        try:
+            with self.path.open("rb") as file:
+                file.seek(offset)
+                return gzip.decompress(file.read(length))
+        except (OSError, EOFError, ValueError) as error:
+            raise StoreError(f"{self.path}: the capture at byte {offset} can't be read: {error}") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
