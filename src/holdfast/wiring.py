@@ -45,8 +45,8 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
 if TYPE_CHECKING:
-    from holdfast.judge.self_test import SelfTest
     from holdfast.gateway.models import ModelBook
+    from holdfast.judge.self_test import SelfTest
 
 SCRIPTED = "scripted"
 SANDBOXES = ("local",)
