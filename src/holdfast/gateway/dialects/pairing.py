@@ -131,12 +131,11 @@ class _Desk:
         return told
 
     def _match(self, result: ToolResult) -> _Open | None:
-        unanswered = [one for one in self.calls if one.result is None]
-        by_id = [one for one in unanswered if one.given == result.call_id]
-        if by_id or result.call_id:
-            return by_id[0] if by_id else None
-        by_name = [one for one in unanswered if result.name in {None, "", one.call.name}]
-        return by_name[0] if by_name else None
+        for one in self.calls:
+            named = result.name in {None, "", one.call.name}
+            if one.result is None and (one.given == result.call_id if result.call_id else named):
+                return one
+        return None
 
 
 def _missing(call: ToolCall) -> ToolResult:
