@@ -44,6 +44,12 @@ def test_a_stream_without_its_end(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_broken_stream_that_looks_complete(dialect: str) -> None:
+    """A client would take half an answer for a whole one."""
+    assert complaints(dialect, events(dialect), broke=True) == ["the stream broke off, but ends as if it were complete"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_events(dialect: str) -> None:
     """Nothing is not a stream, nor is nonsense."""
     assert complaints(dialect, []) == ["there are no events"]
