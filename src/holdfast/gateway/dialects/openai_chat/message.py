@@ -183,6 +183,9 @@ def signature_of(data: Json) -> str | None:
 
 
 def _read_result(data: Json) -> ToolResult:
+    text, given = data.get("content"), data.get("tool_call_id")
+    if len(data) == 3 and text and given and text.__class__ is given.__class__ is str:
+        return ToolResult(call_id=given, parts=(Text(text=text),))  # as nearly all are
     content = read_content(data)
     extra = leftover(data, _TOOL)
     parts = tuple([part for part in content if isinstance(part, _SHOWN)])
