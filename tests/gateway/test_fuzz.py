@@ -12,6 +12,7 @@ import test_openai_chat
 import test_openai_responses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pieces import in_pieces
 
 from holdfast.core.exchange import Request
 from holdfast.gateway.delta import Broke, Finished
@@ -25,6 +26,7 @@ MODULES: dict[str, Any] = {
     "gemini": test_gemini,
 }
 STREAMS = {name: module.EVENTS if name == "gemini" else module.STREAM for name, module in MODULES.items()}
+ARRAY = test_gemini.ARRAY
 ROUTE = Route(wish="generate", model="m")
 MANY = settings(
     max_examples=200, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -143,6 +145,14 @@ def test_streams(name: str, data: st.DataObject) -> None:
         writer.close()
     assert [isinstance(delta, Finished | Broke) for delta in deltas].count(True) == 1
     assert isinstance(deltas[-1], Finished | Broke)
+
+
+@MANY
+@given(body=damaged(ARRAY), size=st.integers(1, 200))
+def test_a_growing_array(body: bytes, size: int) -> None:
+    """A stream that is a JSON array comes to exactly one end, too."""
+    deltas = in_pieces(DIALECTS["gemini"], body, size)
+    assert [isinstance(delta, Finished | Broke) for delta in deltas].count(True) == 1
 
 
 @pytest.mark.parametrize("name", DIALECTS)

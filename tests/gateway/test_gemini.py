@@ -269,13 +269,13 @@ def test_malformed_request() -> None:
 def test_foreign_signature_survives_a_gemini_client() -> None:
     """Another provider's signature comes back letter for letter, although clients rewrite base64."""
     response = assembled(hear(EVENTS))
-    foreign = Thinking(text="Hm.", signature="not base64 _-")
+    foreign = Thinking(text="Hm.", signature="not base64 +/=")
     body = GEMINI.write_response(type(response)(parts=(foreign, Text(text="x"))), ask()).body
     parts = told(body)["candidates"][0]["content"]["parts"]
     parts[0]["thoughtSignature"] = parts[0]["thoughtSignature"].replace("+", "-").replace("/", "_").rstrip("=")
     again = ask({"role": "model", "parts": parts}).messages[0].parts[0]
     assert isinstance(again, Thinking)
-    assert (again.text, again.signature) == ("Hm.", "not base64 _-")
+    assert (again.text, again.signature) == ("Hm.", "not base64 +/=")
 
 
 def test_errors() -> None:

@@ -1,4 +1,10 @@
-"""A contract case: something said in one dialect, and what must be found when it is told in another."""
+"""A contract case: something said in one dialect, and what must be found when it is told in another.
+
+The cases lie in `cases/*.json` as features. A feature says the same thing in several dialects (`said`) and lists what
+must stand where in each of them (`expected`, by path; see expectation.py for the words). Every pair of the two is a
+case, except those in `except`; what holds for one pair only stands in `pairs`. A stream is said as a list of its
+events, or as text where its very letters matter.
+"""
 
 from __future__ import annotations
 

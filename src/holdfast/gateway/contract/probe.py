@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
-
-import aiohttp
+from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.core.exchange import Message, Request, Response, Sampling, StopReason, Text, Tool, ToolCall, ToolResult
 from holdfast.core.text import excerpt, printable
@@ -15,6 +13,9 @@ from holdfast.gateway.contract.wellformed import complaints
 from holdfast.gateway.delta import Assembler
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Dialect, Malformed
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 _TOOL = Tool(name="get_weather", description="Tells the weather in a city.", schema=_SCHEMA)
@@ -49,6 +50,8 @@ async def probe_url(url: str, dialect: str, model: str, key: str = "", *, patien
 
     `patience` is how many seconds an answer may take.
     """
+    import aiohttp
+
     limit = aiohttp.ClientTimeout(total=patience)
     async with aiohttp.ClientSession(timeout=limit) as session:
         caller = _Caller(session=session, url=url.rstrip("/"), dialect=DIALECTS[dialect], model=model, key=key)
@@ -102,6 +105,8 @@ _Ask: TypeAlias = Callable[[_Caller], Awaitable[list[str]]]
 
 
 async def _ask(name: str, why: str, ask: _Ask, caller: _Caller) -> Probe:
+    import aiohttp
+
     try:
         problems = await ask(caller)
     except Malformed as error:

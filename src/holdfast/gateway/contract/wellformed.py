@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+_LOOKS_WHOLE = "the stream broke off, but ends as if it were complete"
+
 Events: TypeAlias = Sequence[dict[str, Any]]
 
 
@@ -22,8 +24,8 @@ def _odd(event: dict[str, Any]) -> bool:
 
 def _chat(events: Events, broke: bool) -> Iterator[str]:
     chunks = [event["data"] for event in events if event["data"] != "[DONE]" and "error" not in event["data"]]
-    if not broke and events[-1]["data"] != "[DONE]":
-        yield "the last event is not [DONE]"
+    if (events[-1]["data"] == "[DONE]") is broke:
+        yield _LOOKS_WHOLE if broke else "the last event is not [DONE]"
     if len({chunk.get("id") for chunk in chunks}) > 1:
         yield "the chunks do not have one id"
     if any(chunk.get("object") != "chat.completion.chunk" for chunk in chunks):
@@ -58,6 +60,8 @@ def _anthropic(events: Events, broke: bool) -> Iterator[str]:
         yield "an event's name is not its type"
     if kinds[0] != "message_start":
         yield "the first event is not message_start"
+    if broke and "message_stop" in kinds:
+        yield _LOOKS_WHOLE
     if not broke and [kind for kind in kinds if kind != "ping"][-2:] != ["message_delta", "message_stop"]:
         yield "the last events are not message_delta and message_stop"
     yield from _anthropic_blocks(told, broke)
@@ -96,6 +100,8 @@ def _responses(events: Events, broke: bool) -> Iterator[str]:
     ends = {"response.completed", "response.incomplete", "response.failed"}
     if kinds[-1] not in ends and not (broke and kinds[-1] == "error"):
         yield "the last event does not end the response"
+    if broke and "response.completed" in kinds:
+        yield _LOOKS_WHOLE
     yield from _responses_items(told)
     done = [data["item"] for data in told if data.get("type") == "response.output_item.done"]
     if kinds[-1] == "response.completed" and told[-1].get("response", {}).get("output") != done:
@@ -135,6 +141,8 @@ def _gemini(events: Events, broke: bool) -> Iterator[str]:
     blocked = any("promptFeedback" in data for data in told)
     if not broke and not blocked and stops != [len(candidates) - 1]:
         yield "there is not exactly one finishReason, in the last candidate"
+    if broke and stops:
+        yield _LOOKS_WHOLE
     if any(candidate.get("content", {}).get("role", "model") != "model" for candidate in candidates):
         yield "a content's role is not model"
     if not broke and not any("usageMetadata" in data for data in told):

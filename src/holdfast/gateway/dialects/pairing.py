@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from holdfast.core.exchange import Message, Part, Role, Text, ToolCall, ToolResult
+from holdfast.core.exchange import Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 SYSTEM = frozenset({"system", "developer"})
 """The roles that instruct the model."""
@@ -29,7 +29,7 @@ def paired(messages: Iterable[Message]) -> tuple[Message, ...]:
     for message in messages:
         if message.role == "assistant":
             told.extend(desk.settle() if desk.spoken else ())
-            turn = replace(message, parts=tuple(desk.call(part) for part in message.parts))
+            turn = replace(message, parts=tuple(desk.call(part) for part in _joined(message.parts)))
             if told and told[-1].role == "assistant":
                 told[-1] = replace(told[-1], parts=told[-1].parts + turn.parts)
             else:
@@ -69,6 +69,24 @@ def taking_turns(
 def one_text(parts: list[Text]) -> list[Text]:
     """Several texts made one."""
     return [Text(text="\n\n".join(part.text for part in parts))] if len(parts) > 1 else parts
+
+
+def _joined(parts: Iterable[Part]) -> list[Part]:
+    """`parts`, the pieces of one thought made one: some dialects tell its summary and its secret apart."""
+    told: list[Part] = []
+    for part in parts:
+        last = told[-1] if told else None
+        if isinstance(part, Thinking) and isinstance(last, Thinking) and part.id is not None and part.id == last.id:
+            told[-1] = Thinking(
+                text=last.text + part.text,
+                signature=part.signature or last.signature,
+                encrypted=part.encrypted or last.encrypted,
+                summary=last.summary + part.summary,
+                id=part.id,
+            )
+        else:
+            told.append(part)
+    return told
 
 
 @dataclass(slots=True)
@@ -131,12 +149,11 @@ class _Desk:
         return told
 
     def _match(self, result: ToolResult) -> _Open | None:
-        unanswered = [one for one in self.calls if one.result is None]
-        by_id = [one for one in unanswered if one.given == result.call_id]
-        if by_id or result.call_id:
-            return by_id[0] if by_id else None
-        by_name = [one for one in unanswered if result.name in {None, "", one.call.name}]
-        return by_name[0] if by_name else None
+        for one in self.calls:
+            named = result.name in {None, "", one.call.name}
+            if one.result is None and (one.given == result.call_id if result.call_id else named):
+                return one
+        return None
 
 
 def _missing(call: ToolCall) -> ToolResult:

@@ -62,15 +62,17 @@ def inside(place: str | int, error: Malformed) -> Malformed:
 
 def each(data: Json, key: str, read: Callable[[Json], T]) -> tuple[T, ...]:
     """What `read` makes of every object in the list `data[key]`; nothing where there is no list."""
-    found = []
-    at = 0
+    listed = data.get(key)
+    if listed is None:
+        return ()
+    if listed.__class__ is not list:
+        wrong(key, "a list", listed)
+    found: list[T] = []
     try:
-        for at, item in enumerate(items(data, key)):  # noqa: B007 - `at` is for the error below
-            if not isinstance(item, dict):
-                wrong("item", "an object", item)
-            found.append(read(item))
+        for item in listed:
+            found.append(read(item) if item.__class__ is dict else wrong("item", "an object", item))
     except Malformed as error:
-        raise inside(key, inside(at, error)) from None
+        raise inside(key, inside(len(found), error)) from None
     return tuple(found)
 
 

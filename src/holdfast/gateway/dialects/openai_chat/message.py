@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,7 +18,7 @@ from holdfast.core.exchange import (
     ToolCall,
     ToolResult,
 )
-from holdfast.gateway.dialects import ids
+from holdfast.gateway.dialects import data_url, ids
 from holdfast.gateway.dialects.openai_chat.thinking import NAME, read_thinking, write_thinking
 from holdfast.gateway.dialects.wire import (
     Json,
@@ -37,11 +36,11 @@ from holdfast.gateway.jsontext import arguments, compact
 SEE_BELOW = "(see following user message for image)"
 """Stands in a tool's result for the picture that this format can't put there."""
 
-_SHOWN = (Text, Image, Document)
 BARE = f"{NAME}.bare"
 """Under this name an assistant message's extra tells that it had no content, not even null."""
 
 ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
+_SHOWN = (Text, Image, Document)
 _MESSAGE = frozenset({"role", "content"})
 _ASSISTANT = _MESSAGE | {"tool_calls"}
 _TOOL = frozenset({"role", "content", "tool_call_id", "name"})
@@ -49,7 +48,6 @@ _TEXT = frozenset({"type", "text"})
 _CALL = frozenset({"id", "type", "function"})
 _FUNCTION = frozenset({"name", "arguments"})
 _LISTED: Extra = {NAME: {}}
-_DATA_URL = re.compile(r"data:([\w.+/-]+);base64,([A-Za-z0-9+/=_-]*)", re.ASCII)
 
 
 def read_message(data: Json) -> Message:
@@ -177,6 +175,7 @@ def _read_custom(data: Json, given: str, extra: Json) -> ToolCall:
 
 
 def signature_of(data: Json) -> str | None:
+    """Gemini's thought signature on a call, where its chat API puts it."""
     extra_content = data.get("extra_content")
     google = extra_content.get("google") if isinstance(extra_content, dict) else None
     signature = google.get("thought_signature") if isinstance(google, dict) else None
@@ -184,6 +183,9 @@ def signature_of(data: Json) -> str | None:
 
 
 def _read_result(data: Json) -> ToolResult:
+    text, given = data.get("content"), data.get("tool_call_id")
+    if len(data) == 3 and text and given and text.__class__ is given.__class__ is str:
+        return ToolResult(call_id=given, parts=(Text(text=text),))  # as nearly all are
     content = read_content(data)
     extra = leftover(data, _TOOL)
     parts = tuple([part for part in content if isinstance(part, _SHOWN)])
@@ -247,9 +249,9 @@ def _read_image(data: Json) -> Image:
     image = data["image_url"]
     url = string(image, "url")
     extra = {**data, "image_url": leftover(image, frozenset({"url"}))}
-    inline = _DATA_URL.fullmatch(url)
+    inline = data_url.split(url)
     if inline:
-        return Image(media_type=inline[1], data=inline[2], extra={NAME: extra})
+        return Image(media_type=inline[0], data=inline[1], extra={NAME: extra})
     return Image(url=url, extra={NAME: extra})
 
 
@@ -257,9 +259,9 @@ def _read_file(data: Json) -> Document:
     file = data["file"]
     content, name = maybe_string(file, "file_data"), maybe_string(file, "filename")
     extra = {**data, "file": leftover(file, frozenset({"file_data", "filename"}))}
-    inline = _DATA_URL.fullmatch(content or "")
+    inline = data_url.split(content)
     if inline:
-        return Document(media_type=inline[1], data=inline[2], name=name, extra={NAME: extra})
+        return Document(media_type=inline[0], data=inline[1], name=name, extra={NAME: extra})
     return Document(url=content, name=name, extra={NAME: extra})
 
 
@@ -268,7 +270,7 @@ def _write_part(part: Part) -> Json | None:
     if isinstance(part, Text):
         return {"type": "text", **extra, "text": part.text}
     if isinstance(part, Image):
-        url = part.url if part.data is None else f"data:{part.media_type or 'image/png'};base64,{part.data}"
+        url = part.url if part.data is None else data_url.join(part.media_type or "image/png", part.data)
         return {"type": "image_url", **extra, "image_url": {**extra.get("image_url", {}), "url": url or ""}}
     if isinstance(part, Document):
         return _write_document(part, extra)
@@ -280,7 +282,7 @@ def _write_document(part: Document, extra: Json) -> Json:
         return {"type": "text", "text": part.text}
     file = dict(extra.get("file", {}))
     if part.data is not None:
-        file["file_data"] = f"data:{part.media_type or 'application/octet-stream'};base64,{part.data}"
+        file["file_data"] = data_url.join(part.media_type or "application/octet-stream", part.data)
     elif part.url is not None:
         file["file_data"] = part.url
     if part.name is not None:

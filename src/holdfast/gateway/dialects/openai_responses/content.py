@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from holdfast.core.exchange import Document, Extra, Image, Opaque, Part, Text
+from holdfast.gateway.dialects import data_url
 from holdfast.gateway.dialects.wire import Json, each, maybe_string, own, string
 
 NAME = "openai-responses"
 
-_DATA_URL = re.compile(r"data:([\w.+/-]+);base64,([A-Za-z0-9+/=_-]*)", re.ASCII)
 _TEXTS = frozenset({"input_text", "output_text", "text"})
 
 
@@ -32,9 +31,9 @@ def read_part(data: Json) -> Part:
         return Text(text=string(data, "refusal"), extra=_kept(data, "refusal"))
     if kind == "input_image":
         url = maybe_string(data, "image_url")
-        inline = _DATA_URL.fullmatch(url or "")
+        inline = data_url.split(url)
         if inline:
-            return Image(media_type=inline[1], data=inline[2], extra=_kept(data, "image_url"))
+            return Image(media_type=inline[0], data=inline[1], extra=_kept(data, "image_url"))
         return Image(url=url, extra=_kept(data, "image_url"))
     if kind == "input_file":
         return _read_file(data)
@@ -57,7 +56,7 @@ def write_part(part: Part, *, kind: str) -> Json | None:
         field = "refusal" if extra.get("type") == "refusal" else "text"
         return {"type": kind, **extra, field: part.text}
     if isinstance(part, Image):
-        url = part.url if part.data is None else f"data:{part.media_type or 'image/png'};base64,{part.data}"
+        url = part.url if part.data is None else data_url.join(part.media_type or "image/png", part.data)
         told: Json = {"type": "input_image", **(extra or {"detail": "auto"})}
         return told if url is None else {**told, "image_url": url}
     if isinstance(part, Document):
@@ -68,11 +67,11 @@ def write_part(part: Part, *, kind: str) -> Json | None:
 def _read_file(data: Json) -> Document:
     content, url = maybe_string(data, "file_data"), maybe_string(data, "file_url")
     name = maybe_string(data, "filename")
-    inline = _DATA_URL.fullmatch(content or "")
+    inline = data_url.split(content)
     known = {"filename", "file_url", "file_data"} if inline or content is None else {"filename", "file_url"}
     extra: Extra = {NAME: {key: value for key, value in data.items() if key not in known or not value}}
     if inline:
-        return Document(media_type=inline[1], data=inline[2], name=name, url=url, extra=extra)
+        return Document(media_type=inline[0], data=inline[1], name=name, url=url, extra=extra)
     return Document(url=url, name=name, extra=extra)
 
 
@@ -81,7 +80,7 @@ def _write_file(part: Document, extra: Json, kind: str) -> Json:
         return {"type": kind, "text": part.text}
     told: Json = {"type": "input_file", **extra}
     if part.data is not None:
-        told["file_data"] = f"data:{part.media_type or 'application/octet-stream'};base64,{part.data}"
+        told["file_data"] = data_url.join(part.media_type or "application/octet-stream", part.data)
     if part.url is not None:
         told["file_url"] = part.url
     if part.name is not None:

@@ -63,13 +63,14 @@ def read_result(data: Json) -> ToolResult:
     return ToolResult(call_id=maybe_string(data, "call_id") or "", parts=parts, extra=extra)
 
 
-def write_result(result: ToolResult, *, custom: bool = False) -> Json:
+def write_result(result: ToolResult) -> Json:
     """The same."""
     if WHOLE in result.extra:
         return dict(result.extra[WHOLE])
-    kind = "custom_tool_call_output" if custom else "function_call_output"
-    output = write_content(result.parts, kind="input_text", glue="\n")
-    return {"type": kind, **own(result.extra, NAME), "call_id": ids.for_responses(result.call_id), "output": output}
+    told: Json = {"type": "function_call_output", **own(result.extra, NAME)}
+    told["call_id"] = ids.for_responses(result.call_id)
+    told["output"] = write_content(result.parts, kind="input_text", glue="\n")
+    return told
 
 
 def read_reasoning(data: Json) -> Thinking:

@@ -24,7 +24,7 @@ from holdfast.gateway.dialects.openai_responses.items import (
     write_result,
 )
 from holdfast.gateway.dialects.openai_responses.settings import read_settings, write_settings
-from holdfast.gateway.dialects.openai_responses.tools import custom_tools, read_tool, write_tool
+from holdfast.gateway.dialects.openai_responses.tools import read_tool, write_tool
 from holdfast.gateway.dialects.pairing import SYSTEM, one_text, paired
 from holdfast.gateway.dialects.wire import (
     Json,
@@ -81,12 +81,12 @@ def write_request(request: Request) -> Wire:
         if len(messages) == 1 and messages[0].role == "user" and NAME not in messages[0].extra:
             top["input"] = messages[0].text
         elif messages:
-            top["input"] = _write_items(messages, request)
+            top["input"] = _write_items(messages, ours=True)
     else:
         prompt = []
         while messages and messages[0].role in SYSTEM:
             prompt += messages.pop(0).parts
-        top["input"] = _write_items(messages, request)
+        top["input"] = _write_items(messages, ours=False)
         _ask_for_encrypted(request, top)
     if prompt:
         texts = [part for part in prompt if isinstance(part, Text)]
@@ -123,13 +123,11 @@ def _read_item(data: Json) -> Message:
     return Message(role="assistant" if said else "user", parts=(opaque(data),), extra={NAME: {}, WHOLE: True})
 
 
-def _write_items(messages: Iterable[Message], request: Request) -> list[Json]:
-    custom = custom_tools(request)
-    called: set[str] = set()
+def _write_items(messages: Iterable[Message], *, ours: bool) -> list[Json]:
     told: list[Json] = []
     for message in messages:
         for group in _grouped(message):
-            told.extend(_write_group(message, group, custom, called, ours=NAME in request.extra))
+            told.extend(_write_group(message, group, ours=ours))
     return told
 
 
@@ -148,19 +146,15 @@ def _grouped(message: Message) -> Iterator[list[Part]]:
         yield run
 
 
-def _write_group(
-    message: Message, group: list[Part], custom: set[str], called: set[str], *, ours: bool
-) -> Iterator[Json]:
+def _write_group(message: Message, group: list[Part], *, ours: bool) -> Iterator[Json]:
     first = group[0] if group else None
     if isinstance(first, Thinking):
         if ours or first.encrypted or first.signature:
             yield write_reasoning(first)
     elif isinstance(first, ToolCall):
-        if first.name in custom:
-            called.add(first.id)
-        yield write_call(first, custom=not ours and first.name in custom)
+        yield write_call(first)
     elif isinstance(first, ToolResult):
-        yield write_result(first, custom=not ours and first.call_id in called)
+        yield write_result(first)
     elif isinstance(first, Opaque) and WHOLE in message.extra:
         yield own(first.extra, NAME)
     else:

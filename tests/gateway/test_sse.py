@@ -1,0 +1,49 @@
+"""Server-sent events: the same events, however lines end and wherever bytes are cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.gateway.dialects import sse
+from holdfast.gateway.dialects.dialect import Malformed
+from holdfast.gateway.dialects.sse import Event, SseReader, event
+
+TEXT = ": hello\n\nevent: a\ndata: 1\ndata: 2\n\n\nid: 7\nretry: 3\ndata:x\n\nevent: lost\n\ndata: é\n\n"
+EVENTS = [Event(name="a", data=b"1\n2"), Event(data=b"x"), Event(data="é".encode())]
+
+
+def read(body: bytes, size: int) -> list[Event]:
+    reader = SseReader()
+    found = [found for at in range(0, len(body), size) for found in reader.feed(body[at : at + size])]
+    return found + reader.close()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
+def test_events(end: str, size: int) -> None:
+    """Comments, ids and retries mean nothing; several data lines are one; an event without data is none."""
+    found = read(TEXT.replace("\n", end).encode(), size)
+    assert [(each.data, each.whole) for each in found] == [(each.data, True) for each in EVENTS]
+    assert [each.name for each in found[:2]] == ["a", ""]
+
+
+def test_the_last_event_may_lack_its_end() -> None:
+    """What the end of the stream cut short is told as such."""
+    assert read(b"data: 1\n\ndata: [DONE]", 4)[-1] == Event(data=b"[DONE]", whole=False)
+
+
+def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream can't eat all memory."""
+    monkeypatch.setattr(sse, "LONGEST", 100)
+    reader = SseReader()
+    reader.feed(b"0123456789" * 10)
+    with pytest.raises(Malformed, match="longer than 100 bytes"):
+        reader.feed(b"0")
+
+
+def test_written_events_are_read_back() -> None:
+    """What is written is read."""
+    assert read(event({"a": "é\n"}, "name") + event([1]), 3) == [
+        Event(name="name", data=b'{"a":"\\u00e9\\n"}'),
+        Event(data=b"[1]"),
+    ]
