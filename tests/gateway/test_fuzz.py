@@ -12,12 +12,12 @@ import test_openai_chat
 import test_openai_responses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pieces import in_pieces
 
 from holdfast.core.exchange import Request
 from holdfast.gateway.delta import Broke, Finished
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Malformed, Route
+from tests.gateway.pieces import in_pieces
 
 MODULES: dict[str, Any] = {
     "openai-chat": test_openai_chat,
