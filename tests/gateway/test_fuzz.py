@@ -6,10 +6,6 @@ import json
 from typing import Any
 
 import pytest
-import test_anthropic
-import test_gemini
-import test_openai_chat
-import test_openai_responses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +13,7 @@ from holdfast.core.exchange import Request
 from holdfast.gateway.delta import Broke, Finished
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Malformed, Route
+from tests.gateway import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
 from tests.gateway.pieces import in_pieces
 
 MODULES: dict[str, Any] = {

@@ -6,19 +6,16 @@ import json
 from typing import Any
 
 import pytest
-import test_anthropic
-import test_gemini
-import test_openai_chat
-import test_openai_responses
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_fuzz import changed, places
 
 from holdfast.core.exchange import Message, Request, Response, StopReason, Text, Thinking, ToolCall, ToolResult, Usage
 from holdfast.gateway.delta import assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS, ids
 from holdfast.gateway.dialects.dialect import Route
+from tests.gateway import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
 from tests.gateway.pieces import in_pieces
+from tests.gateway.test_fuzz import changed, places
 
 MODULES: dict[str, Any] = {
     "openai-chat": test_openai_chat,
