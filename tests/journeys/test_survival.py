@@ -197,3 +197,35 @@ def test_a_second_ctrl_c_forces_the_end_and_still_leaves_nothing(project: Projec
     assert run.returncode == 130
     until(lambda: agents_alive(project) == [])
     until(lambda: project.temporary() == [])
+
+
+def test_an_agent_that_does_nothing_for_too_long_is_ended(project: Project):
+    """The idle limit counts from its last sign of life; a busy one is let alone."""
+    script = "printf hi > out.txt; echo working; sleep 600"
+    config = "idle_timeout = 0.5\n" + CONFIG.format(script=script)
+    project.write(holdfast_toml=config, evals__eval_writes_py=EVALS.replace("trials=6", "trials=1"))
+    ran = project.holdfast("run")
+    assert ran.returncode == 1
+    assert "did nothing for too long" in ran.stdout
+    busy = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.2; done; printf hi > out.txt"
+    project.write(holdfast_toml="idle_timeout = 1.5\n" + CONFIG.format(script=busy))
+    assert project.holdfast("run").returncode == 0
+
+
+def test_a_setup_that_crashes_is_told_with_its_line(project: Project):
+    """A bug of the eval's author: void, never a fail of the agent."""
+    code = """\
+from holdfast import ALWAYS_PASSES, eval_test
+
+def prepare(workspace):
+    (workspace / "deep" / "file").write_text("")
+
+@eval_test(ALWAYS_PASSES, prompt="x", setup=prepare, trials=1)
+def prepared(rig, result):
+    assert True
+"""
+    project.write(holdfast_toml=CONFIG.format(script="true"), evals__eval_setup_py=code)
+    ran = project.holdfast("run")
+    assert ran.returncode == 3, ran.stdout
+    assert "setup" in ran.stdout
+    assert "FileNotFoundError" in ran.stdout

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from holdfast.core.evidence import Spent
 from holdfast.core.tally import Estimate
-from holdfast.report.figures import count, duration, money, numbers, percent, rate, tokens
+from holdfast.core.text import count
+from holdfast.report.figures import duration, money, numbers, percent, rate, tokens
 
 
 @pytest.mark.parametrize(

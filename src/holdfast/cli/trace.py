@@ -56,4 +56,5 @@ def find_record(records: Sequence[Record], trial: str | None) -> Record:
     found = [record for record in records if not wanted or f"{record.trial}/".startswith(f"{wanted}/")]
     if not found:
         raise UnknownName("trial", wanted, {record.trial for record in records})
-    return next((record for record in found if record.verdict.outcome != "pass"), found[0])
+    found.sort(key=lambda record: (record.verdict.outcome == "pass", record.number, record.attempt))
+    return found[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.common import choice_arguments, config_argument, load_config
 from holdfast.core.codec import encode
 from holdfast.core.exit_code import ExitCode
+from holdfast.core.text import count
 
 if TYPE_CHECKING:
     from holdfast.judge.self_test import SelfTest
@@ -44,7 +45,8 @@ def run(args: argparse.Namespace) -> ExitCode:
         print(json.dumps({**found, "too_early": sorted(too_early), "evals": encode(tests)}, indent=2))
     else:
         print("\n".join(_lines(tests, too_early, strict=args.strict)))
-        print(f"\n{len(tests)} evals, {sum(test.rehearsed for test in tests)} rehearsals, {len(faulty)} faulty")
+        rehearsed = count(sum(test.rehearsed for test in tests), "rehearsal")
+        print(f"\n{count(len(tests), 'eval')}, {rehearsed}, {len(faulty)} faulty")
         if history.problem:
             print(f"note: new evals can't be told from old ones: {history.problem}")
     return ExitCode.REJECTED if faulty else ExitCode.ACCEPTED
@@ -58,7 +60,7 @@ def _lines(tests: Sequence[SelfTest], too_early: set[str], *, strict: bool) -> I
     width = max((len(test.eval) for test in tests), default=0)
     for test in tests:
         mark = "FAULT" if test.eval in too_early or _faults(test, strict=strict) else "ok"
-        yield f"{mark:<5}  {test.eval:<{width}}  {test.rehearsed} rehearsals"
+        yield f"{mark:<5}  {test.eval:<{width}}  {count(test.rehearsed, 'rehearsal')}"
         for complaint in test.complaints:
             first, *rest = complaint.detail.splitlines() or [""]
             yield f"       {complaint.fault}: {first}"

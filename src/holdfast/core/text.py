@@ -64,6 +64,11 @@ def markdown_block(text: str) -> str:
     return f"{fence}text\n{safe}\n{fence}"
 
 
+def count(number: int, noun: str) -> str:
+    """`1 eval`, `2 evals`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def slug(name: str) -> str:
     """`name` as one safe path component: readable, never empty, `.` or `..`, and at most 80 characters."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")

@@ -62,11 +62,6 @@ def tokens(spent: Spent, uncounted: int = 0) -> str:
     return f"{'≥ ' if uncounted else ''}{shown}"
 
 
-def count(number: int, noun: str) -> str:
-    """`1 eval`, `3 evals`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def numbers(found: list[int]) -> str:
     """`2`, `2 and 3`, `1–4`: in as few words as possible."""
     if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.core.evals import Eval
 from holdfast.core.policy import Policy
-from holdfast.core.text import one_line
+from holdfast.core.text import count, one_line
 
 
 def listing_text(evals: Sequence[Eval], *, root: Path, width: int) -> str:
@@ -26,7 +26,7 @@ def listing_text(evals: Sequence[Eval], *, root: Path, width: int) -> str:
             lines.append(f"  {one.name:<{names}}  {one_line(about, width=max(20, width - names - 4))}")
             lines.append(f"  {'':<{names}}  {place}")
         lines.append("")
-    return "\n".join([*lines, f"{len(evals)} evals"])
+    return "\n".join([*lines, count(len(evals), "eval")])
 
 
 def listing_json(evals: Sequence[Eval], *, root: Path) -> list[dict[str, Any]]:

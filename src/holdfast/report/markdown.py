@@ -11,7 +11,7 @@ from html import escape
 
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.tally import Mean, Summary
-from holdfast.core.text import markdown_block, markdown_code, one_line, opening
+from holdfast.core.text import count, markdown_block, markdown_code, one_line, opening
 from holdfast.report import figures, words
 from holdfast.report.failures import Failure, failures, voids
 from holdfast.report.run_report import CellReport, RunReport
@@ -42,7 +42,7 @@ def _table(report: RunReport, summary: Summary) -> Iterator[str]:
         yield _row(_cells(cell, k))
     if summary.judged > 1:
         means = [_mean(summary.pass_at.get(k), summary), _mean(summary.pass_hat.get(k), summary)] if k > 1 else []
-        name = f"mean of {figures.count(summary.judged, 'eval')}"
+        name = f"mean of {count(summary.judged, 'eval')}"
         yield _row(["", name, "", "", figures.rate(summary.rate), *means, "", "", ""])
 
 
@@ -73,7 +73,7 @@ def _details(report: RunReport) -> Iterator[str]:
             heading = f"### {title}\n\n" if index == 0 else ""
             yield heading + "\n".join(_folded(cell, cell.decision.reason, failures(cell), command=True))
     for index, cell in enumerate(words.voided(report)):
-        sentence = f"{cell.tally.voided} of {figures.count(len(cell.trials), 'trial')} void"
+        sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void"
         heading = "### Void: tried, but not judged\n\n" if index == 0 else ""
         yield heading + "\n".join(_folded(cell, sentence, voids(cell), command=False))
     yield from _listed("News", ((cell, cell.decision.reason) for cell in words.news(report)))

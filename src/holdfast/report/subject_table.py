@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.text import Text
 
 from holdfast.core.tally import Mean, Summary
+from holdfast.core.text import count
 from holdfast.report import figures, words
 from holdfast.report.dots import STYLES, dots, sign
 from holdfast.report.layout import Column, table, wrapped
@@ -18,7 +19,7 @@ def subject_table(report: RunReport, summary: Summary, screen: Screen) -> Iterat
     """The lines of one subject's table."""
     cells = report.of_subject(summary.subject)
     held = sum(cell.decision.answer == "accept" for cell in cells)
-    ran = figures.count(sum(cell.decision.answer != "skipped" for cell in cells), "eval")
+    ran = count(sum(cell.decision.answer != "skipped" for cell in cells), "eval")
     yield Text.assemble((screen.safe(summary.subject), "bold"), (f"  {held} of {ran} held", "dim"))
     lines = table(list(_columns(report, cells, summary, screen)), screen.width, ellipsis=screen.safe("…"))
     yield from lines
@@ -33,7 +34,7 @@ def _footnotes(report: RunReport, summary: Summary) -> Iterator[str]:
     if report.estimator == "plug-in":
         yield f"~ plug-in: reckoned from the pass rate seen, so that pass@{k} is too low and pass^{k} too high"
     if mean is not None and mean.evals < summary.judged:
-        yield f"pass@{k} and pass^{k}: mean of {figures.count(mean.evals, 'eval')} with at least {k} judged trials"
+        yield f"pass@{k} and pass^{k}: mean of {count(mean.evals, 'eval')} with at least {k} judged trials"
 
 
 def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, screen: Screen) -> Iterator[Column]:
@@ -49,7 +50,7 @@ def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, s
         return Column(title=title, cells=[*shown, *last], align="right", rank=rank)
 
     names = [Text(screen.safe(" ".join(cell.tally.eval.split()))) for cell in cells]
-    mean_name = [Text(f"mean of {figures.count(summary.judged, 'eval')}", "dim")] if has_mean else []
+    mean_name = [Text(f"mean of {count(summary.judged, 'eval')}", "dim")] if has_mean else []
     yield texts("", lambda cell: _status(cell, screen))
     yield Column(title="eval", cells=[*names, *mean_name], comfort=36, least=8)
     yield texts("policy", lambda cell: Text(words.POLICIES[cell.tally.policy], "dim"), rank=6)

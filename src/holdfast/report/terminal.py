@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from holdfast.core.exit_code import ExitCode
-from holdfast.core.text import one_line, opening
+from holdfast.core.text import count, one_line, opening
 from holdfast.report import figures, words
 from holdfast.report.dots import sign
 from holdfast.report.failures import Failure, failures, voids
@@ -80,7 +80,7 @@ def _failed(cell: CellReport, screen: Screen) -> Iterator[Text]:
 
 
 def _void(cell: CellReport, screen: Screen) -> Iterator[Text]:
-    yield from _title(cell, f"{cell.tally.voided} of {figures.count(len(cell.trials), 'trial')} void", screen)
+    yield from _title(cell, f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void", screen)
     for failure in voids(cell):
         yield from _reason(failure, screen)
         folder = screen.safe(one_line(failure.trials[0].folder, width=300))

@@ -9,8 +9,7 @@ from holdfast.core.exit_code import ExitCode
 from holdfast.core.policy import Policy
 from holdfast.core.record import Record
 from holdfast.core.tally import Status
-from holdfast.core.text import one_line
-from holdfast.report.figures import count
+from holdfast.core.text import count, one_line
 from holdfast.report.run_report import CellReport, RunReport
 
 POLICIES: Mapping[Policy, str] = {
