@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.folder import Keep, Known, TooMany, path_problem, restore, scan, stamp
+from holdfast.core.folder import Keep, Known, TooMany, restore, scan, stamp, tree_path_problem
 from holdfast.core.workspace import Entry, Tree
 
 names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(
-    lambda name: path_problem(name) is None
+    lambda name: tree_path_problem(name) is None
 )
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 files = st.builds(lambda content, executable: (content, executable), st.binary(max_size=40), st.booleans())
@@ -169,7 +169,7 @@ def test_only_a_settled_stamp_proves_that_nothing_changed(tmp_path: Path) -> Non
 @pytest.mark.parametrize("path", ["", "/etc/x", "../x", "a/../../x", "a//b", "./a", "a/", "a\0b", "\ud800", "x" * 256])
 def test_paths_that_lead_out_or_name_no_file_are_told(path: str) -> None:
     """And restoring refuses them."""
-    assert path_problem(path)
+    assert tree_path_problem(path)
     with pytest.raises(ValueError, match="path"):
         restore(Tree(entries={path: Entry(kind="file", content=b"")}), Path("/nonexistent"))
 

@@ -17,7 +17,7 @@ from holdfast.core.exit_code import ExitCode
 from holdfast.core.keyword import keyword_matcher
 
 if TYPE_CHECKING:
-    from holdfast.gateway.contract import Converter, Probe
+    from holdfast.gateway.contract import Converter, Outcome
 
 _DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 
@@ -55,23 +55,23 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.only_list:
         print("\n".join(f"{case.name} ({case.kind})" for case in chosen))
         return ExitCode.ACCEPTED
-    results = contract.run(_converter(args.converter), only=chosen)
-    probes = [contract.Probe(name=one.case.name, why=one.case.why, problems=one.problems) for one in results]
-    return _tell(probes, "cases", as_json=args.json)
+    return _tell(contract.run(_converter(args.converter), only=chosen), "cases", as_json=args.json)
 
 
-def _tell(probes: Sequence[Probe], what: str, *, as_json: bool) -> ExitCode:
-    failed = [probe for probe in probes if not probe.passed]
+def _tell(outcomes: Sequence[Outcome], what: str, *, as_json: bool) -> ExitCode:
+    failed = [outcome for outcome in outcomes if not outcome.passed]
     if as_json:
-        print(json.dumps({"passed": len(probes) - len(failed), "failed": len(failed), what: encode(probes)}, indent=2))
+        print(
+            json.dumps({"passed": len(outcomes) - len(failed), "failed": len(failed), what: encode(outcomes)}, indent=2)
+        )
     else:
-        for probe in failed:
-            print(f"{probe.explain()}\n")
-        print(f"{len(probes)} {what}, {len(failed)} failed")
+        for outcome in failed:
+            print(f"{outcome.explain()}\n")
+        print(f"{len(outcomes)} {what}, {len(failed)} failed")
     return ExitCode.REJECTED if failed else ExitCode.ACCEPTED
 
 
-def _probes(args: argparse.Namespace) -> Sequence[Probe]:
+def _probes(args: argparse.Namespace) -> Sequence[Outcome]:
     """What the server at --url makes of each question."""
     import asyncio
 

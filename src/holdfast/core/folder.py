@@ -68,8 +68,8 @@ def stamp(found: os.stat_result) -> Stamp:
     return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def path_problem(path: str) -> str | None:
-    """Why `path` can't name a file below a folder; None where it can."""
+def tree_path_problem(path: str) -> str | None:
+    """Why `path` can't name an entry of a tree, where each path is written in one way only; None where it can."""
     if not path:
         return "is empty"
     if path.startswith("/"):
@@ -140,7 +140,7 @@ def restore(tree: Tree, into: Path) -> None:
 
 
 def _check_place(path: str, tree: Tree) -> None:
-    problem = path_problem(path)
+    problem = tree_path_problem(path)
     if problem:
         raise ValueError(f"path {path!r} {problem}")
     parent = path.rpartition("/")[0]

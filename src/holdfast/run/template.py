@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.core.errors import BadInput, WorldError
-from holdfast.core.folder import path_problem, scan
+from holdfast.core.folder import scan, tree_path_problem
 from holdfast.core.ports import Template
 from holdfast.core.scenario import Scenario, Setup
 from holdfast.core.verdict import VoidCause
@@ -138,7 +138,7 @@ def _key(scenario: Scenario, where: Path | str) -> _Key:
 
 
 def _check_path(path: str, where: Path | str) -> None:
-    problem = path_problem(path)
+    problem = tree_path_problem(path)
     if problem:
         remedy = "give a path below the workspace, such as 'src/main.py'"
         raise BadInput(f"path {path!r} {problem}", where=where, key="files", remedy=remedy)
@@ -165,7 +165,7 @@ def _look_into(folder: Path, where: Path | str, key: str) -> tuple[set[str], set
 
 
 def _entry_problem(folder: Path, path: str, found: os.stat_result) -> tuple[str | None, str | None]:
-    if path_problem(path):
+    if tree_path_problem(path):
         return "has a name that is not UTF-8", "rename it"
     if stat.S_ISLNK(found.st_mode):
         target = (folder / path).readlink()

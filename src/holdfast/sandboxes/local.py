@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from holdfast.core.errors import WorldError
-from holdfast.core.folder import Known, TooMany, path_problem, restore, scan
+from holdfast.core.folder import Known, TooMany, restore, scan, tree_path_problem
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.verdict import VoidCause
@@ -215,7 +215,7 @@ class LocalBench:
     def lay_home(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME, before the first program runs."""
         for path, content in files.items():
-            problem = path_problem(path)
+            problem = tree_path_problem(path)
             if problem:
                 raise ValueError(f"home file {path!r} {problem}")
             place = self.home / path

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.core.exchange import Message, Request, Response, Sampling, StopReason, Text, Tool, ToolCall, ToolResult
-from holdfast.core.text import excerpt, printable
+from holdfast.core.text import excerpt
+from holdfast.gateway.contract.outcome import Outcome
 from holdfast.gateway.contract.view import events_of
 from holdfast.gateway.contract.wellformed import complaints
 from holdfast.gateway.delta import Assembler
@@ -21,31 +22,7 @@ _SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "requir
 _TOOL = Tool(name="get_weather", description="Tells the weather in a city.", schema=_SCHEMA)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Probe:
-    """One thing that was asked of a server, and how it went."""
-
-    name: str
-    """What was asked."""
-
-    why: str
-    """What breaks in an agent where it does not hold."""
-
-    problems: tuple[str, ...] = ()
-    """What was wrong, readable; none where it passed."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether all was well."""
-        return not self.problems
-
-    def explain(self) -> str:
-        """What was asked, why it matters, and what was wrong."""
-        lines = "\n".join(f"    {line}" for problem in self.problems for line in problem.splitlines())
-        return f"{self.name}\n  {self.why}\n{printable(lines)}"
-
-
-async def probe_url(url: str, dialect: str, model: str, key: str = "", *, patience: float = 60) -> tuple[Probe, ...]:
+async def probe_url(url: str, dialect: str, model: str, key: str = "", *, patience: float = 60) -> tuple[Outcome, ...]:
     """Every probe against the server at `url`, the base URL as the dialect's own clients are given it.
 
     `patience` is how many seconds an answer may take.
@@ -104,7 +81,7 @@ class _Caller:
 _Ask: TypeAlias = Callable[[_Caller], Awaitable[list[str]]]
 
 
-async def _ask(name: str, why: str, ask: _Ask, caller: _Caller) -> Probe:
+async def _ask(name: str, why: str, ask: _Ask, caller: _Caller) -> Outcome:
     import aiohttp
 
     try:
@@ -113,7 +90,7 @@ async def _ask(name: str, why: str, ask: _Ask, caller: _Caller) -> Probe:
         problems = [str(error)]
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         problems = [f"no answer from {caller.url}: {type(error).__name__} {error}"]
-    return Probe(name=name, why=why, problems=tuple(excerpt(problem) for problem in problems))
+    return Outcome(name=name, why=why, problems=tuple(excerpt(problem) for problem in problems))
 
 
 async def _answers(caller: _Caller) -> list[str]:

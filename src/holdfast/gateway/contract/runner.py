@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from holdfast.core.exchange import Request
-from holdfast.core.text import printable
 from holdfast.gateway.contract.case import Case, Kind, cases
 from holdfast.gateway.contract.expectation import unmet
+from holdfast.gateway.contract.outcome import Outcome
 from holdfast.gateway.contract.view import stream_view
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Route
@@ -19,28 +18,7 @@ Converter: TypeAlias = Callable[[str, str, Kind, bytes], bytes]
 """Takes the dialect of a message, the dialect it is to be told in, what it is, and the message; gives the message."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Result:
-    """How one case went."""
-
-    case: Case
-    """The case."""
-
-    problems: tuple[str, ...] = ()
-    """What was not as expected, readable; none where it passed."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether all was as expected."""
-        return not self.problems
-
-    def explain(self) -> str:
-        """The case, why it matters, and what was not as expected."""
-        lines = "\n".join(f"    {line}" for problem in self.problems for line in problem.splitlines())
-        return f"{self.case.name}\n  {self.case.why}\n{printable(lines)}"
-
-
-def run(convert: Converter | None = None, *, only: Iterable[Case] | None = None) -> tuple[Result, ...]:
+def run(convert: Converter | None = None, *, only: Iterable[Case] | None = None) -> tuple[Outcome, ...]:
     """Every case through `convert`, which is our own where none is given."""
     return tuple(_run_one(case, convert or ours) for case in (cases() if only is None else only))
 
@@ -61,13 +39,15 @@ def ours(source: str, target: str, kind: Kind, body: bytes) -> bytes:
     return b"".join(told) + telling.close()
 
 
-def _run_one(case: Case, convert: Converter) -> Result:
+def _run_one(case: Case, convert: Converter) -> Outcome:
     try:
         output = convert(case.source, case.target, case.kind, case.body)
         seen = _seen(case, output)
     except Exception as error:  # noqa: BLE001 - whatever a foreign converter raises is its answer to this case
-        return Result(case=case, problems=(f"the converter raised {type(error).__name__}: {error}",))
-    return Result(case=case, problems=tuple(unmet(seen, dict(case.expected))))
+        return Outcome(
+            name=case.name, why=case.why, problems=(f"the converter raised {type(error).__name__}: {error}",)
+        )
+    return Outcome(name=case.name, why=case.why, problems=tuple(unmet(seen, dict(case.expected))))
 
 
 def _seen(case: Case, output: bytes) -> Any:

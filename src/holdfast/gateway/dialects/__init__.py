@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from holdfast.gateway.dialects.anthropic import Anthropic
+from holdfast.gateway.dialects.anthropic import ANTHROPIC
 from holdfast.gateway.dialects.dialect import Dialect
-from holdfast.gateway.dialects.gemini import Gemini
-from holdfast.gateway.dialects.openai_chat import OpenAIChat
-from holdfast.gateway.dialects.openai_responses import OpenAIResponses
+from holdfast.gateway.dialects.gemini import GEMINI
+from holdfast.gateway.dialects.openai_chat import OPENAI_CHAT
+from holdfast.gateway.dialects.openai_responses import OPENAI_RESPONSES
 
-_ALL: tuple[Dialect, ...] = (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini())
+_ALL: tuple[Dialect, ...] = (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, GEMINI)
 
 DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in _ALL}
 """Every dialect by its name."""

@@ -1,8 +1,8 @@
-"""What a dialect is: one provider API's shape, read and written. One file per dialect; none knows another."""
+"""What a dialect is: one provider API's shape, read and written. One package per dialect."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -80,62 +80,48 @@ class StreamWriter(Protocol):
         ...
 
 
-class Dialect(Protocol):
-    """One provider API's shape."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dialect:
+    """One provider API's shape: a function for each thing that is read or written."""
 
-    @property
-    def name(self) -> str:
-        """As in a configuration: openai-chat, openai-responses, anthropic, gemini."""
-        ...
+    name: str
+    """As in a configuration: openai-chat, openai-responses, anthropic, gemini."""
 
-    def route(self, method: str, path: str, query: Mapping[str, str]) -> Route | None:
-        """What this path asks for; None where it is none of this dialect's."""
-        ...
+    route: Callable[[str, str, Mapping[str, str]], Route | None]
+    """What a method, path and query ask for; None where they are none of this dialect's."""
 
-    def token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
-        """The key that a client presents; header names are in lower case."""
-        ...
+    token: Callable[[Mapping[str, str], Mapping[str, str]], str | None]
+    """The key that a client presents in its head or query; header names are in lower case."""
 
-    def key_headers(self, key: str) -> Mapping[str, str]:
-        """The headers that present a key to the real provider."""
-        ...
+    key_headers: Callable[[str], Mapping[str, str]]
+    """The headers that present a key to the real provider."""
 
-    def read_request(self, body: bytes, route: Route) -> Request:
-        """What a client asks; raises Malformed."""
-        ...
+    read_request: Callable[[bytes, Route], Request]
+    """What a client asks; raises Malformed."""
 
-    def write_request(self, request: Request) -> Wire:
-        """The same, as the provider wants to read it."""
-        ...
+    write_request: Callable[[Request], Wire]
+    """The same, as the provider wants to read it."""
 
-    def read_response(self, body: bytes) -> Response:
-        """What a provider answers when it does not stream; raises Malformed."""
-        ...
+    read_response: Callable[[bytes], Response]
+    """What a provider answers when it does not stream; raises Malformed."""
 
-    def write_response(self, response: Response, request: Request) -> Wire:
-        """The same, as the client wants to read it."""
-        ...
+    write_response: Callable[[Response, Request], Wire]
+    """The same, as the client wants to read it."""
 
-    def stream_reader(self) -> StreamReader:
-        """A reader for one streamed answer."""
-        ...
+    stream_reader: Callable[[], StreamReader]
+    """A reader for one streamed answer."""
 
-    def stream_writer(self, request: Request) -> StreamWriter:
-        """A writer for one streamed answer."""
-        ...
+    stream_writer: Callable[[Request], StreamWriter]
+    """A writer for one streamed answer."""
 
-    def read_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
-        """What a provider's refusal means; never raises."""
-        ...
+    read_error: Callable[[int, bytes, Mapping[str, str]], ProviderError]
+    """What a provider's refusal (status, body, head) means; never raises."""
 
-    def write_error(self, error: ProviderError) -> Wire:
-        """A refusal, as the dialect's clients understand it."""
-        ...
+    write_error: Callable[[ProviderError], Wire]
+    """A refusal, as the dialect's clients understand it."""
 
-    def write_count(self, tokens: int) -> Wire:
-        """The answer to a count of tokens."""
-        ...
+    write_count: Callable[[int], Wire]
+    """The answer to a count of tokens."""
 
-    def write_models(self, models: Iterable[str]) -> Wire:
-        """The list of models."""
-        ...
+    write_models: Callable[[Iterable[str]], Wire]
+    """The list of models."""

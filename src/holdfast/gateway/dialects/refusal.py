@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from holdfast.core.exchange import ProviderError
@@ -56,7 +57,7 @@ def redacted(text: str) -> str:
     return _SECRETS.sub("[redacted]", text)[:_LONGEST]
 
 
-def read_refusal(status: int, body: bytes) -> ProviderError:
+def read_refusal(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
     """The error in a provider's answer: `error.message`, or whatever else it says. Never raises."""
     try:
         found = parse(body)

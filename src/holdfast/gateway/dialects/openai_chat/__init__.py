@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from holdfast.core.exchange import ProviderError, Request, Response
-from holdfast.gateway.dialects.dialect import Route, StreamReader, StreamWriter, Wire
+from holdfast.gateway.dialects.dialect import Dialect, Route, Wire
 from holdfast.gateway.dialects.openai_chat.reader import ChatReader
 from holdfast.gateway.dialects.openai_chat.refusal import write_error
 from holdfast.gateway.dialects.openai_chat.request import read_request, write_request
@@ -20,62 +19,48 @@ from holdfast.gateway.dialects.wire import dump
 _GENERATE = re.compile(r"(?:/v\d+\w*)?/chat/completions")
 
 
-class OpenAIChat:
-    """OpenAI Chat Completions. A provider's base URL ends with its version, as in `https://api.openai.com/v1`."""
+def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
+    """What this path asks for."""
+    if method == "POST" and _GENERATE.fullmatch(path.rstrip("/")):
+        return Route(wish="generate")
+    return common_route(method, path)
 
-    name = NAME
 
-    def route(self, method: str, path: str, query: Mapping[str, str]) -> Route | None:
-        """What this path asks for."""
-        if method == "POST" and _GENERATE.fullmatch(path.rstrip("/")):
-            return Route(wish="generate")
-        return common_route(method, path)
+def token(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
+    """The key that a client presents."""
+    return bearer(headers) or headers.get("api-key")
 
-    def token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
-        """The key that a client presents."""
-        return bearer(headers) or headers.get("api-key")
 
-    def key_headers(self, key: str) -> Mapping[str, str]:
-        """The headers that present a key."""
-        return {"Authorization": f"Bearer {key}"}
+def key_headers(key: str) -> Mapping[str, str]:
+    """The headers that present a key."""
+    return {"Authorization": f"Bearer {key}"}
 
-    def read_request(self, body: bytes, route: Route) -> Request:
-        """What a client asks."""
-        return read_request(body, route)
 
-    def write_request(self, request: Request) -> Wire:
-        """The same, as the provider wants to read it."""
-        return write_request(request)
+def write_count(tokens: int) -> Wire:
+    """The answer to a count of tokens, which this API itself does not offer."""
+    return Wire(body=dump({"object": "response.input_tokens", "input_tokens": tokens}))
 
-    def read_response(self, body: bytes) -> Response:
-        """What a provider answers when it does not stream."""
-        return read_response(body)
 
-    def write_response(self, response: Response, request: Request) -> Wire:
-        """The same, as the client wants to read it."""
-        return write_response(response, request)
+def write_models(models: Iterable[str]) -> Wire:
+    """The list of models."""
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "holdfast"} for name in models]
+    return Wire(body=dump({"object": "list", "data": listed}))
 
-    def stream_reader(self) -> StreamReader:
-        """A reader for one streamed answer."""
-        return ChatReader()
 
-    def stream_writer(self, request: Request) -> StreamWriter:
-        """A writer for one streamed answer."""
-        return ChatWriter(request)
-
-    def read_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
-        """What a provider's refusal means."""
-        return read_refusal(status, body)
-
-    def write_error(self, error: ProviderError) -> Wire:
-        """A refusal, as the clients understand it."""
-        return write_error(error)
-
-    def write_count(self, tokens: int) -> Wire:
-        """The answer to a count of tokens, which this API itself does not offer."""
-        return Wire(body=dump({"object": "response.input_tokens", "input_tokens": tokens}))
-
-    def write_models(self, models: Iterable[str]) -> Wire:
-        """The list of models."""
-        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "holdfast"} for name in models]
-        return Wire(body=dump({"object": "list", "data": listed}))
+OPENAI_CHAT = Dialect(
+    name=NAME,
+    route=route,
+    token=token,
+    key_headers=key_headers,
+    read_request=read_request,
+    write_request=write_request,
+    read_response=read_response,
+    write_response=write_response,
+    stream_reader=ChatReader,
+    stream_writer=ChatWriter,
+    read_error=read_refusal,
+    write_error=write_error,
+    write_count=write_count,
+    write_models=write_models,
+)
+"""OpenAI Chat Completions. A provider's base URL ends with its version, as in `https://api.openai.com/v1`."""
