@@ -46,7 +46,9 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
 if TYPE_CHECKING:
+    from holdfast.gateway.cassette.recorder import Recorder
     from holdfast.gateway.models import ModelBook
+    from holdfast.gateway.upstream import Upstream
 
 SCRIPTED = "scripted"
 SANDBOXES = ("local",)
@@ -65,6 +67,9 @@ class Cast:
 
     environ: Mapping[str, str]
     """Where keys are."""
+
+    replaying: bool = False
+    """Whether cassettes answer for all models, so that none of them need be there."""
 
     made: dict[str, Agent] = field(default_factory=dict)
     """The agents made so far, by name."""
@@ -110,7 +115,7 @@ class Cast:
         needs_model = self.agent(agent).dialect is not None
         if needs_model and not chosen:
             raise UsageError(f"subject {text!r} names no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
-        if needs_model:
+        if needs_model and not self.replaying:
             self.models.model(chosen)
         return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))
 
@@ -215,7 +220,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
     """Everything that a run is conducted with."""
     config = cast.config
     sandbox = make_sandbox(request.sandbox or config.sandbox)
-    gateway = _gateway(cast, plan, request.budget_usd)
+    gateway = _gateway(cast, plan, request)
     templates = TemplateCache(sandbox.folder)
     means = Means(
         agent=cast.of,
@@ -234,6 +239,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         store=store,
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
+        record=_recorder(cast, request),
     )
 
 
@@ -277,7 +283,33 @@ def _lay_out(scenario: Scenario, folder: Path) -> Tree:
     return build_template(scenario, folder).tree
 
 
-def _gateway(cast: Cast, plan: Plan, budget_usd: float | None) -> Gateway:
+def _recorder(cast: Cast, request: RunRequest) -> Recorder | None:
+    """What makes cassettes of the trials, if that is wanted."""
+    if request.record is None:
+        return None
+    from holdfast.gateway.cassette.folder import CassetteFolder
+    from holdfast.gateway.cassette.record import secrets_in
+    from holdfast.gateway.cassette.recorder import Recorder
+
+    return Recorder(folder=CassetteFolder(Path(request.record)), secrets=secrets_in(cast.environ))
+
+
+def _replay_model(cast: Cast, plan: Plan, folder: str) -> Upstream:
+    """What answers for every model of a run that is replayed."""
+    from holdfast.gateway.cassette.folder import CassetteFolder
+    from holdfast.gateway.cassette.normalise import Normaliser
+    from holdfast.gateway.cassette.record import secrets_in
+    from holdfast.gateway.cassette.replay import ReplayModel
+
+    return ReplayModel(
+        folder=CassetteFolder(Path(folder)),
+        trials={trial.id: trial for trial in plan.trials()},
+        normaliser=Normaliser(cast.config.replay),
+        secrets=secrets_in(cast.environ),
+    )
+
+
+def _gateway(cast: Cast, plan: Plan, request: RunRequest) -> Gateway:
     """The model server; loaded only where an agent of the plan needs a model."""
     models = {cell.subject.model for cell in plan.cells if cast.of(cell.subject).dialect is not None}
     if not models:
@@ -286,9 +318,12 @@ def _gateway(cast: Cast, plan: Plan, budget_usd: float | None) -> Gateway:
     from holdfast.gateway.server import GatewayServer
 
     limits = dict(cast.config.budgets)
-    if budget_usd is not None:
-        limits["run"] = replace(limits.get("run", Limit()), usd=budget_usd)
+    if request.budget_usd is not None:
+        limits["run"] = replace(limits.get("run", Limit()), usd=request.budget_usd)
     budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
+    if request.replay is not None:
+        replayed = _replay_model(cast, plan, request.replay)
+        return GatewayServer(lambda name: replayed, budgets=budgets)
     return GatewayServer({model: cast.models.model(model) for model in models}, budgets=budgets)
 
 
@@ -308,6 +343,7 @@ def make_report(
     stopped: str | None = None,
     interrupted: bool = False,
     plug_in: bool = False,
+    notes: Sequence[str] = (),
 ) -> RunReport:
     """Records → tallies → decisions → the value that every report is made of."""
     return run_report(
@@ -319,7 +355,7 @@ def make_report(
         root=Path.cwd(),
         folder=folder,
         seconds=seconds,
-        notes=_notes(plan, stopped),
+        notes=(*_notes(plan, stopped), *notes),
         interrupted=interrupted,
         estimator="plug-in" if plug_in else "unbiased",
     )
