@@ -46,6 +46,7 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
 if TYPE_CHECKING:
+    from holdfast.gateway.cassette.audit import CassetteFault
     from holdfast.gateway.cassette.recorder import Recorder
     from holdfast.gateway.models import ModelBook
     from holdfast.gateway.upstream import Upstream
@@ -277,6 +278,32 @@ def self_tests(evals: Sequence[Eval]) -> Iterator[SelfTest]:
         asyncio.run(sandbox.stop())
 
 
+def cassette_faults(cast: Cast, chosen: Sequence[Eval]) -> tuple[CassetteFault, ...]:
+    """What is wrong with the project's cassettes, as far as the chosen evals are concerned."""
+    config = cast.config
+    folder = config.root / config.cassettes
+    if not folder.is_dir():
+        return ()
+    from holdfast.gateway.cassette.audit import audit
+    from holdfast.gateway.cassette.folder import CassetteFolder
+
+    known = {one.name: one for one in (*_known_evals(config), *chosen)}
+    names = {one.name for one in chosen}
+    agents = {*BARE_AGENTS, *config.agents}
+    trials = config.trials or DEFAULT_TRIALS
+    return tuple(audit(CassetteFolder(_near(folder)), known, chosen=names, agents=agents, trials=trials))
+
+
+def _near(folder: Path) -> Path:
+    """A folder as a person here would write it."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _known_evals(config: Config) -> tuple[Eval, ...]:
+    """Every eval of the configuration's paths, as far as these are there."""
+    return load([str(path) for name in config.paths if (path := config.root / name).exists()])
+
+
 def _lay_out(scenario: Scenario, folder: Path) -> Tree:
     """The starting workspace in an empty folder."""
     folder.rmdir()
@@ -302,7 +329,7 @@ def _replay_model(cast: Cast, plan: Plan, folder: str) -> Upstream:
     from holdfast.gateway.cassette.replay import ReplayModel
 
     return ReplayModel(
-        folder=CassetteFolder(Path(folder)),
+        folder=CassetteFolder(_near(Path(folder))),
         trials={trial.id: trial for trial in plan.trials()},
         normaliser=Normaliser(cast.config.replay),
         secrets=secrets_in(cast.environ),

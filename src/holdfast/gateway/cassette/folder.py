@@ -28,6 +28,7 @@ LARGEST = 32 * 2**20
 """Bytes of text that are read or written at most."""
 
 PLAIN, PACKED = ".json", ".json.gz"
+_RECORD = "record it: holdfast run --record"
 _AGAIN = "record it again: holdfast run --record"
 
 
@@ -46,7 +47,7 @@ class CassetteFolder:
         plain = self.place(eval, subject, number)
         found = [path for path in (plain, _packed(plain)) if os.path.lexists(path)]
         if not found:
-            raise CassetteAbsent(f"{plain}: there is no cassette of {eval}/{subject}/{number}\n  → {_AGAIN}")
+            raise CassetteAbsent(f"{plain}: there is no cassette of {eval}/{subject}/{number}\n  → {_RECORD}")
         if len(found) > 1:
             raise CassetteUnreadable(f"{plain}: lies here plain and packed ({found[1].name})\n  → remove one of them")
         cassette = read_file(found[0])
