@@ -103,13 +103,16 @@ def _bytes(path: Path) -> bytes:
         if path.is_symlink():
             raise BadCassette("it is a link; only plain files are read") from None
         raise error from None
-    with os.fdopen(file, "rb") as stream:
-        found = os.fstat(stream.fileno())
+    try:
+        found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise BadCassette("it is no plain file")
         if found.st_size > LARGEST:
             raise BadCassette(f"it has {found.st_size} bytes; at most {LARGEST} are read")
-        return stream.read(LARGEST + 1)
+        with open(file, "rb", closefd=False) as stream:  # noqa: PTH123 - it is open already
+            return stream.read(LARGEST + 1)
+    finally:
+        os.close(file)
 
 
 def _unpacked(content: bytes) -> bytes:

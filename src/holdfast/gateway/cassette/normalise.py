@@ -124,10 +124,11 @@ def _by_name(tools: list[Meaning]) -> dict[str, Meaning]:
 
 def _pruned(data: Meaning) -> Meaning:
     """Without tables that are empty once everything volatile is out of them."""
-    found = {}
-    for key, value in data.items():
-        if isinstance(value, dict) and key == "extra":
-            value = {name: inner for name, inner in value.items() if inner != {}}  # noqa: PLW2901 - the same, smaller
-        if value != {}:
-            found[key] = value
-    return found
+    found = {key: _full(value) if key == "extra" else value for key, value in data.items()}
+    return {key: value for key, value in found.items() if value != {}}
+
+
+def _full(data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    return {key: inner for key, value in data.items() if (inner := _full(value)) != {}}

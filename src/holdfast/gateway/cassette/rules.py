@@ -55,7 +55,7 @@ def _rule(pattern: str, put: str, scope: Scope = "anywhere") -> Rule:
 
 
 RULES = (
-    _rule("|".join(_DATES), "<date>"),
+    _rule(rf"(?=[0-9JFMASONDTW])(?:{'|'.join(_DATES)})", "<date>"),
     _rule(rf"\b\d{{1,2}}:\d\d(?::\d\d(?:[.,]\d+)?(?: ?[AaPp][Mm]\b)?|(?: ?[AaPp]\.?[Mm]\b\.?)){_ZONE}", "<time>"),
     _rule(_UUID, "<id>"),
     _rule(r"\b(?:ses|session|msg|conv|thread|prt|req|resp|chatcmpl)[_-][A-Za-z0-9]{12,}\b", "<id>"),
