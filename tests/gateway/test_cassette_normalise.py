@@ -16,7 +16,7 @@ from tests.gateway.cassettes import TOOL, a_request, meaning, with_result
     ("one", "other"),
     [
         ("Today is 2026-11-15.", "Today is 2027-01-02."),
-        ("<current-time>2026-11-15 22:26:00 +00:00</current-time>", "<current-time>2027-01-02 03:04:05 -07:00</current-time>"),
+        ("<time>2026-11-15 22:26:00 +00:00</time>", "<time>2027-01-02 03:04:05 -07:00</time>"),
         ("Now: 2026-11-15T22:26:00.123Z", "Now: 2025-01-01T01:02:03.999999+02:00"),
         ("Today's date: Sun Nov 15 2026", "Today's date: Fri Jan 1 2027"),
         ("Sunday, November 15, 2026", "Friday, January 1, 2027"),

@@ -30,10 +30,14 @@ script = "large.yaml"
 """
 SCRIPT = """\
 rules:
-  - when: { results: 0 }
-    call: { tool: shell, arguments: { command: "date; pwd; echo 'buy milk' > notes.txt; ls -la; mktemp -d" } }
-  - say: "Saved."
+  - turns:
+      - call:
+          tool: shell
+          arguments:
+            command: "date; pwd; echo 'buy milk' > notes.txt; ls -la; mktemp -d; date '+took %N ms'"
+      - say: "Saved."
 """
+BROKEN = "def play(turn):\n    raise RuntimeError('down')\n"
 CASSETTES = "evals/cassettes"
 
 
@@ -48,21 +52,6 @@ def stories(run: Path) -> dict[str, Any]:
     return found
 
 
-def verdicts(project: Project, *words: str, **env: str) -> dict[str, Any]:
-    """The trials' verdicts by a run's own report."""
-    ran = project.holdfast("run", "--json", "--policy", "all", *words, **env)
-    assert ran.returncode in {0, 1, 3}, ran.stderr
-    report = json.loads(ran.stdout)
-    return {"cells": [(cell["eval"], cell["decision"], cell["rate"]) for cell in _cells(report)], "report": report}
-
-
-def _cells(report: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"eval": cell["eval"], "decision": cell["decision"], "rate": (cell["passed"], cell["failed"], cell["void"])}
-        for cell in report["cells"]
-    ]
-
-
 def other_place(project: Project) -> dict[str, str]:
     """Another HOME and temp folder."""
     for name in ("other-home", "other-tmp"):
@@ -72,7 +61,7 @@ def other_place(project: Project) -> dict[str, str]:
 
 def latest(project: Project) -> Path:
     """The newest run."""
-    return max((path for path in (project.folder / "results").iterdir() if (path / "run.json").exists()), key=str)
+    return (project.folder / "results/latest").resolve()
 
 
 @pytest.fixture
@@ -146,7 +135,7 @@ def test_absent_unreadable_and_unmatched_are_three_different_voids(recorded: Pro
 def test_a_void_trial_does_not_replace_a_recording(recorded: Project):
     """Only what was judged is kept."""
     files = {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")}
-    recorded.write(large_yaml="rules:\n  - error: { status: 500 }\n")
+    recorded.write(large_py=BROKEN, holdfast_toml=LIVE.replace("large.yaml", "large.py"))
     ran = recorded.holdfast("run", "--record")
     assert ran.returncode == 3, ran.stdout
     assert {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")} == files

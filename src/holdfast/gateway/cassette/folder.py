@@ -109,7 +109,7 @@ def _bytes(path: Path) -> bytes:
             raise BadCassette("it is no plain file")
         if found.st_size > LARGEST:
             raise BadCassette(f"it has {found.st_size} bytes; at most {LARGEST} are read")
-        with open(file, "rb", closefd=False) as stream:  # noqa: PTH123 - it is open already
+        with open(file, "rb", closefd=False) as stream:
             return stream.read(LARGEST + 1)
     finally:
         os.close(file)
