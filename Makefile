@@ -41,6 +41,7 @@ docs: $(STAMP)  ## Write the generated parts of the docs anew
 bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/replay.py
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

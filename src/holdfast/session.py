@@ -51,6 +51,9 @@ class House:
     update_snapshots: bool = False
     """Whether prompt snapshots are written instead of compared."""
 
+    record: Callable[[Trial, Capture], None] | None = None
+    """Makes a cassette of a trial that was judged; None where nothing is recorded."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terms:
@@ -123,6 +126,8 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
     record = replace(record, final=is_final(record, last=last))
     try:
         record = house.store.keep(record, capture, evidence)
+        if house.record and not isinstance(verdict, Void):
+            house.record(trial, capture)
         if trial.eval.log:
             leave_log(trial.eval.source.path, record)
     except OSError as error:

@@ -45,7 +45,10 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run, point_latest
 
 if TYPE_CHECKING:
+    from holdfast.gateway.cassette.audit import CassetteFault
+    from holdfast.gateway.cassette.recorder import Recorder
     from holdfast.gateway.models import ModelBook
+    from holdfast.gateway.upstream import Upstream
     from holdfast.judge.self_test import SelfTest
 
 SCRIPTED = "scripted"
@@ -65,6 +68,9 @@ class Cast:
 
     environ: Mapping[str, str]
     """Where keys are."""
+
+    replaying: bool = False
+    """Whether cassettes answer for all models, so that none of them need be there."""
 
     made: dict[str, Agent] = field(default_factory=dict)
     """The agents made so far, by name."""
@@ -110,7 +116,7 @@ class Cast:
         needs_model = self.agent(agent).dialect is not None
         if needs_model and not chosen:
             raise UsageError(f"subject {text!r} names no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
-        if needs_model:
+        if needs_model and not self.replaying:
             self.models.model(chosen)
         return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))
 
@@ -215,7 +221,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
     """Everything that a run is conducted with."""
     config = cast.config
     sandbox = make_sandbox(request.sandbox or config.sandbox)
-    gateway = _gateway(cast, plan, request.budget_usd)
+    gateway = _gateway(cast, plan, request)
     templates = TemplateCache(sandbox.folder)
     means = Means(
         agent=cast.of,
@@ -234,6 +240,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         store=store,
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
+        record=_recorder(cast, request),
     )
 
 
@@ -273,13 +280,65 @@ def self_tests(evals: Sequence[Eval]) -> Iterator[SelfTest]:
         asyncio.run(sandbox.stop())
 
 
+def cassette_faults(cast: Cast, chosen: Sequence[Eval]) -> tuple[CassetteFault, ...]:
+    """What is wrong with the project's cassettes, as far as the chosen evals are concerned."""
+    config = cast.config
+    folder = config.root / config.cassettes
+    if not folder.is_dir():
+        return ()
+    from holdfast.gateway.cassette.audit import audit
+    from holdfast.gateway.cassette.folder import CassetteFolder
+
+    known = {one.name: one for one in (*_known_evals(config), *chosen)}
+    names = {one.name for one in chosen}
+    agents = {*BARE_AGENTS, *config.agents}
+    trials = config.trials or DEFAULT_TRIALS
+    return tuple(audit(CassetteFolder(_near(folder)), known, chosen=names, agents=agents, trials=trials))
+
+
+def _near(folder: Path) -> Path:
+    """A folder as a person here would write it."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _known_evals(config: Config) -> tuple[Eval, ...]:
+    """Every eval of the configuration's paths, as far as these are there."""
+    return load([str(path) for name in config.paths if (path := config.root / name).exists()])
+
+
 def _lay_out(scenario: Scenario, folder: Path) -> Tree:
     """The starting workspace in an empty folder."""
     folder.rmdir()
     return build_template(scenario, folder).tree
 
 
-def _gateway(cast: Cast, plan: Plan, budget_usd: float | None) -> Gateway:
+def _recorder(cast: Cast, request: RunRequest) -> Recorder | None:
+    """What makes cassettes of the trials, if that is wanted."""
+    if request.record is None:
+        return None
+    from holdfast.gateway.cassette.folder import CassetteFolder
+    from holdfast.gateway.cassette.record import secrets_in
+    from holdfast.gateway.cassette.recorder import Recorder
+
+    return Recorder(folder=CassetteFolder(Path(request.record)), secrets=secrets_in(cast.environ))
+
+
+def _replay_model(cast: Cast, plan: Plan, folder: str) -> Upstream:
+    """What answers for every model of a run that is replayed."""
+    from holdfast.gateway.cassette.folder import CassetteFolder
+    from holdfast.gateway.cassette.normalise import Normaliser
+    from holdfast.gateway.cassette.record import secrets_in
+    from holdfast.gateway.cassette.replay import ReplayModel
+
+    return ReplayModel(
+        folder=CassetteFolder(_near(Path(folder))),
+        trials={trial.id: trial for trial in plan.trials()},
+        normaliser=Normaliser(cast.config.replay),
+        secrets=secrets_in(cast.environ),
+    )
+
+
+def _gateway(cast: Cast, plan: Plan, request: RunRequest) -> Gateway:
     """The model server; loaded only where an agent of the plan needs a model."""
     models = {cell.subject.model for cell in plan.cells if cast.of(cell.subject).dialect is not None}
     if not models:
@@ -288,9 +347,12 @@ def _gateway(cast: Cast, plan: Plan, budget_usd: float | None) -> Gateway:
     from holdfast.gateway.server import GatewayServer
 
     limits = dict(cast.config.budgets)
-    if budget_usd is not None:
-        limits["run"] = replace(limits.get("run", Limit()), usd=budget_usd)
+    if request.budget_usd is not None:
+        limits["run"] = replace(limits.get("run", Limit()), usd=request.budget_usd)
     budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
+    if request.replay is not None:
+        replayed = _replay_model(cast, plan, request.replay)
+        return GatewayServer(lambda name: replayed, budgets=budgets)
     return GatewayServer({model: cast.models.model(model) for model in models}, budgets=budgets)
 
 
@@ -310,6 +372,7 @@ def make_report(
     stopped: str | None = None,
     interrupted: bool = False,
     plug_in: bool = False,
+    notes: Sequence[str] = (),
 ) -> RunReport:
     """Records → tallies → decisions → the value that every report is made of."""
     return run_report(
@@ -321,7 +384,7 @@ def make_report(
         root=Path.cwd(),
         folder=folder,
         seconds=seconds,
-        notes=_notes(plan, stopped),
+        notes=(*_notes(plan, stopped), *notes),
         interrupted=interrupted,
         estimator="plug-in" if plug_in else "unbiased",
     )

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.common import choice_arguments, config_argument, load_config, positive_float, positive_int
 from holdfast.core.codec import DecodeError, decode
-from holdfast.core.errors import StoreError
+from holdfast.core.errors import BadInput, StoreError
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.request import RunRequest
 
 if TYPE_CHECKING:
+    from holdfast.core.config import Config
     from holdfast.core.progress import Progress
     from holdfast.core.trial import Plan
     from holdfast.report.run_report import RunReport
+    from holdfast.session import House
     from holdfast.store.folder import RunFolder
 
 _SANDBOXES = ("local",)
@@ -62,6 +64,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--resume", metavar="RUN", help="do only what is missing of an earlier run ('latest', a name or a path)"
     )
+    wire = how.add_mutually_exclusive_group()
+    wire.add_argument(
+        "--record", nargs="?", const="", metavar="DIR", help="keep a cassette of each trial (default: evals/cassettes)"
+    )
+    wire.add_argument(
+        "--replay",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="answer from cassettes: no model is asked, nothing is spent",
+    )
     how.add_argument("--update-snapshots", action="store_true", help="write prompt snapshots instead of comparing them")
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
@@ -83,8 +96,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     config = load_config(args)
     results = args.out or config.root / config.results
     earlier = find_run(results, args.resume) if args.resume else None
-    request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args)
-    cast = wiring.Cast(config=config, environ=os.environ)
+    request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args, config)
+    cast = wiring.Cast(config=config, environ=os.environ, replaying=request.replay is not None)
     plan = wiring.plan_run(cast, request, os.environ)
     if not plan.cells:
         sys.stderr.write(_NOTHING_GATES)
@@ -111,6 +124,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         stopped=stop.reason,
         interrupted=interrupted,
         plug_in=args.plug_in,
+        notes=_cassette_notes(request, house),
     )
     wiring.publish(report, store.folder, environ=os.environ, junit=args.junit)
     _print(report, as_json=args.json)
@@ -138,7 +152,39 @@ def _print(report: RunReport, *, as_json: bool) -> None:
         print(terminal(report, screen_of(sys.stdout)), end="")
 
 
-def _request(args: argparse.Namespace) -> RunRequest:
+def _cassette_notes(request: RunRequest, house: House) -> tuple[str, ...]:
+    """Where answers came from or went to, and what could not be recorded."""
+    if request.replay is not None:
+        return (f"replayed from {_near(request.replay)}: no model was asked, nothing was spent",)
+    if request.record is None:
+        return ()
+    problems: list[str] = getattr(house.record, "problems", [])
+    return (f"recorded in {_near(request.record)}", *problems)
+
+
+def _near(folder: str) -> str:
+    path = Path(folder)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bool) -> str | None:
+    """The folder that an option names; a path of evals that it took by mistake is told from one."""
+    if given is None:
+        return None
+    folder = Path(given).resolve() if given else config.root / config.cassettes
+    remedy = f"write the paths of evals first: holdfast run PATH {option}, or {option}=DIR"
+    if folder.exists() and not folder.is_dir():
+        raise BadInput("is no folder of cassettes", where=given or folder, key=option, remedy=remedy)
+    if given and (any(folder.glob("*.py")) or (folder / "scenario.toml").is_file()):
+        raise BadInput("is a folder of evals, not of cassettes", where=given, key=option, remedy=remedy)
+    if must_exist and not folder.is_dir():
+        raise BadInput(
+            "there is no such folder", where=folder, key=option, remedy="record first: holdfast run --record"
+        )
+    return str(folder)
+
+
+def _request(args: argparse.Namespace, config: Config) -> RunRequest:
     return RunRequest(
         paths=tuple(args.paths),
         subjects=tuple(args.subject),
@@ -157,6 +203,8 @@ def _request(args: argparse.Namespace) -> RunRequest:
         fail_fast=args.fail_fast,
         update_snapshots=args.update_snapshots,
         seed=args.seed,
+        record=_cassettes(args.record, config, "--record", must_exist=False),
+        replay=_cassettes(args.replay, config, "--replay", must_exist=True),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +40,20 @@ def run(args: argparse.Namespace) -> ExitCode:
     history = policy_history(evals, config.root, base=args.base)
     too_early = {change.eval.name for change in history.new}
     tests = list(wiring.self_tests(evals))
+    cassettes = wiring.cassette_faults(wiring.Cast(config=config, environ=os.environ), evals)
     faulty = [test.eval for test in tests if test.eval in too_early or _faults(test, strict=args.strict)]
     if args.json:
+        warnings = [{"file": str(one.file), "fault": one.fault, "detail": one.detail} for one in cassettes]
         found: dict[str, Any] = {"ok": not faulty, "faulty": faulty, "base": history.base, "problem": history.problem}
-        print(json.dumps({**found, "too_early": sorted(too_early), "evals": encode(tests)}, indent=2))
+        print(
+            json.dumps(
+                {**found, "too_early": sorted(too_early), "evals": encode(tests), "cassettes": warnings}, indent=2
+            )
+        )
     else:
         print("\n".join(_lines(tests, too_early, strict=args.strict)))
+        for one in cassettes:
+            print(f"warning: {one.file}: {one.fault}: {one.detail}")
         rehearsed = count(sum(test.rehearsed for test in tests), "rehearsal")
         print(f"\n{count(len(tests), 'eval')}, {rehearsed}, {len(faulty)} faulty")
         if history.problem:

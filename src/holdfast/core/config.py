@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,17 @@ class Limit:
 
     tokens: int | None = None
     """Tokens in both directions."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplayRules:
+    """What a project adds to the rules by which a replay compares requests."""
+
+    ignore: tuple[str, ...] = ()
+    """Paths into a request that don't count, as in `extra.*.user`: `*` is any one step, `**` any number of them."""
+
+    replace: tuple[tuple[str, str], ...] = ()
+    """Regular expressions, and what is put in the place of what they find."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +89,12 @@ class Config:
 
     budgets: Mapping[str, Limit] = field(default_factory=dict)
     """What a `trial`, an `eval` and a `run` may spend: `usd` and `tokens`. A spent budget makes trials void."""
+
+    cassettes: str = "evals/cassettes"
+    """The folder that cassettes are recorded in and replayed from."""
+
+    replay: ReplayRules = field(default_factory=ReplayRules)
+    """What doesn't count when a replay compares requests: `ignore` (paths) and `replace` (patterns)."""
 
     @property
     def where(self) -> Path:
@@ -142,6 +160,8 @@ def _config(table: Table, path: Path) -> Config:
         models=_tables(table, "models"),
         providers=_tables(table, "providers"),
         budgets=_budgets(table),
+        cassettes=table.text("cassettes", "evals/cassettes"),
+        replay=_replay(table),
     )
     table.finish()
     return config
@@ -158,6 +178,29 @@ def _budgets(table: Table) -> dict[str, Limit]:
     if budgets:
         budgets.finish()
     return found
+
+
+def _replay(table: Table) -> ReplayRules:
+    rules = table.table("replay")
+    if rules is None:
+        return ReplayRules()
+    ignore = rules.texts("ignore")
+    for index, path in enumerate(ignore):
+        if not all(path.split(".")):
+            rules.fail(f"ignore[{index}]", f"{path!r} is no path", "write steps with dots between them: extra.*.user")
+    replace = []
+    for rule in rules.tables("replace"):
+        pattern = rule.text("pattern", required=True)
+        put = rule.text("with")
+        try:
+            re.compile(pattern).sub(put, "")
+            re.compile(f"(?:{pattern})|").sub(put, "")
+        except (re.error, IndexError) as error:
+            rule.fail("pattern", f"{pattern!r} with {put!r} is no regular expression: {error}")
+        replace.append((pattern, put))
+        rule.finish()
+    rules.finish()
+    return ReplayRules(ignore=ignore, replace=tuple(replace))
 
 
 def _tables(table: Table, key: str) -> dict[str, Mapping[str, Any]]:

@@ -6,6 +6,10 @@
     │   ├── UnknownName       a name that is not known, with the nearest one that is
     │   └── NothingToRun      no eval was left after all filters
     ├── WorldError            something outside failed; the trial is void, with a cause
+    │   └── CassetteError     a replay that can't be answered
+    │       ├── CassetteAbsent      there is no recording of the trial
+    │       ├── CassetteUnreadable  there is one, but it can't be read
+    │       └── CassetteUnmatched   it can be read, but holds no such request
     └── StoreError            what was kept can't be read or written; exit code 70
 
 Each carries a slug, which is the anchor of its section in docs/errors.md.
@@ -85,6 +89,35 @@ class WorldError(HoldfastError):
         self.cause = cause
         self.detail = detail
         super().__init__(f"{cause.value}: {detail}")
+
+
+class CassetteError(WorldError):
+    """A replay that can't be answered."""
+
+    slug: ClassVar[str] = "cassette"
+
+    def __init__(self, detail: str) -> None:
+        from holdfast.core.verdict import VoidCause
+
+        super().__init__(VoidCause.CASSETTE, detail)
+
+
+class CassetteAbsent(CassetteError):
+    """There is no recording of the trial."""
+
+    slug: ClassVar[str] = "cassette-absent"
+
+
+class CassetteUnreadable(CassetteError):
+    """There is a recording, but it can't be read; it is left as it is."""
+
+    slug: ClassVar[str] = "cassette-unreadable"
+
+
+class CassetteUnmatched(CassetteError):
+    """The recording can be read, but holds no such request."""
+
+    slug: ClassVar[str] = "cassette-unmatched"
 
 
 class StoreError(HoldfastError):

@@ -399,9 +399,18 @@ class ProviderError:
     """The HTTP status; None where no answer came at all."""
 
     reason: Literal[
-        "rate_limit", "auth", "bad_request", "overloaded", "server", "unreachable", "stalled", "cut", "budget"
+        "rate_limit",
+        "auth",
+        "bad_request",
+        "overloaded",
+        "server",
+        "unreachable",
+        "stalled",
+        "cut",
+        "budget",
+        "cassette",
     ]
-    """What kind of failure it was."""
+    """What kind of failure it was; `cassette`: a replay that holds no answer."""
 
     message: str
     """What the provider said, redacted."""

@@ -217,6 +217,10 @@ class GatewaySession(Protocol):
         """What a person should know of the model that answers."""
         ...
 
+    def know(self, facts: Mapping[str, str]) -> None:
+        """Take note of the bench that the agent works on: `workspace`, `home`; a replay puts them in its answers."""
+        ...
+
     def last_activity(self) -> float:
         """The monotonic time of the last byte in either direction."""
         ...

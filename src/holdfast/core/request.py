@@ -62,3 +62,9 @@ class RunRequest:
 
     seed: int | None = None
     """Makes what Holdfast draws repeatable; None draws one."""
+
+    record: str | None = None
+    """The folder that cassettes are written to; None records nothing."""
+
+    replay: str | None = None
+    """The folder that cassettes are replayed from; None asks models."""

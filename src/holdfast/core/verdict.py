@@ -37,6 +37,9 @@ class VoidCause(StrEnum):
     UNREADABLE = "unreadable"
     """The trajectory or the workspace could not be read well enough to judge."""
 
+    CASSETTE = "cassette"
+    """A replay found no recorded answer: the cassette is absent, unreadable, or holds no such request."""
+
     CHECK = "check"
     """A check crashed instead of answering."""
 

@@ -150,6 +150,8 @@ async def _read(
         headers=headers,
         trial=session.trial.id,
         seed=session.seed,
+        facts=session.facts,
+        memory=session.memory,
     )
     return ask, problem
 

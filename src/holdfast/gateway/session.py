@@ -7,12 +7,12 @@ import secrets
 import time
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.gateway.recording import Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from holdfast.core.exchange import Exchange, Request
     from holdfast.core.trial import Trial
@@ -47,6 +47,8 @@ class Session:
         self.address = address
         self.purse = purse
         self.closing = AsyncExitStack()
+        self.facts: dict[str, str] = {}
+        self.memory: dict[object, Any] = {}
         self._token = "hf-" + secrets.token_hex(20)
         self._books = books
         self._began = self._activity = time.monotonic()
@@ -74,6 +76,10 @@ class Session:
     def note(self, *texts: str) -> None:
         """Add what a person should know, each thing once."""
         self._notes.update(dict.fromkeys(texts))
+
+    def know(self, facts: Mapping[str, str]) -> None:
+        """Take note of the bench that the agent works on."""
+        self.facts.update(facts)
 
     def last_activity(self) -> float:
         """The monotonic time of the last byte in either direction."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -47,6 +47,12 @@ class Ask:
 
     seed: int = 0
     """The attempt's seed, for an upstream that draws."""
+
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What is known of the bench that the agent works on: `workspace`, `home`, …"""
+
+    memory: dict[object, Any] = field(default_factory=dict)
+    """What an upstream keeps in mind of the attempt, under a key of its own; it is gone with the session."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

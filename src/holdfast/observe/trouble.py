@@ -19,11 +19,17 @@ _CAUSES = {
 
 
 def trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause, str] | None:
-    """What broke around the agent. The provider's last word counts: an agent that got over an error has coped."""
+    """What broke around the agent. The provider's last word counts: an agent that got over an error has coped.
+
+    A replay that had no answer is another matter: whatever the agent did without one, nobody would do.
+    """
     if capture.breakdown is not None:
         return capture.breakdown.cause, capture.breakdown.detail
     if capture.provider_silent:
         return VoidCause.STALLED, f"the provider was silent for {capture.provider_silent:.0f} s when the time ran out"
+    missed = next((one.error for one in capture.exchanges if one.error and one.error.reason == "cassette"), None)
+    if missed is not None:
+        return VoidCause.CASSETTE, missed.message
     error = _last_error(exchanges)
     if error is None or error.reason == "bad_request":
         return None

@@ -69,6 +69,10 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         if agent.dialect is not None:
             session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
         bench = await stack.enter_async_context(means.sandbox.bench(template))
+        facts = {**means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
+        if session:
+            facts |= {"base_url": session.base_url, "seed": str(seed)}
+            session.know(facts)
         started = time.monotonic()
         ends, silent = await _work(trial, agent, bench, session, seed, means.idle)
         seconds = time.monotonic() - started
@@ -86,11 +90,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             provider_silent=silent,
             seconds=seconds,
             notes=session.notes if session else (),
-            facts={
-                **means.sandbox.facts,
-                "workspace": str(bench.workspace),
-                "home": str(bench.home),
-            },
+            facts=facts,
         )
 
 

@@ -11,7 +11,7 @@ from holdfast.gateway.dialects.dialect import Malformed
 from holdfast.gateway.dialects.wire import parse
 
 Reason: TypeAlias = Literal[
-    "rate_limit", "auth", "bad_request", "overloaded", "server", "unreachable", "stalled", "cut", "budget"
+    "rate_limit", "auth", "bad_request", "overloaded", "server", "unreachable", "stalled", "cut", "budget", "cassette"
 ]
 
 STATUS: dict[Reason, int] = {
@@ -24,8 +24,9 @@ STATUS: dict[Reason, int] = {
     "stalled": 504,
     "cut": 502,
     "budget": 402,
+    "cassette": 400,
 }
-"""402 is what a client does not try again."""
+"""400 and 402 are what a client does not try again."""
 
 _REASONS: dict[int, Reason] = {
     401: "auth",

@@ -12,6 +12,7 @@ _TYPES: dict[Reason, str] = {
     "rate_limit": "rate_limit_error",
     "auth": "authentication_error",
     "bad_request": "invalid_request_error",
+    "cassette": "invalid_request_error",
     "overloaded": "overloaded_error",
     "stalled": "timeout_error",
     "budget": "billing_error",

@@ -11,6 +11,7 @@ _STATUS: dict[Reason, str] = {
     "rate_limit": "RESOURCE_EXHAUSTED",
     "auth": "UNAUTHENTICATED",
     "bad_request": "INVALID_ARGUMENT",
+    "cassette": "INVALID_ARGUMENT",
     "overloaded": "UNAVAILABLE",
     "stalled": "DEADLINE_EXCEEDED",
     "budget": "FAILED_PRECONDITION",

@@ -11,6 +11,7 @@ _TYPES: dict[Reason, tuple[str, str | None]] = {
     "rate_limit": ("rate_limit_error", "rate_limit_exceeded"),
     "auth": ("authentication_error", "invalid_api_key"),
     "bad_request": ("invalid_request_error", None),
+    "cassette": ("invalid_request_error", "cassette"),
     "overloaded": ("server_error", "overloaded"),
     "budget": ("insufficient_quota", "insufficient_quota"),
 }
