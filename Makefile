@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test check fix docs bench clean
+.PHONY: help env demo test test-agents check fix docs bench clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 env: $(STAMP)  ## Create the environment in .venv
 
@@ -29,7 +29,10 @@ check: $(STAMP)  ## Format, lint, types, floors, docs
 	$(BIN)/python tools/docs.py --check
 
 test: check  ## All checks and all tests
-	$(BIN)/python -m pytest -n 4
+	$(BIN)/python -m pytest -n 4 -m "not agents"
+
+test-agents: $(STAMP)  ## Real agents from npm, recorded and replayed (needs node and npm)
+	$(BIN)/python -m pytest -n 2 -m agents
 
 fix: $(STAMP)  ## Format and mend what can be mended
 	$(BIN)/ruff format .
@@ -41,6 +44,8 @@ docs: $(STAMP)  ## Write the generated parts of the docs anew
 bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/replay.py
 
 clean:  ## Remove the environment and caches

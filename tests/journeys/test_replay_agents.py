@@ -13,6 +13,8 @@ from tests.journeys.conftest import Project
 from tests.journeys.npm import GOOSE, PI, installed
 from tests.journeys.test_replay import CASSETTES, latest, other_place, stories
 
+pytestmark = pytest.mark.agents
+
 EVAL = """\
 from holdfast import ALWAYS_PASSES, eval_test
 
