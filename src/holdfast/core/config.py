@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.core.errors import BadInput
+from holdfast.core.fault import Fault, parse_faults
 from holdfast.core.table import Table
 
 FILE = "holdfast.toml"
@@ -78,6 +79,9 @@ class Config:
     budgets: Mapping[str, Limit] = field(default_factory=dict)
     """What a `trial`, an `eval` and a `run` may spend: `usd` and `tokens`. A spent budget makes trials void."""
 
+    faults: tuple[Fault, ...] = ()
+    """How answers of the model are broken on purpose, such as `["429@1", "cut@30%"]`; see [Faults](faults.md)."""
+
     @property
     def where(self) -> Path:
         """The configuration's file, or where it would be."""
@@ -142,6 +146,7 @@ def _config(table: Table, path: Path) -> Config:
         models=_tables(table, "models"),
         providers=_tables(table, "providers"),
         budgets=_budgets(table),
+        faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),
     )
     table.finish()
     return config
