@@ -53,13 +53,16 @@ async def tell_badly(
         return await _send(telling.pieces, head, recording, request)
     if fault.kind is FaultKind.MALFORMED:
         return await _spoil(fault, telling, response, recording, request)
-    begun = _begun(telling.pieces)
     recording.failed(_error(fault, "cut"))
-    if telling.streamed:
-        recording.heard(ask.dialect.stream_reader().feed(b"".join(begun)))
+    middle = len(telling.pieces) // 2
+    before, piece = telling.pieces[:middle], telling.pieces[middle]
+    recording.heard(ask.dialect.stream_reader().feed(b"".join(before)))
+    if fault.kind is FaultKind.TRUNCATED and telling.streamed:
+        return await _send((*before, _broken(piece)), telling.headers, recording, request)
+    half = piece[: len(piece) // 2]
     if fault.kind is FaultKind.TRUNCATED:
-        return await _send(begun, telling.headers, recording, request)
-    return await _cut(begun, telling, recording, request)
+        return await _send((half,), telling.headers, recording, request)
+    return await _cut((*before, half), telling, recording, request)
 
 
 def _telling(response: Response, ask: Ask) -> Telling:
@@ -134,14 +137,8 @@ async def _send(
     return answer
 
 
-def _begun(pieces: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """The first half of an answer; it ends in the middle of a piece."""
-    middle = len(pieces) // 2
-    return (*pieces[:middle], pieces[middle][: len(pieces[middle]) // 2])
-
-
 def _broken(piece: bytes) -> bytes:
-    """The last event of a piece, its data cut short: a whole one of the same name follows."""
+    """The last event of a piece, under its own name, its data cut short, but properly ended."""
     end = b"\n\n" if piece.endswith(b"\n\n") else b""
     event = piece.removesuffix(end).rpartition(b"\n\n")[2]
     field, found, data = event.rpartition(b"data: ")
