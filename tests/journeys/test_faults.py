@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import re
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +207,28 @@ def test_what_an_earlier_run_was_asked_to_break_is_broken_on_resume(project: Pro
     ran = project.holdfast("run", "--resume", "latest")
     assert ran.returncode == 3
     assert "injected fault 500" in ran.stdout
+
+
+def test_the_gateway_alone_can_break_answers_too(project: Project) -> None:
+    """For a person who points an agent at it."""
+    command = project.command("gateway", "--fault", "429@1:retry_after=4")
+    with subprocess.Popen(command, cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = "".join(process.stderr.readline() for _ in range(5))
+        found = re.search(r"OPENAI_BASE_URL=http://(\S+?)(/\S+)  OPENAI_API_KEY=(\S+)", said)
+        assert found, said
+        connection = http.client.HTTPConnection(found[1], timeout=20)
+        body = json.dumps({"model": "scripted", "messages": [{"role": "user", "content": "Hi."}]})
+        statuses = []
+        for _ in range(2):
+            connection.request("POST", f"{found[2]}/chat/completions", body, {"Authorization": f"Bearer {found[3]}"})
+            answer = connection.getresponse()
+            statuses.append((answer.status, answer.headers["Retry-After"]))
+            answer.read()
+        connection.close()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    assert statuses == [(429, "4"), (200, None)]
 
 
 def test_the_page_shows_what_works(project: Project) -> None:
