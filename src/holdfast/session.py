@@ -123,7 +123,7 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
         notes=evidence.notes,
         ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
     )
-    record = replace(record, final=is_final(record, last=last))
+    record = replace(record, final=is_final(record, last=last or evidence.injected))
     try:
         record = house.store.keep(record, capture, evidence)
         if house.record and not isinstance(verdict, Void):

@@ -18,6 +18,7 @@ from holdfast.core.codec import encode
 from holdfast.core.config import Config, Limit
 from holdfast.core.errors import BadInput, UnknownName, UsageError, WorldError
 from holdfast.core.evals import Eval
+from holdfast.core.fault import Fault
 from holdfast.core.folder import scan
 from holdfast.core.ports import Agent, CommandResult, Gateway
 from holdfast.core.record import Record, RunInfo
@@ -25,7 +26,7 @@ from holdfast.core.request import RunRequest
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.table import Table
-from holdfast.core.trial import Plan
+from holdfast.core.trial import Cell, Plan
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
 from holdfast.decide.rules import decide
@@ -179,8 +180,9 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     config = cast.config
     cast.agents()
     asked_for = bool(request.subjects or request.model)
+    faults = request.faults or config.faults
     plan = make_plan(
-        evals,
+        [_under(one, faults) for one in evals],
         [cast.subject(text, request.model) for text in request.subjects or config.subjects],
         subject_named=None if asked_for else cast.subject,
         trials=request.trials,
@@ -191,7 +193,20 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     )
     for one in evals:
         check_template(one.scenario, one.source.path)
-    return plan
+    return Plan(cells=tuple(_breakable(cast, cell) for cell in plan.cells))
+
+
+def _under(one: Eval, faults: tuple[Fault, ...]) -> Eval:
+    """An eval under its own faults, which come first, and under those of the run."""
+    return replace(one, scenario=replace(one.scenario, faults=(*one.scenario.faults, *faults))) if faults else one
+
+
+def _breakable(cast: Cast, cell: Cell) -> Cell:
+    """A cell that asks for faults is skipped, visibly, where nobody can inject them."""
+    if cell.skipped or not cell.eval.scenario.faults or cast.of(cell.subject).dialect is not None:
+        return cell
+    why_not = f"no fault can be injected: {cell.subject.agent} does not reach its model through the gateway"
+    return replace(cell, trials=(), skipped=why_not)
 
 
 def run_info(config: Config, request: RunRequest) -> RunInfo:
@@ -392,7 +407,9 @@ def make_report(
 
 def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
     scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
-    return ((stopped,) if stopped else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
+    faults = dict.fromkeys(str(fault) for cell in plan.cells for fault in cell.eval.scenario.faults)
+    broken = (f"faults were asked for, so answers of the model were broken on purpose: {', '.join(faults)}",)
+    return ((stopped,) if stopped else ()) + (broken if faults else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
 
 
 def publish(report: RunReport, folder: Path, *, environ: Mapping[str, str], junit: Path | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.trajectory import Called, Kind, ModelFailed, Said, Trajectory
+from holdfast.core.trajectory import Called, Faulted, Kind, ModelFailed, Said, Trajectory
 from holdfast.judge.chain import call_chain
 from tests.judge.stagehands import called
 
@@ -58,6 +58,13 @@ def test_failures_of_the_model_and_gaps_are_told():
         "!  the model failed: rate_limit 429: slow down",
         "?  incomplete: the log was cut",
     ]
+
+
+def test_faults_that_were_injected_are_told():
+    """They stand where they were met, and are no calls."""
+    fault = Faulted(turn=1, kind="cut", detail="cut@1: the connection was closed\nin the middle")
+    assert chain(fault, called("a"))[0] == "#  fault injected: cut@1: the connection was closed in the middle"
+    assert chain(fault, called("a"))[1].startswith("1. a(")
 
 
 def test_no_calls_is_said():

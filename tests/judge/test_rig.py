@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast import Rig
 from holdfast.core.evidence import Spent
 from holdfast.core.process import Output, ProcessEnd
+from holdfast.core.trajectory import Faulted
 from holdfast.judge.unknowable import Unknowable
 from tests.judge.stagehands import called, evidence, no_command, rig
 
@@ -50,6 +53,15 @@ def test_turns_of_an_incomplete_trajectory_are_a_lower_bound():
     assert found.turns >= 2
     with pytest.raises(Unknowable):
         _ = found.turns <= 5
+
+
+def test_faults_are_told_in_order():
+    """What was injected, and nothing else that happened."""
+    faults = (Faulted(turn=1, kind="cut", detail="cut@1"), Faulted(turn=2, kind="500", detail="500@2"))
+    known = evidence("Hi.")
+    story = replace(known.trajectory, events=(faults[0], *known.trajectory.events, faults[1]))
+    assert Rig(replace(known, trajectory=story), no_command).faults == faults
+    assert rig("Hi.").faults == ()
 
 
 def test_everything_else_is_within_reach():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.core.capture import Breakdown, Capture
@@ -19,7 +21,7 @@ from holdfast.core.exchange import (
     Usage,
 )
 from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.trajectory import Called, Kind, ModelFailed, Said, Thought
+from holdfast.core.trajectory import Called, Faulted, Kind, ModelFailed, Said, Thought
 from holdfast.core.verdict import VoidCause
 from holdfast.observe import observe
 
@@ -175,3 +177,124 @@ def test_daemons_and_cut_output_are_noted():
     notes = " ".join(observe(capture(exchange(1, WRITE), ends=(end,)), {}).notes)
     assert "left 2 processes behind" in notes
     assert "1000 bytes of output" in notes
+
+
+def faulted(number: int, rule: str, *parts: object, **more: object) -> Exchange:
+    """An exchange that was broken on purpose."""
+    return exchange(number, *parts, fault=rule, **more)
+
+
+def conversation(*roles: str) -> Request:
+    """A request that tells who spoke so far."""
+    said = tuple(Message(role=role, parts=(Text(text=role),)) for role in roles)  # type: ignore[arg-type]
+    return Request(model="m", messages=said, tools=TOOLS)
+
+
+CUT = ProviderError(status=200, reason="cut", message="injected fault cut@1")
+LOGGED = Called(turn=1, id="c1", tool="write_file", kind=Kind.EDIT, arguments={"path": "a.txt"}, witness="log")
+
+
+def test_a_fault_is_told_with_its_kind_and_its_rule():
+    """Before whatever came of it; a rule of another version is told as it is."""
+    story = (faulted(1, "cut@1", response=None, error=CUT), faulted(2, "meteor@2", Text(text="Done.")))
+    first, failure, second, _ = observe(capture(*story), {}).trajectory.events
+    assert first == Faulted(turn=1, kind="cut", detail="cut@1: the connection was closed in the middle of the answer")
+    assert isinstance(failure, ModelFailed)
+    assert second == Faulted(turn=1, kind="meteor@2", detail="meteor@2")
+
+
+def test_a_fault_in_a_side_request_is_told_too():
+    """Although nothing else of it belongs to the conversation."""
+    title = faulted(1, "500@1", response=None, request=Request(model="m", messages=()))
+    events = observe(capture(title, exchange(2, Text(text="Done."))), {}).trajectory.events
+    assert [type(event) for event in events] == [Faulted, Said]
+
+
+def test_only_the_gateway_can_tell_of_faults():
+    """An agent that claims one in its log is not believed."""
+    claimed = Faulted(turn=1, kind="cut", detail="cut@1")
+    assert observe(capture(log=(claimed, LOGGED)), {}).trajectory.events == (LOGGED,)
+
+
+@pytest.mark.parametrize("broken", [{"error": CUT}, {"fault": "malformed-sse@1"}], ids=["cut", "spoiled"])
+def test_an_answer_that_was_thrown_away_is_no_turn(broken: dict[str, object]):
+    """The agent asked the same again, so the first answer's calls were never made."""
+    asked = conversation("user")
+    thrown = exchange(1, WRITE, request=asked, **broken)
+    again = exchange(2, WRITE, request=asked)
+    done = exchange(3, Text(text="Done."), request=conversation("user", "assistant", "user"))
+    evidence = observe(capture(thrown, again, done), {})
+    assert len(evidence.trajectory.calls) == 1
+    assert evidence.spent.turns == 2
+    assert evidence.trouble is None
+
+
+@pytest.mark.parametrize("roles", [("user", "assistant", "user"), ("system", "user")], ids=["goes on", "compacted"])
+def test_a_broken_answer_that_was_used_is_a_turn(roles: tuple[str, ...]):
+    """The agent went on with it, or nobody can tell: then it is told."""
+    spoiled = faulted(1, "malformed-sse@1", WRITE, request=conversation("user"))
+    evidence = observe(capture(spoiled, exchange(2, Text(text="Done."), request=conversation(*roles))), {})
+    assert len(evidence.trajectory.calls) == 1
+    assert evidence.spent.turns == 2
+
+
+@pytest.mark.parametrize("kind", ["malformed-sse", "content-type"])
+@pytest.mark.parametrize(
+    ("parts", "more", "void"),
+    [
+        ((WRITE,), {}, True),
+        ((WRITE,), {"exit_ok": None}, True),
+        ((WRITE,), {"log": (LOGGED,)}, False),
+        ((Text(text="Done."),), {}, False),
+        ((Text(text="Done."),), {"exit_ok": None}, False),
+        ((Text(text="Done."),), {"exit_ok": False}, True),
+    ],
+    ids=["call unused", "call unused, no word", "call used", "text", "text, no word", "text, agent failed"],
+)
+def test_a_spoiled_last_answer_is_trouble_where_the_agent_did_not_get_over_it(
+    kind: str, parts: tuple[object, ...], more: dict[str, object], void: bool
+):
+    """All of the answer was there: it may have been understood."""
+    evidence = observe(capture(faulted(1, f"{kind}@1", *parts), **more), {})
+    assert evidence.injected is void
+    if void:
+        assert evidence.trouble == (
+            VoidCause.PROVIDER,
+            f"the agent did not get over a spoiled answer (injected: {kind}@1)",
+        )
+    else:
+        assert evidence.trouble is None
+
+
+@pytest.mark.parametrize("kind", ["drip", "empty", "tool-id"])
+def test_a_sound_last_answer_is_no_trouble(kind: str):
+    """Slow, empty or renamed: nobody was out of order, whatever the agent made of it."""
+    evidence = observe(capture(faulted(1, f"{kind}@1", WRITE), exit_ok=False, ends=(ProcessEnd(exit_code=1),)), {})
+    assert evidence.trouble is None
+    assert "exit code 1" in str(evidence.misdeed)
+
+
+def test_trouble_that_was_injected_is_known_as_such():
+    """Another attempt would meet the fault again; a provider's own failure may pass."""
+    asked_for = replace(failed(1, "server"), fault="500@1")
+    assert observe(capture(asked_for), {}).injected
+    assert not observe(capture(asked_for, failed(2, "server")), {}).injected
+    assert not observe(capture(asked_for, exchange(2, Text(text="Done."))), {}).injected
+
+
+def test_a_hang_until_the_end_says_that_it_was_injected():
+    """Also where too little time was left for the silence to be measured."""
+    hung = replace(failed(1, "stalled", None), fault="hang@1")
+    ends = (ProcessEnd(signal=9, ended_by="wall", seconds=30.0),)
+    for silent in (20.0, None):
+        evidence = observe(capture(hung, ends=ends, provider_silent=silent), {})
+        assert evidence.trouble is not None
+        assert evidence.trouble[0] is VoidCause.STALLED
+        assert ("(injected: hang@1)" in evidence.trouble[1]) is bool(silent)
+        assert evidence.injected
+
+
+def test_a_bench_that_broke_is_not_injected():
+    """Whatever was injected before."""
+    broken = Breakdown(cause=VoidCause.SANDBOX, detail="no space")
+    assert not observe(capture(replace(failed(1, "server"), fault="500@1"), breakdown=broken), {}).injected

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.cli.common import config_argument, load_config
 from holdfast.core.evals import Eval, Source
 from holdfast.core.exit_code import ExitCode
+from holdfast.core.fault import Fault, parse_faults
 from holdfast.core.policy import USUALLY_PASSES
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
@@ -40,6 +41,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="default: any free port")
     parser.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket instead")
     parser.add_argument("--log", type=Path, metavar="FILE", help="append every exchange as a line of JSON")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="KIND[@WHEN][:OPTION=VALUE]",
+        help="break answers on purpose, such as 429@1 or cut@30%%; repeatable (docs/faults.md)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="for models that draw (default: 0)")
     config_argument(parser)
 
@@ -51,19 +59,20 @@ def run(args: argparse.Namespace) -> ExitCode:
     from holdfast.gateway.server import GatewayServer
 
     cast = wiring.Cast(config=load_config(args), environ=os.environ)
+    faults = parse_faults(args.fault, where="--fault")
     names = args.model or list(cast.models.names())
     models = {name: cast.models.model(name) for name in names}
     server = GatewayServer(models, host=args.host, port=args.port, unix_path=args.unix)
-    run_interruptibly(_serve(server, names, args), farewell="")
+    run_interruptibly(_serve(server, _person(names[0], faults), names, args), farewell="")
     counters = server.counters()
     print(f"{counters.exchanges} exchanges, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")
     return ExitCode.ACCEPTED
 
 
-async def _serve(server: GatewayServer, names: list[str], args: argparse.Namespace) -> None:
+async def _serve(server: GatewayServer, person: Trial, names: list[str], args: argparse.Namespace) -> None:
     await server.start()
     try:
-        async with server.session(_person(names[0]), seed=args.seed) as session:
+        async with server.session(person, seed=args.seed) as session:
             sys.stderr.write(_HOW.format(url=session.base_url, token=session.token, models=", ".join(names)))
             await _tell(session, args.log)
     finally:
@@ -100,8 +109,8 @@ def _ending(exchange: Exchange) -> str:
     return f"calls {', '.join(calls)}" if calls else "text"
 
 
-def _person(model: str) -> Trial:
+def _person(model: str, faults: tuple[Fault, ...]) -> Trial:
     """A person stands where a trial would."""
-    scenario = Scenario(prompts=("",))
+    scenario = Scenario(prompts=("",), faults=faults)
     nothing = Eval(name="person", policy=USUALLY_PASSES, scenario=scenario, checks=(), source=Source(path=Path()))
     return Trial(eval=nothing, subject=Subject(agent="person", model=model), number=1, timeout=0)

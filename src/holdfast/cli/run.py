@@ -16,6 +16,7 @@ from holdfast.cli.common import choice_arguments, config_argument, load_config, 
 from holdfast.core.codec import DecodeError, decode
 from holdfast.core.errors import BadInput, StoreError
 from holdfast.core.exit_code import ExitCode
+from holdfast.core.fault import parse_faults
 from holdfast.core.request import RunRequest
 
 if TYPE_CHECKING:
@@ -57,6 +58,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--fail-fast", action="store_true", help="start nothing more after the first failure")
     how.add_argument("--sandbox", choices=_SANDBOXES, help="where agents run (default: local)")
+    how.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="KIND[@WHEN][:OPTION=VALUE]",
+        help="break answers of the model on purpose, such as 429@1, cut@2-3 or 500@30%%; repeatable (docs/faults.md)",
+    )
     how.add_argument("--seed", type=int, metavar="N", help="make what Holdfast draws repeatable")
     how.add_argument(
         "--kind", choices=("local", "ci", "nightly"), default="local", help="why it is run (default: local)"
@@ -202,6 +210,7 @@ def _request(args: argparse.Namespace, config: Config) -> RunRequest:
         sandbox=args.sandbox,
         fail_fast=args.fail_fast,
         update_snapshots=args.update_snapshots,
+        faults=parse_faults(args.fault, where="--fault"),
         seed=args.seed,
         record=_cassettes(args.record, config, "--record", must_exist=False),
         replay=_cassettes(args.replay, config, "--replay", must_exist=True),

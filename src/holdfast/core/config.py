@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.core.errors import BadInput
+from holdfast.core.fault import Fault, parse_faults
 from holdfast.core.table import Table
 
 FILE = "holdfast.toml"
@@ -96,6 +97,9 @@ class Config:
     replay: ReplayRules = field(default_factory=ReplayRules)
     """What doesn't count when a replay compares requests: `ignore` (paths) and `replace` (patterns)."""
 
+    faults: tuple[Fault, ...] = ()
+    """How answers of the model are broken on purpose, such as `["429@1", "cut@30%"]`; see [Faults](faults.md)."""
+
     @property
     def where(self) -> Path:
         """The configuration's file, or where it would be."""
@@ -162,6 +166,7 @@ def _config(table: Table, path: Path) -> Config:
         budgets=_budgets(table),
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=_replay(table),
+        faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),
     )
     table.finish()
     return config

@@ -67,5 +67,8 @@ class Evidence:
     misdeed: str | None = None
     """What the agent itself did wrong as a program (ran out of its time, exited with an error), if anything."""
 
+    injected: bool = False
+    """Whether the trouble was asked for: an injected fault, which another attempt would meet again."""
+
     notes: tuple[str, ...] = ()
     """What a person should know: daemons left behind, output cut, log and wire disagreeing."""

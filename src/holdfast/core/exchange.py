@@ -446,3 +446,6 @@ class Exchange:
 
     cost_usd: float | None = None
     """What it cost; None where no price is known."""
+
+    fault: str | None = None
+    """The rule by which Holdfast broke the answer on purpose, such as `cut@2`; None where it did not."""

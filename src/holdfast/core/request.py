@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from holdfast.core.fault import Fault
 from holdfast.core.record import RunKind
 
 
@@ -59,6 +60,9 @@ class RunRequest:
 
     update_snapshots: bool = False
     """Write prompt snapshots instead of comparing them."""
+
+    faults: tuple[Fault, ...] = ()
+    """How answers of the model are broken on purpose; none means the configuration's."""
 
     seed: int | None = None
     """Makes what Holdfast draws repeatable; None draws one."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from holdfast.core.fault import Fault
+
 Answer: TypeAlias = Literal["allow", "deny"]
 Setup: TypeAlias = Callable[[Path], None]
 
@@ -67,3 +69,6 @@ class Scenario:
 
     requires_env: tuple[str, ...] = ()
     """Environment variables without which the eval can't run; the cell is skipped, visibly."""
+
+    faults: tuple[Fault, ...] = ()
+    """How the model's answers are broken on purpose; of several rules for one exchange the first counts."""

@@ -133,7 +133,24 @@ class ModelFailed:
     """Tells the events apart."""
 
 
-Event: TypeAlias = Said | Thought | Called | ModelFailed
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Faulted:
+    """Holdfast broke an answer of the model on purpose."""
+
+    turn: int
+    """The model answer that was broken."""
+
+    kind: str
+    """How it was broken, such as `cut`."""
+
+    detail: str
+    """The rule that was followed, and what was done."""
+
+    type: Literal["faulted"] = "faulted"
+    """Tells the events apart."""
+
+
+Event: TypeAlias = Said | Thought | Called | ModelFailed | Faulted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, Literal, NoReturn
 from holdfast.core.checks import CheckFunction, FunctionCheck, PromptSnapshot
 from holdfast.core.errors import BadInput
 from holdfast.core.evals import Eval, Rehearsal, Source
+from holdfast.core.fault import parse_faults
 from holdfast.core.policy import Policy
 from holdfast.core.scenario import Approval, PriorMessage, Scenario
 from holdfast.define.arguments import Arguments
@@ -35,6 +36,7 @@ def eval_test(
     tags: Sequence[str] = (),
     suite: str | None = None,
     requires_env: Sequence[str] = (),
+    faults: Sequence[str] = (),
     approval: Literal["allow", "deny"] | Mapping[str, str] | Approval = "allow",
     messages: Sequence[Mapping[str, str] | PriorMessage] = (),
     log: bool = False,
@@ -69,6 +71,7 @@ def eval_test(
             messages=given.messages(messages),
             timeout=given.timeout(timeout),
             requires_env=given.texts("requires_env", requires_env),
+            faults=parse_faults(given.texts("faults", faults), where=given.where, key="faults"),
         )
         return Eval(
             name=given.name(name, default=check.__name__),

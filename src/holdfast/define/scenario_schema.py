@@ -68,6 +68,7 @@ def scenario_schema() -> Schema:
         "subjects": (_TEXTS, "The subjects it is meant for, as agent:model."),
         "models": (_TEXTS, "The models it is meant for, on whichever agent."),
         "requires_env": (_TEXTS, "Environment variables without which it is skipped."),
+        "faults": (_TEXTS, "How the model's answers are broken on purpose, such as 429@1 or cut@30%."),
         "owner": (_TEXT, "Who looks after it."),
         "issue": (_TEXT, "The issue it is tracked in."),
         "log": ({"type": "boolean"}, "Also write each trial's call chain to logs/ beside it."),

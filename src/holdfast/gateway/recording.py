@@ -24,6 +24,8 @@ class Recording:
         self.dialect = dialect
         self.request = request
         self.price: Price | None = None
+        self.cost_usd: float | None = None
+        self.fault: str | None = None
         self.owed = False
         self.activity = started
         self.error: ProviderError | None = None
@@ -74,6 +76,9 @@ class Recording:
         if response is None and self._assembler is not None:
             response = self._assembler.response()
         first = self._first_byte
+        costs = self.cost_usd
+        if costs is None and response is not None:
+            costs = cost(response.usage, self.price)
         return Exchange(
             number=self.number,
             dialect=self.dialect,
@@ -83,5 +88,6 @@ class Recording:
             started=self._started - self._origin,
             first_byte=None if first is None else first - self._origin,
             ended=(self._ended or time.monotonic()) - self._origin,
-            cost_usd=cost(response.usage, self.price) if response else None,
+            cost_usd=costs,
+            fault=self.fault,
         )

@@ -11,6 +11,7 @@ from aiohttp import web
 from holdfast.core.exchange import ProviderError, Request
 from holdfast.gateway.delivery import deliver, plain
 from holdfast.gateway.dialects.dialect import Malformed
+from holdfast.gateway.faults import inject
 from holdfast.gateway.prices import FREE
 from holdfast.gateway.recording import Recording
 from holdfast.gateway.redaction import redacted
@@ -29,6 +30,9 @@ LARGEST_BODY = 64 * 2**20
 """Bytes of a request that are read; more is refused."""
 
 Reason: TypeAlias = Literal["auth", "bad_request", "budget", "server"]
+
+_HUNG_UP = 499
+"""Told to nobody: the agent is gone."""
 
 _MOST_SHOWN = 2000
 """Bytes of an unreadable request that are kept."""
@@ -94,11 +98,14 @@ class Desk:
         if upstream.secret and upstream.secret.encode() in ask.body:
             recording.request = redacted(recording.request, upstream.secret)
         recording.owed = True
+        fault = session.fault(recording.number)
         try:
+            if fault is not None:
+                return await inject(fault, upstream, ask, recording, request)
             async with upstream.answer(ask) as reply:
                 return await deliver(reply, ask, recording, request)
         except ConnectionError:
-            raise
+            return web.Response(status=_HUNG_UP)
         except Exception as error:
             failure = _failure(500, "server", f"the gateway failed: {type(error).__name__}: {error}")
             recording.failed(failure)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from holdfast.core.exchange import Exchange, Request
+    from holdfast.core.fault import Fault
     from holdfast.core.trial import Trial
     from holdfast.gateway.budget import Purse
     from holdfast.gateway.counters import Books
@@ -70,8 +71,8 @@ class Session:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the model that answers."""
-        return tuple(self._notes)
+        """What a person should know of the model that answers, and of faults that never came to be."""
+        return (*self._notes, *self._unmet())
 
     def note(self, *texts: str) -> None:
         """Add what a person should know, each thing once."""
@@ -92,6 +93,11 @@ class Session:
     def exchanges(self) -> tuple[Exchange, ...]:
         """Everything that went over the wire, in order of arrival; also what is still under way, as far as it came."""
         return tuple(entry.exchange() if isinstance(entry, Recording) else entry for entry in self._entries)
+
+    def fault(self, number: int) -> Fault | None:
+        """The fault that goes into the answer of exchange `number`, if any; what is no exchange has none."""
+        rules = self.trial.eval.scenario.faults if number else ()
+        return next((fault for fault in rules if fault.hits(number, self.seed)), None)
 
     def touch(self) -> None:
         """Note that bytes moved just now."""
@@ -142,6 +148,14 @@ class Session:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.closing.aclose()
+
+    def _unmet(self) -> Iterator[str]:
+        """Faults for exchanges that there were not enough of, or whose answers gave them nothing to break."""
+        injected = {entry.fault for entry in self._entries}
+        for fault in self.trial.eval.scenario.faults:
+            if fault.first is not None and str(fault) not in injected:
+                count = f"{len(self._entries)} exchange{'s' if len(self._entries) != 1 else ''}"
+                yield f"the fault {fault} was not injected: there were {count}, and none that it could break"
 
     def _spend(self, exchange: Exchange, size: int) -> None:
         """Take an exchange out of the purse. Where the provider did not count, the request counts by its size."""

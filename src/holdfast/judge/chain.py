@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from holdfast.core.text import one_line
-from holdfast.core.trajectory import Called, ModelFailed, Trajectory
+from holdfast.core.trajectory import Called, Faulted, ModelFailed, Trajectory
 
 _MOST_CALLS = 200
 _VALUE = 40
@@ -25,6 +25,8 @@ def call_chain(trajectory: Trajectory) -> str:
         elif isinstance(event, ModelFailed):
             status = f" {event.status}" if event.status is not None else ""
             lines.append(f"!  the model failed: {event.reason}{status}: {one_line(event.message, width=_RESULT)}")
+        elif isinstance(event, Faulted):
+            lines.append(f"#  fault injected: {one_line(event.detail, width=_RESULT)}")
     if len(lines) > _MOST_CALLS:
         half = _MOST_CALLS // 2
         lines = [*lines[:half], f"… {len(lines) - 2 * half} lines left out", *lines[-half:]]

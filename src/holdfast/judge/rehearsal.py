@@ -20,7 +20,7 @@ from holdfast.core.evals import Eval, Rehearsal
 from holdfast.core.evidence import Evidence, Spent
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.scenario import Scenario
-from holdfast.core.trajectory import Called, Event, Said, Trajectory, kind_of
+from holdfast.core.trajectory import Called, Event, Faulted, Said, Trajectory, kind_of
 from holdfast.core.workspace import Tree
 
 LayOut: TypeAlias = Callable[[Scenario, Path], Tree]
@@ -68,6 +68,10 @@ class Stage:
         """The agent says something to its user; the last such text is its final text."""
         self._next_turn()
         self._events.append(Said(turn=self._turn, text=text))
+
+    def fault(self, kind: str) -> None:
+        """An answer of the model was broken on purpose, as `rig.faults` would show it."""
+        self._events.append(Faulted(turn=self._turn + 1, kind=kind, detail=f"{kind}: played in a rehearsal"))
 
     @contextmanager
     def one_turn(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from holdfast.core.evidence import Evidence
 from holdfast.core.ports import RunCommand
-from holdfast.core.trajectory import Said, Trajectory
+from holdfast.core.trajectory import Faulted, Said, Trajectory
 from holdfast.judge.calls_view import Calls
 from holdfast.judge.unknowable import LowerBound, unknowable
 from holdfast.judge.workspace_view import WorkspaceView
@@ -100,6 +100,11 @@ class Rig:
     def trajectory(self) -> Trajectory:
         """Everything that happened, event by event."""
         return self._evidence.trajectory
+
+    @property
+    def faults(self) -> tuple[Faulted, ...]:
+        """The faults that Holdfast injected into the model's answers, in order, each with its `kind` and `turn`."""
+        return tuple(event for event in self.trajectory.events if isinstance(event, Faulted))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.core.text import one_line
-from holdfast.core.trajectory import Called, Event, Said
+from holdfast.core.trajectory import Called, Event, Faulted, Said
 
 
 def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...], tuple[str, ...]]:
     """The merged events, and where the two disagree. The wire's order wins; the log adds what only it knows."""
+    log = [event for event in log if not isinstance(event, Faulted)]  # only the gateway can know of one
     if not wire or not log:
         return tuple(wire or log), ()
     open_calls = [event for event in log if isinstance(event, Called)]

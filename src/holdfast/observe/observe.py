@@ -10,14 +10,14 @@ from holdfast.core.exchange import Exchange
 from holdfast.core.trajectory import Event, Kind, Trajectory
 from holdfast.observe.asked import asked
 from holdfast.observe.merge import merge
-from holdfast.observe.trouble import misdeed, trouble
-from holdfast.observe.wire import main_line, tell
+from holdfast.observe.trouble import injected, misdeed, trouble
+from holdfast.observe.wire import answers, main_line, tell
 
 
 def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     """What is known of a trial. `kinds` tells what the agent's own tools do."""
     exchanges = main_line(capture.exchanges)
-    events, disagreements = merge(tell(exchanges, kinds), capture.log)
+    events, disagreements = merge(tell(capture.exchanges, kinds), capture.log)
     trajectory = Trajectory(events=events, gaps=_gaps(capture), disagreements=disagreements)
     return Evidence(
         trial=capture.trial,
@@ -29,6 +29,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         spent=_spent(capture, events),
         trouble=trouble(capture, exchanges),
         misdeed=misdeed(capture, exchanges),
+        injected=injected(capture, exchanges),
         notes=_notes(capture, disagreements),
     )
 
@@ -44,11 +45,12 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
 
 
 def _spent(capture: Capture, events: Sequence[Event]) -> Spent:
-    answered = sum(1 for exchange in main_line(capture.exchanges) if exchange.response is not None)
     costs = [exchange.cost_usd for exchange in capture.exchanges]
     return Spent(
         seconds=capture.seconds,
-        turns=answered if capture.exchanges else max((event.turn for event in events), default=0),
+        turns=len(answers(main_line(capture.exchanges)))
+        if capture.exchanges
+        else max((event.turn for event in events), default=0),
         input_tokens=_sum(capture.exchanges, "input"),
         output_tokens=_sum(capture.exchanges, "output"),
         cost_usd=sum(cost for cost in costs if cost is not None) if costs and None not in costs else None,

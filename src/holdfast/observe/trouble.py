@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from holdfast.core.capture import Capture
 from holdfast.core.exchange import Exchange, ProviderError
+from holdfast.core.fault import FaultKind, kind_in
 from holdfast.core.process import ProcessEnd
 from holdfast.core.text import excerpt
+from holdfast.core.trajectory import Called
 from holdfast.core.verdict import VoidCause
 
 _CAUSES = {
@@ -16,6 +18,7 @@ _CAUSES = {
     "budget": VoidCause.BUDGET,
     "stalled": VoidCause.STALLED,
 }
+_SPOILED = (FaultKind.MALFORMED, FaultKind.CONTENT_TYPE)
 
 
 def trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause, str] | None:
@@ -26,15 +29,43 @@ def trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause,
     if capture.breakdown is not None:
         return capture.breakdown.cause, capture.breakdown.detail
     if capture.provider_silent:
-        return VoidCause.STALLED, f"the provider was silent for {capture.provider_silent:.0f} s when the time ran out"
+        silence = f"the provider was silent for {capture.provider_silent:.0f} s when the time ran out"
+        return VoidCause.STALLED, f"{silence}{_asked_for(capture.exchanges)}"
     missed = next((one.error for one in capture.exchanges if one.error and one.error.reason == "cassette"), None)
     if missed is not None:
         return VoidCause.CASSETTE, missed.message
+    if _choked(capture, exchanges):
+        return VoidCause.PROVIDER, f"the agent did not get over a spoiled answer{_asked_for(exchanges)}"
     error = _last_error(exchanges)
     if error is None or error.reason == "bad_request":
         return None
     status = f"HTTP {error.status}: " if error.status else ""
     return _CAUSES.get(error.reason, VoidCause.PROVIDER), f"{status}{error.message}"
+
+
+def injected(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
+    """Whether the trouble is a fault that was asked for, so that another attempt would meet it again."""
+    if capture.breakdown is not None or trouble(capture, exchanges) is None:
+        return False
+    return bool(_asked_for(capture.exchanges if capture.provider_silent else exchanges))
+
+
+def _choked(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
+    """Whether the agent ended at an answer that was all there, but spoiled, so that it may not have understood it.
+
+    An answer that asks for nothing more may well be the last one; tools that it asks for must have been used.
+    """
+    last = exchanges[-1] if exchanges else None
+    if last is None or last.response is None or last.error is not None or kind_in(last.fault or "") not in _SPOILED:
+        return False
+    asked_for = {(call.id, call.name) for call in last.response.calls}
+    used = {(event.id, event.tool) for event in capture.log if isinstance(event, Called)}
+    return capture.exit_ok is False or bool(asked_for - used)
+
+
+def _asked_for(exchanges: Sequence[Exchange]) -> str:
+    rule = exchanges[-1].fault if exchanges else None
+    return f" (injected: {rule})" if rule else ""
 
 
 def misdeed(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.core.exchange import Exchange, Text, Thinking, ToolCall, ToolResult
-from holdfast.core.trajectory import Called, Event, Kind, ModelFailed, Said, Thought, kind_of
+from holdfast.core.fault import DONE, kind_in
+from holdfast.core.trajectory import Called, Event, Faulted, Kind, ModelFailed, Said, Thought, kind_of
 
 
 def main_line(exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
@@ -17,17 +18,51 @@ def main_line(exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
 
 
 def tell(exchanges: Sequence[Exchange], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
-    """What was said, thought, called and refused, in order. A turn is one answer of the model."""
+    """What was said, thought, called, refused and broken, in order. A turn is one answer of the model."""
     events: list[Event] = []
     turn = 0
+    line = main_line(exchanges)
+    ours = {exchange.number for exchange in line}
+    answered = answers(line)
     for exchange in exchanges:
+        if exchange.fault is not None:
+            events.append(_faulted(exchange.fault, turn + 1))
+        if exchange.number not in ours:
+            continue
         _note_results(events, exchange)
         if exchange.response is None or exchange.error is not None:
             events += _failure(exchange, turn + 1)
-        if exchange.response is not None:
+        if exchange.response is not None and exchange.number in answered:
             turn += 1
             events += [_event(part, turn, kinds) for part in exchange.response.parts if _tells(part)]
     return tuple(events)
+
+
+def answers(line: Sequence[Exchange]) -> frozenset[int]:
+    """The numbers of the exchanges whose answers count; not those that the agent threw away to ask again."""
+    return frozenset(
+        exchange.number
+        for place, exchange in enumerate(line)
+        if exchange.response is not None and not _thrown_away(exchange, line[place + 1 :])
+    )
+
+
+def _thrown_away(exchange: Exchange, later: Sequence[Exchange]) -> bool:
+    """Whether a broken answer is missing where the agent went on with the conversation."""
+    if exchange.error is None and exchange.fault is None:
+        return False
+    said = exchange.request.messages
+    for other in later:
+        again = other.request.messages
+        if again[: len(said)] == said:
+            return len(again) == len(said) or again[len(said)].role != "assistant"
+    return False
+
+
+def _faulted(rule: str, turn: int) -> Faulted:
+    kind = kind_in(rule)
+    done = f": {DONE[kind]}" if kind else ""
+    return Faulted(turn=turn, kind=kind or rule, detail=f"{rule}{done}")
 
 
 def _tells(part: object) -> bool:
