@@ -41,6 +41,13 @@ def test_secrets_and_tokens_are_taken_out():
     )
 
 
+def test_keys_of_tables_are_looked_into_too():
+    """A tool's arguments may be keyed by paths, or by worse."""
+    places = Places({"workspace": "/tmp/hf-1/3/workspace"}, ["s3cr3t-value"])
+    hidden = places.hide({"edits": {"/tmp/hf-1/3/workspace/a": "x", "s3cr3t-value": 1}})
+    assert hidden == {"edits": {"{{holdfast:workspace}}/a": "x", "{{holdfast:secret}}": 1}}
+
+
 def test_the_seed_that_was_drawn_for_the_attempt_does_not_count():
     """Another seed, which the agent chose, does."""
     places = Places({"seed": "7"})

@@ -83,7 +83,7 @@ def _walked(data: Any, change: Any) -> Any:
         return [_walked(item, change) for item in data]
     if not isinstance(data, dict):
         return data
-    found = {key: _walked(item, change) for key, item in data.items()}
+    found = {change(key): _walked(item, change) for key, item in data.items()}
     arguments = data.get("arguments")
     if data.get("kind") == "tool_call" and isinstance(arguments, dict) and found["arguments"] != arguments:
         found["raw"] = json.dumps(found["arguments"], ensure_ascii=False)
