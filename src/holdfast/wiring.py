@@ -33,6 +33,7 @@ from holdfast.decide.run import exit_code
 from holdfast.define.load import load
 from holdfast.executors.local import LocalExecutor
 from holdfast.gateway.absent import AbsentGateway
+from holdfast.gateway.local import weights as local
 from holdfast.judge.self_test import SelfTest, self_test
 from holdfast.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
 from holdfast.report.run_report import RunReport, run_report
@@ -98,6 +99,18 @@ class Cast:
             environ=self.environ,
             where=config.where,
         )
+
+    @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """Whom to try when nobody is named: a real model where one is on this machine, and never a pretended one."""
+        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT}",)
+
+    @cached_property
+    def no_local_model(self) -> str | None:
+        """Why the default local model can't be tried, and what to do about it; None where it can."""
+        from holdfast.gateway.local.model import obstacle
+
+        return obstacle(local.WEIGHTS[local.DEFAULT], self.environ)
 
     def of(self, subject: Subject) -> Agent:
         """The agent of a subject."""
@@ -175,7 +188,7 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     asked_for = bool(request.subjects or request.model)
     plan = make_plan(
         evals,
-        [cast.subject(text, request.model) for text in request.subjects or config.subjects],
+        [cast.subject(text, request.model) for text in request.subjects or cast.subjects],
         subject_named=None if asked_for else cast.subject,
         trials=request.trials,
         timeout=request.timeout,

@@ -29,6 +29,10 @@ _NOTHING_GATES = """\
 holdfast: none of the chosen evals is ALWAYS_PASSES, so nothing was run and nothing is gated
   → run all of them with --policy all, or with RUN_EVALS=1
 """
+_NO_MODEL = """\
+holdfast: no subject is named, and no language model is here: native:scripted is tried, which is no model
+  {why}
+"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,6 +90,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args)
     cast = wiring.Cast(config=config, environ=os.environ)
     plan = wiring.plan_run(cast, request, os.environ)
+    if not (earlier or request.subjects or request.model or config.subjects) and cast.no_local_model:
+        sys.stderr.write(_NO_MODEL.format(why=cast.no_local_model))
     if not plan.cells:
         sys.stderr.write(_NOTHING_GATES)
         return ExitCode.ACCEPTED
