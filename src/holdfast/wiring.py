@@ -238,7 +238,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         seed=seed,
         idle=config.idle_timeout,
     )
-    slots = request.jobs or config.jobs or min(2 * (os.cpu_count() or 1), 8)
+    slots = request.jobs or config.jobs or _usual_jobs(plan)
     return House(
         agent=cast.of,
         executor=LocalExecutor(slots=slots, attempt=partial(make_attempt, means=means)),
@@ -248,6 +248,13 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
     )
+
+
+def _usual_jobs(plan: Plan) -> int:
+    """Trials at once: agents mostly wait for a provider, but a model on this machine answers few at a time."""
+    if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
+        return local.AT_ONCE
+    return min(2 * (os.cpu_count() or 1), 8)
 
 
 def make_sandbox(name: str) -> LocalSandbox:

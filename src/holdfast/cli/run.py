@@ -49,7 +49,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="which policies run (default: always, or all where evals are named or RUN_EVALS is set)",
     )
     how.add_argument(
-        "--jobs", type=positive_int, metavar="N", help="trials at once (default: twice the cores, at most 8)"
+        "--jobs",
+        type=positive_int,
+        metavar="N",
+        help="trials at once (default: twice the cores, at most 8; 2 with a local model)",
     )
     how.add_argument(
         "--timeout", type=positive_float, metavar="SECONDS", help="time limit of a trial, whatever evals say"

@@ -41,7 +41,7 @@ class Config:
     """Where evals are looked for when a command names no paths."""
 
     subjects: tuple[str, ...] = ()
-    """Whom to try when a command names nobody, as `agent:model`; by default `native` with a local model, if one is here."""
+    """Whom to try when a command names nobody, as `agent:model` (default: `native`, with a local model if it can)."""
 
     trials: int | None = None
     """Trials per cell (default 3)."""

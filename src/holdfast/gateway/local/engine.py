@@ -18,6 +18,8 @@ from typing import Any
 
 import aiohttp
 
+from holdfast.gateway.local.weights import AT_ONCE
+
 RUNTIME = "xllamacpp"
 TOO_LONG = "exceed_context_size_error"
 """The engine's word for a conversation that it has no room for."""
@@ -48,10 +50,10 @@ class Room:
     threads: int
     """Threads that compute."""
 
-    slots: int = 4
+    slots: int = AT_ONCE
     """Answers that are worked on at once."""
 
-    context: int = 6144
+    context: int = 8192
     """Tokens that one conversation may have, its answer included."""
 
 
@@ -84,6 +86,11 @@ class Engine:
         """The process, while it runs."""
         process = self._process
         return process.pid if process and process.poll() is None else None
+
+    @property
+    def address(self) -> str:
+        """Where it listens, while it runs; it answers nobody who does not know its key."""
+        return self._url
 
     async def chat(self, body: Mapping[str, Any]) -> Any:
         """The answer to a request in the shape of the OpenAI chat API; raises EngineError. Cancelling it stops it."""

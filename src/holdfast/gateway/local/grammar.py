@@ -21,8 +21,6 @@ Schema: TypeAlias = Mapping[str, Any]
 TOOL, ARGS, FINAL = "tool", "args", "final"
 _DEEPEST = 8
 _PLAIN = ("string", "number", "integer", "boolean", "null")
-_SPACING = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-"""Told to the engine's own reader of schemas, so that no words are wasted on white space; others pass it over."""
 
 _CUT_CALL = re.compile(r'\s*\{\s*"tool"\s*:\s*("(?:[^"\\]|\\.)*")\s*(?:,\s*"args"\s*:\s*(.*))?', re.S)
 _CUT_FINAL = re.compile(r'\s*\{\s*"final"\s*:\s*"((?:[^"\\]|\\.)*)', re.S)
@@ -45,7 +43,7 @@ def schema_of(request: Request) -> dict[str, Any] | None:
     if request.tool_choice in {None, "auto"}:
         text = {"type": "string"} if request.json_schema is None else simplified(request.json_schema)
         choices.append(_object({FINAL: text}))
-    return {"x-guidance": _SPACING, "anyOf": choices}
+    return {"anyOf": choices}
 
 
 def simplified(schema: Any) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from holdfast.gateway.local.grammar import ARGS, FINAL, TOOL, usable
 _MOST_DESCRIPTION = 200
 _HOW = {
     True: 'Answer with one JSON object: {"tool": NAME, "args": {...}} to use a tool,'
-    ' or {"final": "..."} when nothing is left to do.',
+    ' or {"final": "..."} when the task is done.',
     False: 'Answer with one JSON object: {"tool": NAME, "args": {...}}.',
 }
+_NEXT = 'If that was the last step, answer {"final": "..."}. Never do the same thing twice.'
+"""Said after the latest result only: small models tend to do once more what just worked."""
 
 
 def messages_of(request: Request) -> list[dict[str, str]]:
@@ -25,6 +27,9 @@ def messages_of(request: Request) -> list[dict[str, str]]:
     for message in request.messages:
         if message.role in {"user", "assistant"}:
             spoken += _told(message, names, acts=bool(request.tools))
+    last = request.messages[-1].parts[-1:] if request.messages else ()
+    if any(isinstance(part, ToolResult) for part in last) and request.tool_choice in {None, "auto"}:
+        spoken.append(("user", _NEXT))
     return [
         {"role": role, "content": "\n\n".join(text for _, text in texts)}
         for role, texts in groupby(((role, text) for role, text in spoken if text), key=lambda pair: pair[0])

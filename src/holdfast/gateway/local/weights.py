@@ -97,6 +97,9 @@ SMOLLM2 = Weights(
 DEFAULT = QWEN.name
 """The model that is used where nobody names one."""
 
+AT_ONCE = 2
+"""Conversations that a local model holds at once; more would push each other's words out of its memory."""
+
 WEIGHTS: Mapping[str, Weights] = {weights.name: weights for weights in (QWEN, SMOLLM2)}
 """Every local model, by name."""
 
