@@ -124,10 +124,8 @@ def _local_models() -> Iterator[Item]:
 
     for weights in WEIGHTS.values():
         problem, _, remedy = (obstacle(weights, os.environ) or "").partition("\n  → ")
-        state, detail = (
-            ("warning", problem) if problem else ("ok", f"a language model on this machine: {weights.title}")
-        )
-        yield Item(name=f"model {weights.name}", state=state, detail=detail, remedy=remedy)
+        detail = f"optional; {problem}" if problem else f"a language model on this machine: {weights.title}"
+        yield Item(name=f"model {weights.name}", state="ok", detail=detail, remedy=remedy)
 
 
 _MODEL = {"scripted": "a rule-reader that stands in for a model; it is no language model"}
