@@ -72,7 +72,7 @@ def test_where_nobody_is_named_a_model_that_is_here_is_tried(project: Project):
 def test_models_are_listed_and_removed(project: Project):
     """Licence, size, state and path; and a name that is misspelt is told."""
     listed = project.holdfast("models")
-    assert re.search(r"smollm2-135m +Apache-2.0 +98 MB +not fetched +/.*/smollm2-135m.gguf", listed.stdout)
+    assert re.search(r"smollm2-135m +Apache-2.0 +98 MB +537 MB +not fetched +/.*/smollm2-135m.gguf", listed.stdout)
     rows = json.loads(project.holdfast("models", "list", "--json").stdout)
     assert {row["name"]: row["licence"] for row in rows} == {
         "qwen2.5-coder-1.5b": "Apache-2.0",

