@@ -129,6 +129,27 @@ def test_a_broken_line_is_gone_on_with(cache: Cache, site: Site) -> None:
     assert site.asked == [None, "bytes=100000-"]
 
 
+def test_a_person_may_stop_it_at_any_time(cache: Cache, site: Site) -> None:
+    """What came is kept, and nobody is locked out."""
+
+    def impatient(news: News) -> None:
+        if news.done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(replace(TINY, url=site.url), cache, watch=impatient)
+    begun = cache.begun(TINY)
+    assert 0 < begun <= len(BYTES)
+    assert fetch(replace(TINY, url=site.url), cache, watch=quiet).read_bytes() == BYTES
+
+
+def test_what_came_whole_but_was_not_verified_is_not_asked_for_again(cache: Cache, site: Site) -> None:
+    """A server has nothing to say about the bytes after the last one."""
+    begin(cache, BYTES)
+    assert fetch(replace(TINY, url=site.url), cache, watch=quiet).read_bytes() == BYTES
+    assert site.asked == []
+
+
 def test_a_server_that_can_not_go_on_begins_anew(cache: Cache, site: Site) -> None:
     """The beginning is not taken for the rest."""
     begin(cache, BYTES[:100_000])

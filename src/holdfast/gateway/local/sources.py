@@ -72,6 +72,8 @@ class Publisher:
 
     async def _append(self, weights: Weights, file: BinaryIO, grown: Callable[[int], None]) -> None:
         begun = file.seek(0, 2)
+        if begun == weights.size:
+            return
         timeout = aiohttp.ClientTimeout(
             total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=_SILENT_SECONDS
         )

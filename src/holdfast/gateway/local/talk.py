@@ -16,7 +16,7 @@ _HOW = {
     ' or {"final": "..."} when the task is done.',
     False: 'Answer with one JSON object: {"tool": NAME, "args": {...}}.',
 }
-_NEXT = 'If that was the last step, answer {"final": "..."}. Never do the same thing twice.'
+_NEXT = 'What of the task is still to do? Use a tool for it. If nothing, answer {"final": "..."}. Do nothing twice.'
 """Said after the latest result only: small models tend to do once more what just worked."""
 
 
