@@ -69,7 +69,7 @@ def readme_output(page: str) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "holdfast", *command[1].split()],
             cwd=folder,
-            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "HOLDFAST_CACHE": folder},
             capture_output=True,
             text=True,
             check=False,

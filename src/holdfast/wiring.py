@@ -34,6 +34,7 @@ from holdfast.decide.run import exit_code
 from holdfast.define.load import load
 from holdfast.executors.local import LocalExecutor
 from holdfast.gateway.absent import AbsentGateway
+from holdfast.gateway.local import weights as local
 from holdfast.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
 from holdfast.report.run_report import RunReport, run_report
 from holdfast.run.attempt import Means, make_attempt
@@ -105,6 +106,18 @@ class Cast:
             environ=self.environ,
             where=config.where,
         )
+
+    @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """Whom to try when nobody is named: a real model where one is on this machine, and never a pretended one."""
+        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT}",)
+
+    @cached_property
+    def no_local_model(self) -> str | None:
+        """Why the default local model can't be tried, and what to do about it; None where it can."""
+        from holdfast.gateway.local.model import obstacle
+
+        return obstacle(local.WEIGHTS[local.DEFAULT], self.environ)
 
     def of(self, subject: Subject) -> Agent:
         """The agent of a subject."""
@@ -183,7 +196,7 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     faults = request.faults or config.faults
     plan = make_plan(
         [_under(one, faults) for one in evals],
-        [cast.subject(text, request.model) for text in request.subjects or config.subjects],
+        [cast.subject(text, request.model) for text in request.subjects or cast.subjects],
         subject_named=None if asked_for else cast.subject,
         trials=request.trials,
         timeout=request.timeout,
@@ -246,7 +259,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         seed=seed,
         idle=config.idle_timeout,
     )
-    slots = request.jobs or config.jobs or min(2 * (os.cpu_count() or 1), 8)
+    slots = request.jobs or config.jobs or _usual_jobs(plan)
     return House(
         agent=cast.of,
         executor=LocalExecutor(slots=slots, attempt=partial(make_attempt, means=means)),
@@ -257,6 +270,13 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         update_snapshots=request.update_snapshots,
         record=_recorder(cast, request),
     )
+
+
+def _usual_jobs(plan: Plan) -> int:
+    """Trials at once: agents mostly wait for a provider, but a model on this machine answers few at a time."""
+    if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
+        return local.AT_ONCE
+    return min(2 * (os.cpu_count() or 1), 8)
 
 
 def make_sandbox(name: str) -> LocalSandbox:

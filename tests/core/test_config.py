@@ -13,7 +13,7 @@ from holdfast.core.errors import BadInput
 def test_without_a_file_the_defaults_hold(tmp_path: Path):
     """And the current folder is the root."""
     config = read_config(tmp_path)
-    assert (config.file, config.root, config.subjects) == (None, tmp_path, ("native:scripted",))
+    assert (config.file, config.root, config.subjects) == (None, tmp_path, ())
 
 
 def test_the_nearest_file_above_counts(tmp_path: Path):

@@ -113,8 +113,19 @@ def _agents(config: Config) -> Iterator[Item]:
             yield Item(name=f"agent {name}", state="ok", detail=f"{agent.version() or 'version unknown'}, {speaks}")
     for name in cast.models.names():
         yield _checked(f"model {name}", partial(cast.models.model, name), _MODEL.get(name, "can be asked"))
-    for text in config.subjects:
+    yield from _local_models()
+    for text in cast.subjects:
         yield _checked(f"subject {text}", partial(cast.subject, text), "can be tried")
+
+
+def _local_models() -> Iterator[Item]:
+    from holdfast.gateway.local.model import obstacle
+    from holdfast.gateway.local.weights import WEIGHTS
+
+    for weights in WEIGHTS.values():
+        problem, _, remedy = (obstacle(weights, os.environ) or "").partition("\n  → ")
+        detail = f"optional; {problem}" if problem else f"a language model on this machine: {weights.title}"
+        yield Item(name=f"model {weights.name}", state="ok", detail=detail, remedy=remedy)
 
 
 _MODEL = {"scripted": "a rule-reader that stands in for a model; it is no language model"}

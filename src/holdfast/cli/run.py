@@ -32,6 +32,10 @@ _NOTHING_GATES = """\
 holdfast: none of the chosen evals is ALWAYS_PASSES, so nothing was run and nothing is gated
   → run all of them with --policy all, or with RUN_EVALS=1
 """
+_NO_MODEL = """\
+holdfast: no subject is named, and no language model is here: native:scripted is tried, which is no model
+  {why}
+"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +52,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="which policies run (default: always, or all where evals are named or RUN_EVALS is set)",
     )
     how.add_argument(
-        "--jobs", type=positive_int, metavar="N", help="trials at once (default: twice the cores, at most 8)"
+        "--jobs",
+        type=positive_int,
+        metavar="N",
+        help="trials at once (default: twice the cores, at most 8; 2 with a local model)",
     )
     how.add_argument(
         "--timeout", type=positive_float, metavar="SECONDS", help="time limit of a trial, whatever evals say"
@@ -107,6 +114,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args, config)
     cast = wiring.Cast(config=config, environ=os.environ, replaying=request.replay is not None)
     plan = wiring.plan_run(cast, request, os.environ)
+    if not (earlier or request.subjects or request.model or config.subjects) and cast.no_local_model:
+        sys.stderr.write(_NO_MODEL.format(why=cast.no_local_model))
     if not plan.cells:
         sys.stderr.write(_NOTHING_GATES)
         return ExitCode.ACCEPTED

@@ -14,8 +14,6 @@ from holdfast.core.fault import Fault, parse_faults
 from holdfast.core.table import Table
 
 FILE = "holdfast.toml"
-DEFAULT_SUBJECT = "native:scripted"
-
 
 SCOPES = ("trial", "eval", "run")
 
@@ -55,8 +53,8 @@ class Config:
     paths: tuple[str, ...] = ("evals",)
     """Where evals are looked for when a command names no paths."""
 
-    subjects: tuple[str, ...] = (DEFAULT_SUBJECT,)
-    """Whom to try when a command names nobody, as `agent:model`."""
+    subjects: tuple[str, ...] = ()
+    """Whom to try when a command names nobody, as `agent:model` (default: `native`, with a local model if it can)."""
 
     trials: int | None = None
     """Trials per cell (default 3)."""
@@ -152,7 +150,7 @@ def _config(table: Table, path: Path) -> Config:
         root=path.parent,
         file=path,
         paths=paths or ("evals",),
-        subjects=subjects or (DEFAULT_SUBJECT,),
+        subjects=subjects,
         trials=table.whole("trials", least=1, most=10_000),
         timeout=table.number("timeout", least=0.1),
         idle_timeout=table.number("idle_timeout", least=0.1),

@@ -26,6 +26,8 @@ from holdfast.core.errors import UnknownName
 from holdfast.core.table import Table
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.live import LiveModel
+from holdfast.gateway.local.model import local_model
+from holdfast.gateway.local.weights import WEIGHTS
 from holdfast.gateway.prices import read_price
 from holdfast.gateway.provider import Provider
 from holdfast.gateway.script import load_script, scripted
@@ -64,7 +66,7 @@ class ModelBook:
         self._known: dict[str, Provider] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Every model by name; `scripted` is always there."""
+        """Every model by name; `scripted` is always there. (The local models are known too; see gateway/local/.)"""
         return tuple(dict.fromkeys((SCRIPTED, *self._models)))
 
     def model(self, name: str) -> Upstream:
@@ -78,10 +80,12 @@ class ModelBook:
             return self._make(self._models[name])
         if name == SCRIPTED:
             return scripted()
+        if name in WEIGHTS:
+            return local_model(name, self._environ)
         provider, slash, model = name.partition("/")
         if slash and model and provider in {*self._providers, *_WELL_KNOWN}:
             return LiveModel(provider=self._provider(self._where, provider), model=model)
-        known = {*self.names(), *(f"{provider}/MODEL" for provider in (*self._providers, *_WELL_KNOWN))}
+        known = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *_WELL_KNOWN))}
         raise UnknownName("model", name, known, where=self._where)
 
     def _make(self, table: Table) -> Upstream:

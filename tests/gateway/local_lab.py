@@ -1,0 +1,21 @@
+"""What the tests of local models have in common: the light one, really fetched, once for all of them."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from holdfast.gateway.local.fetch import fetch
+from holdfast.gateway.local.weights import SMOLLM2, Cache, cache_of
+
+
+def the_cache() -> Cache:
+    """The cache of whoever runs the tests: a small download is made once, not once per run."""
+    return cache_of(os.environ)
+
+
+@cache
+def light_model() -> Path:
+    """The light model's file; where it can't be had, the test fails and says why."""
+    return fetch(SMOLLM2, the_cache(), watch=lambda news: None)
