@@ -282,16 +282,26 @@ def test_trouble_that_was_injected_is_known_as_such():
     assert not observe(capture(asked_for, exchange(2, Text(text="Done."))), {}).injected
 
 
-def test_a_hang_until_the_end_says_that_it_was_injected():
-    """Also where too little time was left for the silence to be measured."""
+ENDED = (ProcessEnd(signal=9, ended_by="wall", seconds=30.0),)
+
+
+@pytest.mark.parametrize("silent", [20.0, None])
+def test_a_hang_until_the_end_is_told_as_what_it_is(silent: float | None):
+    """Whether or not the silence was measured when the time ran out."""
     hung = replace(failed(1, "stalled", None), fault="hang@1")
-    ends = (ProcessEnd(signal=9, ended_by="wall", seconds=30.0),)
-    for silent in (20.0, None):
-        evidence = observe(capture(hung, ends=ends, provider_silent=silent), {})
-        assert evidence.trouble is not None
-        assert evidence.trouble[0] is VoidCause.STALLED
-        assert ("(injected: hang@1)" in evidence.trouble[1]) is bool(silent)
-        assert evidence.injected
+    evidence = observe(capture(hung, ends=ENDED, provider_silent=silent), {})
+    assert evidence.trouble == (VoidCause.STALLED, "no")
+    assert evidence.injected
+
+
+def test_a_side_request_that_hung_until_the_end_says_that_it_was_injected():
+    """It is the one that the time ran out over."""
+    title = replace(failed(2, "stalled", None), fault="hang@2", request=Request(model="m", messages=()))
+    evidence = observe(capture(exchange(1, WRITE), title, ends=ENDED, provider_silent=20.0), {})
+    assert evidence.trouble is not None
+    assert evidence.trouble[0] is VoidCause.STALLED
+    assert evidence.trouble[1].endswith("(injected: hang@2)")
+    assert evidence.injected
 
 
 def test_a_bench_that_broke_is_not_injected():

@@ -28,7 +28,9 @@ def trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause,
     """
     if capture.breakdown is not None:
         return capture.breakdown.cause, capture.breakdown.detail
-    if capture.provider_silent:
+    error = _last_error(exchanges)
+    told_by_itself = error is not None and exchanges[-1].fault is not None
+    if capture.provider_silent and not told_by_itself:
         silence = f"the provider was silent for {capture.provider_silent:.0f} s when the time ran out"
         return VoidCause.STALLED, f"{silence}{_asked_for(capture.exchanges)}"
     missed = next((one.error for one in capture.exchanges if one.error and one.error.reason == "cassette"), None)
@@ -36,7 +38,6 @@ def trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause,
         return VoidCause.CASSETTE, missed.message
     if _choked(capture, exchanges):
         return VoidCause.PROVIDER, f"the agent did not get over a spoiled answer{_asked_for(exchanges)}"
-    error = _last_error(exchanges)
     if error is None or error.reason == "bad_request":
         return None
     status = f"HTTP {error.status}: " if error.status else ""
