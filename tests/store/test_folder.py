@@ -119,3 +119,14 @@ def test_two_cells_that_would_share_a_folder_are_refused(tmp_path: Path):
     with pytest.raises(UsageError, match="same folder"):
         RunFolder(tmp_path / "r").begin(RUN, Plan(cells=(cell("a b"), cell("a-b"))))
     assert not (tmp_path / "r").exists()
+
+
+def test_who_is_done_first_does_not_close_it_for_the_others(tmp_path: Path):
+    """Parts of one run may share its folder."""
+    store = begun(tmp_path / "r")
+    store.begin(RUN, PLAN)
+    store.close()
+    keep(store, 1, Pass())
+    store.close()
+    with pytest.raises(StoreError, match="the run was not begun"):
+        keep(store, 2, Pass())

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,8 @@ class RunFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._ledger: int | None = None
+        self._users = 0
+        self._turn = threading.Lock()
         self._captures = Captures(folder / "captures.jsonl.gz")
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
@@ -60,7 +63,10 @@ class RunFolder:
                 for cell in plan.cells
             ]
             write_whole(path, json.dumps({"schema": SCHEMA, "run": encode(run), "cells": cells}, indent=2) + "\n")
-        self._ledger = _open_ledger(self.folder / LEDGER)
+        with self._turn:
+            self._users += 1
+            if self._ledger is None:
+                self._ledger = _open_ledger(self.folder / LEDGER)
 
     def info(self) -> RunInfo:
         """Who ran what."""
@@ -109,12 +115,15 @@ class RunFolder:
         return kept
 
     def close(self) -> None:
-        """Make what was kept durable and close the ledger."""
-        if self._ledger is not None:
+        """Make what was kept durable, and close the ledger when everybody who began the run is done."""
+        with self._turn:
+            self._users -= 1
+            if self._users > 0 or self._ledger is None:
+                return
             os.fsync(self._ledger)
             os.close(self._ledger)
             self._ledger = None
-        self._captures.close()
+            self._captures.close()
 
     def _leave(self, record: Record, capture: Capture, evidence: Evidence) -> str:
         """Write the attempt's folder and give its name."""
