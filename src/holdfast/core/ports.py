@@ -125,7 +125,10 @@ class Bench(Protocol):
         ...
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
-        """Run a program to its end; when this returns, every process it started is gone."""
+        """Run a program to its end; when this returns, every process it started is gone.
+
+        `last_activity` is asked whenever the clock is looked at, and not again once a limit is reached.
+        """
         ...
 
     async def harvest(self) -> Tree:

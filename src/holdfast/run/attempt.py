@@ -118,25 +118,38 @@ async def _work(
     ends: list[ProcessEnd] = []
     for launch in orders.launches:
         limits = Limits(wall=max(deadline - time.monotonic(), 0.0), idle=idle)
-        end = await bench.run(launch, limits=limits, last_activity=session.last_activity if session else _never)
+        watch = _Watch(session)
+        end = await bench.run(launch, limits=limits, last_activity=watch)
         ends.append(end)
         if end.ended_by != "exit":
-            return tuple(ends), _silence(session, trial.timeout)
+            return tuple(ends), watch.silence(trial.timeout)
         if agent.exit_ok(end) is False:
             break
     return tuple(ends), None
 
 
-def _never() -> float:
-    return 0.0
+class _Watch:
+    """Looks at the gateway whenever the bench looks at the clock; for the last time before an agent is ended.
 
+    Afterwards is too late: the end of the agent closes its connection, and nobody owes it an answer any more.
+    """
 
-def _silence(session: GatewaySession | None, timeout: float) -> float | None:
-    """How long the provider has owed a byte, if that is long enough to blame it for a time-out."""
-    if session is None or not session.waiting():
-        return None
-    silent = time.monotonic() - session.last_activity()
-    return silent if silent >= min(_SILENCE_THAT_COUNTS, timeout / 4) else None
+    def __init__(self, session: GatewaySession | None) -> None:
+        self._session = session
+        self._silent: float | None = None
+
+    def __call__(self) -> float:
+        """The moment of the last byte in either direction."""
+        if self._session is None:
+            return 0.0
+        activity = self._session.last_activity()
+        self._silent = time.monotonic() - activity if self._session.waiting() else None
+        return activity
+
+    def silence(self, timeout: float) -> float | None:
+        """How long the provider had owed a byte, if that is long enough to blame it for a time-out."""
+        enough = min(_SILENCE_THAT_COUNTS, timeout / 4)
+        return self._silent if self._silent is not None and self._silent >= enough else None
 
 
 def _read_log(agent: Agent, ends: tuple[ProcessEnd, ...]) -> tuple[tuple[Event, ...], str | None]:

@@ -46,7 +46,7 @@ async def attend(program: Program, last_activity: Callable[[], float]) -> Proces
         if timer:
             timer.cancel()
         try:
-            timer = loop.call_at(program.keep_limits(last_activity()), look_at_clock)
+            timer = loop.call_at(program.keep_limits(last_activity), look_at_clock)
         except WorldError as error:
             if not over.done():
                 over.set_exception(error)
@@ -86,7 +86,7 @@ def attend_blocking(program: Program) -> ProcessEnd:
     for pipe in kept_of:
         ears.register(pipe, select.POLLIN)
     while not program.over:
-        wait = program.keep_limits(time.monotonic()) - time.monotonic()
+        wait = program.keep_limits(time.monotonic) - time.monotonic()
         for fd, _ in ears.poll(max(wait, 0) * 1000 + 1):
             if fd not in kept_of:
                 program.listen()
@@ -167,11 +167,11 @@ class Program:
         self._next = time.monotonic() + _DEATH_TAKES
         self._say(KILL)
 
-    def keep_limits(self, last_activity: float) -> float:
-        """Do what the clock demands; the moment at which to look at it again."""
+    def keep_limits(self, last_activity: Callable[[], float]) -> float:
+        """Do what the clock demands; the moment at which to look again. Once a limit is reached, activity is not asked."""
         now = time.monotonic()
         if self._next is None:
-            return self._watch(now, max(self._heard, last_activity))
+            return self._watch(now, max(self._heard, last_activity()))
         if now < self._next:
             return self._next
         if self._killed:
