@@ -168,7 +168,7 @@ class Program:
         self._say(KILL)
 
     def keep_limits(self, last_activity: Callable[[], float]) -> float:
-        """Do what the clock demands; the moment at which to look again. Once a limit is reached, activity is not asked."""
+        """Do what the clock demands; the moment at which to look again. Activity is asked until a limit is reached."""
         now = time.monotonic()
         if self._next is None:
             return self._watch(now, max(self._heard, last_activity()))
