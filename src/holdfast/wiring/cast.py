@@ -1,0 +1,97 @@
+"""The agents and models that a configuration offers: made once, and checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from holdfast.agents import ADAPTERS, make_agent
+from holdfast.core.config import Config
+from holdfast.core.errors import UnknownName, UsageError
+from holdfast.core.ports import Agent
+from holdfast.core.subject import Subject
+from holdfast.core.table import Table
+from holdfast.gateway.local import weights as local
+
+if TYPE_CHECKING:
+    from holdfast.gateway.models import ModelBook
+
+SCRIPTED = "scripted"
+
+BARE_AGENTS = ("native",)
+
+
+@dataclass(kw_only=True)
+class Cast:
+    """The agents and models that a configuration offers: made once, and checked before anything runs."""
+
+    config: Config
+    """The configuration."""
+
+    environ: Mapping[str, str]
+    """Where keys are."""
+
+    replaying: bool = False
+    """Whether cassettes answer for all models, so that none of them need be there."""
+
+    made: dict[str, Agent] = field(default_factory=dict)
+    """The agents made so far, by name."""
+
+    def agents(self) -> dict[str, Agent]:
+        """Every agent on offer, by name."""
+        return {name: self.agent(name) for name in dict.fromkeys((*BARE_AGENTS, *self.config.agents))}
+
+    def agent(self, name: str) -> Agent:
+        """The agent of that name."""
+        known = {*BARE_AGENTS, *self.config.agents}
+        if name not in known:
+            raise UnknownName("agent", name, known, where=self.config.file)
+        if name not in self.made:
+            table = self.config.tables("agents").get(name) or Table(
+                {}, where=self.config.where, prefix=f"agents.{name}."
+            )
+            self.made[name] = make_agent(name, table.text("adapter", name, required=name not in ADAPTERS), table)
+        return self.made[name]
+
+    @cached_property
+    def models(self) -> ModelBook:
+        """The models on offer; loaded only where somebody needs one."""
+        from holdfast.gateway.models import ModelBook
+
+        config = self.config
+        return ModelBook(
+            config.tables("models"),
+            config.tables("providers"),
+            root=config.root,
+            environ=self.environ,
+            where=config.where,
+        )
+
+    @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """Whom to try when nobody is named: a real model where one is on this machine, and never a pretended one."""
+        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT}",)
+
+    @cached_property
+    def no_local_model(self) -> str | None:
+        """Why the default local model can't be tried, and what to do about it; None where it can."""
+        from holdfast.gateway.local.model import obstacle
+
+        return obstacle(local.WEIGHTS[local.DEFAULT], self.environ)
+
+    def of(self, subject: Subject) -> Agent:
+        """The agent of a subject."""
+        return self.agent(subject.agent)
+
+    def subject(self, text: str, model: str | None = None) -> Subject:
+        """The subject written as `agent:model`; `model` overrules the one that is written."""
+        agent, _, named = text.partition(":")
+        chosen = model if model is not None else named
+        needs_model = self.agent(agent).dialect is not None
+        if needs_model and not chosen:
+            raise UsageError(f"subject {text!r} names no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
+        if needs_model and not self.replaying:
+            self.models.model(chosen)
+        return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))

@@ -1,0 +1,113 @@
+"""Everything that a run is conducted with."""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from holdfast._version import __version__
+from holdfast.core.codec import encode
+from holdfast.core.config import Config, Limit
+from holdfast.core.ports import Gateway
+from holdfast.core.record import RunInfo
+from holdfast.core.request import RunRequest
+from holdfast.core.trial import Plan
+from holdfast.executors.local import LocalExecutor
+from holdfast.gateway.absent import AbsentGateway
+from holdfast.gateway.local import weights as local
+from holdfast.plan import DEFAULT_TRIALS
+from holdfast.run.attempt import Means, make_attempt
+from holdfast.run.schedule import Retries
+from holdfast.run.template import TemplateCache
+from holdfast.session import House, Terms
+from holdfast.store.folder import RunFolder
+from holdfast.store.provenance import git_state
+from holdfast.store.results import new_run
+from holdfast.wiring.cassettes import recorder, replay_model
+from holdfast.wiring.cast import Cast
+from holdfast.wiring.sandbox import make_sandbox
+
+
+def run_info(config: Config, request: RunRequest) -> RunInfo:
+    """Who runs what, now."""
+    state = git_state(config.root)
+    seed = random.SystemRandom().getrandbits(32) if request.seed is None else request.seed
+    return RunInfo(
+        id="",
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        kind=request.kind,
+        seed=seed,
+        holdfast=__version__,
+        commit=state.commit,
+        branch=state.branch,
+        dirty=state.dirty,
+        trials=request.trials or config.trials or DEFAULT_TRIALS,
+        arguments=encode(request),
+    )
+
+
+def new_store(results: Path) -> RunFolder:
+    """A folder for a run that begins now."""
+    return new_run(results, datetime.now(UTC))
+
+
+def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int) -> House:
+    """Everything that a run is conducted with."""
+    config = cast.config
+    sandbox = make_sandbox(request.sandbox or config.sandbox)
+    gateway = _gateway(cast, plan, request)
+    templates = TemplateCache(sandbox.folder)
+    means = Means(
+        agent=cast.of,
+        sandbox=sandbox,
+        gateway=gateway,
+        template=templates.get,
+        seed=seed,
+        idle=config.idle_timeout,
+    )
+    slots = request.jobs or config.jobs or _usual_jobs(plan)
+    return House(
+        agent=cast.of,
+        executor=LocalExecutor(slots=slots, attempt=partial(make_attempt, means=means)),
+        sandbox=sandbox,
+        gateway=gateway,
+        store=store,
+        retries=Retries(most=config.attempts),
+        update_snapshots=request.update_snapshots,
+        record=recorder(cast, request),
+    )
+
+
+def _usual_jobs(plan: Plan) -> int:
+    """Trials at once: agents mostly wait for a provider, but a model on this machine answers few at a time."""
+    if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
+        return local.AT_ONCE
+    return min(2 * (os.cpu_count() or 1), 8)
+
+
+def _gateway(cast: Cast, plan: Plan, request: RunRequest) -> Gateway:
+    """The model server; loaded only where an agent of the plan needs a model."""
+    models = {cell.subject.model for cell in plan.cells if cast.of(cell.subject).dialect is not None}
+    if not models:
+        return AbsentGateway()
+    from holdfast.gateway.budget import Budget, Budgets
+    from holdfast.gateway.server import GatewayServer
+
+    limits = dict(cast.config.budgets)
+    if request.budget_usd is not None:
+        limits["run"] = replace(limits.get("run", Limit()), usd=request.budget_usd)
+    budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
+    if request.replay is not None:
+        replayed = replay_model(cast, plan, request.replay)
+        return GatewayServer(lambda name: replayed, budgets=budgets)
+    return GatewayServer({model: cast.models.model(model) for model in models}, budgets=budgets)
+
+
+def run_terms(config: Config, request: RunRequest) -> Terms:
+    """When a run ends before all of its trials are done."""
+    limit = config.budgets.get("run", Limit())
+    return Terms(fail_fast=request.fail_fast, budget_usd=request.budget_usd or limit.usd)

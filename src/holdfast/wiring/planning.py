@@ -1,0 +1,104 @@
+"""What a run will do; every mistake that can be found without running is found here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from holdfast.core.config import Config
+from holdfast.core.errors import BadInput
+from holdfast.core.evals import Eval
+from holdfast.core.fault import Fault
+from holdfast.core.request import RunRequest
+from holdfast.core.trial import Cell, Plan
+from holdfast.define.load import load
+from holdfast.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
+from holdfast.run.template import check_template
+from holdfast.wiring.cast import Cast
+
+
+def choose_evals(
+    config: Config,
+    *,
+    paths: Sequence[str] = (),
+    names: Sequence[str] = (),
+    keyword: str = "",
+    suites: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    policy: str | None = "all",
+) -> tuple[Eval, ...]:
+    """The evals that are asked for. A policy of None means all where evals are named, otherwise the always-passing."""
+    named = bool(names or keyword or any("::" in path for path in paths))
+    evals = load(_places(config, paths))
+    wanted = Choice(
+        names=tuple(names),
+        keyword=keyword,
+        suites=tuple(suites),
+        tags=tuple(tags),
+        policy="all" if policy == "all" or (policy is None and named) else "always",
+    )
+    return choose(evals, wanted)
+
+
+def _places(config: Config, paths: Sequence[str]) -> list[str]:
+    """What to load: the paths of the command line, or those of the configuration."""
+    if paths:
+        return list(paths)
+    places = [config.root / path for path in config.paths]
+    for place in places:
+        if not place.exists():
+            raise BadInput(
+                "there are no evals here",
+                where=place,
+                remedy="name the files or folders they are in, or run `holdfast init` to begin",
+            )
+    return [str(place) for place in places]
+
+
+def plan_run(cast: Cast, request: RunRequest, environ: Mapping[str, str]) -> Plan:
+    """What a run will do; every mistake that can be found without running is found here."""
+    config = cast.config
+    evals = choose_evals(
+        config,
+        paths=request.paths,
+        names=request.names,
+        keyword=request.keyword,
+        suites=request.suites,
+        tags=request.tags,
+        policy=request.policy,
+    )
+    return plan_evals(cast, evals, request, environ)
+
+
+def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str]) -> Plan:
+    """What a run of these evals will do."""
+    config = cast.config
+    cast.agents()
+    asked_for = bool(request.subjects or request.model)
+    faults = request.faults or config.faults
+    plan = make_plan(
+        [_under(one, faults) for one in evals],
+        [cast.subject(text, request.model) for text in request.subjects or cast.subjects],
+        subject_named=None if asked_for else cast.subject,
+        trials=request.trials,
+        timeout=request.timeout,
+        default_trials=config.trials or DEFAULT_TRIALS,
+        default_timeout=config.timeout or DEFAULT_TIMEOUT,
+        environ=environ,
+    )
+    for one in evals:
+        check_template(one.scenario, one.source.path)
+    return Plan(cells=tuple(_breakable(cast, cell) for cell in plan.cells))
+
+
+def _under(one: Eval, faults: tuple[Fault, ...]) -> Eval:
+    """An eval under its own faults, which come first, and under those of the run."""
+    return replace(one, scenario=replace(one.scenario, faults=(*one.scenario.faults, *faults))) if faults else one
+
+
+def _breakable(cast: Cast, cell: Cell) -> Cell:
+    """A cell that asks for faults is skipped, visibly, where nobody can inject them."""
+    if cell.skipped or not cell.eval.scenario.faults or cast.of(cell.subject).dialect is not None:
+        return cell
+    why_not = f"no fault can be injected: {cell.subject.agent} does not reach its model through the gateway"
+    return replace(cell, trials=(), skipped=why_not)

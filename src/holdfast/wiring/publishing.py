@@ -1,0 +1,74 @@
+"""Records → one report value → files wherever they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from holdfast.core.record import Record, RunInfo
+from holdfast.core.trial import Plan
+from holdfast.decide.rules import decide
+from holdfast.decide.run import exit_code
+from holdfast.report.run_report import RunReport, run_report
+from holdfast.store.folder import write_whole
+from holdfast.store.results import point_latest
+from holdfast.wiring.cast import SCRIPTED
+
+_SCRIPTED_NOTE = (
+    "`scripted` is a rule-reader that stands in for a model: it shows how Holdfast works, not how a model does"
+)
+
+
+def make_report(
+    run: RunInfo,
+    plan: Plan,
+    records: Sequence[Record],
+    *,
+    folder: Path,
+    seconds: float | None = None,
+    stopped: str | None = None,
+    interrupted: bool = False,
+    plug_in: bool = False,
+    notes: Sequence[str] = (),
+) -> RunReport:
+    """Records → tallies → decisions → the value that every report is made of."""
+    return run_report(
+        run,
+        plan,
+        records,
+        decide=decide,
+        exit_code=exit_code,
+        root=Path.cwd(),
+        folder=folder,
+        seconds=seconds,
+        notes=(*_notes(plan, stopped), *notes),
+        interrupted=interrupted,
+        estimator="plug-in" if plug_in else "unbiased",
+    )
+
+
+def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
+    scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
+    faults = dict.fromkeys(str(fault) for cell in plan.cells for fault in cell.eval.scenario.faults)
+    broken = (f"faults were asked for, so answers of the model were broken on purpose: {', '.join(faults)}",)
+    return ((stopped,) if stopped else ()) + (broken if faults else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
+
+
+def publish(report: RunReport, folder: Path, *, environ: Mapping[str, str], junit: Path | None = None) -> None:
+    """Write the report's files into the run's folder, and wherever else it is wanted."""
+    from holdfast.report.json_report import json_report
+    from holdfast.report.markdown import markdown
+
+    write_whole(folder / "report.json", json_report(report))
+    summary = markdown(report)
+    write_whole(folder / "summary.md", summary)
+    if junit is not None:
+        from holdfast.report.junit import junit as junit_xml
+
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(junit, junit_xml(report))
+    step_summary = environ.get("GITHUB_STEP_SUMMARY")
+    if step_summary:
+        with Path(step_summary).open("a", encoding="utf-8") as file:
+            file.write(summary)
+    point_latest(folder)
