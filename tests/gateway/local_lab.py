@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -18,4 +19,5 @@ def the_cache() -> Cache:
 @cache
 def light_model() -> Path:
     """The light model's file; where it can't be had, the test fails and says why."""
-    return fetch(SMOLLM2, the_cache(), watch=lambda news: None)
+    with ThreadPoolExecutor(1) as pool:  # who asks may be in an event loop of its own
+        return pool.submit(fetch, SMOLLM2, the_cache(), watch=lambda news: None).result()

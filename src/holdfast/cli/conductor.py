@@ -33,7 +33,10 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPI
             raise _first(group) from None
         return False
 
-    return asyncio.run(guarded())
+    cancelled = asyncio.run(guarded())
+    if cancelled:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is down; let what was finished be told in peace
+    return cancelled
 
 
 def _on_signals(cancel: Callable[[], object], farewell: str) -> list[int]:
