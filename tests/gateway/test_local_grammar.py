@@ -177,7 +177,7 @@ def test_a_conversation_is_told_in_few_words() -> None:
 
 
 def test_examples_of_a_prompt_are_told_as_if_they_had_happened() -> None:
-    """A small model learns from a conversation; every example of the native agent is one of its own tools, rightly used."""
+    """A small model learns from a conversation; each example of the native agent uses one of its tools, rightly."""
     tools = tuple(Tool(name=tool.name, schema=tool.schema()["function"]["parameters"]) for tool in TOOLS.values())
     request = asking(*tools)
     request = replace(request, messages=(Message(role="system", parts=(Text(text=SYSTEM),)), *request.messages))
