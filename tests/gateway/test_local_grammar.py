@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from holdfast.core.exchange import Message, Request, StopReason, Text, Tool, ToolCall, ToolResult
 from holdfast.gateway.local.grammar import read_answer, schema_of, simplified
 from holdfast.gateway.local.talk import messages_of, signature
+from holdfast.native.prompt import SYSTEM
+from holdfast.native.tools import TOOLS
 from tests.gateway.lab import NATIVE, a_tool
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -169,5 +172,25 @@ def test_a_conversation_is_told_in_few_words() -> None:
     assert [message["role"] for message in told] == ["system", "user", "assistant", "user"]
     assert told[0]["content"].startswith("Be brief.\n\nTools:\n- read_file(path)\n- write_file(path, content)")
     assert told[2]["content"] == '{"tool": "read_file", "args": {"path": "a.txt"}}'
-    assert told[3]["content"].startswith("Result of read_file:\nAhoy.\n\n")
+    assert told[3]["content"] == "Result of read_file:\nAhoy."
     assert signature(a_tool("t", "a", b={"type": "integer"})) == "t(a, b?: integer)"
+
+
+def test_examples_of_a_prompt_are_told_as_if_they_had_happened() -> None:
+    """A small model learns from a conversation; each example of the native agent uses one of its tools, rightly."""
+    tools = tuple(Tool(name=tool.name, schema=tool.schema()["function"]["parameters"]) for tool in TOOLS.values())
+    request = asking(*tools)
+    request = replace(request, messages=(Message(role="system", parts=(Text(text=SYSTEM),)), *request.messages))
+    system, *said = messages_of(request)
+    assert "Examples" not in system["content"]
+    assert said[0] == {"role": "user", "content": "Put the words call Anna into todo.txt."}
+    assert said[2] == {"role": "user", "content": "Result of write_file:\nwrote 9 characters to todo.txt"}
+    actions = [message["content"] for message in said if message["role"] == "assistant"]
+    assert len(actions) == SYSTEM.count("You: ")
+    for action in actions:
+        part, _ = read_answer(action, request, number=1, cut=False)
+        assert isinstance(part, ToolCall)
+        jsonschema.validate(part.arguments, next(tool.schema for tool in tools if tool.name == part.name))
+    assert said[-1]["content"] == "Hi."
+    assert len(SYSTEM) < 4000
+    assert "Examples" in messages_of(replace(request, tools=()))[0]["content"]

@@ -1,4 +1,7 @@
-"""What the model is told first. The fixed part stands first, so that a provider's prompt cache can help."""
+"""What the model is told first. The fixed part stands first, so that a provider's prompt cache can help.
+
+The examples keep to one form (`User:`, `You: TOOL {…}`, `Result:`), which a local model is told as a conversation.
+"""
 
 SYSTEM = """\
 You are a coding agent working in the user's folder through the tools on offer.
