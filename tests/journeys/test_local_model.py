@@ -8,6 +8,7 @@ import re
 
 from tests.gateway.local_lab import light_model, the_cache
 from tests.journeys.conftest import Project
+from tests.journeys.test_replay import latest, other_place, stories
 
 EVAL = """
 from holdfast import USUALLY_PASSES, eval_test
@@ -36,6 +37,21 @@ def test_a_real_model_gives_a_verdict(project: Project):
     assert record["spent"]["cost_usd"] == 0.0
     assert any("local model smollm2-135m" in note for note in record["notes"])
     assert project.temporary() == []
+
+
+def test_what_a_real_model_did_is_replayed_without_it(project: Project):
+    """Three trials are recorded with the model, and replayed at once in another HOME, with no weights there."""
+    light_model()
+    project.write(evals__eval_hello_py=EVAL, holdfast_toml=CONFIG)
+    words = ("run", "--policy", "all", "--subject", "native:smollm2-135m", "--trials", "3", "--jobs", "3")
+    recorded = project.holdfast(*words, "--record", HOLDFAST_CACHE=str(the_cache().folder.parent))
+    assert recorded.returncode in {0, 1}, recorded.stdout + recorded.stderr
+    before = stories(latest(project))
+    assert len(before) == 3
+    replayed = project.holdfast(*words, "--replay", HOLDFAST_CACHE=str(project.folder / "none"), **other_place(project))
+    assert replayed.returncode == recorded.returncode, replayed.stdout + replayed.stderr
+    assert stories(latest(project)) == before
+    assert "no model was asked, nothing was spent" in (latest(project) / "ledger.jsonl").read_text()
 
 
 def test_a_model_that_is_not_here_is_an_error_at_the_door(project: Project):
