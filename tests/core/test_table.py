@@ -161,7 +161,7 @@ def test_path_outside_is_refused(path, said):
 def test_allowed_path_stays_below(path):
     """No path that is allowed leads anywhere but below the workspace."""
     if path_problem(path) is None:
-        joined = PurePosixPath("/work/space") / path
-        assert joined.is_relative_to("/work/space")
+        joined = PurePosixPath("/some/where") / path
+        assert joined.is_relative_to("/some/where")
         assert ".." not in joined.parts
-        assert joined != PurePosixPath("/work/space")
+        assert joined != PurePosixPath("/some/where")
