@@ -59,7 +59,8 @@ class Room:
 
 def usual_room() -> Room:
     """All cores but one: with other work on the machine, the last one costs more than it gives."""
-    return Room(threads=max(1, len(os.sched_getaffinity(0)) - 1))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Room(threads=max(1, cores - 1))
 
 
 def installed() -> bool:
