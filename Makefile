@@ -50,10 +50,11 @@ docs: $(STAMP)  ## Write the generated parts of the docs anew
 	$(BIN)/python tools/docs.py
 
 bench: $(STAMP)  ## Measure overheads on this machine
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/bench.py
-	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/gateway.py
 	$(BIN)/python benchmarks/replay.py
 
 clean:  ## Remove the environment and caches

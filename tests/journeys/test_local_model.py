@@ -40,9 +40,12 @@ def test_a_real_model_gives_a_verdict(project: Project):
 
 
 def test_what_a_real_model_did_is_replayed_without_it(project: Project):
-    """Three trials are recorded with the model, and replayed at once in another HOME, with no weights there."""
+    """Three trials are recorded with the model, and replayed at once in another HOME, with no weights there.
+
+    One turn each: what a small model may run in a shell (`w`, `date`) prints something else each time.
+    """
     light_model()
-    project.write(evals__eval_hello_py=EVAL, holdfast_toml=CONFIG)
+    project.write(evals__eval_hello_py=EVAL, holdfast_toml=CONFIG.replace("max_turns = 2", "max_turns = 1"))
     words = ("run", "--policy", "all", "--subject", "native:smollm2-135m", "--trials", "3", "--jobs", "3")
     recorded = project.holdfast(*words, "--record", HOLDFAST_CACHE=str(the_cache().folder.parent))
     assert recorded.returncode in {0, 1}, recorded.stdout + recorded.stderr
