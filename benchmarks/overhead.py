@@ -75,7 +75,14 @@ def main() -> None:
         (project / "evals").mkdir()
         (project / "evals/eval_writes.py").write_text(EVAL)
         loop = [sys.executable, __file__, "--bare", "--trials", str(args.trials)]
-        ours = [sys.executable, "-m", "holdfast", "run", "--trials", str(args.trials), "--jobs", str(JOBS)]
+        ours = [
+            str(Path(sys.executable).with_name("holdfast")),
+            "run",
+            "--trials",
+            str(args.trials),
+            "--jobs",
+            str(JOBS),
+        ]
         ours += ["--sandbox", "local"]
         rounds = [(timed(loop, project), timed(ours, project)) for _ in range(args.rounds)]
     for bare_seconds, our_seconds in rounds:

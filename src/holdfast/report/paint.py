@@ -13,12 +13,14 @@ from holdfast.report.screen import Screen
 
 def paint(lines: Iterable[Text], screen: Screen) -> str:
     """The lines with colours where they are wanted; none ends in a blank, and none is broken."""
+    if not screen.color:
+        return "".join(f"{line.plain.rstrip()}\n" for line in lines)
     out = io.StringIO()
     console = Console(
         file=out,
         width=screen.width,
-        color_system="standard" if screen.color else None,
-        force_terminal=screen.color,
+        color_system="standard",
+        force_terminal=True,
         _environ={},
     )
     for line in lines:
