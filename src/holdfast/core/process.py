@@ -17,6 +17,9 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
     """What the adapter adds to the bench's own environment (PATH, HOME, TMPDIR, LANG, TERM)."""
 
+    reads: tuple[str, ...] = ()
+    """Folders and files of the host that the program can't do without: its own installation. Others may be hidden."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:

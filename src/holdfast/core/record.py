@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from holdfast.core.evidence import Spent
+from holdfast.core.policy import Policy
 from holdfast.core.verdict import Verdict
 
 RunKind: TypeAlias = Literal["local", "ci", "nightly"]
@@ -95,6 +96,21 @@ class Record:
 
     final: bool = True
     """False where another attempt follows."""
+
+    policy: Policy = Policy.USUALLY_PASSES
+    """The eval's policy at the time."""
+
+    eval_hash: str = ""
+    """Twelve hex digits that differ as soon as the eval's scenario or checks do."""
+
+    agent_version: str | None = None
+    """What the agent said of itself; None where it can't tell."""
+
+    prompt_hash: str | None = None
+    """Twelve hex digits of the system prompt and tools as first sent; None where nothing was sent."""
+
+    fingerprint: str = ""
+    """Twelve hex digits of the subject as it really was: agent and version, model, settings, prompt and tools."""
 
     @property
     def trial(self) -> str:
