@@ -37,6 +37,7 @@ check: $(STAMP)  ## Format, lint, types, floors, docs
 	$(BIN)/python tools/docs.py --check
 
 test: check  ## All checks and all tests
+	@tools/system.sh
 	$(BIN)/python -m pytest -n 4 -m "not agents"
 
 test-agents: $(STAMP)  ## Real agents from npm, recorded and replayed (needs node and npm)
