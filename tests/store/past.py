@@ -14,7 +14,7 @@ from holdfast.store.history.writing import Kept, PlannedCell, RunWriter
 PASSED = Pass(findings=(Finding(check="saves", answer="yes"),))
 FAILED = Fail(findings=(Finding(check="saves", answer="no", reason="it did not"),))
 VOIDED = Void(cause=VoidCause.PROVIDER, detail="503")
-_VERDICTS: dict[str, Verdict] = {"p": PASSED, "f": FAILED, "v": VOIDED}
+VERDICTS: dict[str, Verdict] = {"p": PASSED, "f": FAILED, "v": VOIDED}
 
 
 def a_run(number: int = 1, kind: RunKind = "nightly") -> RunInfo:
@@ -34,7 +34,7 @@ def record(number: int, verdict: Verdict = PASSED, **other: object) -> Record:
 
 def records(letters: str, **other: object) -> list[Record]:
     """Trials that passed (`p`), failed (`f`) or were void (`v`)."""
-    return [record(number, _VERDICTS[letter], **other) for number, letter in enumerate(letters, 1)]
+    return [record(number, VERDICTS[letter], **other) for number, letter in enumerate(letters, 1)]
 
 
 def write(database: Database, run: RunInfo, found: Iterable[Record], cells: Iterable[PlannedCell] = ()) -> int:

@@ -17,7 +17,7 @@ from holdfast.core.verdict import Fail, Finding
 from holdfast.store.history import SqlHistory
 from holdfast.store.history.rows import clean, digest, usage
 from holdfast.store.history.writing import Kept, PlannedCell, RunWriter
-from tests.store.past import FAILED, PASSED, VOIDED, a_run, nights, record, records, write
+from tests.store.past import FAILED, PASSED, VERDICTS, VOIDED, a_run, nights, record, records, write
 
 
 def test_a_run_comes_back_as_it_was(history: SqlHistory):
@@ -111,7 +111,7 @@ def test_two_subjects_within_one_cell_are_told_as_two(history: SqlHistory):
     mixed = [record(1, fingerprint="aaa", eval_hash="e"), record(2, fingerprint="bbb", eval_hash="e")]
     write(history.database, a_run(), mixed)
     (cell,) = history.cells("night-1")
-    assert (cell.fingerprint, cell.eval_hash, cell.prompt_hash) == ("aaa+bbb", "e", None)
+    assert (cell.fingerprint, cell.eval_hash, cell.prompt_hash) == ("aaa + bbb", "e", None)
 
 
 def test_what_nobody_knows_stays_unknown(history: SqlHistory):
@@ -140,6 +140,27 @@ def test_decisions_are_kept_once_and_the_newest_is_found(history: SqlHistory):
     assert history.decisions(ruling="promote") == (second, first)
     assert history.decisions(name="saves", limit=1) == (second,)
     assert history.last_decisions("promote") == {"saves": second}
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.booleans(), st.sampled_from("pfv")))))
+def test_counting_as_one_goes_is_the_same_as_counting_at_the_end(history: SqlHistory, batches: list[list[tuple]]):
+    """However attempts come in, and whichever come twice, a tally says what the view of trials says."""
+    run = replace(a_run(), uid=f"{digest(batches):016x}")
+    writer = RunWriter(history.database, run)
+    ended = {}
+    for batch in batches:
+        made = [
+            record(n, VERDICTS[v], attempt=a, final=f, ended=ended.setdefault((n, a, f, v), f"{len(ended):04}"))
+            for n, a, f, v in batch
+        ]
+        writer.write((), [Kept(record=one) for one in made])
+    counted = {cell.eval: (cell.passed, cell.failed, cell.voided, cell.attempts) for cell in history.cells(writer.name)}
+    outcomes = [one.verdict.outcome for one in history.trials(writer.name)]
+    all_attempts = len(history.records(writer.name))
+    assert all_attempts == len(ended)
+    expected = tuple(outcomes.count(outcome) for outcome in ("pass", "fail", "void"))
+    assert counted == ({"saves": (*expected, all_attempts)} if ended else {})
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

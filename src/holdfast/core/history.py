@@ -83,7 +83,7 @@ class RunCell:
     """What the agent said of itself."""
 
     fingerprint: str = ""
-    """Differs as soon as the subject does; two of them are never averaged silently. Two within one cell: `a+b`."""
+    """Differs as soon as the subject does; two of them are never averaged silently. Two within one cell: `a + b`."""
 
     spent: Spent = field(default_factory=Spent)
     """What all attempts used, as far as known."""

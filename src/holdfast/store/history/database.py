@@ -21,6 +21,11 @@ class Database(Protocol):
         """The database, as it may be shown to anybody: without a password."""
         ...
 
+    @property
+    def for_update(self) -> str:
+        """What to write after a SELECT within a transaction whose rows nobody else may change until it ends."""
+        ...
+
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """What a query gives."""
         ...
@@ -43,10 +48,6 @@ class Database(Protocol):
 
     def lock_schema(self) -> None:
         """Within a transaction: let nobody else change the schema until it ends."""
-        ...
-
-    def lock_tallies(self, cells: Sequence[int]) -> None:
-        """Within a transaction: let nobody else count these cells until it ends."""
         ...
 
     def close(self) -> None:

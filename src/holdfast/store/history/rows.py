@@ -18,7 +18,7 @@ from holdfast.store.history.database import Row
 
 RUN_COLUMNS = "uid, name, origin, source, kind, started, seed, holdfast, commit_id, branch, dirty, trials, arguments"
 ATTEMPT_COLUMNS = (
-    "cell_id, digest, number, attempt, final, verdict, cause, detail, ended, seconds, turns, input_tokens,"
+    "cell_id, number, digest, attempt, final, verdict, cause, detail, ended, seconds, turns, input_tokens,"
     " output_tokens, cost_usd, eval_hash, prompt_hash, agent_version, fingerprint, capture_hash, more"
 )
 CELL_COLUMNS = (
@@ -72,13 +72,13 @@ def past_run(row: Row) -> PastRun:
 
 
 def attempt_row(record: Record, cell: int, uid: str) -> Row:
-    """A row of `attempts`; its second value is the digest."""
+    """A row of `attempts`; its first three values are its key."""
     data = encode(record)
     verdict, spent = record.verdict, record.spent
     cause, detail = (verdict.cause.value, clean(verdict.detail)) if isinstance(verdict, Void) else (None, None)
     more = {name: value for name, value in data.items() if name not in _COLUMNS_OF_THEIR_OWN}
     return (
-        cell, digest(uid, data), record.number, record.attempt, int(record.final), verdict.outcome, cause, detail,
+        cell, record.number, digest(uid, data), record.attempt, int(record.final), verdict.outcome, cause, detail,
         record.ended, _number(spent.seconds) or 0.0, spent.turns, spent.input_tokens, spent.output_tokens,
         _number(spent.cost_usd), record.eval_hash, record.prompt_hash, _maybe(record.agent_version),
         record.fingerprint, record.capture_hash, json.dumps(more),
@@ -90,9 +90,9 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and abs(value) < 1e15 else None
 
 
-def finding_rows(found: Iterable[Finding], cell: int, attempt: int) -> list[Row]:
+def finding_rows(found: Iterable[Finding], attempt: Row) -> list[Row]:
     """Rows of `findings`."""
-    return [(cell, attempt, i, clean(f.check), f.answer, clean(f.reason)) for i, f in enumerate(found)]
+    return [(*attempt, i, clean(f.check), f.answer, clean(f.reason)) for i, f in enumerate(found)]
 
 
 def usage(exchange: Exchange) -> Row:
@@ -108,7 +108,7 @@ def usage(exchange: Exchange) -> Row:
 
 def record_of(row: Row, found: tuple[Finding, ...]) -> Record:
     """A row of `attempts`, with the cell's eval, subject and policy before it, as a value."""
-    name, subject, policy, _, _, number, attempt, final, outcome, cause, detail, ended, *rest = row
+    name, subject, policy, _, number, _, attempt, final, outcome, cause, detail, ended, *rest = row
     seconds, turns, sent, received, cost, eval_hash, prompt_hash, version, fingerprint, capture_hash, more = rest
     verdict: dict[str, Any] = {"outcome": outcome, "findings": encode(found)}
     if outcome == "void":

@@ -133,25 +133,22 @@ class SqlHistory:
             where, values = f"{where} AND c.subject = ?", [*values, subject]
         own = "cells c JOIN runs r ON r.id = c.run_id"
         found = self._ask(
-            f"SELECT f.cell_id, f.digest, f.name, f.answer, f.reason FROM {own} JOIN findings f ON f.cell_id = c.id"
-            f" WHERE {where} ORDER BY f.cell_id, f.digest, f.position",
+            f"SELECT f.cell_id, f.number, f.digest, f.name, f.answer, f.reason FROM {own} JOIN findings f ON f.cell_id = c.id"
+            f" WHERE {where} ORDER BY f.cell_id, f.number, f.digest, f.position",
             values,
         )
         findings: dict[Row, list[Finding]] = {}
-        for cell, attempt, check, answer, reason in found:
-            findings.setdefault((cell, attempt), []).append(Finding(check=check, answer=answer, reason=reason))
+        for *key, check, answer, reason in found:
+            findings.setdefault(tuple(key), []).append(Finding(check=check, answer=answer, reason=reason))
         columns = ", ".join(f"a.{column.strip()}" for column in rows.ATTEMPT_COLUMNS.split(","))
-        source = (
-            table
-            if table == "attempts"
-            else f"(SELECT * FROM {table} WHERE cell_id IN (SELECT c.id FROM {own} WHERE {where}))"
-        )
+        # Asked for by cell, or the whole table would be ranked first.
+        chosen = f"(SELECT * FROM {table} WHERE cell_id IN (SELECT c.id FROM {own} WHERE {where}))"
         kept = self._ask(
-            f"SELECT c.eval, c.subject, c.policy, {columns} FROM {own} JOIN {source} a ON a.cell_id = c.id"
+            f"SELECT c.eval, c.subject, c.policy, {columns} FROM {own} JOIN {chosen} a ON a.cell_id = c.id"
             f" WHERE {where} ORDER BY {order}",
-            values if source == table else [*values, *values],
+            [*values, *values],
         )
-        return tuple(rows.record_of(row, tuple(findings.get((row[3], row[4]), ()))) for row in kept)
+        return tuple(rows.record_of(row, tuple(findings.get(tuple(row[3:6]), ()))) for row in kept)
 
 
 def _limit(number: int | None) -> str:

@@ -18,6 +18,8 @@ MEMORY = Path(":memory:")
 class Sqlite:
     """A connection to a file, or to nothing but memory."""
 
+    for_update = ""  # a transaction that writes is alone anyway
+
     def __init__(self, path: Path, *, patience: float = 30.0) -> None:
         """`patience`: seconds to wait for somebody else who is writing."""
         self.path = path
@@ -76,9 +78,6 @@ class Sqlite:
         return {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def lock_schema(self) -> None:
-        """A transaction that writes is alone anyway."""
-
-    def lock_tallies(self, cells: Sequence[int]) -> None:
         """A transaction that writes is alone anyway."""
 
     def close(self) -> None:

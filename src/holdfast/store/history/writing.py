@@ -4,36 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from holdfast.core.policy import Policy
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.trial import Plan
 from holdfast.store.history import rows
 from holdfast.store.history.database import Database, Row, marks
+from holdfast.store.history.tallies import read_tallies, write_tallies
 
-_AT_ONCE = 500
-_COUNT = """
-INSERT INTO tallies
-SELECT cell_id,
-  SUM(CASE WHEN place = 1 AND verdict = 'pass' THEN 1 ELSE 0 END),
-  SUM(CASE WHEN place = 1 AND verdict = 'fail' THEN 1 ELSE 0 END),
-  SUM(CASE WHEN place = 1 AND verdict = 'void' THEN 1 ELSE 0 END),
-  COUNT(*), SUM(seconds), SUM(turns), SUM(input_tokens), SUM(output_tokens), SUM(cost_usd),
-  SUM(CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END),
-  SUM(CASE WHEN input_tokens IS NULL OR output_tokens IS NULL THEN 1 ELSE 0 END),
-  {columns}
-FROM (
-  SELECT *, ROW_NUMBER() OVER (PARTITION BY cell_id, number ORDER BY final DESC, ended DESC, attempt DESC) AS place
-  FROM attempts WHERE cell_id IN ({cells})
-) AS ranked
-WHERE 1 = 1 GROUP BY cell_id
-ON CONFLICT (cell_id) DO UPDATE SET
-  passed = excluded.passed, failed = excluded.failed, voided = excluded.voided, attempts = excluded.attempts,
-  seconds = excluded.seconds, turns = excluded.turns, input_tokens = excluded.input_tokens,
-  output_tokens = excluded.output_tokens, cost_usd = excluded.cost_usd, unpriced = excluded.unpriced,
-  uncounted = excluded.uncounted, eval_hash = excluded.eval_hash, prompt_hash = excluded.prompt_hash,
-  agent_version = excluded.agent_version, fingerprint = excluded.fingerprint
-"""
+_AT_ONCE = 400
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,43 +132,43 @@ class RunWriter:
         self._cells = {(name, subject): number for number, name, subject in found}
 
     def _add_attempts(self, kept: Sequence[Kept]) -> int:
-        if not kept:
-            return 0
         uid = rows.uid_of(self._run)
         made = {}
         for one in kept:
             record = one.record
             row = rows.attempt_row(record, self._cells[rows.clean(record.eval), rows.clean(record.subject)], uid)
-            made[row[:2]] = (row, one)
-        touched = sorted({cell for cell, _ in made})
-        for cells in _pieces(touched):
-            self._database.lock_tallies(cells)
-            there = self._database.rows(
-                f"SELECT cell_id, digest FROM attempts WHERE cell_id IN ({marks(len(cells))})", cells
-            )
-            for key in there:
-                made.pop(tuple(key), None)
+            made[row[:3]] = (row, one)
+        for cells in _pieces(sorted({key[0] for key in made})):
+            made = self._count(cells, made)
         self._insert("attempts", [row for row, _ in made.values()])
-        self._insert(
-            "findings",
-            [one for row, kept in made.values() for one in rows.finding_rows(kept.record.verdict.findings, *row[:2])],
-        )
-        self._insert("usages", [(*row[:2], *one) for row, kept in made.values() for one in kept.usages])
-        for cells in _pieces(sorted({cell for cell, _ in made})):
-            self._database.rows(_COUNT.format(cells=marks(len(cells)), columns=_SAME), cells)
+        findings = ((rows.finding_rows(one.record.verdict.findings, key)) for key, (_, one) in made.items())
+        self._insert("findings", [row for found in findings for row in found])
+        self._insert("usages", [(*key, *row) for key, (_, one) in made.items() for row in one.usages])
         return len(made)
+
+    def _count(self, cells: Sequence[int], made: dict[Row, tuple[Row, Kept]]) -> dict[Row, tuple[Row, Kept]]:
+        """Count the attempts of some cells that were not there before, and leave out those that were."""
+        known = {tally.cell_id: tally for tally in read_tallies(self._database, cells)}
+        trials = sorted({key[:2] for key in made if key[0] in known})
+        there: list[Row] = []
+        for some in _pieces(trials):
+            pairs = ", ".join(["(?, ?)"] * len(some))
+            sql = f"SELECT {rows.ATTEMPT_COLUMNS} FROM attempts WHERE (cell_id, number) IN (VALUES {pairs})"
+            there += self._database.rows(sql, [number for pair in some for number in pair])
+        made = {key: found for key, found in made.items() if key not in {tuple(row[:3]) for row in there}}
+        new = [row for row, _ in made.values() if row[0] in known]
+        changed = [
+            known[cell].plus(
+                before=[row for row in there if row[0] == cell], new=[row for row in new if row[0] == cell]
+            )
+            for cell in sorted({row[0] for row in new})
+        ]
+        write_tallies(self._database, changed)
+        return made
 
     def _insert(self, table: str, found: Sequence[Row]) -> None:
         if found:
             self._database.many(f"INSERT INTO {table} VALUES ({marks(len(found[0]))})", found)
-
-
-def _same(column: str) -> str:
-    """The one value that a column has, or two of them as `a+b`."""
-    return f"CASE WHEN MIN({column}) = MAX({column}) THEN MIN({column}) ELSE MIN({column}) || '+' || MAX({column}) END"
-
-
-_SAME = ", ".join(_same(column) for column in ("eval_hash", "prompt_hash", "agent_version", "fingerprint"))
 
 
 def _implied(kept: Iterable[Kept]) -> Iterable[PlannedCell]:
@@ -195,5 +176,5 @@ def _implied(kept: Iterable[Kept]) -> Iterable[PlannedCell]:
     return (PlannedCell(eval=k.record.eval, subject=k.record.subject, policy=k.record.policy) for k in kept)
 
 
-def _pieces(numbers: Sequence[int]) -> Iterable[Sequence[int]]:
-    return (numbers[i : i + _AT_ONCE] for i in range(0, len(numbers), _AT_ONCE))
+def _pieces(all_of_them: Sequence[T]) -> Iterable[Sequence[T]]:
+    return (all_of_them[i : i + _AT_ONCE] for i in range(0, len(all_of_them), _AT_ONCE))

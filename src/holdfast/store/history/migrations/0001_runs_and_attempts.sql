@@ -1,6 +1,6 @@
 -- Everything here is appended to and never changed, except `tallies`, which is reckoned from `attempts`.
 -- Times are ISO 8601 in UTC, flags are 0 or 1, and what is not known is NULL.
--- {key} is a number that the database gives.
+-- {key} is a number that the database gives; a table's only key is an INTEGER, which in PostgreSQL becomes a BIGINT.
 
 -- One row per run, whoever made it.
 CREATE TABLE runs (
@@ -38,8 +38,8 @@ CREATE INDEX cells_by_eval ON cells (eval, subject);
 -- One row per attempt at a trial. Another attempt follows where `final` is 0.
 CREATE TABLE attempts (
   cell_id BIGINT NOT NULL REFERENCES cells (id),
-  digest BIGINT NOT NULL,            -- of the attempt's line in the ledger: the same line twice is one attempt
   number INTEGER NOT NULL,           -- the trial within its cell
+  digest BIGINT NOT NULL,            -- of the attempt's line in the ledger: the same line twice is one attempt
   attempt INTEGER NOT NULL,
   final INTEGER NOT NULL,
   verdict TEXT NOT NULL,             -- 'pass', 'fail' or 'void'
@@ -57,7 +57,7 @@ CREATE TABLE attempts (
   fingerprint TEXT NOT NULL,         -- of the subject as it really was
   capture_hash TEXT NOT NULL,        -- SHA-256 of the capture
   more TEXT NOT NULL,                -- JSON: the rest of the record (call chain, ends of the output, notes, folder …)
-  PRIMARY KEY (cell_id, digest)
+  PRIMARY KEY (cell_id, number, digest)
 );
 
 -- The attempt that counts of each trial: the last one after which no other was to follow.
@@ -71,18 +71,20 @@ CREATE VIEW trials AS
 -- One row per check and attempt.
 CREATE TABLE findings (
   cell_id BIGINT NOT NULL,
+  number INTEGER NOT NULL,
   digest BIGINT NOT NULL,
   position INTEGER NOT NULL,         -- in the order in which they were asked
   name TEXT NOT NULL,                -- the check's
   answer TEXT NOT NULL,              -- 'yes', 'no' or 'unknown'
   reason TEXT NOT NULL,
-  PRIMARY KEY (cell_id, digest, position),
-  FOREIGN KEY (cell_id, digest) REFERENCES attempts (cell_id, digest)
+  PRIMARY KEY (cell_id, number, digest, position),
+  FOREIGN KEY (cell_id, number, digest) REFERENCES attempts (cell_id, number, digest)
 );
 
 -- One row per exchange with a model: what it used.
 CREATE TABLE usages (
   cell_id BIGINT NOT NULL,
+  number INTEGER NOT NULL,
   digest BIGINT NOT NULL,
   exchange INTEGER NOT NULL,         -- 1, 2, 3 … in the order of arrival
   model TEXT NOT NULL,               -- the one that answered, or that was asked
@@ -96,13 +98,13 @@ CREATE TABLE usages (
   started DOUBLE PRECISION NOT NULL, -- seconds since the trial began
   first_byte DOUBLE PRECISION,
   ended DOUBLE PRECISION NOT NULL,
-  PRIMARY KEY (cell_id, digest, exchange),
-  FOREIGN KEY (cell_id, digest) REFERENCES attempts (cell_id, digest)
+  PRIMARY KEY (cell_id, number, digest, exchange),
+  FOREIGN KEY (cell_id, number, digest) REFERENCES attempts (cell_id, number, digest)
 );
 
--- The attempts of a cell, counted whenever one is added: reports and decisions read this and not the attempts.
+-- The attempts of a cell, counted as they are added: reports and decisions read this and not the attempts.
 CREATE TABLE tallies (
-  cell_id BIGINT PRIMARY KEY REFERENCES cells (id),
+  cell_id INTEGER PRIMARY KEY REFERENCES cells (id),
   passed INTEGER NOT NULL DEFAULT 0,     -- trials, by the attempt that counts
   failed INTEGER NOT NULL DEFAULT 0,
   voided INTEGER NOT NULL DEFAULT 0,
@@ -114,7 +116,7 @@ CREATE TABLE tallies (
   cost_usd DOUBLE PRECISION,
   unpriced INTEGER NOT NULL DEFAULT 0,   -- attempts whose cost is not known
   uncounted INTEGER NOT NULL DEFAULT 0,  -- attempts whose tokens are not known in full
-  eval_hash TEXT,                        -- 'a+b' where the attempts differ
+  eval_hash TEXT,                        -- 'a + b' where the attempts differ
   prompt_hash TEXT,
   agent_version TEXT,
   fingerprint TEXT
