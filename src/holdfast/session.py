@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from holdfast.core.agent import Agent
 from holdfast.core.capture import Capture
 from holdfast.core.errors import StoreError
 from holdfast.core.policy import Policy
-from holdfast.core.ports import Agent, Executor, Gateway, Sandbox, Store
+from holdfast.core.ports import Executor, Gateway, Sandbox, Store
 from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.subject import Subject
