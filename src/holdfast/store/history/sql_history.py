@@ -133,14 +133,8 @@ class SqlHistory:
             where, values = f"{where} AND c.subject = ?", [*values, subject]
         own = "cells c JOIN runs r ON r.id = c.run_id"
         found = self._ask(
-<<<<<<< HEAD
             f"SELECT f.cell_id, f.number, f.digest, f.name, f.answer, f.reason FROM {own}"
             f" JOIN findings f ON f.cell_id = c.id WHERE {where} ORDER BY f.cell_id, f.number, f.digest, f.position",
-=======
-            f"SELECT f.cell_id, f.number, f.digest, f.name, f.answer, f.reason"
-            f" FROM {own} JOIN findings f ON f.cell_id = c.id"
-            f" WHERE {where} ORDER BY f.cell_id, f.number, f.digest, f.position",
->>>>>>> main
             values,
         )
         findings: dict[Row, list[Finding]] = {}
