@@ -23,6 +23,8 @@ COMMANDS: Mapping[str, str] = {
     "list": "show the evals that are defined",
     "validate": "prove, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
+    "import": "bring results that other tools or machines have kept into the history",
+    "export": "write a run of the history for other tools",
     "contract": "check the wire formats of the model APIs, without a model",
     "agents": "show, install or check the coding agents that can be tried",
     "models": "show, fetch or remove the language models that run on this machine",
@@ -75,4 +77,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _module(name: str) -> Any:
-    return import_module(f"holdfast.cli.{name}")
+    return import_module(f"holdfast.cli.{name}_" if name == "import" else f"holdfast.cli.{name}")
