@@ -45,6 +45,7 @@ class RememberedRun:
         self._writer: RunWriter | None = None
         self._queue: queue.SimpleQueue[Kept | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._failed = False
         self._kept: list[Record] = []
 
     @property
@@ -92,6 +93,9 @@ class RememberedRun:
                 self._database.close()
 
     def _catch_up(self) -> None:
+        if self._database is not None and self._failed:
+            self._database.close()  # a server that went away may be back
+            self._database = None
         if self._database is None:
             self._database = open_database(self._place, patience=self._patience)
         catch_up(self._database, self.run)
@@ -114,7 +118,7 @@ class RememberedRun:
                 writer.write((), waiting)
                 waiting.clear()
             except StoreError:
-                continue  # it stays in the list, and in the ledger
+                self._failed = True  # it stays in the list, and in the ledger
 
     def _gather(self, waiting: list[Kept]) -> bool:
         """Wait for an attempt and for some more after it; False where none will come."""
