@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.agents.denial import denied
+from holdfast.agents.denial import denied, hooks
 from holdfast.agents.lines import json_lines, rows, table, text
 from holdfast.agents.package import Package
 from holdfast.agents.recipe import Recipe, Setup, reader
-from holdfast.agents.settings import json_file
+from holdfast.agents.settings import json_file, own_settings
 from holdfast.agents.story import Story
 from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
@@ -28,7 +27,7 @@ _LONG_AGO = "2020-01-01T00:00:00.000Z"
 def _orders(task: Task, setup: Setup) -> Orders:
     """One run per prompt, all of one session; an earlier conversation is a session that is there already."""
     session = str(uuid.uuid5(uuid.NAMESPACE_OID, f"holdfast/{task.seed}"))
-    files = {f"{_FOLDER}/settings.json": json_file(_settings(task), setup.settings)}
+    files = {f"{_FOLDER}/settings.json": json_file(hooks(denied(task.approval, _TOOLS, _KINDS)), setup.settings, own_settings(task))}
     if task.messages:
         place = re.sub(r"[^A-Za-z0-9]", "-", str(task.workspace))
         files[f"{_FOLDER}/projects/{place}/{session}.jsonl"] = _conversation(task, session)
@@ -62,22 +61,6 @@ def _launch(task: Task, setup: Setup, prompt: str, session: tuple[str, str]) -> 
         # As root it refuses to work without asking, unless it is told that something else keeps it in: the bench does.
         env["IS_SANDBOX"] = "1"
     return Launch(argv=(*setup.program, *words, "--", prompt), env=env)
-
-
-def _settings(task: Task) -> dict[str, Any]:
-    """A hook says «no» to what is denied: a rule of its own would hide the tool from the model instead."""
-    forbidden = denied(task.approval, _TOOLS, _KINDS)
-    if not forbidden:
-        return {}
-    answer = {
-        "hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": "deny",
-            "permissionDecisionReason": "The user does not want this tool to be used now.",
-        }
-    }
-    hook = {"type": "command", "command": f"printf %s {shlex.quote(json.dumps(answer))}"}
-    return {"hooks": {"PreToolUse": [{"matcher": "|".join(map(re.escape, forbidden)), "hooks": [hook]}]}}
 
 
 def _conversation(task: Task, session: str) -> bytes:
@@ -175,6 +158,6 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    params=("append_system_prompt", "system_prompt"),
+    params=("append_system_prompt", "settings", "system_prompt"),
 )
 read = reader(RECIPE)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from holdfast.core.agent import Task
+
 
 def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Two tables as one, table by table; any other value of `above` replaces that of `below`."""
@@ -13,6 +15,14 @@ def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, A
     for key, value in above.items():
         old = found.get(key)
         found[key] = laid_over(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return found
+
+
+def own_settings(task: Task) -> Mapping[str, Any]:
+    """What an eval's `params.settings` lays over all the others."""
+    found = task.params.get("settings", {})
+    if not isinstance(found, Mapping):
+        raise ValueError(f"params.settings must be a table of the agent's own settings, found {found!r}")
     return found
 
 

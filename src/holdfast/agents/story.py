@@ -49,10 +49,16 @@ class Story:
         self._places[call] = len(self._events)
         self._events.append(event)
 
-    def answered(self, call: str, result: str | None, *, succeeded: bool | None, seconds: float | None = None) -> None:
-        """A tool answered; an answer to a call that nobody told of is passed over."""
+    def answered(
+        self, call: str, result: str | None, *, succeeded: bool | None = None, seconds: float | None = None
+    ) -> None:
+        """A tool answered, as far as it is told: a later word completes an earlier one.
+
+        An answer to a call that nobody told of is passed over.
+        """
+        told = {"result": result, "succeeded": succeeded, "seconds": seconds}
         if self._known(call):
-            self._change(call, result=result, succeeded=succeeded, seconds=seconds)
+            self._change(call, **{name: value for name, value in told.items() if value is not None})
 
     def _known(self, call: str) -> bool:
         return bool(call) and call in self._places
