@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.agents.denial import denied, hooks
-from holdfast.agents.lines import json_lines, rows, table, text
 from holdfast.agents.package import Package
 from holdfast.agents.recipe import Recipe, Setup, reader
 from holdfast.agents.settings import json_file, own_settings
-from holdfast.agents.story import Story
+from holdfast.agents.stream_json import read_stream_json
 from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.trajectory import Event, Kind
@@ -99,36 +98,7 @@ def _conversation(task: Task, session: str) -> bytes:
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """`assistant` lines hold one part of an answer each, told apart by its id; `user` lines hold results of tools."""
-    story = Story(_KINDS)
-    answer: object = None
-    for line in json_lines(ends):
-        message = table(line.get("message"))
-        if line.get("type") == "assistant":
-            if message.get("model") == "<synthetic>":  # its own words about an error
-                continue
-            if message.get("id") != answer or answer is None:
-                story.next_turn()
-            answer = message.get("id")
-        elif line.get("type") != "user":
-            continue
-        for part in rows(message.get("content")):
-            _tell(story, part, by_model=line.get("type") == "assistant")
-    return story.events()
-
-
-def _tell(story: Story, part: dict[str, Any], *, by_model: bool) -> None:
-    match part.get("type"):
-        case "text" if by_model:
-            story.said(text(part.get("text")))
-        case "thinking" if by_model:
-            story.thought(text(part.get("thinking")))
-        case "tool_use" if by_model:
-            story.called(text(part.get("id")), text(part.get("name")), table(part.get("input")))
-        case "tool_result":
-            content = part.get("content")
-            said = content if isinstance(content, str) else "\n".join(text(row.get("text")) for row in rows(content))
-            story.answered(text(part.get("tool_use_id")), said, succeeded=not part.get("is_error"))
+    return read_stream_json(ends, _KINDS)
 
 
 _KINDS = {

@@ -34,7 +34,10 @@ class Story:
             self._events.append(Thought(turn=max(self.turn, 1), text=text))
 
     def called(self, call: str, tool: str, arguments: Mapping[str, Any]) -> None:
-        """A tool was called, by a call's id. A call that is told twice counts once, with the arguments told last."""
+        """A tool was called, by a call's id. A call that is told twice counts once, with the arguments told last.
+
+        Told again in a later turn, when it was answered already, it is another call: ids are not always unique.
+        """
         event = Called(
             turn=max(self.turn, 1),
             id=call,
@@ -43,7 +46,7 @@ class Story:
             arguments=dict(arguments),
             witness="log",
         )
-        if self._known(call):
+        if self._known(call) and not self._over(call):
             self._change(call, arguments=event.arguments)
             return
         self._places[call] = len(self._events)
@@ -62,6 +65,10 @@ class Story:
 
     def _known(self, call: str) -> bool:
         return bool(call) and call in self._places
+
+    def _over(self, call: str) -> bool:
+        event = self._events[self._places[call]]
+        return isinstance(event, Called) and event.result is not None and event.turn < self.turn
 
     def _change(self, call: str, **changes: Any) -> None:
         place = self._places[call]
