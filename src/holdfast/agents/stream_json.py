@@ -12,18 +12,17 @@ from holdfast.core.trajectory import Event, Kind
 
 
 def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
-    """`assistant` lines hold one part of an answer each, told apart by its id; `user` lines hold results of tools."""
+    """`assistant` lines hold one part of an answer each, until another line comes; `user` lines hold results of tools."""
     story = Story(kinds)
-    answer: object = None
+    answered = True
     for line in json_lines(ends):
         by_model = line.get("type") == "assistant"
         message = table(line.get("message"))
-        if message.get("model") == "<synthetic>" or not (by_model or line.get("type") == "user"):
-            continue  # «synthetic» are the program's own words about an error
-        if by_model:
-            if answer is None or message.get("id") != answer:
-                story.next_turn()
-            answer = message.get("id")
+        if message.get("model") == "<synthetic>":  # the program's own words about an error
+            continue
+        if by_model and answered:
+            story.next_turn()
+        answered = not by_model if line.get("type") in ("assistant", "user", "result") else answered
         for part in rows(message.get("content")):
             _tell(story, part, by_model=by_model)
     return story.events()
