@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from holdfast.core.agent import Agent
 from holdfast.core.capture import Capture
 from holdfast.core.errors import StoreError
+from holdfast.core.identity import eval_hash, short_hash, subject_hash
 from holdfast.core.policy import Policy
 from holdfast.core.ports import Executor, Gateway, Sandbox, Store
 from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
@@ -106,11 +107,14 @@ async def conduct(
 
 def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: bool) -> Record:
     """Capture → evidence → verdict → kept record, for one attempt."""
-    evidence = observe(capture, house.agent(trial.subject).tool_kinds)
+    agent = house.agent(trial.subject)
+    evidence = observe(capture, agent.tool_kinds)
     if house.update_snapshots:
         write_snapshots(trial.eval, evidence)
     verdict = judge(evidence, trial.eval, house.sandbox.command)
     end = capture.ends[-1] if capture.ends else None
+    version = agent.version() if capture.ends else None
+    prompt = short_hash(evidence.asked) if evidence.asked is not None else None
     record = Record(
         eval=trial.eval.name,
         subject=str(trial.subject),
@@ -123,6 +127,11 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
         stderr=excerpt(end.stderr.text, lines=10) if end else "",
         notes=evidence.notes,
         ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        policy=trial.eval.policy,
+        eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
+        agent_version=version,
+        prompt_hash=prompt,
+        fingerprint=subject_hash(trial.subject, version=version, prompt=prompt, facts=capture.facts) if end else "",
     )
     record = replace(record, final=is_final(record, last=last or evidence.injected))
     try:

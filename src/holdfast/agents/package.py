@@ -7,7 +7,6 @@ changed, and several versions live side by side.
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 import shutil
@@ -158,9 +157,3 @@ def find_python(package: Package, environ: Mapping[str, str]) -> str | None:
         if found := shutil.which(f"python3.{minor}", path=environ.get("PATH")):
             return found
     return None
-
-
-def path_tools(names: Sequence[str], path: str | None = None) -> dict[str, str]:
-    """Programs on PATH that change how agents behave (they describe other tools where ripgrep is there)."""
-    found = {name: shutil.which(name, path=path) for name in names}
-    return {name: os.path.realpath(place) for name, place in found.items() if place}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.core.agent import Agent, Orders, Task
 from holdfast.core.capture import Breakdown, Capture
@@ -40,6 +40,9 @@ class Means:
     seed: int
     """The run's seed."""
 
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What every capture should tell of this machine."""
+
     idle: float | None = None
     """Seconds without output or model traffic after which an agent is ended."""
 
@@ -70,7 +73,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         if agent.dialect is not None:
             session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
         bench = await stack.enter_async_context(means.sandbox.bench(template))
-        facts = {**means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
+        facts = {**means.facts, **means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
         if session:
             facts |= {"base_url": session.base_url, "seed": str(seed)}
             session.know(facts)
