@@ -18,7 +18,9 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     """What is known of a trial. `kinds` tells what the agent's own tools do."""
     exchanges = main_line(capture.exchanges)
     events, disagreements = merge(tell(capture.exchanges, kinds), capture.log)
-    trajectory = Trajectory(events=events, gaps=_gaps(capture), disagreements=disagreements)
+    trajectory = Trajectory(
+        events=events, gaps=_gaps(capture), disagreements=disagreements, requests_told=capture.requests_told
+    )
     return Evidence(
         trial=capture.trial,
         trajectory=trajectory,

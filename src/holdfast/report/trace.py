@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.core.record import Record
 from holdfast.core.text import opening, printable
-from holdfast.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Thought
+from holdfast.core.trajectory import Asked, Called, Event, Faulted, ModelFailed, Said, Thought
 from holdfast.core.verdict import Pass
 
 _MARKS = {True: "ok", False: "failed", None: "no word"}
@@ -47,6 +47,8 @@ def _step(event: Event, lines: int) -> str:
         return f"  model failed: {event.reason}{status}\n{_indent(opening(event.message, lines=lines), 6)}"
     if isinstance(event, Faulted):
         return f"  fault injected: {printable(event.kind)}\n{_indent(opening(event.detail, lines=lines), 6)}"
+    if isinstance(event, Asked):
+        return f"  asked for permission: {printable(event.tool)} [{event.kind}] → {event.answer}"
     return _call(event, lines)
 
 
