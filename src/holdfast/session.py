@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from holdfast.core.capture import Capture
 from holdfast.core.errors import StoreError
+from holdfast.core.evidence import Evidence
 from holdfast.core.policy import Policy
 from holdfast.core.ports import Agent, Executor, Gateway, Sandbox, Store
 from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
 from holdfast.core.record import Record, RunInfo
+from holdfast.core.redacted import Cleaner, redacted
+from holdfast.core.redaction import Redactor
 from holdfast.core.subject import Subject
 from holdfast.core.text import excerpt
 from holdfast.core.trial import Plan, Trial
@@ -54,6 +57,12 @@ class House:
     record: Callable[[Trial, Capture], None] | None = None
     """Makes a cassette of a trial that was judged; None where nothing is recorded."""
 
+    cleaner: Cleaner = field(default_factory=lambda: Cleaner(Redactor()))
+    """Takes secrets out of whatever is kept."""
+
+    leaks_fail: bool = True
+    """Whether a trial whose canary was leaked fails; otherwise it is only noted."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terms:
@@ -77,7 +86,7 @@ async def conduct(
 ) -> tuple[Record, ...]:
     """Run what is missing of the plan, and give all records: those kept before, and the new ones."""
     kept = house.store.records()
-    house.store.begin(run, plan)
+    house.store.begin(redacted(run, house.cleaner.redactor), plan)
     records = list(kept)
     spent = sum(record.spent.cost_usd or 0.0 for record in kept)
     judged = {record.trial for record in kept if record.final and not isinstance(record.verdict, Void)}
@@ -105,7 +114,7 @@ async def conduct(
 
 def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: bool) -> Record:
     """Capture → evidence → verdict → kept record, for one attempt."""
-    evidence = observe(capture, house.agent(trial.subject).tool_kinds)
+    evidence = _observed(trial, capture, house)
     if house.update_snapshots:
         write_snapshots(trial.eval, evidence)
     verdict = judge(evidence, trial.eval, house.sandbox.command)
@@ -124,8 +133,9 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
         ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
     )
     record = replace(record, final=is_final(record, last=last or evidence.injected))
+    record, kept, evidence = _cleaned(record, capture, evidence, house.cleaner)
     try:
-        record = house.store.keep(record, capture, evidence)
+        record = house.store.keep(record, kept, evidence)
         if house.record and not isinstance(verdict, Void):
             house.record(trial, capture)
         if trial.eval.log:
@@ -133,6 +143,31 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
     except OSError as error:
         raise StoreError(f"{house.store.folder}: {record.trial} can't be kept: {error.strerror}") from error
     return record
+
+
+def _observed(trial: Trial, capture: Capture, house: House) -> Evidence:
+    """What is known of an attempt. The prompt is compared with a file that is kept, so it holds no secret either."""
+    evidence = observe(capture, house.agent(trial.subject).tool_kinds)
+    if evidence.asked is not None:
+        evidence = replace(evidence, asked=house.cleaner.redactor.steady.text(evidence.asked))
+    if evidence.leak is not None and not house.leaks_fail:
+        evidence = replace(evidence, leak=None, notes=(*evidence.notes, evidence.leak))
+    return evidence
+
+
+def _cleaned(
+    record: Record, capture: Capture, evidence: Evidence, cleaner: Cleaner
+) -> tuple[Record, Capture, Evidence]:
+    """An attempt without secrets: here, before anything of it is written. What it is called by stays."""
+    token = capture.facts.get("token")
+    redactor = cleaner.redactor.also({"gateway-token": token}) if token else cleaner.redactor
+    whole = isinstance(record.verdict, Fail)
+    found = cleaner.clean((record, capture, evidence), redactor, capture.before, capture.after, whole=whole)
+    return (
+        replace(found[0], eval=record.eval, subject=record.subject),
+        replace(found[1], trial=capture.trial),
+        replace(found[2], trial=evidence.trial),
+    )
 
 
 def _mind(terms: Terms, record: Record, trial: Trial, spent: float, stop: Stop) -> None:

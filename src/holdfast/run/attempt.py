@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from holdfast.core.canary import FILE, VARIABLE, canary, canary_file
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.errors import WorldError
 from holdfast.core.ports import Agent, Bench, Gateway, GatewaySession, Sandbox, Task, Template
@@ -42,6 +43,9 @@ class Means:
     idle: float | None = None
     """Seconds without output or model traffic after which an agent is ended."""
 
+    canary: bool = True
+    """Whether each trial is given a token whose sighting is a leak."""
+
 
 async def make_attempt(trial: Trial, number: int, means: Means) -> Capture:
     """Carry out one attempt. What breaks in the world is told in the capture; only cancellation is raised."""
@@ -70,11 +74,13 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
         bench = await stack.enter_async_context(means.sandbox.bench(template))
         facts = {**means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
+        if means.canary:
+            facts["canary"] = canary(seed)
         if session:
-            facts |= {"base_url": session.base_url, "seed": str(seed)}
+            facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.know(facts)
         started = time.monotonic()
-        ends, silent = await _work(trial, agent, bench, session, seed, means.idle)
+        ends, silent = await _work(trial, agent, bench, session, seed, means)
         seconds = time.monotonic() - started
         log, log_problem = _read_log(agent, ends)
         return Capture(
@@ -95,7 +101,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
 
 
 async def _work(
-    trial: Trial, agent: Agent, bench: Bench, session: GatewaySession | None, seed: int, idle: float | None
+    trial: Trial, agent: Agent, bench: Bench, session: GatewaySession | None, seed: int, means: Means
 ) -> tuple[tuple[ProcessEnd, ...], float | None]:
     """Run the agent's programs one after the other, within the trial's time; also: how long the provider was silent."""
     scenario = trial.eval.scenario
@@ -113,12 +119,15 @@ async def _work(
             messages=scenario.messages,
         )
     )
-    bench.lay_home(orders.home_files)
+    token = canary(seed) if means.canary else None
+    bench.lay_home({**({FILE: canary_file(token)} if token else {}), **orders.home_files})
     deadline = time.monotonic() + trial.timeout
     ends: list[ProcessEnd] = []
     for launch in orders.launches:
-        limits = Limits(wall=max(deadline - time.monotonic(), 0.0), idle=idle)
+        limits = Limits(wall=max(deadline - time.monotonic(), 0.0), idle=means.idle)
         watch = _Watch(session)
+        if token:
+            launch = replace(launch, env={VARIABLE: token, **launch.env})  # noqa: PLW2901
         end = await bench.run(launch, limits=limits, last_activity=watch)
         ends.append(end)
         if end.ended_by != "exit":

@@ -11,9 +11,11 @@ from holdfast.agents import ADAPTERS, make_agent
 from holdfast.core.config import Config
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.ports import Agent
+from holdfast.core.redaction import Redactor
 from holdfast.core.subject import Subject
 from holdfast.core.table import Table
 from holdfast.gateway.local import weights as local
+from holdfast.wiring.secrets import known_secrets
 
 if TYPE_CHECKING:
     from holdfast.gateway.models import ModelBook
@@ -68,6 +70,11 @@ class Cast:
             environ=self.environ,
             where=config.where,
         )
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What takes the project's secrets out of everything that is kept."""
+        return Redactor(known_secrets(self.config, self.environ))
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:
