@@ -162,11 +162,16 @@ def _cleaned(
     token = capture.facts.get("token")
     redactor = cleaner.redactor.also({"gateway-token": token}) if token else cleaner.redactor
     whole = isinstance(record.verdict, Fail)
-    found = cleaner.clean((record, capture, evidence), redactor, capture.before, capture.after, whole=whole)
+    raw = (record, capture, evidence)
+    found = cleaner.clean(raw, redactor, capture.before, capture.after, whole=whole)
     return (
-        replace(found[0], eval=record.eval, subject=record.subject),
-        replace(found[1], trial=capture.trial),
-        replace(found[2], trial=evidence.trial),
+        raw
+        if found is raw
+        else (
+            replace(found[0], eval=record.eval, subject=record.subject),
+            replace(found[1], trial=capture.trial),
+            replace(found[2], trial=evidence.trial),
+        )
     )
 
 

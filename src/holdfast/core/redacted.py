@@ -43,20 +43,19 @@ def redacted(value: T, redactor: Redactor, made: Mapping[int, tuple[Entry, Entry
     made = made or {}
     search = _Search(made)
     search.walk(value)
-    blob = "\n".join(search.texts).encode("utf-8", "surrogatepass")
     dirty = any(old is not new for old, new in made.values())
-    if not dirty and not redactor.spans(blob) and not any(map(redactor.spans, search.contents)):
+    if not dirty and not redactor.spans(search.all()):
         return value
     found: T = _Rebuild(redactor, made).made(value)
     return found
 
 
-def texts_of(*values: object) -> tuple[str, list[bytes]]:
+def all_of(*values: object) -> bytes:
     """All that is said in some values: their texts, and the contents of their files."""
     search = _Search({})
     for value in values:
         search.walk(value)
-    return "\n".join(search.texts), search.contents
+    return search.all()
 
 
 class _Search:
@@ -66,6 +65,10 @@ class _Search:
         self.texts: list[str] = []
         self.contents: list[bytes] = []
         self._seen = set(known)
+
+    def all(self) -> bytes:
+        """What was gathered, to be searched at once."""
+        return b"\n".join(["\n".join(self.texts).encode("utf-8", "surrogatepass"), *self.contents])
 
     def walk(self, value: Any) -> None:
         """Gather what is said in a value."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.core.canary import FILE, VARIABLE
 from holdfast.core.capture import Capture
-from holdfast.core.redacted import texts_of
+from holdfast.core.redacted import all_of
 from holdfast.core.redaction import Redactor
 from holdfast.core.text import count
 from holdfast.core.workspace import Entry
@@ -46,5 +46,4 @@ def _places(finder: Redactor, capture: Capture, changed: dict[str, Entry]) -> It
 
 
 def _seen(finder: Redactor, *values: object) -> bool:
-    text, contents = texts_of(*values)
-    return bool(finder.spans(text.encode("utf-8", "surrogatepass"))) or any(map(finder.spans, contents))
+    return bool(finder.spans(all_of(*values)))
