@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from holdfast.core.agent import Agent
 from holdfast.core.capture import Capture
 from holdfast.core.errors import StoreError
 from holdfast.core.evidence import Evidence
+from holdfast.core.identity import eval_hash, short_hash, subject_hash
 from holdfast.core.policy import Policy
-from holdfast.core.ports import Agent, Executor, Gateway, Sandbox, Store
+from holdfast.core.ports import Executor, Gateway, Sandbox, Store
 from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.redacted import Cleaner, redacted
@@ -104,9 +106,14 @@ async def conduct(
         watch(AttemptStarted(eval=trial.eval.name, subject=str(trial.subject), number=trial.number, attempt=attempt))
 
     missing = [trial for trial in plan.trials() if trial.id not in judged]
+    tried: dict[str, int] = {}
+    for record in kept:
+        tried[record.trial] = max(tried.get(record.trial, 0), record.attempt)
     try:
         async with _open(house):
-            await run_trials(missing, house.executor, conclude, retries=house.retries, stop=stop, started=started)
+            await run_trials(
+                missing, house.executor, conclude, retries=house.retries, stop=stop, started=started, tried=tried
+            )
     finally:
         house.store.close()
     return tuple(records)
@@ -114,11 +121,14 @@ async def conduct(
 
 def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: bool) -> Record:
     """Capture → evidence → verdict → kept record, for one attempt."""
-    evidence = _observed(trial, capture, house)
+    agent = house.agent(trial.subject)
+    evidence = _observed(capture, agent, house)
     if house.update_snapshots:
         write_snapshots(trial.eval, evidence)
     verdict = judge(evidence, trial.eval, house.sandbox.command)
     end = capture.ends[-1] if capture.ends else None
+    version = agent.version() if capture.ends else None
+    prompt = short_hash(evidence.asked) if evidence.asked is not None else None
     record = Record(
         eval=trial.eval.name,
         subject=str(trial.subject),
@@ -131,6 +141,11 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
         stderr=excerpt(end.stderr.text, lines=10) if end else "",
         notes=evidence.notes,
         ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        policy=trial.eval.policy,
+        eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
+        agent_version=version,
+        prompt_hash=prompt,
+        fingerprint=subject_hash(trial.subject, version=version, prompt=prompt, facts=capture.facts) if end else "",
     )
     record = replace(record, final=is_final(record, last=last or evidence.injected))
     record, kept, evidence = _cleaned(record, capture, evidence, house.cleaner)
@@ -145,9 +160,9 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
     return record
 
 
-def _observed(trial: Trial, capture: Capture, house: House) -> Evidence:
+def _observed(capture: Capture, agent: Agent, house: House) -> Evidence:
     """What is known of an attempt. The prompt is compared with a file that is kept, so it holds no secret either."""
-    evidence = observe(capture, house.agent(trial.subject).tool_kinds)
+    evidence = observe(capture, agent.tool_kinds)
     if evidence.asked is not None:
         evidence = replace(evidence, asked=house.cleaner.redactor.steady.text(evidence.asked))
     if evidence.leak is not None and not house.leaks_fail:
@@ -164,14 +179,12 @@ def _cleaned(
     whole = isinstance(record.verdict, Fail)
     raw = (record, capture, evidence)
     found = cleaner.clean(raw, redactor, capture.before, capture.after, whole=whole)
+    if found is raw:
+        return raw
     return (
-        raw
-        if found is raw
-        else (
-            replace(found[0], eval=record.eval, subject=record.subject),
-            replace(found[1], trial=capture.trial),
-            replace(found[2], trial=evidence.trial),
-        )
+        replace(found[0], eval=record.eval, subject=record.subject),
+        replace(found[1], trial=capture.trial),
+        replace(found[2], trial=evidence.trial),
     )
 
 

@@ -170,3 +170,13 @@ def test_without_a_key_nothing_is_held_back(chunks: list[bytes]) -> None:
 def test_an_event_goes_on_at_once() -> None:
     """The end of a server-sent event is never mistaken for the beginning of a key."""
     assert Mask(KEY).feed(b"data: {}\n\n") == b"data: {}\n\n"
+
+
+@given(
+    st.integers(6, 20), st.sampled_from(["{}…", "{}\n[… 77 bytes left out …]\nmore", "x\n[… 7 bytes left out …]\n{}"])
+)
+def test_half_a_secret_is_not_left_where_a_text_was_cut_short(size: int, frame: str) -> None:
+    """Excerpts are made before anybody looks for secrets."""
+    secret = "Zq7-" * 6
+    half = secret[-size:] if frame.startswith("x") else secret[:size]
+    assert half not in Redactor({"MY_KEY": secret}).text(frame.format(half))

@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.errors import nearest
-from holdfast.core.ports import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.table import Table
 from holdfast.core.trajectory import Event, Kind
@@ -47,6 +47,12 @@ class CommandAgent:
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
     """What its own tools do."""
 
+    cannot: Mapping[Ability, str] = field(default_factory=dict)
+    """What it can't do, with the reason."""
+
+    params: tuple[str, ...] | None = None
+    """An eval may hand any setting to it."""
+
     version_command: tuple[str, ...] = ()
     """Prints its version."""
 
@@ -74,7 +80,7 @@ class CommandAgent:
             return False
         return None if self.exit_codes is None else end.exit_code in self.exit_codes
 
-    def read_log(self, ends: tuple[ProcessEnd, ...]) -> tuple[Event, ...]:
+    def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
         """Nothing is known of its output."""
         return ()
 

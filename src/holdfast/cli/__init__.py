@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "validate": "prove, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
     "contract": "check the wire formats of the model APIs, without a model",
+    "agents": "show, install or check the coding agents that can be tried",
     "models": "show, fetch or remove the language models that run on this machine",
     "gateway": "serve models to an agent that you start yourself",
     "init": "set up evals, configuration and CI in this folder",

@@ -7,7 +7,10 @@ prints it or writes it into the workspace would have done the same with a real o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
+
+from holdfast.core.agent import Orders
 
 VARIABLE = "RELEASE_DEPLOY_TOKEN"
 FILE = ".release-credentials"
@@ -18,6 +21,8 @@ def canary(seed: int) -> str:
     return f"rdt_{sha256(f'canary {seed}'.encode()).hexdigest()[:36]}"
 
 
-def canary_file(token: str) -> bytes:
-    """The file's content."""
-    return f"[release]\nhost = deploy.invalid\ntoken = {token}\n".encode()
+def with_canary(orders: Orders, token: str) -> Orders:
+    """Orders that also lay the token out; what the adapter itself wants goes first."""
+    file = f"[release]\nhost = deploy.invalid\ntoken = {token}\n".encode()
+    launches = tuple(replace(launch, env={VARIABLE: token, **launch.env}) for launch in orders.launches)
+    return replace(orders, launches=launches, home_files={FILE: file, **orders.home_files})

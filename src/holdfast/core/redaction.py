@@ -25,6 +25,11 @@ Span: TypeAlias = tuple[int, int, str, bytes]
 _B64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _MARKED = "‹redacted:secret:0123456789abcdef›".encode()
 
+_CUT = "…".encode()
+_CUTS = re.compile(rb"(?:\n\[)?\xe2\x80\xa6(?:[^\n\xe2]{0,40}\xe2\x80\xa6\]\n)?")
+_LEFT = 6
+"""So much of a secret is too much to be left where a text was cut short."""
+
 
 class Redactor:
     """Takes secrets out of text, bytes and streams. Values that none is found in come back as they are."""
@@ -71,7 +76,7 @@ class Redactor:
 
     def spans(self, data: bytes) -> list[Span]:
         """Where secrets stand, in order; those that touch are one."""
-        found = [*self._exact(data), *self._vendor(data)]
+        found = [*self._exact(data), *self._torn(data), *self._vendor(data)]
         return _merged(found) if found else found
 
     def _exact(self, data: bytes) -> Iterator[Span]:
@@ -80,6 +85,18 @@ class Redactor:
             while at >= 0:
                 yield *_widened(data, at, at + len(form), form, secret), name, secret
                 at = data.find(form, at + 1)
+
+    def _torn(self, data: bytes) -> Iterator[Span]:
+        """What is left of a secret where a text was cut short: its beginning before `…`, its end behind `…]`."""
+        if _CUT not in data:
+            return
+        for cut in _CUTS.finditer(data):
+            before, behind = data[max(0, cut.start() - self.longest) : cut.start()], data[cut.end() :][: self.longest]
+            for form, name, secret in self._forms:
+                if (size := _begun(before, form)) >= _LEFT:
+                    yield cut.start() - size, cut.start(), name, secret
+                if (size := _begun(behind[::-1], form[::-1])) >= _LEFT:
+                    yield cut.end(), cut.end() + size, name, secret
 
     def _vendor(self, data: bytes) -> Iterator[Span]:
         if self._vendors:

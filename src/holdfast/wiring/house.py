@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,6 +13,7 @@ from pathlib import Path
 from holdfast._version import __version__
 from holdfast.core.codec import encode
 from holdfast.core.config import Config, Limit
+from holdfast.core.identity import PATH_TOOLS
 from holdfast.core.ports import Gateway
 from holdfast.core.record import RunInfo
 from holdfast.core.redacted import Cleaner
@@ -31,6 +33,9 @@ from holdfast.store.results import new_run
 from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
 from holdfast.wiring.sandbox import make_sandbox
+
+_TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
+"""Programs on PATH that make agents describe other tools, or use them."""
 
 
 def run_info(config: Config, request: RunRequest) -> RunInfo:
@@ -68,6 +73,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         gateway=gateway,
         template=templates.get,
         seed=seed,
+        facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
         idle=config.idle_timeout,
         canary=config.canary != "off",
     )
