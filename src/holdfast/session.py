@@ -87,8 +87,8 @@ async def conduct(
     stop: Stop,
 ) -> tuple[Record, ...]:
     """Run what is missing of the plan, and give all records: those kept before, and the new ones."""
-    kept = house.store.records()
     house.store.begin(redacted(run, house.cleaner.redactor), plan)
+    kept = house.store.records()
     records = list(kept)
     spent = sum(record.spent.cost_usd or 0.0 for record in kept)
     judged = {record.trial for record in kept if record.final and not isinstance(record.verdict, Void)}

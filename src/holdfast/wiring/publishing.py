@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from holdfast.core.errors import StoreError
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.redaction import Redactor
 from holdfast.core.trial import Plan
@@ -59,6 +60,13 @@ def publish(
     report: RunReport, folder: Path, *, environ: Mapping[str, str], redactor: Redactor, junit: Path | None = None
 ) -> None:
     """Write the report's files into the run's folder, and wherever else it is wanted, all without secrets."""
+    try:
+        _write(report, folder, environ, redactor, junit)
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: the report can't be written: {error.strerror}") from error
+
+
+def _write(report: RunReport, folder: Path, environ: Mapping[str, str], redactor: Redactor, junit: Path | None) -> None:
     from holdfast.report.json_report import json_report
     from holdfast.report.markdown import markdown
 
