@@ -85,11 +85,10 @@ async def conduct(
     terms: Terms,
     watch: Callable[[Progress], None],
     stop: Stop,
-) -> tuple[Record, ...]:
-    """Run what is missing of the plan, and give all records: those kept before, and the new ones."""
+) -> None:
+    """Run what is missing of the plan. Records go to the store and to who watches; none is held here."""
     house.store.begin(redacted(run, house.cleaner.redactor), plan)
     kept = house.store.records()
-    records = list(kept)
     spent = sum(record.spent.cost_usd or 0.0 for record in kept)
     judged = {record.trial for record in kept if record.final and not isinstance(record.verdict, Void)}
 
@@ -97,7 +96,6 @@ async def conduct(
         record = await asyncio.to_thread(settle, trial, attempt, capture, house, last=last)
         nonlocal spent
         spent += record.spent.cost_usd or 0.0
-        records.append(record)
         watch(AttemptJudged(record=record))
         _mind(terms, record, trial, spent, stop)
         return record
@@ -109,6 +107,7 @@ async def conduct(
     tried: dict[str, int] = {}
     for record in kept:
         tried[record.trial] = max(tried.get(record.trial, 0), record.attempt)
+    del kept
     try:
         async with _open(house):
             await run_trials(
@@ -116,7 +115,6 @@ async def conduct(
             )
     finally:
         house.store.close()
-    return tuple(records)
 
 
 def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: bool) -> Record:
