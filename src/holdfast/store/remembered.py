@@ -46,7 +46,6 @@ class RememberedRun:
         self._queue: queue.SimpleQueue[Kept | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._failed = False
-        self._kept: list[Record] = []
 
     @property
     def folder(self) -> Path:
@@ -65,7 +64,12 @@ class RememberedRun:
             self._writer.write(planned_cells(plan), ())
         except StoreBusy:
             self._writer = None  # somebody else is writing; there is time until the run ends
-        self.run.begin(run, plan)
+        try:
+            self.run.begin(run, plan)
+        except BaseException:
+            if self._database is not None:
+                self._database.close()
+            raise
         if self._writer is not None:
             self._thread = threading.Thread(target=self._work, args=(self._writer,), name="history", daemon=True)
             self._thread.start()
@@ -73,7 +77,6 @@ class RememberedRun:
     def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Keep one judged attempt; when this returns, a crash can't lose it."""
         kept = self.run.keep(record, capture, evidence)
-        self._kept.append(kept)
         self._queue.put(Kept(record=kept, usages=tuple(usage(one) for one in capture.exchanges)))
         return kept
 
@@ -87,7 +90,7 @@ class RememberedRun:
             self._try("the history lacks a part of this run", self._catch_up)
             if self._vault is not None:
                 vault = self._vault
-                self._try("captures were not published", lambda: publish(vault, self.run, self._kept))
+                self._try("captures were not published", lambda: publish(vault, self.run, self.run.records()))
         finally:
             if self._database is not None:
                 self._database.close()
