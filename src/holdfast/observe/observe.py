@@ -21,7 +21,9 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     lines = Lines(capture.exchanges)
     exchanges = lines.main
     events, disagreements = merge(tell(lines, kinds), capture.log)
-    trajectory = Trajectory(events=events, gaps=_gaps(capture), disagreements=disagreements)
+    trajectory = Trajectory(
+        events=events, gaps=_gaps(capture), disagreements=disagreements, requests_told=capture.requests_told
+    )
     return Evidence(
         trial=capture.trial,
         trajectory=trajectory,

@@ -97,6 +97,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             exchanges=session.exchanges() if session else (),
             log=log,
             log_problem=log_problem,
+            requests_told=agent.tells_requests and log_problem is None,
             ends=ends,
             exit_ok=agent.exit_ok(ends[-1]),
             before=template.tree,

@@ -44,6 +44,7 @@ def run_info(config: Config, request: RunRequest) -> RunInfo:
     seed = random.SystemRandom().getrandbits(32) if request.seed is None else request.seed
     return RunInfo(
         id="",
+        uid=f"{random.SystemRandom().getrandbits(64):016x}",
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         kind=request.kind,
         seed=seed,
