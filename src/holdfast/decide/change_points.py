@@ -5,8 +5,8 @@ of the stretch themselves, up to the last one that gave no reason for suspicion.
 the change began; an edit of the eval begins one too, since its rates before and after are not of one thing.
 
 A normal rate that is learned is not known, which costs false alarms. So the charts are designed for one in 3000 nights,
-as if it were known; what then comes out, by simulation, is one in 400 for evals that pass at least 90 % of the time, and
-one in 200 for others.
+as if it were known; what then comes out, by simulation, is one in 400 for evals that pass at least 90 % of the time,
+and one in 200 for others.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> Cha
             f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: about {percent(TEST.miss_good)} of the good "
             f"refused and {percent(TEST.miss_bad)} of the bad promoted; {CAP} trials at most"
         ),
-        setting=f"{TRIALS} trials a night, asked every night, {count(subjects, 'subject')}",
+        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, asked every night",
         rows=tuple(
             Operating(rate=rate, chance=one.chance("good") ** subjects, trials=one.trials) for rate, one in found
         ),
