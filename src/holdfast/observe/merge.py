@@ -20,11 +20,11 @@ def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...
     for event in wire:
         if isinstance(event, Called):
             twin = _twin(event, open_calls)
-            if twin is None:
+            if twin is None and not any(isinstance(one, Asked) and _same_id(event, one.id) for one in log):
                 disagreements.append(
                     f"{_name(event)} was asked for by the model, but the agent's log does not know of it"
                 )
-            else:
+            if twin is not None:
                 open_calls.remove(twin)
                 event = _complete(event, twin)  # noqa: PLW2901 - the same event, told better
         merged.append(event)
