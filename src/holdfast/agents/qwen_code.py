@@ -14,7 +14,7 @@ from holdfast.agents.package import Package
 from holdfast.agents.recipe import Recipe, Setup, reader
 from holdfast.agents.settings import json_file, own_settings
 from holdfast.agents.stream_json import read_stream_json
-from holdfast.core.agent import Ability, Orders, Task
+from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.trajectory import Event, Kind
 
@@ -143,7 +143,6 @@ RECIPE = Recipe(
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    cannot={Ability.OUTAGE: "asks a failing provider seven times, for 80 seconds and more; no setting changes that"},
     params=("append_system_prompt", "settings", "system_prompt"),
 )
 read = reader(RECIPE)
