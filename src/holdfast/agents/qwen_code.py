@@ -139,7 +139,7 @@ RECIPE = Recipe(
         program="node_modules/.bin/qwen",
         also=("node-{platform}@22.23.3",),
     ),
-    dialects=("openai-chat", "anthropic"),
+    dialects=("openai-chat", "openai-responses", "anthropic", "gemini"),
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
