@@ -75,6 +75,9 @@ class Recipe:
     params: tuple[str, ...] = ()
     """Settings that an eval may hand to it (`params`)."""
 
+    tells_requests: bool = False
+    """Whether its output tells each time that it asks for permission."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecipeAgent:
@@ -123,6 +126,11 @@ class RecipeAgent:
     def params(self) -> tuple[str, ...]:
         """The settings that an eval may hand to it."""
         return self.recipe.params
+
+    @property
+    def tells_requests(self) -> bool:
+        """Whether it tells each time that it asks for permission."""
+        return self.recipe.tells_requests
 
     def orders(self, task: Task) -> Orders:
         """As the recipe says, with what the configuration adds."""

@@ -153,6 +153,11 @@ class Agent(Protocol):
         """The settings that an eval may hand to it; None where it takes any."""
         ...
 
+    @property
+    def tells_requests(self) -> bool:
+        """Whether its log tells each time that it asks for permission."""
+        ...
+
     def orders(self, task: Task) -> Orders:
         """How to start it for `task`."""
         ...
@@ -179,7 +184,7 @@ def unable(agent: Agent, scenario: Scenario) -> str | None:
     needed = {
         Ability.TURNS: len(scenario.prompts) > 1,
         Ability.MESSAGES: bool(scenario.messages),
-        Ability.DENY: "deny" in (scenario.approval.default, *scenario.approval.rules.values()),
+        Ability.DENY: scenario.approval.denies,
     }
     for ability, is_needed in needed.items():
         if is_needed and ability in agent.cannot:

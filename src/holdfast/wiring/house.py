@@ -16,6 +16,7 @@ from holdfast.core.config import Config, Limit
 from holdfast.core.identity import PATH_TOOLS
 from holdfast.core.ports import Gateway
 from holdfast.core.record import RunInfo
+from holdfast.core.redacted import Cleaner
 from holdfast.core.request import RunRequest
 from holdfast.core.trial import Plan
 from holdfast.executors.local import LocalExecutor
@@ -75,6 +76,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         seed=seed,
         facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
         idle=config.idle_timeout,
+        canary=config.canary != "off",
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)
     return House(
@@ -86,6 +88,8 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
         record=recorder(cast, request),
+        cleaner=Cleaner(cast.redactor),
+        leaks_fail=config.canary == "fail",
     )
 
 
