@@ -19,7 +19,7 @@ from holdfast.core.table import Table
 GENERIC = ("command", "native", "python")
 """Adapters that are no particular agent of other people."""
 
-CODING_AGENTS = ("goose",)
+CODING_AGENTS = ("aider", "cline", "goose", "mini-swe-agent", "opencode", "pi")
 """Adapters of particular agents, which need no table in the configuration."""
 
 BUILT_IN = (*GENERIC, *CODING_AGENTS)

@@ -167,6 +167,18 @@ class RecipeAgent:
         return version_of(self.setup.program, self.recipe.package, self.recipe.version_option)
 
 
+def laid_over(written: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that an adapter writes, with those of the configuration laid over them, table by table."""
+    merged = dict(written)
+    for name, value in asked.items():
+        below = merged.get(name)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            merged[name] = laid_over(below, value)
+        else:
+            merged[name] = value
+    return merged
+
+
 def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
     """What makes an agent of a table in the configuration, or of an empty one."""
 

@@ -176,7 +176,7 @@ def unable(agent: Agent, scenario: Scenario) -> str | None:
     needed = {
         Ability.TURNS: len(scenario.prompts) > 1,
         Ability.MESSAGES: bool(scenario.messages),
-        Ability.DENY: "deny" in (scenario.approval.default, *scenario.approval.rules.values()),
+        Ability.DENY: scenario.approval.denies,
     }
     for ability, is_needed in needed.items():
         if is_needed and ability in agent.cannot:

@@ -23,6 +23,11 @@ class Approval:
     rules: Mapping[str, Answer] = field(default_factory=dict)
     """Answers by tool name or by kind (`edit`, `execute`, …); a name wins over a kind."""
 
+    @property
+    def denies(self) -> bool:
+        """Whether there is anything that it denies."""
+        return "deny" in (self.default, *self.rules.values())
+
     def answer(self, *, tool: str, kind: str) -> Answer:
         """The answer for one call of `tool`."""
         return self.rules.get(tool) or self.rules.get(kind) or self.default

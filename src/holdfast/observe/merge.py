@@ -39,7 +39,8 @@ def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...
 
 
 def _twin(event: Called, candidates: Sequence[Called]) -> Called | None:
-    by_id = [other for other in candidates if other.id == event.id and other.tool == event.tool]
+    """The same call in the log; of a call that it could not read, a log may know the id alone."""
+    by_id = [other for other in candidates if other.id == event.id and other.tool in {event.tool, ""}]
     alike = [other for other in candidates if (other.tool, other.arguments) == (event.tool, event.arguments)]
     return next(iter(by_id or alike), None)
 

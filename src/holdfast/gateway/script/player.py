@@ -50,6 +50,8 @@ class ScriptedModel:
             message = f"the script failed: {type(error).__name__}: {error}"
             yield Refused(error=ProviderError(status=500, reason="server", message=message))
             return
+        if not answer.calls and answer.stop is None and turn.ending:
+            answer = replace(answer, calls=(turn.ending,))
         if answer.wait:
             await asyncio.sleep(answer.wait)
         yield Answered(response=_response(answer, turn, len(ask.body)))
