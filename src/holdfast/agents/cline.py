@@ -10,14 +10,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.agents.lines import json_lines, table, text
+from holdfast.agents.denial import REFUSAL, denied
+from holdfast.agents.lines import json_lines, number, table, text
 from holdfast.agents.package import Package
-from holdfast.agents.recipe import Recipe, Setup, laid_over, reader
+from holdfast.agents.recipe import Recipe, Setup, reader
+from holdfast.agents.settings import laid_over
 from holdfast.agents.story import Story
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
-from holdfast.core.scenario import Approval
-from holdfast.core.trajectory import Event, Kind, kind_of
+from holdfast.core.trajectory import Event, Kind
 
 _SETTINGS = ".cline/data/settings"
 _GATE = ".cline/plugins/gate.js"
@@ -25,17 +26,13 @@ _TOOLS = ("read_files", "search_codebase", "run_commands", "fetch_web_content", 
 _PROVIDERS = {"openai-chat": "openai-compatible", "anthropic": "anthropic"}
 _SWITCHES = {"telemetryOptOut": True, "autoUpdateEnabled": False}
 _GATE_CODE = """\
-const answers = %s;
+const denied = new Set(%s);
 export default {
   name: "gate",
   manifest: { capabilities: ["hooks"] },
   hooks: {
-    beforeTool: async ({ toolCall }) => {
-      const name = toolCall.toolName;
-      const answer = Object.hasOwn(answers.rules, name) ? answers.rules[name] : answers.default;
-      if (answer === "allow") return { policy: { autoApprove: true } };
-      return { skip: true, reason: "The user does not allow this." };
-    },
+    beforeTool: async ({ toolCall }) =>
+      denied.has(toolCall.toolName) ? { skip: true, reason: %s } : { policy: { autoApprove: true } },
   },
 };
 """
@@ -47,9 +44,9 @@ def _orders(task: Task, setup: Setup) -> Orders:
         f"{_SETTINGS}/providers.json": json.dumps(_providers(task, setup)).encode(),
         f"{_SETTINGS}/global-settings.json": json.dumps(laid_over(_SWITCHES, setup.settings)).encode(),
     }
-    if task.approval.denies:
-        files[_GATE] = (_GATE_CODE % json.dumps(_answers(task.approval))).encode()
-    words = ["--json", "--auto-approve", "false" if task.approval.denies else "true"]
+    if forbidden := denied(task.approval, _TOOLS, _KINDS):
+        files[_GATE] = (_GATE_CODE % (json.dumps(forbidden), json.dumps(REFUSAL))).encode()
+    words = ["--json", "--auto-approve", "false" if forbidden else "true"]
     words += ["--provider", _PROVIDERS[setup.dialect], "--model", task.model, "--cwd", str(task.workspace)]
     if "thinking" in task.params:
         words += ["--thinking", str(task.params["thinking"])]
@@ -63,11 +60,6 @@ def _providers(task: Task, setup: Setup) -> dict[str, Any]:
     settings = {"provider": provider, "apiKey": task.token, "model": task.model, "baseUrl": f"{task.base_url}/v1"}
     entry = {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
     return {"version": 1, "lastUsedProvider": provider, "modes": {}, "providers": {provider: entry}}
-
-
-def _answers(approval: Approval) -> dict[str, Any]:
-    known = {tool: approval.answer(tool=tool, kind=kind_of(tool, _KINDS)) for tool in _TOOLS}
-    return {"rules": {**approval.rules, **known}, "default": approval.default}
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
@@ -92,8 +84,8 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
 def _answered(story: Story, event: dict[str, Any]) -> None:
     output = event.get("output")
     said = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    took = event.get("durationMs")
-    seconds = took / 1000 if isinstance(took, int | float) else None
+    took = number(event.get("durationMs"))
+    seconds = None if took is None else took / 1000
     parts = output if isinstance(output, list) else [output]
     worked = not event.get("error") and all(table(part).get("success") is not False for part in parts)
     story.answered(text(event.get("toolCallId")), said, succeeded=worked, seconds=seconds)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from holdfast.agents.denial import denied
 from holdfast.agents.lines import json_lines, rows, table, text
 from holdfast.agents.package import Package
 from holdfast.agents.recipe import Recipe, Setup, reader
 from holdfast.agents.story import Story
 from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
-from holdfast.core.scenario import Approval
-from holdfast.core.trajectory import Event, Kind, kind_of
+from holdfast.core.trajectory import Event, Kind
 
 _SESSION = "holdfast"
 _PRIOR = "prior.json"
@@ -29,13 +29,14 @@ _TOOLS = ("edit", "read_image", "shell", "tree", "write")
 def _orders(task: Task, setup: Setup) -> Orders:
     """One run per prompt, all in one session; an earlier conversation is imported as that session first."""
     files = {_CONFIG: json.dumps(dict(setup.settings)).encode()} if setup.settings else {}
-    env = _env(task, setup)
+    forbidden = denied(task.approval, _TOOLS, {})
+    env = {**_env(task, setup), "GOOSE_MODE": "approve" if forbidden else "auto"}
     launches = [_run(task, setup, index, env) for index in range(len(task.prompts))]
     if task.messages:
         files[_PRIOR] = json.dumps(_session(task)).encode()
         launches.insert(0, Launch(argv=(*setup.program, "session", "import", str(task.home / _PRIOR)), env=env))
-    if task.approval.denies:
-        files[_PERMISSIONS] = json.dumps(_permissions(task.approval)).encode()
+    if forbidden:
+        files[_PERMISSIONS] = json.dumps(_permissions(forbidden)).encode()
     return Orders(launches=tuple(launches), home_files=files)
 
 
@@ -61,7 +62,6 @@ def _run(task: Task, setup: Setup, index: int, env: Mapping[str, str]) -> Launch
 def _env(task: Task, setup: Setup) -> dict[str, str]:
     return {
         "GOOSE_MODEL": task.model,
-        "GOOSE_MODE": "approve" if task.approval.denies else "auto",
         "GOOSE_DISABLE_KEYRING": "1",
         "GOOSE_TELEMETRY_OFF": "1",
         "GOOSE_DISABLE_SESSION_NAMING": "true",
@@ -107,16 +107,10 @@ def _session(task: Task) -> dict[str, Any]:
     }
 
 
-def _permissions(approval: Approval) -> dict[str, Any]:
+def _permissions(forbidden: Sequence[str]) -> dict[str, Any]:
     """What is neither allowed nor denied by name would wait for a person."""
-    answers = {tool: approval.answer(tool=tool, kind=kind_of(tool)) for tool in _TOOLS}
-    return {
-        "user": {
-            "always_allow": [tool for tool, answer in answers.items() if answer == "allow"],
-            "ask_before": [],
-            "never_allow": [tool for tool, answer in answers.items() if answer == "deny"],
-        }
-    }
+    allowed = [tool for tool in _TOOLS if tool not in forbidden]
+    return {"user": {"always_allow": allowed, "ask_before": [], "never_allow": list(forbidden)}}
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:

@@ -9,14 +9,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.agents.lines import json_lines, table, text
+from holdfast.agents.denial import denied
+from holdfast.agents.lines import json_lines, number, table, text
 from holdfast.agents.package import Package
-from holdfast.agents.recipe import Recipe, Setup, laid_over, reader
+from holdfast.agents.recipe import Recipe, Setup, reader
+from holdfast.agents.settings import laid_over
 from holdfast.agents.story import Story
 from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.scenario import Approval
-from holdfast.core.trajectory import Event, kind_of
+from holdfast.core.trajectory import Event
 
 _CONFIG = ".config/holdfast/opencode.json"
 _PRIOR = ".config/holdfast/prior.json"
@@ -83,16 +85,15 @@ def _config(task: Task, setup: Setup) -> dict[str, Any]:
         "experimental": {"continue_loop_on_deny": True},
         "autoupdate": False,
         "share": "disabled",
+        "snapshot": False,
     }
 
 
 def _permissions(approval: Approval) -> dict[str, str]:
     """What must be asked for is refused, since nobody is there; a tool denied outright would not even be offered."""
-    found = {"*": "ask" if approval.default == "deny" else "allow"}
-    for name, tools in _PERMISSIONS.items():
-        answers = {approval.answer(tool=tool, kind=kind_of(tool)) for tool in tools}
-        found[name] = "ask" if "deny" in answers else "allow"
-    return found
+    forbidden = set(denied(approval, (tool for tools in _PERMISSIONS.values() for tool in tools), {}))
+    asked_for = {name: "ask" for name, tools in _PERMISSIONS.items() if forbidden & {name, *tools}}
+    return {"*": "allow", **dict.fromkeys(forbidden, "ask"), **asked_for}
 
 
 def _session(task: Task) -> dict[str, Any]:
@@ -168,8 +169,8 @@ def _used(story: Story, part: dict[str, Any]) -> None:
     if tool == "invalid":  # what it makes of a call that it can't read
         tool, given = text(given.get("tool")), {}
     story.called(call, tool, given)
-    began, ended = (table(state.get("time")).get(name) for name in ("start", "end"))
-    took = (ended - began) / 1000 if isinstance(began, int) and isinstance(ended, int) else None
+    began, ended = (number(table(state.get("time")).get(name)) for name in ("start", "end"))
+    took = None if began is None or ended is None else (ended - began) / 1000
     worked = state.get("status") == "completed" and part.get("tool") != "invalid"
     story.answered(call, text(state.get("output")) or text(state.get("error")), succeeded=worked, seconds=took)
 

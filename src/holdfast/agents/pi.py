@@ -7,14 +7,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.agents.denial import REFUSAL, denied
 from holdfast.agents.lines import json_objects, rows, table, text
 from holdfast.agents.package import Package
-from holdfast.agents.recipe import Recipe, Setup, laid_over, reader
+from holdfast.agents.recipe import Recipe, Setup, reader
+from holdfast.agents.settings import laid_over
 from holdfast.agents.story import Story
 from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
-from holdfast.core.scenario import Approval
-from holdfast.core.trajectory import Event, kind_of
+from holdfast.core.trajectory import Event
 
 _FOLDER = ".pi/agent"
 _SESSION = ".pi/holdfast.jsonl"  # one in its own folder would be moved away
@@ -29,11 +30,10 @@ _APIS = {
     "gemini": ("google-generative-ai", "/v1beta"),
 }
 _GATE_CODE = """\
-const answers = %s;
+const denied = new Set(%s);
 export default function (pi) {
   pi.on("tool_call", async (event) => {
-    const answer = Object.hasOwn(answers.rules, event.toolName) ? answers.rules[event.toolName] : answers.default;
-    if (answer === "deny") return { block: true, reason: "The user does not allow this." };
+    if (denied.has(event.toolName)) return { block: true, reason: %s };
   });
 }
 """
@@ -48,8 +48,8 @@ def _orders(task: Task, setup: Setup) -> Orders:
     words = ["-p", "--session", str(task.home / _SESSION), "--offline"]
     if task.messages:
         files[_SESSION] = _session(task)
-    if task.approval.denies:
-        files[_GATE] = (_GATE_CODE % json.dumps(_answers(task.approval))).encode()
+    if forbidden := denied(task.approval, _TOOLS, {}):
+        files[_GATE] = (_GATE_CODE % (json.dumps(forbidden), json.dumps(REFUSAL))).encode()
         words += ["--extension", str(task.home / _GATE)]
     if "thinking" in task.params:
         words += ["--thinking", str(task.params["thinking"])]
@@ -84,11 +84,6 @@ def _models(task: Task, setup: Setup) -> dict[str, Any]:
     model = {"id": task.model, "name": task.model, "reasoning": "thinking" in task.params, "input": ["text", "image"]}
     provider = {"baseUrl": f"{task.base_url}{path}", "api": api, "apiKey": "HOLDFAST_TOKEN", "models": [model]}
     return {"providers": {"holdfast": provider}}
-
-
-def _answers(approval: Approval) -> dict[str, Any]:
-    known = {tool: approval.answer(tool=tool, kind=kind_of(tool)) for tool in _TOOLS}
-    return {"rules": {**approval.rules, **known}, "default": approval.default}
 
 
 def _session(task: Task) -> bytes:

@@ -119,7 +119,10 @@ class Orders:
     """Configuration to lay into the agent's HOME first, by relative path."""
 
     leavings: tuple[str, ...] = ()
-    """Files of HOME that `Agent.read_log` wants to see when the last program has ended, by relative path."""
+    """Files of HOME that `Agent.read_log` wants to see when the last program has ended, by relative path.
+
+    `*` stands for anything within one name: `sessions/*/log-*.jsonl`.
+    """
 
 
 class Agent(Protocol):
@@ -148,6 +151,11 @@ class Agent(Protocol):
     @property
     def params(self) -> tuple[str, ...] | None:
         """The settings that an eval may hand to it; None where it takes any."""
+        ...
+
+    @property
+    def tells_requests(self) -> bool:
+        """Whether its log tells each time that it asks for permission."""
         ...
 
     def orders(self, task: Task) -> Orders:

@@ -16,6 +16,7 @@ from holdfast.core.config import Config, Limit
 from holdfast.core.identity import PATH_TOOLS
 from holdfast.core.ports import Gateway
 from holdfast.core.record import RunInfo
+from holdfast.core.redacted import Cleaner
 from holdfast.core.request import RunRequest
 from holdfast.core.trial import Plan
 from holdfast.executors.local import LocalExecutor
@@ -43,6 +44,7 @@ def run_info(config: Config, request: RunRequest) -> RunInfo:
     seed = random.SystemRandom().getrandbits(32) if request.seed is None else request.seed
     return RunInfo(
         id="",
+        uid=f"{random.SystemRandom().getrandbits(64):016x}",
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         kind=request.kind,
         seed=seed,
@@ -74,6 +76,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         seed=seed,
         facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
         idle=config.idle_timeout,
+        canary=config.canary != "off",
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)
     return House(
@@ -85,6 +88,8 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
         record=recorder(cast, request),
+        cleaner=Cleaner(cast.redactor),
+        leaks_fail=config.canary == "fail",
     )
 
 
