@@ -140,7 +140,8 @@ def _tell(story: Story, part: dict[str, Any], message: str) -> None:
         case "toolResponse":
             result = table(part.get("toolResult"))
             value = table(result.get("value"))
-            said = "\n".join(text(piece.get("text")) for piece in rows(value.get("content") or result.get("value")))
+            pieces = rows(value.get("content") or result.get("value"))
+            said = "\n".join(text(piece.get("text")) for piece in pieces) or text(result.get("error"))
             worked = result.get("status") == "success" and not value.get("isError")
             story.answered(text(part.get("id")), said, succeeded=worked)
 
