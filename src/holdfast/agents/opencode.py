@@ -108,9 +108,9 @@ def _session(task: Task) -> dict[str, Any]:
         "time": {"created": _LONG_AGO, "updated": _LONG_AGO},
     }
     messages = []
-    for number, prior in enumerate(task.messages):
+    for place, prior in enumerate(task.messages):
         about: dict[str, Any] = {
-            "id": _name("msg", number),
+            "id": _name("msg", place),
             "sessionID": _SESSION,
             "role": prior.role,
             "agent": "build",
@@ -118,18 +118,18 @@ def _session(task: Task) -> dict[str, Any]:
         if prior.role == "user":
             about |= {
                 "model": {"providerID": "holdfast", "modelID": task.model},
-                "time": {"created": _LONG_AGO + number},
+                "time": {"created": _LONG_AGO + place},
             }
         else:
-            about |= _by_model(task, number)
-        part = {"id": _name("prt", number), "sessionID": _SESSION, "messageID": about["id"], "type": "text"}
+            about |= _by_model(task, place)
+        part = {"id": _name("prt", place), "sessionID": _SESSION, "messageID": about["id"], "type": "text"}
         messages.append({"info": about, "parts": [{**part, "text": prior.text}]})
     return {"info": info, "messages": messages}
 
 
-def _by_model(task: Task, number: int) -> dict[str, Any]:
+def _by_model(task: Task, place: int) -> dict[str, Any]:
     return {
-        "parentID": _name("msg", max(number - 1, 0)),
+        "parentID": _name("msg", max(place - 1, 0)),
         "mode": "build",
         "path": {"cwd": str(task.workspace), "root": str(task.workspace)},
         "cost": 0,
@@ -137,13 +137,13 @@ def _by_model(task: Task, number: int) -> dict[str, Any]:
         "modelID": task.model,
         "providerID": "holdfast",
         "finish": "stop",
-        "time": {"created": _LONG_AGO + number, "completed": _LONG_AGO + number},
+        "time": {"created": _LONG_AGO + place, "completed": _LONG_AGO + place},
     }
 
 
-def _name(kind: str, number: int) -> str:
+def _name(kind: str, place: int) -> str:
     """An id; it sorts by them."""
-    return f"{kind}_{number:012d}00000000000000"
+    return f"{kind}_{place:012d}00000000000000"
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:

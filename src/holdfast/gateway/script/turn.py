@@ -96,6 +96,12 @@ class Turn:
         return sum(isinstance(part, ToolResult) for message in self.request.messages for part in message.parts)
 
     @cached_property
+    def calls_before(self) -> int:
+        """How many calls the model has made; an agent that complains of one takes it out of the conversation."""
+        made = sum(isinstance(part, ToolCall) for message in self.request.messages for part in message.parts)
+        return made + sum(_complaint(message) is not None for message in self.request.messages)
+
+    @cached_property
     def random(self) -> random.Random:
         """Draws that differ from step to step, and are the same when the same step is asked for again."""
         return random.Random(f"{self.seed}/{self.prompt}/{self.done}")  # noqa: S311 - repeatable on purpose
