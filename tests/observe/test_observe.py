@@ -85,6 +85,14 @@ def test_the_log_completes_the_wire():
     assert (call.witness, call.succeeded, call.seconds) == ("both", False, 0.5)
 
 
+def test_a_log_may_know_a_call_that_it_could_not_read_by_its_id_alone():
+    """goose tells of broken arguments without the tool's name; that is no contradiction."""
+    logged = Called(turn=1, id="c1", tool="", kind=Kind.OTHER, arguments={}, succeeded=False)
+    trajectory = observe(capture(exchange(1, WRITE), log=(logged,)), {}).trajectory
+    assert [(call.tool, call.witness, call.succeeded) for call in trajectory.calls] == [("write_file", "both", False)]
+    assert trajectory.disagreements == ()
+
+
 def test_a_call_that_only_the_log_knows_is_kept_and_flagged():
     """No model asked for it, so somebody should look."""
     logged = Called(turn=1, id="x", tool="shell", kind=Kind.EXECUTE, arguments={"command": "rm"}, witness="log")

@@ -54,8 +54,11 @@ def _same_id(event: Called, told: str) -> bool:
 
 
 def _may_be_named(told: str, name: str) -> bool:
-    """Some logs tell a title («Writing to notes.txt») instead of the tool's name, which never holds a blank."""
-    return told == name or " " in told
+    """Some logs tell a title («Writing to notes.txt») instead of the tool's name, which never holds a blank.
+
+    Of a call that an agent could not read, its log may know the id alone.
+    """
+    return told in {name, ""} or " " in told
 
 
 def _complete(event: Called, twin: Called) -> Called:
