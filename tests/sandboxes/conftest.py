@@ -16,7 +16,7 @@ from holdfast.core.folder import scan
 from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.workspace import Tree
-from holdfast.sandboxes.local import LocalBench, LocalSandbox
+from holdfast.sandboxes.none import OpenBench, OpenSandbox
 
 T = TypeVar("T")
 SOON = 20.0
@@ -53,11 +53,11 @@ class Lab:
         self.benches = folder / "benches"
         self.benches.mkdir()
 
-    def on_bench(self, body: Callable[[LocalBench], Awaitable[T]], *, sandbox: LocalSandbox | None = None) -> T:
+    def on_bench(self, body: Callable[[OpenBench], Awaitable[T]], *, sandbox: OpenSandbox | None = None) -> T:
         """What `body` gives, called with a bench; afterwards nothing runs and no folder is left."""
 
         async def session() -> T:
-            own = sandbox or LocalSandbox(root=self.benches)
+            own = sandbox or OpenSandbox(root=self.benches)
             await own.start()
             try:
                 async with own.bench(self.template) as bench:
@@ -96,7 +96,7 @@ class Lab:
     def leavings(self, launch: Launch) -> Tree:
         """What a program leaves in its workspace."""
 
-        async def body(bench: LocalBench) -> Tree:
+        async def body(bench: OpenBench) -> Tree:
             await bench.run(launch, limits=Limits(wall=SOON), last_activity=lambda: 0.0)
             return await bench.harvest()
 

@@ -6,9 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from holdfast.agents.installation import installation
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.errors import nearest
 from holdfast.core.process import Launch, ProcessEnd
@@ -56,6 +58,9 @@ class CommandAgent:
     version_command: tuple[str, ...] = ()
     """Prints its version."""
 
+    reads: tuple[str, ...] = ()
+    """Folders and files of the host that it needs besides its own program."""
+
     def orders(self, task: Task) -> Orders:
         """One start per prompt."""
         passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}
@@ -72,7 +77,13 @@ class CommandAgent:
             "seed": str(task.seed),
         }
         env = {name: _fill(value, places) for name, value in self.env.items()}
-        return Launch(argv=tuple(_fill(word, places) for word in self.command), env={**passed, **env})
+        argv = tuple(_fill(word, places) for word in self.command)
+        return Launch(argv=argv, env={**passed, **env}, reads=(*self._reads(), *self.reads))
+
+    def _reads(self) -> Iterator[str]:
+        """What its command names of the host: the program with its installation, and files by their whole path."""
+        yield from installation(self.command[0])
+        yield from (word for word in self.command[1:] if word.startswith("/") and Path(word).is_file())
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """By exit code and output, as configured."""
@@ -139,7 +150,17 @@ def read(name: str, table: Table) -> CommandAgent:
         dialect=dialect,
         tool_kinds=_tool_kinds(table),
         version_command=table.texts("version_command"),
+        reads=_reads(table),
     )
+
+
+def _reads(table: Table) -> tuple[str, ...]:
+    """Paths of the host; relative ones are taken from where the configuration is."""
+    paths = tuple(str(Path(table.where).resolve().parent / Path(path).expanduser()) for path in table.texts("reads"))
+    for index, path in enumerate(paths):
+        if not Path(path).exists():
+            table.fail(f"reads[{index}]", f"{path} is not there", "correct the path, or leave it out")
+    return paths
 
 
 def _exit_codes(table: Table) -> tuple[int, ...] | None:

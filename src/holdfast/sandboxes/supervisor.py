@@ -24,6 +24,9 @@ from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, hear_children
 LENGTH = struct.Struct("!I")
 """A launch begins with its length."""
 
+SUPERVISOR, WARDEN = b"s", b"w"
+"""What the nursery is asked for: one that runs programs, or one that runs them in a room with walls (warden.py)."""
+
 TERM, KILL = b"T", b"K"
 """What Holdfast may say while a program runs: ask all its processes to end; end them."""
 

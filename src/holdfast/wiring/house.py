@@ -29,7 +29,7 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run
 from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.sandbox import make_sandbox
+from holdfast.wiring.sandbox import Level, proven_sandbox
 
 
 def run_info(config: Config, request: RunRequest) -> RunInfo:
@@ -55,10 +55,17 @@ def new_store(results: Path) -> RunFolder:
     return new_run(results, datetime.now(UTC))
 
 
-def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int) -> House:
+def open_sandbox(config: Config, request: RunRequest) -> Level:
+    """Where agents run; a UsageError where it can't be had."""
+    return proven_sandbox(request.sandbox or config.sandbox, config)
+
+
+def house(
+    cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int, sandbox: Level | None = None
+) -> House:
     """Everything that a run is conducted with."""
     config = cast.config
-    sandbox = make_sandbox(request.sandbox or config.sandbox)
+    sandbox = sandbox or open_sandbox(config, request)
     gateway = _gateway(cast, plan, request)
     templates = TemplateCache(sandbox.folder)
     means = Means(
@@ -68,6 +75,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         template=templates.get,
         seed=seed,
         idle=config.idle_timeout,
+        output_bytes=config.limits.output,
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)
     return House(
