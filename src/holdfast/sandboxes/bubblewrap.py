@@ -69,12 +69,25 @@ class BubblewrapSandbox:
         self._ceilings = ceilings or Ceilings()
         self._network = network
         self._overlay = overlay
+        self._proof: dict[str, str] = {}
         self._lowers: dict[Path, str] = {}
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record should say of this level."""
-        return {"sandbox": self.name, "ends": "pid namespace"}
+        most = self._ceilings
+        return {
+            "sandbox": self.name,
+            "ends": "pid namespace",
+            "limit.wall": "hard",
+            "limit.idle": "hard",
+            "limit.processes": f"hard {most.processes}",
+            "limit.disk": f"hard {most.disk}",
+            "limit.files": f"hard {most.files}",
+            "limit.memory": f"soft {most.memory}",
+            "limit.output": "hard",
+            **self._proof,
+        }
 
     @property
     def folder(self) -> Path:
@@ -134,6 +147,7 @@ class BubblewrapSandbox:
             uid=_user(),
             disk=ceilings.disk,
             inodes=ceilings.files,
+            memory=ceilings.memory,
             rlimits={"RLIMIT_NPROC": ceilings.processes, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": ceilings.disk},
             overlay=self._overlay,
         )

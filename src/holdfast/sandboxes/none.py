@@ -57,7 +57,10 @@ class OpenSandbox:
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record should say of this level."""
-        return {"sandbox": self.name, "ends": "process tree" if WHOLE else "process group"}
+        not_here = dict.fromkeys(("processes", "disk", "files", "memory"), "unsupported")
+        limits = {"wall": "hard", "idle": "hard", **not_here, "output": "hard"}
+        ends = "process tree" if WHOLE else "process group"
+        return {"sandbox": self.name, "ends": ends, **{f"limit.{name}": how for name, how in limits.items()}}
 
     @property
     def folder(self) -> Path:

@@ -49,6 +49,9 @@ class RoomPlan:
     inodes: int
     """Files and folders that may be made in there."""
 
+    memory: int
+    """Bytes of memory that everything in there may hold."""
+
     rlimits: Mapping[str, int]
     """Limits of the kernel, by name."""
 

@@ -227,12 +227,12 @@ class Program:
             raise _start_error(numbers[0] == b"enter", int(numbers[1]), self._name)
         if word != b"end":
             raise WorldError(VoidCause.SANDBOX, "the supervisor was killed; all processes of the attempt were ended")
-        status, leftovers, cpu, peak = numbers
+        status, leftovers, cpu, peak, *limit = numbers
         code = os.waitstatus_to_exitcode(int(status))
         return ProcessEnd(
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
-            ended_by=self._ended_by,
+            ended_by="memory" if limit else self._ended_by,
             stdout=out.output(),
             stderr=err.output(),
             seconds=seconds,

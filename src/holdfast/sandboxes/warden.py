@@ -12,6 +12,7 @@ warden, as everything below it does; so when `wait` says that nothing is left, n
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import marshal
 import os
@@ -21,6 +22,7 @@ import socket
 from typing import Any
 
 from holdfast.sandboxes.furnishing import furnish, lay_home, seclude
+from holdfast.sandboxes.memory import MemoryWatch
 from holdfast.sandboxes.supervisor import DEAF_TO, LENGTH, receive_fds, watch
 from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, children, cpu_of, descendants, hear_children, send
 
@@ -99,6 +101,7 @@ class Room:
         self._reads = launch["reads"]
         self._bwrap: str = order["bwrap"]
         self._filter: bytes = order["filter"]
+        self._memory: int = order["memory"]
         for name, most in order["rlimits"].items():
             number = getattr(resource, name)
             hard = resource.getrlimit(number)[1]
@@ -117,7 +120,7 @@ class Room:
             tree = self._start(launch, fds, to_status)
             os.close(to_status)
             to_status = -1
-            watch(tree, control, bell)
+            watch(tree, control, bell, tree)
             began = b'"exit-code"' in _read_all(status)
         finally:
             os.close(status)
@@ -148,7 +151,7 @@ class Room:
         finally:
             os.close(words)
             os.close(rules)
-        return RoomTree(pid)
+        return RoomTree(pid, self._memory)
 
 
 def _in_memory(content: bytes) -> int:
@@ -169,8 +172,10 @@ def _read_all(pipe: int) -> bytes:
 class RoomTree(ProcessTree):
     """bubblewrap, the init of its pid namespace, and everything in that."""
 
-    def __init__(self, leader: int) -> None:
+    def __init__(self, leader: int, memory: int) -> None:
         super().__init__(leader)
+        self._watch = MemoryWatch(memory)
+        self._too_much = False
         self._frame = {leader}
         self._doomed: set[int] = set()
 
@@ -185,8 +190,26 @@ class RoomTree(ProcessTree):
             # Nobody is told what those have used whom the kernel ends with their init: it is noted before.
             self.cpu += sum(cpu_of(pid) for pid in inside if pid not in self._doomed) / _TICKS
             self._doomed.update(inside)
-        send(frame if number == signal.SIGKILL else inside, number)
+            for pid in frame:
+                self._kill(pid)
+        else:
+            send(inside, number)
         return [*frame, *inside]
+
+    def _kill(self, pid: int) -> None:
+        """Kill a process that is surely ours: its number can't have passed to another one meanwhile."""
+        with contextlib.suppress(OSError):
+            handle = os.pidfd_open(pid)
+            try:
+                if pid in (*children(os.getpid()), *children(self.leader)):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+            finally:
+                os.close(handle)
+
+    def look(self, tree: ProcessTree) -> float | None:
+        """Look at its memory; see `Watcher`."""
+        self._too_much = self._watch.exceeded(descendants(children(self.leader)))
+        return None if self._too_much else self._watch.pause
 
     def report(self) -> bytes:
         """How it ended. bubblewrap says of a program that a signal ended what shells say: 128 and the signal."""
@@ -195,4 +218,5 @@ class RoomTree(ProcessTree):
             if 0 < number <= _SIGNALS:
                 self.status = number
         self.leftovers -= self._frame
-        return super().report()
+        self.peak = max(self.peak, self._watch.peak // 1024)
+        return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")
