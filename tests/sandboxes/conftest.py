@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -16,6 +16,7 @@ from holdfast.core.folder import scan
 from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.workspace import Tree
+from holdfast.sandboxes.bubblewrap import BubblewrapBench, BubblewrapSandbox
 from holdfast.sandboxes.none import OpenBench, OpenSandbox
 
 T = TypeVar("T")
@@ -55,9 +56,16 @@ class Lab:
 
     def on_bench(self, body: Callable[[OpenBench], Awaitable[T]], *, sandbox: OpenSandbox | None = None) -> T:
         """What `body` gives, called with a bench; afterwards nothing runs and no folder is left."""
+        return self.in_sandbox(sandbox or OpenSandbox(root=self.benches), body)
+
+    def walled(self, body: Callable[[BubblewrapBench], Awaitable[T]], **options: Any) -> T:
+        """The same behind walls."""
+        return self.in_sandbox(BubblewrapSandbox(root=self.benches, **options), body)
+
+    def in_sandbox(self, own: Any, body: Callable[[Any], Awaitable[T]]) -> T:
+        """What `body` gives, called with a bench of that sandbox."""
 
         async def session() -> T:
-            own = sandbox or OpenSandbox(root=self.benches)
             await own.start()
             try:
                 async with own.bench(self.template) as bench:

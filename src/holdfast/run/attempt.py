@@ -100,9 +100,15 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             after=await bench.harvest(),
             provider_silent=silent,
             seconds=seconds,
-            notes=session.notes if session else (),
+            notes=(*(session.notes if session else ()), *_bench_notes(means.sandbox, bench)),
             facts={**facts, **bench.facts},
         )
+
+
+def _bench_notes(sandbox: Sandbox, bench: Bench) -> tuple[str, ...]:
+    """What a person should know of the bench: where there are walls, a network without any is worth a word."""
+    open_network = sandbox.name != "none" and bench.facts.get("network") == "host"
+    return ("the agent had the network of the host",) if open_network else ()
 
 
 def _task(trial: Trial, bench: Bench, session: GatewaySession | None, seed: int) -> Task:

@@ -9,9 +9,10 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from holdfast.core.errors import WorldError
@@ -99,6 +100,7 @@ class BubblewrapSandbox:
         result = self.command(Tree(), ("sh", "-c", "echo works"), timeout=PROOF_TAKES)
         if result.stdout != "works\n":
             raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}")
+        self._proof = {"probe": "a program was run in it before the first trial"}
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
@@ -134,10 +136,7 @@ class BubblewrapSandbox:
 
     def _plan(self, lower: str, network: Network) -> RoomPlan:
         ceilings = self._ceilings
-        bwrap = shutil.which("bwrap")
-        rules = filter_for(os.uname().machine)
-        if bwrap is None or rules is None:
-            raise WorldError(VoidCause.SANDBOX, "bwrap is not there")
+        bwrap, rules = _means()
         return RoomPlan(
             bwrap=bwrap,
             filter=rules,
@@ -148,7 +147,7 @@ class BubblewrapSandbox:
             disk=ceilings.disk,
             inodes=ceilings.files,
             memory=ceilings.memory,
-            rlimits={"RLIMIT_NPROC": ceilings.processes, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": ceilings.disk},
+            rlimits={"RLIMIT_NPROC": ceilings.processes, "RLIMIT_CORE": 0},
             overlay=self._overlay,
         )
 
@@ -262,6 +261,25 @@ class BubblewrapBench:
             return await in_thread(partial(look, layer=Layer(before.entries) if room.layered else None))
 
 
+@cache
+def _filter() -> bytes | None:
+    return filter_for(os.uname().machine)
+
+
+def _means() -> tuple[str, bytes]:
+    """bubblewrap, and the filter for this machine; raises WorldError where one of them is missing."""
+    if sys.platform != "linux":
+        raise WorldError(VoidCause.SANDBOX, f"bubblewrap needs Linux, and this is {sys.platform}")
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise WorldError(VoidCause.SANDBOX, "bwrap is not on PATH")
+    rules = _filter()
+    if rules is None:
+        raise WorldError(VoidCause.SANDBOX, f"no filter of system calls is known for {os.uname().machine}")
+    return bwrap, rules
+
+
+@cache
 def _user() -> int:
     """Whom root lets trials run as."""
     ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
