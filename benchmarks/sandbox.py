@@ -101,9 +101,7 @@ async def workspaces(root: Path, rounds: int) -> bool:
     held = took <= SHARE * copied
     print(f"cp -a of {FILES} files, {FILES * BYTES / 1e6:.0f} MB: {copied * 1000:.0f} ms")
     word = "within" if held else "ABOVE"
-    print(
-        f"workspace ready: {took * 1000:.1f} ms more than a small one, {took / copied:.1%}, {word} the bar of {SHARE:.0%}"
-    )
+    print(f"workspace ready: {took * 1000:.1f} ms more, {took / copied:.1%}, {word} the bar of {SHARE:.0%}")
     return held
 
 

@@ -80,6 +80,7 @@ class BubblewrapSandbox:
         return {
             "sandbox": self.name,
             "ends": "pid namespace",
+            "network": self._network,
             "limit.wall": "hard",
             "limit.idle": "hard",
             "limit.processes": f"hard {most.processes}",

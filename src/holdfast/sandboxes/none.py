@@ -60,7 +60,12 @@ class OpenSandbox:
         not_here = dict.fromkeys(("processes", "disk", "files", "memory"), "unsupported")
         limits = {"wall": "hard", "idle": "hard", **not_here, "output": "hard"}
         ends = "process tree" if WHOLE else "process group"
-        return {"sandbox": self.name, "ends": ends, **{f"limit.{name}": how for name, how in limits.items()}}
+        return {
+            "sandbox": self.name,
+            "ends": ends,
+            "network": "host",
+            **{f"limit.{name}": how for name, how in limits.items()},
+        }
 
     @property
     def folder(self) -> Path:
@@ -170,8 +175,8 @@ class OpenBench:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this bench."""
-        return {"network": "host"}
+        """What a trial's record should say of this bench: nothing that its sandbox does not say."""
+        return {}
 
     def lay_home(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME, before the first program runs."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.core.beneath import read_beneath
+from holdfast.core.beneath import find_beneath, read_beneath
 from holdfast.core.errors import WorldError
 from holdfast.core.folder import tree_path_problem
 from holdfast.core.ports import CommandResult
@@ -27,6 +27,7 @@ PROOF_TAKES = 30.0
 
 _COMMAND_OUTPUT = 2**20
 _LEAVING = 32 * 2**20
+_LEAVINGS = 100
 
 
 async def in_thread(function: Callable[..., T], *arguments: object) -> T:
@@ -86,8 +87,13 @@ def check_home_files(files: Mapping[str, bytes]) -> None:
 
 def leavings_in(home: Path | int, paths: tuple[str, ...]) -> dict[str, bytes]:
     """Files that the agent left in its HOME, as far as they are there; links are not followed."""
-    found = {path: read_beneath(home, path, at_most=_LEAVING) for path in paths}
-    return {path: content for path, content in found.items() if content is not None}
+    found = {}
+    for pattern in paths:
+        for path in find_beneath(home, pattern, at_most=_LEAVINGS):
+            content = read_beneath(home, path, at_most=_LEAVING)
+            if content is not None:
+                found[path] = content
+    return found
 
 
 class Premises:
