@@ -1,7 +1,8 @@
 """Live probes of a level: what a hostile program tries, tried for real, beside a control that shows it can succeed.
 
 Everything is tried twice: at the level `none`, where the thing must be within reach, and at the level in question. A
-probe whose control failed proves nothing and is *inconclusive*: a socket that nobody listens on is out of any reach.
+probe whose control failed, or that could not be tried, proves nothing and is *inconclusive*: a socket that nobody
+listens on is out of any reach.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from holdfast.sandboxes.none import OpenSandbox
 
 PROGRAM = Path(__file__).with_name("probe_program.py")
 _TAKES = 60.0
+_SILENT = "no answer"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,11 +106,11 @@ async def probe(sandbox: Sandbox) -> tuple[Probe, ...]:
         finally:
             await control.stop()
         kept = await attempt(sandbox, oracle)
-    return tuple(_compared(name, free[name], kept.get(name, "no answer")) for name in free)
+    return tuple(_compared(name, free[name], kept.get(name, _SILENT)) for name in free)
 
 
 def _compared(name: str, control: str, found: str) -> Probe:
-    if control != "reached":
+    if control != "reached" or found == _SILENT:
         return Probe(name=name, state="inconclusive", control=control, found=found)
     return Probe(name=name, state="open" if found == "reached" else "blocked", control=control, found=found)
 
