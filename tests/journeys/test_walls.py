@@ -118,6 +118,15 @@ def test_a_scenario_may_ask_for_the_hosts_network_and_the_report_says_so(project
     assert captures(project)[0]["facts"]["network"] == "host"
 
 
+def test_an_agent_without_any_network_is_not_asked_for_what_needs_one(project: Project) -> None:
+    """It is skipped, and that is seen; an agent that needs no model runs."""
+    project.write(holdfast_toml='network = "none"\n', evals__eval_writes_py=EVAL.format(more=""))
+    ran = project.holdfast("run", "--subject", "native:scripted")
+    assert "the network is none, and native needs to reach its model" in " ".join(ran.stdout.split())
+    write(project, "printf hi > out.txt", config='network = "none"')
+    assert project.holdfast("run").returncode == 0
+
+
 def test_limits_are_those_of_the_configuration(project: Project) -> None:
     """A disk of one mebibyte is full; too much memory fails the trial, and the reason is told."""
     write(project, "head -c 4000000 /dev/zero > big; printf hi > out.txt", config='[limits]\ndisk = "1 MiB"')

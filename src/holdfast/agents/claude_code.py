@@ -26,7 +26,11 @@ _LONG_AGO = "2020-01-01T00:00:00.000Z"
 def _orders(task: Task, setup: Setup) -> Orders:
     """One run per prompt, all of one session; an earlier conversation is a session that is there already."""
     session = str(uuid.uuid5(uuid.NAMESPACE_OID, f"holdfast/{task.seed}"))
-    files = {f"{_FOLDER}/settings.json": json_file(hooks(denied(task.approval, _TOOLS, _KINDS)), setup.settings, own_settings(task))}
+    files = {
+        f"{_FOLDER}/settings.json": json_file(
+            hooks(denied(task.approval, _TOOLS, _KINDS)), setup.settings, own_settings(task)
+        )
+    }
     if task.messages:
         place = re.sub(r"[^A-Za-z0-9]", "-", str(task.workspace))
         files[f"{_FOLDER}/projects/{place}/{session}.jsonl"] = _conversation(task, session)
