@@ -36,12 +36,22 @@ class Failure:
 
 def failures(cell: CellReport) -> tuple[Failure, ...]:
     """The ways in which trials of this cell failed."""
-    return _grouped((record, record.verdict.reason) for record in cell.trials if isinstance(record.verdict, Fail))
+    return ways_to_fail(cell.trials)
 
 
 def voids(cell: CellReport) -> tuple[Failure, ...]:
     """The ways in which trials of this cell broke without a verdict."""
-    return _grouped((record, record.verdict.reason) for record in cell.trials if isinstance(record.verdict, Void))
+    return ways_to_break(cell.trials)
+
+
+def ways_to_fail(trials: Iterable[Record]) -> tuple[Failure, ...]:
+    """The ways in which some trials failed."""
+    return _grouped((record, record.verdict.reason) for record in trials if isinstance(record.verdict, Fail))
+
+
+def ways_to_break(trials: Iterable[Record]) -> tuple[Failure, ...]:
+    """The ways in which some trials broke without a verdict."""
+    return _grouped((record, record.verdict.reason) for record in trials if isinstance(record.verdict, Void))
 
 
 def _grouped(found: Iterable[tuple[Record, str]]) -> tuple[Failure, ...]:
