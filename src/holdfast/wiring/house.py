@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,7 +15,7 @@ from holdfast._version import __version__
 from holdfast.core.codec import encode
 from holdfast.core.config import Config, Limit
 from holdfast.core.identity import PATH_TOOLS
-from holdfast.core.ports import Gateway
+from holdfast.core.ports import Gateway, Store
 from holdfast.core.record import RunInfo
 from holdfast.core.request import RunRequest
 from holdfast.core.trial import Plan
@@ -61,6 +62,15 @@ def new_store(results: Path) -> RunFolder:
     return new_run(results, datetime.now(UTC))
 
 
+def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> Store:
+    """A run's folder with the history behind it, and the captures where they are to be published."""
+    from holdfast.store.history import place_of
+    from holdfast.store.remembered import RememberedRun
+    from holdfast.store.vault import open_vault
+
+    return RememberedRun(run, place_of(config, environ, run.folder.parent), vault=open_vault(config))
+
+
 def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int) -> House:
     """Everything that a run is conducted with."""
     config = cast.config
@@ -82,7 +92,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         executor=LocalExecutor(slots=slots, attempt=partial(make_attempt, means=means)),
         sandbox=sandbox,
         gateway=gateway,
-        store=store,
+        store=remembered(config, store, cast.environ),
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
         record=recorder(cast, request),

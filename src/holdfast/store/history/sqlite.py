@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from holdfast.core.errors import StoreError
+from holdfast.core.errors import StoreBusy, StoreError
 from holdfast.store.history.database import Row
 
 _KEY = "INTEGER PRIMARY KEY"
@@ -86,8 +86,10 @@ class Sqlite:
 
     def _fail(self, error: sqlite3.Error) -> NoReturn:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            remedy = "another process has been writing for long; try again"
-        elif isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
+            raise StoreBusy(
+                f"{self.path}: {error}\n  → another process has been writing for long; try again"
+            ) from error
+        if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
             remedy = "this file is something else: move it away, or name another one as `store`"
         else:
             remedy = "is the disk full, or the folder not writable?"
