@@ -55,7 +55,8 @@ def ways_to_break(trials: Iterable[Record]) -> tuple[Failure, ...]:
 
 
 def _grouped(found: Iterable[tuple[Record, str]]) -> tuple[Failure, ...]:
-    by_reason: dict[str, list[Record]] = {}
+    """Reasons that differ in nothing but the trial's own name are one."""
+    by_reason: dict[str, tuple[str, list[Record]]] = {}
     for record, reason in found:
-        by_reason.setdefault(reason, []).append(record)
-    return tuple(Failure(reason=reason, trials=tuple(trials)) for reason, trials in by_reason.items())
+        by_reason.setdefault(reason.replace(record.trial, record.cell), (reason, []))[1].append(record)
+    return tuple(Failure(reason=reason, trials=tuple(trials)) for reason, trials in by_reason.values())

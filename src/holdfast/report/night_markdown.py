@@ -7,12 +7,16 @@ and whatever else others wrote, stand in code, escaped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 
 from holdfast.core.text import markdown_block, markdown_code, one_line, opening
 from holdfast.report import figures, night_words
 from holdfast.report.night_report import NightCell, NightReport, NightRow, SubjectNights, Trouble
 
 _SIGNS = {"reject": "❌", "undecided": "❔", "accept": "✅", "skipped": "⏭️"}
+_TOLD = {"○", "·"}
+"""Signs of the terminal that are words here."""
+
 _REASON_LINES = 20
 _MOST_BYTES = 900_000
 
@@ -94,7 +98,7 @@ def _troubles(heading: str, report: NightReport, found: Sequence[Trouble], more:
         row = report.row(one.eval, one.subject)
         title = f"### {heading}\n\n" if index == 0 else ""
         lines = [
-            f"<details><summary>{_code(one.eval)} · {_code(one.subject)}: "
+            f"<details><summary>{_folded(one.eval)} · {_folded(one.subject)}: "
             f"{row.tonight.passed} of {row.tonight.judged} passed</summary>\n"
         ]
         for way in one.ways:
@@ -107,18 +111,19 @@ def _troubles(heading: str, report: NightReport, found: Sequence[Trouble], more:
         yield night_words.more(more)
 
 
+def _folded(text: str) -> str:
+    """Code within HTML, where markdown is not read."""
+    return f"<code>{escape(one_line(text, width=300))}</code>"
+
+
 def _changes(report: NightReport) -> Iterator[str]:
-    lines = [
-        f"- {night_words.mark_of(found).strip()} {_code(one.subject)}: {_code(night_words.change(found, report))}"
-        for one in report.subjects
-        for found in one.changes
-    ]
+    lines = [f"- {mark.strip()} {_code(told)}" for mark, told in night_words.changes(report)]
     if lines:
         yield "### What changed\n\n" + "\n".join(lines)
 
 
 def _footer(report: NightReport) -> str:
-    signs = [f"{mark} {night_words.LEGEND[mark]}" for mark in night_words.used_marks(report)]
+    signs = [f"{mark} {night_words.LEGEND[mark]}" for mark in night_words.used_marks(report) if mark not in _TOLD]
     lines = [
         "Rates are of judged trials, with Wilson's interval of 95 %; voids are in no rate. *Change* is in percentage "
         "points since the last night with data. *Together* are the shown nights since the last ◆ or ◇."

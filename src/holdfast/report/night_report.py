@@ -98,8 +98,8 @@ class Together:
     nights: int
     """How many runs with judged trials it is of."""
 
-    cut: bool
-    """Whether earlier nights are left out, because subject or eval were others then."""
+    mark: Mark | None
+    """Why earlier nights are left out: what was another one then; None where none are."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

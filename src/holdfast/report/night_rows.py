@@ -120,9 +120,10 @@ def _together(cells: Sequence[NightCell]) -> Together:
         if cell.marks or cell.mixed or (index and cells[index - 1].mixed):
             first = index
     own = [cell for cell in cells[first:] if cell.judged]
+    mark: Mark = "eval" if cells[first].marks == ("eval",) else "subject"
     passed, judged = sum(cell.passed for cell in own), sum(cell.judged for cell in own)
     return Together(
         rate=estimate(passed, judged) if judged else None,
         nights=len(own),
-        cut=any(cell.judged for cell in cells[:first]),
+        mark=mark if any(cell.judged for cell in cells[:first]) else None,
     )

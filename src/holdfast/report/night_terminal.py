@@ -33,29 +33,21 @@ def _report(report: NightReport, screen: Screen) -> Iterator[Text]:
         yield from _subject(report, one, screen)
     yield from _troubles("Failed", report, report.failures, report.more_failures, screen)
     yield from _troubles("Void: tried, but not judged", report, report.voids, report.more_voids, screen)
-    changes = [(one, found) for one in report.subjects for found in one.changes]
+    changes = list(night_words.changes(report))
     if changes:
         yield Text()
         yield Text("What changed", "bold")
-    for one, found in changes:
-        mark, told = night_words.mark_of(found), night_words.change(found, report)
-        text = Text(screen.safe(f"{mark} {one_line(one.subject)}  {told}"))
-        first, *more = wrapped(text, screen.width - 2)
+    for mark, told in changes:
+        first, *more = wrapped(Text(screen.safe(f"{mark} {told}")), screen.width - 2)
         yield first
         yield from (Text.assemble("  ", line) for line in more)
     yield Text()
     for mark in night_words.used_marks(report):
-        yield Text(screen.safe(f"{mark}  {night_words.LEGEND[mark]}"), "dim")
-    yield from wrapped(Text(screen.safe(_nights(report)), "dim"), screen.width)
+        shown = "." if screen.ascii and mark == "·" else screen.safe(mark)
+        yield Text(f"{shown}  {night_words.LEGEND[mark]}", "dim")
+    yield from wrapped(Text(screen.safe(f"history: {night_words.history(report)}"), "dim"), screen.width)
     for note in report.notes:
         yield from wrapped(Text(screen.safe(f"note: {one_line(note, width=400)}"), "dim"), screen.width)
-
-
-def _nights(report: NightReport) -> str:
-    *earlier, _ = report.nights
-    if not earlier:
-        return "history: no night is kept before this run"
-    return f"history: {night_words.earlier(report)}, {night_words.day(earlier[0])} to {night_words.day(earlier[-1])}"
 
 
 def _subject(report: NightReport, one: SubjectNights, screen: Screen) -> Iterator[Text]:
@@ -91,27 +83,33 @@ def _columns(report: NightReport, one: SubjectNights, screen: Screen) -> Iterato
     names = [Text(screen.safe(one_line(row.eval, width=300))) for row in rows]
     tonight = "tonight" if report.run.kind == "nightly" else "this run"
     many = len(report.nights) - 1
-    yield column("", lambda row: _status(row, screen), right=False)
+    yield column("", lambda row: _sign(row, screen), right=False)
+    yield column("", _status, rank=3, right=False)
     yield Column(title="eval", cells=names, comfort=30, least=8)
     yield column("policy", lambda row: Text(POLICIES[row.policy], "dim"), rank=9, right=False)
     yield column(tonight, lambda row: _tonight(row, screen))
     if many:
         yield column("change", lambda row: _change(row, screen), rank=1)
-        yield column(f"{many} before, now", lambda row: sparkline(row.cells, screen), right=False)
-        yield figure("together", night_words.together, rank=3)
+        yield column("history", lambda row: sparkline(row.cells, screen), right=False)
+        yield figure("together", night_words.together, rank=4)
     if any(row.tonight.voided for row in rows):
         yield figure("void", lambda row: str(row.tonight.voided or ""), rank=2)
     for title, rank in (("time", 6), ("tokens", 7), ("cost", 5)):
         yield figure(title, lambda row, title=title: night_words.spending(row)[title], rank=rank)  # type: ignore[misc]
 
 
-def _status(row: NightRow, screen: Screen) -> Text:
-    word = night_words.status(row)
+def _sign(row: NightRow, screen: Screen) -> Text:
     if row.decision is None:
-        return Text.assemble("  ", (word, "dim"))
+        return Text(" ")
+    return sign("news" if row.decision.news else row.decision.answer, screen)
+
+
+def _status(row: NightRow) -> Text:
+    word = night_words.status(row)
+    if row.decision is None or word == "expected fail":
+        return Text(word, "dim")
     answer = "news" if row.decision.news else row.decision.answer
-    style = STYLES["void"] if word == "FLAKY" and answer == "accept" else STYLES[answer]
-    return Text.assemble(sign(answer, screen), " ", (word, "dim" if word == "expected fail" else style))
+    return Text(word, STYLES["void"] if word == "FLAKY" and answer == "accept" else STYLES[answer])
 
 
 def _tonight(row: NightRow, screen: Screen) -> Text:

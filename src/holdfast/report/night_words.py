@@ -79,15 +79,20 @@ def day(night: PastRun) -> str:
 
 
 def column(night: PastRun, report: NightReport) -> str:
-    """A night as the head of a column: its day, and its branch where that is another one."""
+    """A night as the head of a column: its day, its hour where a day has several, its branch where it is another."""
+    days = [day(one) for one in report.nights]
+    hour = f" {night.info.started[11:16]}" if days.count(day(night)) > 1 else ""
     other = night.info.branch != report.run.branch and night.info.branch
-    return day(night) + (f" ({one_line(night.info.branch or '', width=20)})" if other else "")
+    return day(night) + hour + (f" ({one_line(night.info.branch or '', width=20)})" if other else "")
 
 
-def earlier(report: NightReport) -> str:
-    """How many nights are before this run."""
-    number = len(report.nights) - 1
-    return count(number, "night") + " before"
+def history(report: NightReport) -> str:
+    """Which nights are shown."""
+    *before, _ = report.nights
+    if not before:
+        return "no night is kept before this run"
+    span = f", {day(before[0])} to {day(before[-1])}" if len(before) > 1 else f", {day(before[0])}"
+    return f"{count(len(before), 'night')} before this run{span}, the oldest first, then this one"
 
 
 def state(cell: NightCell) -> str:
@@ -109,10 +114,10 @@ def status(row: NightRow) -> str:
 
 
 def points(step: Step | None) -> str:
-    """`−33`, `+7`, `0`: percentage points."""
+    """`−33`, `+7`, `0`: percentage points; `▼ −100` where chance does not explain it."""
     if step is None:
         return MISSING
-    return _signed(step.value)
+    return _clear(step) + _signed(step.value)
 
 
 def points_with_interval(step: Step | None) -> str:
@@ -120,7 +125,7 @@ def points_with_interval(step: Step | None) -> str:
     if step is None:
         return MISSING
     other = "" if step.alike else f" {SUBJECT_MARK}"
-    return f"{_signed(step.value)} [{_signed(step.low)}…{_signed(step.high)}]{other}"
+    return f"{_clear(step)}{_signed(step.value)} [{_signed(step.low)}…{_signed(step.high)}]{other}"
 
 
 def total(one: SubjectNights) -> str:
@@ -188,22 +193,33 @@ def together(row: NightRow) -> str:
     """The shown nights in one rate, marked where some of them are left out."""
     if row.together.rate is None:
         return MISSING
-    mark = f" since {SUBJECT_MARK}" if row.together.cut else ""
-    return figures.rate(row.together.rate) + mark
+    mark = row.together.mark
+    since = f" since {EVAL_MARK if mark == 'eval' else SUBJECT_MARK}" if mark else ""
+    return figures.rate(row.together.rate) + since
 
 
-def change(found: NightChange, report: NightReport) -> str:
-    """What changed, when, and where."""
+def changes(report: NightReport) -> Iterator[tuple[str, str]]:
+    """What changed, with its sign: when, what and where, the same of several subjects once."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for one in report.subjects:
+        for found in one.changes:
+            told.setdefault((mark_of(found.part), _change(found, report)), []).append(one_line(one.subject))
+    for (mark, text), subjects in told.items():
+        everywhere = len(subjects) == len(report.subjects) > 1
+        yield mark, f"{text}, {'all subjects' if everywhere else ', '.join(subjects)}"
+
+
+def mark_of(part: Part) -> str:
+    """The sign of a change."""
+    return {"eval": EVAL_MARK, "policy": " "}.get(part, SUBJECT_MARK)
+
+
+def _change(found: NightChange, report: NightReport) -> str:
     night = next(night for night in report.nights if night.name == found.run)
     values = f" {one_line(found.before, width=40)} → {one_line(found.after, width=40)}" if found.before else ""
     names = ", ".join(one_line(name, width=60) for name in found.evals[:3])
     more = f" and {len(found.evals) - 3} more" if len(found.evals) > 3 else ""
-    return f"{when(night.info.started)}  {PARTS[found.part]}{values} ({names}{more})"
-
-
-def mark_of(found: NightChange) -> str:
-    """The sign of a change."""
-    return {"eval": EVAL_MARK, "policy": " "}.get(found.part, SUBJECT_MARK)
+    return f"{when(night.info.started)}  {PARTS[found.part]}{values}: {names}{more}"
 
 
 def commands(report: NightReport, found: Trouble) -> Iterator[str]:
@@ -232,6 +248,10 @@ def used_marks(report: NightReport) -> list[str]:
         if any(cell.state in states for cell in cells):
             found.append(sign)
     return found
+
+
+def _clear(step: Step) -> str:
+    return ("▲ " if step.value > 0 else "▼ ") if step.clear else ""
 
 
 def _signed(value: float) -> str:

@@ -1,0 +1,78 @@
+"""The history → what reports over time are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.core.config import Config
+from holdfast.core.errors import UnknownName, UsageError
+from holdfast.core.history import PastRun
+from holdfast.core.ports import History
+from holdfast.decide.nights import changes
+from holdfast.decide.rules import decide
+from holdfast.report.failures import ways_to_break, ways_to_fail
+from holdfast.report.night_report import NightReport
+from holdfast.report.nights import failing, night_report, trouble, voided
+from holdfast.store.folder import RUN_FILE, RunFolder
+from holdfast.store.history import open_history, place_of
+
+
+def history_of(config: Config, environ: Mapping[str, str], results: Path | None = None) -> History:
+    """The history of all runs, to be read."""
+    return open_history(place_of(config, environ, results), reading=True)
+
+
+def find_past_run(history: History, name: str | None) -> PastRun:
+    """A run by its name, its uid or the path of its folder; None means the latest night, or else the latest run."""
+    if name is None:
+        found = history.runs(kind="nightly", limit=1) or history.runs(limit=1)
+        if not found:
+            raise UsageError("no run is kept yet\n  → holdfast nightly makes one, holdfast import reads others")
+        return found[0]
+    folder = Path(name)
+    if (folder / RUN_FILE).is_file():
+        info = RunFolder(folder).info()
+        try:
+            return history.run(info.uid or info.id)
+        except UnknownName:
+            raise UsageError(f"{folder}: the history does not know this run\n  → holdfast import {folder}") from None
+    return history.run(name)
+
+
+def make_night_report(
+    history: History, run: PastRun, *, nights: int = 7, branch: str | None = None, details: int = 20
+) -> NightReport:
+    """A run and the nights before it, with the reasons of as many failures and voids as `details` says."""
+    shown = [*nights_before(history, run, nights, branch=branch), run]
+    cells = [cell for night in shown for cell in history.cells(night.name)]
+    report = night_report(shown, cells, decide=decide, changes=changes, notes=_notes(run))
+    failed, broken = failing(report), voided(report)
+    return replace(
+        report,
+        failures=tuple(
+            trouble(row.eval, subject, ways_to_fail(history.trials(run.name, name=row.eval, subject=subject)))
+            for row, subject in failed[:details]
+        ),
+        more_failures=max(0, len(failed) - details),
+        voids=tuple(
+            trouble(row.eval, subject, ways_to_break(history.trials(run.name, name=row.eval, subject=subject)))
+            for row, subject in broken[:details]
+        ),
+        more_voids=max(0, len(broken) - details),
+    )
+
+
+def nights_before(history: History, run: PastRun, number: int, *, branch: str | None = None) -> Sequence[PastRun]:
+    """The last nightly runs that began before `run`, the oldest first."""
+    began = (run.info.started, run.name)
+    found = history.runs(kind="nightly", branch=branch)
+    earlier = [night for night in found if (night.info.started, night.name) < began and night.name != run.name]
+    return earlier[:number][::-1]
+
+
+def _notes(run: PastRun) -> tuple[str, ...]:
+    if run.info.kind == "nightly":
+        return ()
+    return (f"this is a run of kind {run.info.kind}, held against the nights before it",)
