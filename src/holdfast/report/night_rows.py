@@ -42,12 +42,7 @@ def night_row(
     seen: Sequence[Change],
 ) -> NightRow:
     """One row: its cells by the run they are of, the runs in order, and what changed between them."""
-    marks: dict[str, list[Mark]] = {}
-    for change in seen:
-        mark = _MARKS.get(change.part)
-        if mark and mark not in marks.setdefault(change.run, []):
-            marks[change.run].append(mark)
-    cells = tuple(_night_cell(found[run], marks.get(run, ())) if run in found else ABSENT for run in runs)
+    cells = night_cells(found, runs, seen)
     tonight = found.get(runs[-1])
     tally = tally_of(tonight) if tonight is not None else None
     latest = next(found[run] for run in reversed(runs) if run in found)
@@ -60,6 +55,16 @@ def night_row(
         change=_step(cells, runs),
         together=_together(cells),
     )
+
+
+def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterable[Change]) -> tuple[NightCell, ...]:
+    """One cell per run, in order, marked where something changed."""
+    marks: dict[str, list[Mark]] = {}
+    for change in seen:
+        mark = _MARKS.get(change.part)
+        if mark and mark not in marks.setdefault(change.run, []):
+            marks[change.run].append(mark)
+    return tuple(_night_cell(found[run], marks.get(run, ())) if run in found else ABSENT for run in runs)
 
 
 def tally_of(cell: RunCell) -> Tally:

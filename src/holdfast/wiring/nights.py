@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn, cast
 
 from holdfast.core.config import Config
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.history import PastRun
 from holdfast.core.ports import History
+from holdfast.core.record import RunKind
+from holdfast.decide.change_points import course_of
 from holdfast.decide.nights import changes
 from holdfast.decide.rules import decide
+from holdfast.report.eval_course import EvalCourse, eval_course
 from holdfast.report.failures import ways_to_break, ways_to_fail
 from holdfast.report.night_report import NightReport
 from holdfast.report.nights import failing, night_report, trouble, voided
@@ -76,3 +80,23 @@ def _notes(run: PastRun) -> tuple[str, ...]:
     if run.info.kind == "nightly":
         return ()
     return (f"this is a run of kind {run.info.kind}, held against the nights before it",)
+
+
+def make_eval_course(history: History, name: str, subject: str | None = None, *, kind: str = "nightly") -> EvalCourse:
+    """One eval over time; an eval or subject that no run has is an error that names those that they have."""
+    cells = history.eval_history(name, subject, kind=None if kind == "all" else cast(RunKind, kind))
+    if not cells:
+        _refuse(history, name, subject, kind)
+    return eval_course(name, cells, kind=kind, course_of=course_of)
+
+
+def _refuse(history: History, name: str, subject: str | None, kind: str) -> NoReturn:
+    others = history.eval_history(name)
+    if not others:
+        recent = [cell.eval for run in history.runs(limit=3) for cell in history.cells(run.name)]
+        raise UnknownName("eval", name, dict.fromkeys(recent), where="the history")
+    subjects = dict.fromkeys(cell.subject for cell in others)
+    if subject is not None and subject not in subjects:
+        raise UnknownName("subject", subject, subjects, where=f"the history of {name!r}")
+    kinds = " and ".join(sorted({cell.kind for cell in others}))
+    raise UsageError(f"eval {name!r}: no {kind} run has it, only {kinds} ones\n  → ask for them: --kind all")

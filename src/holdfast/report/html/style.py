@@ -24,7 +24,7 @@ white-space:pre-wrap;overflow-wrap:anywhere}
 .facts dd{margin:0}
 .wide{overflow-x:auto;margin:.5rem 0}
 .wide:focus-visible,summary:focus-visible,a:focus-visible{outline:2px solid var(--mark);outline-offset:2px}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:var(--soft);font-size:.85rem;padding:.25rem 0}
 th,td{padding:.25rem .45rem;border:1px solid var(--line);text-align:center;font-weight:normal;white-space:nowrap}
 thead th{background:var(--band);font-size:.8rem;vertical-align:bottom;line-height:1.3;white-space:normal}
