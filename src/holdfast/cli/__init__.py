@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "list": "show the evals that are defined",
     "validate": "prove, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
+    "power": "tell how many trials it takes to see a drop, and what each rule misses",
     "contract": "check the wire formats of the model APIs, without a model",
     "agents": "show, install or check the coding agents that can be tried",
     "models": "show, fetch or remove the language models that run on this machine",

@@ -1,8 +1,8 @@
 """Where in its history an eval's pass rate changed, and what else changed then.
 
 A chart (see `statistics/cusum.py`) watches for a fall and another for a rise. What is normal is taken from the first
-nights of each stretch, drawn a little towards a half; at an alarm a new stretch begins where the change began. An edit of
-the eval begins a new stretch too, since its rates before and after are not of one thing.
+nights of each stretch, drawn a little towards a half; at an alarm a new stretch begins where the change began. An edit
+of the eval begins a new stretch too, since its rates before and after are not of one thing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Two sets of cells held against each other: which evals passed less often, and could we have seen it?
 
 Every eval is compared with itself by Boschloo's exact test, and the p-values are raised for being many (Benjamini and
-Hochberg). Where nothing is found, the smallest drop that so few trials could have shown tells whether that means anything.
+Hochberg). Where nothing is found, the smallest drop that so few trials could have shown tells whether that means
+anything.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def _shift(
 
 
 def _per_trial(cells: Sequence[RunCell], of: Callable[[Spent], float | None]) -> float | None:
-    amounts = [(of(cell.spent), cell.judged) for cell in cells if cell.judged]
+    amounts = [(of(cell.spent), cell.judged) for cell in cells if cell.judged or cell.voided]
     if any(amount is None for amount, _ in amounts):
         return None
     return sum(amount for amount, _ in amounts if amount is not None) / sum(judged for _, judged in amounts)

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from holdfast.core.characteristics import Characteristics, Operating
 from holdfast.core.policy import Policy
 from holdfast.core.promotion import Candidate
+from holdfast.core.share import rate as percent
+from holdfast.core.text import count
 from holdfast.decide.era import era_of
 from holdfast.decide.gate_always import RATES
 from holdfast.decide.nights import ByRun, RunId
@@ -25,7 +27,7 @@ GOOD, BAD, BETWEEN_FALSE_ALARMS = 0.99, 0.90, 1000.0
 
 def judge_seed(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]) -> Candidate:
     """One fail within the last seven nights breaks the promise."""
-    era = era_of(cells, nights, subjects, Policy.ALWAYS_PASSES)
+    era = era_of(cells, nights, subjects, Policy.ALWAYS_PASSES, least=WINDOW)
     window, latest = era.nights[-WINDOW:], tuple(nights[-WINDOW:])
     broken = [f"{n.run}: failed on {', '.join(s for s, state in n.states.items() if state == 'fail')}" for n in window]
     fails = tuple(told for told, night in zip(broken, window, strict=True) if "fail" in night.states.values())
@@ -62,37 +64,41 @@ def judge_cusum(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], 
         answer="demote" if alarms else "keep" if judged else "wait",
         reason=f"{len(alarms)} of {len(subjects)} subjects with an alarm in {len(era.counting)} nights",
         missing=tuple(alarms),
-        nights=era.nights[len(nights) - len(era.counting) :],
+        nights=era.nights,
         counts={s: (p, p + f) for s in subjects for p, f in [era.counts(s, era.counting)]},
         changes=era.changes(era.counting),
     )
 
 
-def seed_characteristics(*, subjects: int = 1) -> Characteristics:
+def seed_characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics:
     """How often an eval of a given rate is demoted by a single week."""
     return Characteristics(
         rule="seed",
         action="demote",
         about=f"one fail on any enabled subject within the last {WINDOW} nights",
-        setting=f"{TRIALS} trials a night, {subjects} subject{'s' if subjects > 1 else ''}, one week",
-        rows=tuple(Operating(rate=rate, chance=1 - rate ** (TRIALS * WINDOW * subjects)) for rate in RATES),
+        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, one week",
+        rows=tuple(Operating(rate=rate, chance=1 - rate ** (TRIALS * WINDOW * subjects)) for rate in rates),
         notes=("a 99 % eval is demoted every fifth week: the rule asks for more than such an eval can give",),
     )
 
 
-def cusum_characteristics(*, subjects: int = 1) -> Characteristics:
+def cusum_characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics:
     """How soon an eval of a given rate is demoted."""
     watch = _chart()
-    nights = {rate: watch.nights_to_alarm(rate, TRIALS) for rate in RATES}
-    soon = ", ".join(f"{nights[rate]:.0f} at {rate:.0%}" for rate in RATES)
+    nights = {rate: watch.nights_to_alarm(rate, TRIALS) for rate in rates}
+    soon = ", ".join(f"{nights[rate]:.3g} at {percent(rate)}" for rate in rates)
     return Characteristics(
         rule="cusum",
         action="demote",
-        about=f"a cumulative sum that watches for a fall from {GOOD:.0%} to {BAD:.0%}",
-        setting=f"{TRIALS} trials a night, {subjects} subject{'s' if subjects > 1 else ''}, per week on average",
-        rows=tuple(Operating(rate=rate, chance=min(1.0, WINDOW * subjects / nights[rate])) for rate in RATES),
+        about=f"a cumulative sum that watches for a fall from {percent(GOOD)} to {percent(BAD)}",
+        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, one week",
+        rows=tuple(Operating(rate=rate, chance=_within_a_week(watch, rate, subjects)) for rate in rates),
         notes=(f"nights until the alarm, on average: {soon}",),
     )
+
+
+def _within_a_week(watch: Chart, rate: float, subjects: int) -> float:
+    return 1 - (1 - watch.alarm_within(rate, TRIALS, WINDOW)) ** subjects
 
 
 def _chart() -> Chart:

@@ -22,17 +22,17 @@ class Era:
     """One eval's nights, as far as they count."""
 
     nights: tuple[Night, ...]
-    """All nights that were looked at, oldest first; those before the era say so."""
+    """The nights that were looked at, oldest first; those before the era say so."""
 
     counting: tuple[RunId, ...]
-    """The nights that count, oldest first."""
+    """Those that count, oldest first."""
 
     cells: Mapping[str, ByRun]
     """Enabled subject → night → cells."""
 
     @property
     def complete(self) -> int:
-        """How many nights judged every enabled subject."""
+        """How many of these nights judged every enabled subject."""
         return sum(night.complete for night in self.nights)
 
     @property
@@ -47,14 +47,14 @@ class Era:
 
     def counts(self, subject: str, runs: Sequence[RunId]) -> tuple[int, int]:
         """Passed and failed of a subject in these nights."""
-        return count(cell for run in runs for cell in self.cells.get(subject, {}).get(run, ()))
+        by_run = self.cells[subject]
+        return count(cell for run in runs for cell in by_run.get(run[1], ()))
 
     def changes(self, runs: Sequence[RunId]) -> tuple[Change, ...]:
         """What changed from one of these nights to the next."""
         found: list[Change] = []
-        for subject, by_run in self.cells.items():
-            judged = [cell for run in runs for cell in by_run.get(run, ()) if cell.judged]
-            found += [change for change in changes(judged) if change.subject == subject]
+        for by_run in self.cells.values():
+            found += changes([cell for run in runs for cell in by_run.get(run[1], ()) if cell.judged])
         return tuple(sorted(found, key=lambda change: (change.started, change.subject)))
 
 
@@ -64,43 +64,62 @@ def era_of(
     subjects: Sequence[str],
     policy: Policy,
     *,
+    least: int | None = None,
+    complete: int = 0,
     restart_on_subject_change: bool = False,
 ) -> Era:
-    """The era of an eval that has `policy` now, on the enabled subjects."""
+    """The era of an eval that has `policy` now, on the enabled subjects: from the latest night backwards.
+
+    With `least`, it looks no further back than it must: at `least` nights, and until so many are complete.
+    """
     ours = {subject: cells.get(subject, {}) for subject in subjects}
-    first = _first_counting(ours, nights, policy, restart_on_subject_change=restart_on_subject_change)
-    told = tuple(
-        Night(
-            run=run[1],
-            started=run[0],
-            states={s: _state(ours[s].get(run, ())) if index >= first else "before" for s in subjects},
-        )
-        for index, run in enumerate(nights)
-    )
-    return Era(nights=told, counting=tuple(nights[first:]), cells=ours)
+    same = _Same(policy, restart_on_subject_change=restart_on_subject_change)
+    told: list[Night] = []
+    counting: list[RunId] = []
+    open_end = True
+    for run in reversed(nights):
+        if least is not None and len(told) >= least and (complete <= 0 or not open_end):
+            break
+        found = {subject: ours[subject].get(run[1], ()) for subject in subjects}
+        open_end = open_end and same.as_later([cell for those in found.values() for cell in those])
+        states = {subject: _state(those) if open_end else "before" for subject, those in found.items()}
+        night = Night(run=run[1], started=run[0], states=states)
+        if open_end:
+            counting.append(run)
+            complete -= night.complete
+        elif least is None:
+            break
+        told.append(night)
+    return Era(nights=tuple(reversed(told)), counting=tuple(reversed(counting)), cells=ours)
 
 
-def _first_counting(
-    ours: Mapping[str, ByRun], nights: Sequence[RunId], policy: Policy, *, restart_on_subject_change: bool
-) -> int:
-    """The index of the first night of the era: walk back until something else is met."""
-    eval_hash = ""
-    prints: dict[str, str] = {}
-    for index in range(len(nights) - 1, -1, -1):
-        for subject, by_run in ours.items():
-            for cell in by_run.get(nights[index], ()):
-                eval_hash = eval_hash or cell.eval_hash
-                known = prints.setdefault(subject, cell.fingerprint) or cell.fingerprint
-                other_eval = cell.policy is not policy or (cell.eval_hash and cell.eval_hash != eval_hash)
-                other_subject = cell.fingerprint and cell.fingerprint != known
-                if other_eval or (restart_on_subject_change and other_subject):
-                    return index + 1
-                prints[subject] = known
-    return 0
+class _Same:
+    """Whether an earlier night is of the same eval (and subject) as the later ones; asked from the latest backwards."""
+
+    def __init__(self, policy: Policy, *, restart_on_subject_change: bool) -> None:
+        self.policy = policy
+        self.eval_hash = ""
+        self.prints: dict[str, str] | None = {} if restart_on_subject_change else None
+
+    def as_later(self, cells: Sequence[RunCell]) -> bool:
+        """Whether nothing differs; what is unknown does not."""
+        for cell in cells:
+            if cell.policy is not self.policy:
+                return False
+            self.eval_hash = self.eval_hash or cell.eval_hash
+            if cell.eval_hash and cell.eval_hash != self.eval_hash:
+                return False
+            if self.prints is None or not cell.fingerprint:
+                continue
+            if self.prints.setdefault(cell.subject, cell.fingerprint) != cell.fingerprint:
+                return False
+        return True
 
 
 def _state(cells: Sequence[RunCell]) -> NightState:
-    passed, failed = count(cells)
-    if failed:
-        return "fail"
+    passed = 0
+    for cell in cells:
+        if cell.failed:
+            return "fail"
+        passed += cell.passed
     return "pass" if passed else "no data"

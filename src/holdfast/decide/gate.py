@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from holdfast.core.characteristics import Characteristics
 from holdfast.core.errors import UnknownName
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.gate import GateAnswer, GateCell
 from holdfast.decide import gate_always, gate_screen, gate_seed
+from holdfast.decide.gate_always import RATES
 from holdfast.decide.run import exit_code
 
 DEFAULT = "screen"
+
+
+class _Telling(Protocol):
+    def __call__(self, rates: Sequence[float] = RATES, *, base: float = ...) -> Characteristics: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,8 +35,8 @@ class GateRule:
     judge: Callable[[Sequence[GateCell]], list[GateAnswer]]
     """USUALLY_PASSES cells of key subjects → one answer each, in the same order."""
 
-    characteristics: Callable[[], Characteristics]
-    """What it costs and how often it errs."""
+    characteristics: _Telling
+    """What it costs and how often it errs, at these true rates, after a past of rate `base`."""
 
 
 RULES: Mapping[str, GateRule] = {

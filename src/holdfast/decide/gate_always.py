@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from holdfast.core.characteristics import Characteristics, Operating
@@ -60,10 +61,10 @@ def given_up(cell: GateCell) -> bool:
     return cell.voided > MOST_VOIDS
 
 
-def characteristics() -> Characteristics:
+def characteristics(rates: Sequence[float] = RATES) -> Characteristics:
     """How often an eval of a given rate is blocked."""
     rows = []
-    for rate in RATES:
+    for rate in rates:
         found = operate(lambda passed, failed: "reject" if failed else None, rate, cap=TRIALS)
         rows.append(Operating(rate=rate, chance=found.chance("reject"), trials=found.trials))
     return Characteristics(

@@ -25,9 +25,9 @@ def verdict(passed: int, failed: int) -> str | None:
     return "reject" if failed > TRIALS - NEEDED else None
 
 
-def characteristics() -> Characteristics:
-    """How often a cell of a given rate is rejected."""
-    found = [(rate, operate(verdict, rate, cap=TRIALS)) for rate in RATES]
+def characteristics(rates: Sequence[float] = RATES, *, base: float = 0.95) -> Characteristics:
+    """How often a cell of a given rate is rejected; its past does not matter."""
+    found = [(rate, operate(verdict, rate, cap=TRIALS)) for rate in rates]
     return Characteristics(
         rule="seed",
         action="reject",

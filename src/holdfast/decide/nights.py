@@ -12,7 +12,8 @@ from holdfast.core.history import RunCell
 RunId: TypeAlias = tuple[str, str]
 """When a run started, and its id: runs in the order of time."""
 
-ByRun: TypeAlias = Mapping[RunId, Sequence[RunCell]]
+ByRun: TypeAlias = Mapping[str, tuple[RunCell, ...]]
+"""A run's id → its cells of one eval and subject, of which there is nearly always one."""
 
 
 def nights_of(cells: Iterable[RunCell]) -> list[RunId]:
@@ -20,14 +21,15 @@ def nights_of(cells: Iterable[RunCell]) -> list[RunId]:
     return sorted({(cell.started, cell.run) for cell in cells if cell.kind == "nightly"})
 
 
-def by_eval(cells: Iterable[RunCell]) -> dict[str, dict[str, dict[RunId, list[RunCell]]]]:
+def by_eval(cells: Iterable[RunCell]) -> dict[str, dict[str, ByRun]]:
     """Nightly cells: eval → subject → night → cells. More than one cell of a night are taken together."""
-    found: dict[str, dict[str, dict[RunId, list[RunCell]]]] = {}
+    found: dict[str, dict[str, dict[str, tuple[RunCell, ...]]]] = {}
     for cell in cells:
         if cell.kind == "nightly":
             runs = found.setdefault(cell.eval, {}).setdefault(cell.subject, {})
-            runs.setdefault((cell.started, cell.run), []).append(cell)
-    return found
+            earlier = runs.get(cell.run)
+            runs[cell.run] = (cell,) if earlier is None else (*earlier, cell)
+    return {name: dict(subjects) for name, subjects in found.items()}
 
 
 def count(cells: Iterable[RunCell]) -> tuple[int, int]:
@@ -47,6 +49,8 @@ def fingerprints(cells: Iterable[RunCell]) -> tuple[str, ...]:
 def changes(cells: Sequence[RunCell]) -> Iterator[Change]:
     """What changed between consecutive cells of one eval and subject, oldest first; what is unknown does not differ."""
     for before, after in pairwise(cells):
+        if _same(before, after):
+            continue
         parts: list[tuple[Part, str, str]] = [
             ("eval", before.eval_hash, after.eval_hash),
             ("policy", before.policy.value, after.policy.value),
@@ -60,3 +64,14 @@ def changes(cells: Sequence[RunCell]) -> Iterator[Change]:
             differing.append(("subject", x, y))
         for part, x, y in differing:
             yield Change(run=after.run, started=after.started, part=part, subject=after.subject, before=x, after=y)
+
+
+def _same(before: RunCell, after: RunCell) -> bool:
+    """Whether nothing differs at a glance, which is nearly always so."""
+    return (
+        before.fingerprint == after.fingerprint
+        and before.eval_hash == after.eval_hash
+        and before.policy is after.policy
+        and before.prompt_hash == after.prompt_hash
+        and before.agent_version == after.agent_version
+    )

@@ -12,6 +12,7 @@ from holdfast.core.history import RunCell
 from holdfast.core.promotion import Candidate
 from holdfast.decide import demote as demotion
 from holdfast.decide import promote_sprt
+from holdfast.decide.gate_always import RATES
 from holdfast.decide.nights import ByRun, RunId, by_eval, nights_of
 from holdfast.decide.promote_seed import SeedPromotion
 
@@ -19,7 +20,7 @@ DEFAULT = "seed"
 
 
 class _OfSubjects(Protocol):
-    def __call__(self, *, subjects: int = 1) -> Characteristics: ...
+    def __call__(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from holdfast.core.characteristics import Characteristics, Operating
 from holdfast.core.policy import Policy
 from holdfast.core.promotion import Candidate, Night
+from holdfast.core.share import rate as percent
+from holdfast.core.share import share
 from holdfast.core.text import count
 from holdfast.decide.era import Era, era_of
 from holdfast.decide.gate_always import RATES
@@ -44,6 +46,8 @@ class SeedPromotion:
             nights,
             subjects,
             Policy.USUALLY_PASSES,
+            least=self.window,
+            complete=self.incubation,
             restart_on_subject_change=self.restart_on_subject_change,
         )
         window = era.nights[-self.window :]
@@ -57,7 +61,7 @@ class SeedPromotion:
             answer="wait" if missing else "promote",
             reason=(
                 f"{perfect} of the last {self.window} nights perfect on all of {count(len(subjects), 'subject')}, "
-                f"{era.complete} complete nights of {self.incubation}"
+                f"{min(era.complete, self.incubation)} of {self.incubation} nights of incubation"
             ),
             missing=missing,
             distance=max(0, self.incubation - era.complete, self.window - era.streak) if missing else 0,
@@ -81,7 +85,7 @@ class SeedPromotion:
                     found.append(f"{night.run}: {words} {', '.join(subjects)}")
         return tuple(found)
 
-    def characteristics(self, *, subjects: int = 1) -> Characteristics:
+    def characteristics(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics:
         """How often an eval of a given rate is promoted, if somebody asks every night."""
 
         def within(rate: float, nights: int) -> float:
@@ -89,12 +93,7 @@ class SeedPromotion:
                 rate ** (TRIALS * subjects), length=self.window, rounds=nights, earliest=self.incubation
             )
 
-        notes = [
-            f"within 60 nights: {', '.join(f'{within(rate, 60):.1%} at {rate:.0%}' for rate in (0.99, 0.95, 0.9, 0.8))}"
-        ]
-        notes.append(
-            "a window that may be awaited lets nearly everything in: a 95 % eval blocks one change in seven then"
-        )
+        later = ", ".join(f"{share(within(rate, 60))} at {percent(rate)}" for rate in (0.99, 0.95, 0.9, 0.8))
         return Characteristics(
             rule="seed",
             action="promote",
@@ -102,8 +101,11 @@ class SeedPromotion:
                 f"at least {self.incubation} nights, and not one fail in the last {self.window} on any enabled subject"
             ),
             setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, asked every night for 30 nights",
-            rows=tuple(Operating(rate=rate, chance=within(rate, 30)) for rate in RATES),
-            notes=tuple(notes),
+            rows=tuple(Operating(rate=rate, chance=within(rate, 30)) for rate in rates),
+            notes=(
+                f"promoted within 60 nights: {later}",
+                "a window that may be awaited lets nearly everything in: a 95 % eval then blocks one change in seven",
+            ),
         )
 
 

@@ -15,6 +15,8 @@ from typing import Literal
 from holdfast.core.characteristics import Characteristics, Operating
 from holdfast.core.policy import Policy
 from holdfast.core.promotion import Candidate
+from holdfast.core.share import rate as percent
+from holdfast.core.text import count
 from holdfast.decide.era import Era, era_of
 from holdfast.decide.gate_always import RATES
 from holdfast.decide.nights import ByRun, RunId
@@ -52,23 +54,23 @@ def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjec
         reason="; ".join(f"{subject} {one.answer} ({_score(one)})" for subject, one in standing.items()) or missing[0],
         missing=tuple(missing),
         distance=math.ceil(passes / TRIALS),
-        nights=era.nights[len(nights) - len(era.counting) :],
+        nights=era.nights,
         counts={subject: (one.passed, one.passed + one.failed) for subject, one in standing.items()},
         changes=era.changes(era.counting),
     )
 
 
-def characteristics(*, subjects: int = 1) -> Characteristics:
+def characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics:
     """How often an eval of a given rate is promoted."""
-    found = [(rate, TEST.operation(rate, cap=CAP + 1, batch=TRIALS)) for rate in RATES]
+    found = [(rate, TEST.operation(rate, cap=CAP + 1, batch=TRIALS)) for rate in rates]
     return Characteristics(
         rule="sprt",
         action="promote",
         about=(
-            f"good at {TEST.good:.0%}, bad at {TEST.bad:.0%}: at most {TEST.miss_good:.0%} of the good refused and "
-            f"{TEST.miss_bad:.0%} of the bad promoted; {CAP} trials at most"
+            f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: at most {percent(TEST.miss_good)} of the good "
+            f"refused and {percent(TEST.miss_bad)} of the bad promoted; {CAP} trials at most"
         ),
-        setting=f"{TRIALS} trials a night, asked every night, {subjects} subject{'s' if subjects > 1 else ''}",
+        setting=f"{TRIALS} trials a night, asked every night, {count(subjects, 'subject')}",
         rows=tuple(
             Operating(rate=rate, chance=one.chance("good") ** subjects, trials=one.trials) for rate, one in found
         ),

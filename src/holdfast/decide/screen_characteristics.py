@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import fsum
 
 from holdfast.core.characteristics import Characteristics, Operating
+from holdfast.core.share import rate as percent
+from holdfast.core.share import share
 from holdfast.decide.gate_always import RATES
 from holdfast.decide.screening import FRESH, LEVEL, SCREEN, p_value
 from holdfast.statistics.beta_binomial import JEFFREYS
@@ -15,25 +18,34 @@ from holdfast.statistics.operating import Operation, operate
 PAST_TRIALS = 60
 PAST_RATE = 0.95
 _CROWD = 20
+_SHORT = 21
 
 
-def characteristics() -> Characteristics:
-    """How often a cell is rejected that passed 95 % of the time in twenty nights."""
-    rows = [Operating(rate=rate, chance=reject(rate), trials=mean_trials(rate)) for rate in RATES]
-    crowd = " and ".join(f"{rate:.0%} in {reject(rate, family=_CROWD):.0%}" for rate in (0.8, 0.5))
+def characteristics(rates: Sequence[float] = RATES, *, base: float = PAST_RATE) -> Characteristics:
+    """How often a cell is rejected whose past, in twenty nights, had the rate `base`."""
+    rows = [
+        Operating(rate=rate, chance=reject(rate, past_rate=base), trials=mean_trials(rate, past_rate=base))
+        for rate in rates
+    ]
+    crowd = " and ".join(
+        f"to {percent(rate)} in {share(reject(rate, past_rate=base, family=_CROWD))}"
+        for rate in (0.8, 0.5)
+        if rate < base
+    )
+    notes = [f"as the only bad one of {_CROWD} escalated cells it sees a fall {crowd} of all cases"] if crowd else []
+    if base > 0.5:
+        shorter = reject(0.5, past=_SHORT, past_rate=base)
+        notes.append(f"with a past of {_SHORT} trials only, it sees a fall to 50 % in {share(shorter)} of all cases")
     return Characteristics(
         rule="screen",
         action="reject",
         about=(
             f"USUALLY_PASSES: {SCREEN} passes are fine; else up to {FRESH} fresh trials, held against the cell's own "
-            f"nights, at most {LEVEL:.0%} false alarms among the rejected"
+            f"nights, at most {percent(LEVEL)} false alarms among the rejected"
         ),
-        setting=f"one escalated cell, whose past is {PAST_TRIALS} trials at {PAST_RATE:.0%}",
+        setting=f"one escalated cell, whose past is {PAST_TRIALS} trials at {percent(base)}",
         rows=tuple(rows),
-        notes=(
-            f"as the only bad one of {_CROWD} escalated cells it sees a fall to {crowd} of all cases",
-            f"a shorter past sees less: with 21 trials a fall to 50 % is seen in {reject(0.5, past=21):.0%}",
-        ),
+        notes=tuple(notes),
     )
 
 

@@ -53,6 +53,21 @@ class Chart:
         """How many nights of `trials` trials it takes on average until an alarm, at a true rate, from a sum of 0."""
         return _run_length(self.up, self.down, self.limit, 1 - rate if self.falling else rate, trials)
 
+    def alarm_within(self, rate: float, trials: int, nights: int) -> float:
+        """The chance of an alarm within so many nights of `trials` trials, at a true rate, from a sum of 0."""
+        chances, alarm, at = table(trials, rate), 0.0, {0: 1.0}
+        for _ in range(nights):
+            after: dict[int, float] = {}
+            for total, here in at.items():
+                for passed, chance in enumerate(chances):
+                    reached = self.add(total, passed, trials - passed)
+                    if reached >= self.limit:
+                        alarm += here * chance
+                    else:
+                        after[reached] = after.get(reached, 0.0) + here * chance
+            at = after
+        return min(1.0, alarm)
+
 
 @lru_cache(maxsize=512)
 def chart(before: float, after: float, *, trials: int, between_false_alarms: float) -> Chart:

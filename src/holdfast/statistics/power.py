@@ -17,6 +17,8 @@ Test: TypeAlias = Literal["fisher", "mid-p", "boschloo"]
 
 _MOST_TRIALS = 5000
 _HALVINGS = 20
+_WELL_BELOW = 0.9
+"""The exact tests need at least so much of what the normal approximation says."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +70,8 @@ def exact_trials_per_side(
 ) -> int | None:
     """The fewest trials on each side with which the test sees a fall, `spare` more being enough too."""
     enough = 0
-    for trials in range(max(1, int(trials_per_side(base, new, level=level, power=power) * 0.7)), _MOST_TRIALS + 1):
+    guess = trials_per_side(base, new, level=level, power=power)
+    for trials in range(max(1, int(guess * _WELL_BELOW)), _MOST_TRIALS + 1):
         enough = enough + 1 if region_of(test, trials, trials, level).chance(base, new) >= power else 0
         if enough > spare:
             return trials - spare
@@ -87,6 +90,20 @@ def region_of(test: Test, base_judged: int, new_judged: int, level: float) -> Re
             reach += 1
         edge.append(reach)
     return Region(tuple(edge), new_judged)
+
+
+def fails_that_surprise(trials: int, base: float, *, level: float = 0.05) -> int:
+    """The fewest fails among `trials` that are rarer than `level` at the rate `base`; `trials` + 1 where none are."""
+    return next(fails for fails in range(1, trials + 2) if fails > trials or at_least(fails, trials, 1 - base) <= level)
+
+
+def suite_power(base: float, new: float, *, evals: int, trials: int, level: float = 0.05) -> float:
+    """How often a fall of all evals of a suite shows in its mean, so many trials of each on both sides (normal)."""
+    _validate(base, new)
+    error = math.sqrt((base * (1 - base) + new * (1 - new)) / (evals * trials))
+    if error == 0:
+        return 1.0
+    return NormalDist().cdf((base - new) / error - NormalDist().inv_cdf(1 - level))
 
 
 def detectable_drop(chance: Callable[[float], float], base: float, *, power: float = 0.8) -> float | None:
