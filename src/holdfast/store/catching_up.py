@@ -20,7 +20,12 @@ def catch_up(database: Database, run: RunFolder) -> int:
     if _there(database, uid_of(info)) == len(records) > 0:
         return 0
     writer = RunWriter(database, info, source=str(run.folder))
-    return writer.write(noted_cells(run, records), [Kept(record=one, usages=_usages(run, one)) for one in records])
+    return writer.write(noted_cells(run, records), kept_of(run, records))
+
+
+def kept_of(run: RunFolder, records: Iterable[Record]) -> tuple[Kept, ...]:
+    """The attempts of a folder, with what their exchanges used."""
+    return tuple(Kept(record=one, usages=_usages(run, one)) for one in records)
 
 
 def noted_cells(run: RunFolder, records: Iterable[Record]) -> Iterator[PlannedCell]:
