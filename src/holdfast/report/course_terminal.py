@@ -41,7 +41,7 @@ def _subject(one: SubjectCourse, screen: Screen) -> Iterator[Text]:
     days = {past.run: night_words.when(past.started) for past in one.past}
     for stretch in one.stretches:
         yield from _told(_stretch(stretch, days), screen)
-    if not one.course.points:
+    if not one.course.points and one.course.assumed_rate is not None:
         yield from _told("no change of the rate was found", screen)
     for point in one.course.points:
         yield from _told(_point(point, days), screen, "bold red" if point.direction == "fall" else "bold green")

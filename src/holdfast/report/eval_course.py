@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from holdfast.core.change import Course
-from holdfast.core.history import RunCell
+from holdfast.core.history import PastRun, RunCell
 from holdfast.core.policy import Policy
 from holdfast.core.tally import Estimate
 from holdfast.report.night_report import Mark, NightCell
@@ -91,21 +91,30 @@ class EvalCourse:
 
 
 def eval_course(
-    name: str, cells: Iterable[RunCell], *, kind: str, course_of: Callable[[Sequence[RunCell]], Course]
+    name: str,
+    cells: Iterable[RunCell],
+    *,
+    kind: str,
+    course_of: Callable[[Sequence[RunCell]], Course],
+    runs: Sequence[PastRun] = (),
 ) -> EvalCourse:
-    """One eval over time, from all its cells, the oldest first."""
+    """One eval over time, from all its cells, the oldest first; `runs` are those that should have had it."""
     by_subject: dict[str, list[RunCell]] = {}
     for cell in cells:
         by_subject.setdefault(cell.subject, []).append(cell)
-    found = tuple(_subject(subject, own, course_of(own)) for subject, own in by_subject.items())
+    found = tuple(_subject(subject, own, course_of(own), runs) for subject, own in by_subject.items())
     return EvalCourse(eval=name, kind=kind, subjects=found)
 
 
-def _subject(subject: str, cells: Sequence[RunCell], course: Course) -> SubjectCourse:
-    told = night_cells({cell.run: cell for cell in cells}, [cell.run for cell in cells], course.changes)
+def _subject(subject: str, cells: Sequence[RunCell], course: Course, runs: Sequence[PastRun]) -> SubjectCourse:
+    own = {cell.run: cell for cell in cells}
+    facts = {cell.run: (cell.started, cell.commit) for cell in cells}
+    facts |= {run.name: (run.info.started, run.info.commit) for run in runs if run.info.started > cells[0].started}
+    order = sorted(facts, key=lambda run: (facts[run][0], run))
+    told = night_cells(own, order, course.changes)
     past = tuple(
-        PastCell(run=cell.run, started=cell.started, commit=cell.commit, cell=shown)
-        for cell, shown in zip(cells, told, strict=True)
+        PastCell(run=run, started=facts[run][0], commit=facts[run][1], cell=shown)
+        for run, shown in zip(order, told, strict=True)
     )
     return SubjectCourse(
         subject=subject,

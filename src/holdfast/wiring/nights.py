@@ -87,7 +87,9 @@ def make_eval_course(history: History, name: str, subject: str | None = None, *,
     cells = history.eval_history(name, subject, kind=None if kind == "all" else cast(RunKind, kind))
     if not cells:
         _refuse(history, name, subject, kind)
-    return eval_course(name, cells, kind=kind, course_of=course_of)
+    # A night should have had every eval, so one without this eval is a gap; of other runs nobody would say so.
+    runs = history.runs(kind="nightly") if kind == "nightly" else ()
+    return eval_course(name, cells, kind=kind, course_of=course_of, runs=runs)
 
 
 def _refuse(history: History, name: str, subject: str | None, kind: str) -> NoReturn:
