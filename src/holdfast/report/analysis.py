@@ -173,7 +173,7 @@ def _judged(source: Source, name: Name) -> bool:
     return any((one.eval, one.subject) == name and not isinstance(one.verdict, Void) for one in source.records)
 
 
-def _identity(trials: Sequence[Record], known: Mapping[tuple[str, str], _Heap]) -> tuple[str, str]:
+def _identity(trials: Sequence[Record], known: dict[tuple[str, str], _Heap]) -> tuple[str, str]:
     """What the judged trials of one run are of; where nobody says, the same as those before."""
     judged = [trial for trial in trials if not isinstance(trial.verdict, Void)]
     evals = dict.fromkeys(trial.eval_hash for trial in judged if trial.eval_hash)
