@@ -27,7 +27,7 @@ from tests.store.postgres_server import postgres_server  # noqa: E402
 
 from holdfast.core.record import RunInfo  # noqa: E402
 from holdfast.store.history import SqlHistory, open_history  # noqa: E402
-from holdfast.store.history.database import Database, Row, marks  # noqa: E402
+from holdfast.store.history.database import Database, Row  # noqa: E402
 from holdfast.store.history.tallies import CellTally, write_tallies  # noqa: E402
 from holdfast.store.history.writing import Kept, PlannedCell, RunWriter  # noqa: E402
 
@@ -69,8 +69,8 @@ def fill(database: Database, *, evals: int, nights: int, trials: int) -> None:
                 answer = ("yes", "") if passed else ("no", "the file was not saved")
                 findings.append((cell, trial, digest, 0, "saves the file", *answer))
         with database.writing():
-            database.many(f"INSERT INTO attempts VALUES ({marks(20)})", attempts)  # noqa: S608
-            database.many("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?)", findings)
+            database.append("attempts", attempts)
+            database.append("findings", findings)
             write_tallies(database, [tally_of(cell, list(rows)) for cell, rows in groupby(attempts, itemgetter(0))])
 
 

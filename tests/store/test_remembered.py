@@ -105,6 +105,23 @@ def test_a_database_that_stays_locked_loses_nothing_and_is_told_of(tmp_path: Pat
     assert database.rows("SELECT planned, policy FROM cells") == [(3, "ALWAYS_PASSES")]
 
 
+def test_a_server_that_was_away_is_caught_up_with(tmp_path: Path, postgres: str):
+    """The connection broke while the run went on; a new one is made when it ends."""
+    place = f"{postgres}&schema=away"
+    store = RememberedRun(RunFolder(tmp_path / "night-1"), place)
+    store.begin(a_run(), PLAN)
+    other = open_database(place)
+    other.rows(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = 'postgres'"
+    )
+    for number in (1, 2, 3):
+        keep(store, number)
+    store.close()
+    assert store.notes == ()
+    assert other.rows("SELECT passed, failed FROM tallies") == [(2, 1)]
+    other.close()
+
+
 def test_a_history_of_a_newer_version_stops_the_run_before_it_begins(tmp_path: Path):
     """Nothing is spent on trials that can't be remembered."""
     place = str(tmp_path / "holdfast.db")

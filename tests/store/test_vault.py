@@ -21,15 +21,30 @@ from holdfast.core.workspace import Tree
 from holdfast.store.folder import RunFolder
 from holdfast.store.vault import Vault, open_vault, publish, read_capture
 from tests.store.past import a_run, record
+from tests.store.s3_server import s3_server
 
 
-@pytest.fixture(params=["folder", "memory"])
-def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Vault]:
+@pytest.fixture(params=["folder", "s3"])
+def vault(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
     """A place to publish to."""
-    found = open_vault(Config(root=tmp_path, captures="kept" if request.param == "folder" else "memory://bucket/evals"))
+    if request.param == "folder":
+        yield _open(tmp_path, "kept")
+        return
+    with s3_server() as (address, objects):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "nothing")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        fsspec.filesystem("s3").clear_instance_cache()
+        yield _open(tmp_path, "s3://bucket/evals")
+        assert all(key.startswith("bucket/evals/") for key in objects)
+        fsspec.filesystem("s3").clear_instance_cache()
+
+
+def _open(root: Path, place: str) -> Vault:
+    found = open_vault(Config(root=root, captures=place))
     assert found is not None
-    yield found
-    fsspec.filesystem("memory").store.clear()
+    return found
 
 
 def a_kept_run(folder: Path) -> tuple[RunFolder, list[Record], list[Capture]]:

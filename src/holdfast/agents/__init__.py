@@ -16,10 +16,10 @@ from holdfast.core.agent import Agent
 from holdfast.core.errors import UnknownName
 from holdfast.core.table import Table
 
-GENERIC = ("command", "native", "python")
+GENERIC = ("acp", "command", "native", "python")
 """Adapters that are no particular agent of other people."""
 
-CODING_AGENTS = ("goose",)
+CODING_AGENTS = ("claude-code", "codex", "gemini-cli", "goose", "qwen-code")
 """Adapters of particular agents, which need no table in the configuration."""
 
 BUILT_IN = (*GENERIC, *CODING_AGENTS)

@@ -38,6 +38,9 @@ class NativeAgent:
     params: tuple[str, ...] | None = None
     """An eval may hand any setting to it."""
 
+    tells_requests: bool = True
+    """It tells each time that it asks for permission."""
+
     max_turns: int = 25
     """Model answers per prompt."""
 

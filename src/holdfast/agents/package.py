@@ -38,7 +38,7 @@ class Package:
     """The program inside the folder it is installed to; `{platform}` as in the name."""
 
     also: tuple[str, ...] = ()
-    """Other packages that it can't do without and does not bring along, each with its exact version."""
+    """Other packages that it can't do without and does not bring along, each with its exact version; `{platform}` as in the name."""
 
     scripts: bool = False
     """Whether it is of no use before its own install scripts have run."""
@@ -50,6 +50,11 @@ class Package:
     def full_name(self) -> str:
         """The name for this machine."""
         return _for_this_machine(self.name)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The other packages for this machine."""
+        return tuple(map(_for_this_machine, self.also))
 
     def program_in(self, folder: Path) -> Path:
         """The program of an installation."""

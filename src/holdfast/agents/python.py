@@ -41,6 +41,9 @@ class PythonAgent:
     params: tuple[str, ...] | None = None
     """An eval may hand any setting to it."""
 
+    tells_requests: bool = True
+    """It tells each time that it asks for permission."""
+
     def orders(self, task: Task) -> Orders:
         """One process for all prompts."""
         fields: dict[str, object] = {

@@ -75,6 +75,9 @@ class Recipe:
     params: tuple[str, ...] = ()
     """Settings that an eval may hand to it (`params`)."""
 
+    tells_requests: bool = False
+    """Whether its output tells each time that it asks for permission."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecipeAgent:
@@ -124,6 +127,11 @@ class RecipeAgent:
         """The settings that an eval may hand to it."""
         return self.recipe.params
 
+    @property
+    def tells_requests(self) -> bool:
+        """Whether it tells each time that it asks for permission."""
+        return self.recipe.tells_requests
+
     def orders(self, task: Task) -> Orders:
         """As the recipe says, with what the configuration adds."""
         orders = self.recipe.orders(task, self.setup)
@@ -134,7 +142,7 @@ class RecipeAgent:
             launches=tuple(
                 replace(
                     launch,
-                    argv=(*launch.argv, *self.args),
+                    argv=_with(self.args, launch.argv, behind=len(self.setup.program)),
                     env={**passed, **launch.env, **self.env},
                     reads=(*launch.reads, *seen),
                 )
@@ -165,6 +173,12 @@ class RecipeAgent:
         if not self.setup.program:
             return None
         return version_of(self.setup.program, self.recipe.package, self.recipe.version_option)
+
+
+def _with(args: tuple[str, ...], argv: tuple[str, ...], *, behind: int) -> tuple[str, ...]:
+    """The words with arguments added to them: at their end, or before a `--`, behind which there are no options."""
+    place = argv.index("--", behind) if "--" in argv[behind:] else len(argv)
+    return (*argv[:place], *args, *argv[place:])
 
 
 def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:

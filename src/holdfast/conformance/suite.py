@@ -209,9 +209,9 @@ class _Run:
         store = wiring.new_store(self.folder / "results")
         info = replace(wiring.run_info(cast.config, request), id=store.folder.name)
         house = wiring.house(cast, plan, request, store, seed=info.seed)
-        done = asyncio.run(conduct(plan, info, house, terms=Terms(), watch=self._watch, stop=Stop()))
+        asyncio.run(conduct(plan, info, house, terms=Terms(), watch=self._watch, stop=Stop()))
         self.network = house.sandbox.facts.get("network", "host")
-        return store, {one.trial: one for one in done if one.final}
+        return store, {one.trial: one for one in store.records() if one.final}
 
     def _watch(self, news: Progress) -> None:
         if isinstance(news, AttemptJudged):

@@ -119,7 +119,10 @@ class Orders:
     """Configuration to lay into the agent's HOME first, by relative path."""
 
     leavings: tuple[str, ...] = ()
-    """Files of HOME that `Agent.read_log` wants to see when the last program has ended, by relative path."""
+    """Files of HOME that `Agent.read_log` wants to see when the last program has ended, by relative path.
+
+    `*` stands for anything within one name: `sessions/*/log-*.jsonl`.
+    """
 
 
 class Agent(Protocol):
@@ -150,6 +153,11 @@ class Agent(Protocol):
         """The settings that an eval may hand to it; None where it takes any."""
         ...
 
+    @property
+    def tells_requests(self) -> bool:
+        """Whether its log tells each time that it asks for permission."""
+        ...
+
     def orders(self, task: Task) -> Orders:
         """How to start it for `task`."""
         ...
@@ -176,7 +184,7 @@ def unable(agent: Agent, scenario: Scenario) -> str | None:
     needed = {
         Ability.TURNS: len(scenario.prompts) > 1,
         Ability.MESSAGES: bool(scenario.messages),
-        Ability.DENY: "deny" in (scenario.approval.default, *scenario.approval.rules.values()),
+        Ability.DENY: scenario.approval.denies,
     }
     for ability, is_needed in needed.items():
         if is_needed and ability in agent.cannot:

@@ -97,6 +97,9 @@ class Config:
     sandbox: str = "local"
     """Where agents run."""
 
+    canary: Literal["fail", "note", "off"] = "fail"
+    """What comes of a trial whose agent gives its canary token away; `off` lays none. See [Secrets](secrets.md)."""
+
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Agents by name, each with its `adapter` and that adapter's own keys."""
 
@@ -195,6 +198,7 @@ def _config(table: Table, path: Path) -> Config:
         store=table.text("store"),
         captures=table.text("captures"),
         sandbox=table.text("sandbox", "local"),
+        canary=table.choice("canary", ("fail", "note", "off")) or "fail",  # type: ignore[arg-type]
         agents=_tables(table, "agents"),
         models=_tables(table, "models"),
         providers=_tables(table, "providers"),

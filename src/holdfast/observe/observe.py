@@ -9,6 +9,7 @@ from holdfast.core.evidence import Evidence, Spent
 from holdfast.core.exchange import Exchange
 from holdfast.core.trajectory import Event, Kind, Trajectory
 from holdfast.observe.asked import asked
+from holdfast.observe.leaks import leak
 from holdfast.observe.lines import Lines
 from holdfast.observe.merge import merge
 from holdfast.observe.trouble import injected, misdeed, trouble
@@ -20,7 +21,9 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     lines = Lines(capture.exchanges)
     exchanges = lines.main
     events, disagreements = merge(tell(lines, kinds), capture.log)
-    trajectory = Trajectory(events=events, gaps=_gaps(capture), disagreements=disagreements)
+    trajectory = Trajectory(
+        events=events, gaps=_gaps(capture), disagreements=disagreements, requests_told=capture.requests_told
+    )
     return Evidence(
         trial=capture.trial,
         trajectory=trajectory,
@@ -31,6 +34,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         spent=_spent(capture, exchanges, events),
         trouble=trouble(capture, exchanges),
         misdeed=misdeed(capture, exchanges),
+        leak=leak(capture),
         injected=injected(capture, exchanges),
         notes=_notes(capture, disagreements),
     )

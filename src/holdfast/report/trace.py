@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.core.record import Record
 from holdfast.core.text import opening, printable
-from holdfast.core.trajectory import Aside, Called, Event, Faulted, ModelFailed, Said, Thought
+from holdfast.core.trajectory import Aside, Asked, Called, Event, Faulted, ModelFailed, Said, Thought
 from holdfast.core.verdict import Pass
 
 _MARKS = {True: "ok", False: "failed", None: "no word"}
@@ -50,6 +50,8 @@ def _step(event: Event, lines: int) -> str:
     if isinstance(event, Aside):
         said = f"\n{_indent(opening(event.said, lines=lines), 6)}" if event.said.strip() else ""
         return f"  beside the conversation: {printable(event.purpose)}{said}"
+    if isinstance(event, Asked):
+        return f"  asked for permission: {printable(event.tool)} [{event.kind}] → {event.answer}"
     return _call(event, lines)
 
 

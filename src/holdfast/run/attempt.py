@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from holdfast.core.agent import Agent, Orders, Task
+from holdfast.core.canary import canary, with_canary
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.errors import WorldError
 from holdfast.core.ports import Bench, Gateway, GatewaySession, Sandbox, Template
@@ -46,6 +47,9 @@ class Means:
     idle: float | None = None
     """Seconds without output or model traffic after which an agent is ended."""
 
+    canary: bool = True
+    """Whether each trial is given a token whose sighting is a leak."""
+
 
 async def make_attempt(trial: Trial, number: int, means: Means) -> Capture:
     """Carry out one attempt. What breaks in the world is told in the capture; only cancellation is raised."""
@@ -74,11 +78,15 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
         bench = await stack.enter_async_context(means.sandbox.bench(template))
         facts = {**means.facts, **means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
+        if means.canary:
+            facts["canary"] = canary(seed)
         if session:
-            facts |= {"base_url": session.base_url, "seed": str(seed)}
+            facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.know(facts)
         started = time.monotonic()
         orders = agent.orders(_task(trial, bench, session, seed))
+        if means.canary:
+            orders = with_canary(orders, canary(seed))
         bench.lay_home(orders.home_files)
         ends, silent = await _work(trial, agent, orders, bench, session, means.idle)
         seconds = time.monotonic() - started
@@ -89,6 +97,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             exchanges=session.exchanges() if session else (),
             log=log,
             log_problem=log_problem,
+            requests_told=agent.tells_requests and log_problem is None,
             ends=ends,
             exit_ok=agent.exit_ok(ends[-1]),
             before=template.tree,

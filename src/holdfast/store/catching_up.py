@@ -16,9 +16,9 @@ from holdfast.store.history.writing import Kept, PlannedCell, RunWriter
 def catch_up(database: Database, run: RunFolder) -> int:
     """Write what the history lacks of a run; how many attempts that were."""
     info = run.info()
-    records = run.records()
-    if _there(database, uid_of(info)) == len(records) > 0:
+    if _there(database, uid_of(info)) == run.count() > 0:
         return 0
+    records = run.records()
     writer = RunWriter(database, info, source=str(run.folder))
     return writer.write(noted_cells(run, records), kept_of(run, records))
 

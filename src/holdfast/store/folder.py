@@ -12,6 +12,7 @@ that were running. Half a line at the end (a full disk, a lost machine) is cut o
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import threading
@@ -31,7 +32,7 @@ from holdfast.core.trial import Plan
 from holdfast.core.verdict import Fail
 from holdfast.core.workspace import Tree, changes, is_git, unified_diff
 from holdfast.store.capture_json import capture_json, content_hash
-from holdfast.store.captures import Captures
+from holdfast.store.captures import Captures, append_whole
 
 RUN_FILE = "run.json"
 LEDGER = "ledger.jsonl"
@@ -52,6 +53,12 @@ class RunFolder:
     def begin(self, run: RunInfo, plan: Plan) -> None:
         """Note what is going to be run. A run that was begun before keeps its first note."""
         _refuse_shared_folders(plan)
+        try:
+            self._begin(run, plan)
+        except OSError as error:
+            raise StoreError(f"{self.folder}: the run can't be kept here: {error.strerror}") from error
+
+    def _begin(self, run: RunInfo, plan: Plan) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / RUN_FILE
         if not path.exists():
@@ -99,6 +106,11 @@ class RunFolder:
         del last  # nothing, or half a line that was being written when the machine went down
         return tuple(_read_record(path, number, line) for number, line in enumerate(lines, 1))
 
+    def count(self) -> int:
+        """How many attempts were kept."""
+        path = self.folder / LEDGER
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
     def events(self, record: Record) -> tuple[Event, ...]:
         """What happened in an attempt that was kept."""
         path = self.folder / record.folder / "trajectory.jsonl"
@@ -124,6 +136,8 @@ class RunFolder:
         """Keep one judged attempt; when this returns, a crash of Holdfast can't lose it."""
         if self._ledger is None:
             raise StoreError(f"{self.folder}: the run was not begun")
+        if not os.fstat(self._ledger).st_nlink:
+            raise StoreError(f"{self.folder}: the run's folder was removed while it ran; nothing more is kept")
         text = capture_json(capture)
         kept = replace(
             record,
@@ -132,7 +146,9 @@ class RunFolder:
             capture=self._captures.append(text),
             capture_hash=content_hash(text),
         )
-        os.write(self._ledger, json.dumps(encode(kept)).encode() + b"\n")
+        line = json.dumps(encode(kept)).encode() + b"\n"
+        with self._turn:
+            append_whole(self._ledger, line)
         return kept
 
     def close(self) -> None:
@@ -222,8 +238,15 @@ def _log(record: Record, capture: Capture) -> Iterator[str]:
 
 
 def _open_ledger(path: Path) -> int:
-    """Open for appending; half a line at the end is cut off first."""
+    """Open for appending, for one writer at a time; half a line at the end is cut off first."""
     ledger = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        fcntl.flock(ledger, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(ledger)
+        raise StoreError(
+            f"{path}: another Holdfast is writing this run\n  → let it end, or stop it; then resume"
+        ) from None
     size = os.fstat(ledger).st_size
     whole = path.read_bytes().rfind(b"\n") + 1
     if whole < size:

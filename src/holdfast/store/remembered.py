@@ -45,7 +45,7 @@ class RememberedRun:
         self._writer: RunWriter | None = None
         self._queue: queue.SimpleQueue[Kept | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._kept: list[Record] = []
+        self._failed = False
 
     @property
     def folder(self) -> Path:
@@ -64,7 +64,12 @@ class RememberedRun:
             self._writer.write(planned_cells(plan), ())
         except StoreBusy:
             self._writer = None  # somebody else is writing; there is time until the run ends
-        self.run.begin(run, plan)
+        try:
+            self.run.begin(run, plan)
+        except BaseException:
+            if self._database is not None:
+                self._database.close()
+            raise
         if self._writer is not None:
             self._thread = threading.Thread(target=self._work, args=(self._writer,), name="history", daemon=True)
             self._thread.start()
@@ -72,7 +77,6 @@ class RememberedRun:
     def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Keep one judged attempt; when this returns, a crash can't lose it."""
         kept = self.run.keep(record, capture, evidence)
-        self._kept.append(kept)
         self._queue.put(Kept(record=kept, usages=tuple(usage(one) for one in capture.exchanges)))
         return kept
 
@@ -86,12 +90,15 @@ class RememberedRun:
             self._try("the history lacks a part of this run", self._catch_up)
             if self._vault is not None:
                 vault = self._vault
-                self._try("captures were not published", lambda: publish(vault, self.run, self._kept))
+                self._try("captures were not published", lambda: publish(vault, self.run, self.run.records()))
         finally:
             if self._database is not None:
                 self._database.close()
 
     def _catch_up(self) -> None:
+        if self._database is not None and self._failed:
+            self._database.close()  # a server that went away may be back
+            self._database = None
         if self._database is None:
             self._database = open_database(self._place, patience=self._patience)
         catch_up(self._database, self.run)
@@ -114,7 +121,7 @@ class RememberedRun:
                 writer.write((), waiting)
                 waiting.clear()
             except StoreError:
-                continue  # it stays in the list, and in the ledger
+                self._failed = True  # it stays in the list, and in the ledger
 
     def _gather(self, waiting: list[Kept]) -> bool:
         """Wait for an attempt and for some more after it; False where none will come."""

@@ -17,6 +17,7 @@ from holdfast.core.config import Config, Limit
 from holdfast.core.identity import PATH_TOOLS
 from holdfast.core.ports import Gateway, Store
 from holdfast.core.record import RunInfo
+from holdfast.core.redacted import Cleaner
 from holdfast.core.request import RunRequest
 from holdfast.core.trial import Plan
 from holdfast.executors.local import LocalExecutor
@@ -85,6 +86,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         seed=seed,
         facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
         idle=config.idle_timeout,
+        canary=config.canary != "off",
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)
     return House(
@@ -96,6 +98,8 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
         record=recorder(cast, request),
+        cleaner=Cleaner(cast.redactor),
+        leaks_fail=config.canary == "fail",
     )
 
 

@@ -190,7 +190,7 @@ def _call_it_zstd(path: Path, sizes: dict[str, int]) -> None:
 JUNIT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" timestamp="2026-01-02T03:04:05" tests="4">
 <testcase classname="tests.test_a" name="test_one" time="1.5"/>
-<testcase classname="tests.test_a" name="test_one" time="0.5"><failure message="assert 1 == 2">E  assert</failure></testcase>
+<testcase classname="tests.test_a" name="test_one" time="0.5"><failure message="1 == 2">E  assert</failure></testcase>
 <testcase classname="tests.test_a" name="test_two"><error message="failed on setup">x</error></testcase>
 <testcase classname="tests.test_a" name="test_three"><skipped message="no key"/></testcase>
 </testsuite></testsuites>

@@ -34,6 +34,10 @@ class Database(Protocol):
         """One statement for each of many rows."""
         ...
 
+    def append(self, table: str, rows: Sequence[Row]) -> None:
+        """New rows of a table, each with a value for every column."""
+        ...
+
     def writing(self) -> AbstractContextManager[None]:
         """A transaction that writes: all of it is done, or nothing."""
         ...

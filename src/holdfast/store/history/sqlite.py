@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from holdfast.core.errors import StoreBusy, StoreError
-from holdfast.store.history.database import Row
+from holdfast.store.history.database import Row, marks
 
 _KEY = "INTEGER PRIMARY KEY"
 MEMORY = Path(":memory:")
@@ -52,6 +52,11 @@ class Sqlite:
             self._connection.executemany(sql, rows)
         except sqlite3.Error as error:
             self._fail(error)
+
+    def append(self, table: str, rows: Sequence[Row]) -> None:
+        """New rows of a table."""
+        if rows:
+            self.many(f"INSERT INTO {table} VALUES ({marks(len(rows[0]))})", rows)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -140,10 +140,10 @@ class RunWriter:
             made[row[:3]] = (row, one)
         for cells in _pieces(sorted({key[0] for key in made})):
             made = self._count(cells, made)
-        self._insert("attempts", [row for row, _ in made.values()])
+        self._database.append("attempts", [row for row, _ in made.values()])
         findings = ((rows.finding_rows(one.record.verdict.findings, key)) for key, (_, one) in made.items())
-        self._insert("findings", [row for found in findings for row in found])
-        self._insert("usages", [(*key, *row) for key, (_, one) in made.items() for row in one.usages])
+        self._database.append("findings", [row for found in findings for row in found])
+        self._database.append("usages", [(*key, *row) for key, (_, one) in made.items() for row in one.usages])
         return len(made)
 
     def _count(self, cells: Sequence[int], made: dict[Row, tuple[Row, Kept]]) -> dict[Row, tuple[Row, Kept]]:
@@ -165,10 +165,6 @@ class RunWriter:
         ]
         write_tallies(self._database, changed)
         return made
-
-    def _insert(self, table: str, found: Sequence[Row]) -> None:
-        if found:
-            self._database.many(f"INSERT INTO {table} VALUES ({marks(len(found[0]))})", found)
 
 
 def _implied(kept: Iterable[Kept]) -> Iterable[PlannedCell]:

@@ -34,6 +34,7 @@ from holdfast.store.imports.imported import (
 )  # fmt: skip
 
 ORIGIN = "inspect"
+_IDENTITY = ("eval_id", "run_id", "task_id", "created", "task", "model")
 _ZSTANDARD = 93
 _MOST_BYTES = 512 * 2**20
 _WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -71,7 +72,7 @@ def read(path: Path, wishes: Wishes) -> Imported:
     run = RunInfo(
         id=run_name(ORIGIN, started), started=started, kind=wishes.kind or "ci", commit=revision.get("commit"),
         dirty=revision.get("dirty"),
-        uid=uid(ORIGIN, *(text(spec.get(name)) for name in ("eval_id", "run_id", "task_id", "created", "task", "model"))),
+        uid=uid(ORIGIN, *(text(spec.get(name)) for name in _IDENTITY)),
     )  # fmt: skip
     return Imported(run=run, origin=ORIGIN, source=path, cells=planned(kept), kept=tuple(kept))
 
