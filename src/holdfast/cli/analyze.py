@@ -41,11 +41,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     from holdfast.report.analysis import analysis
     from holdfast.report.pattern_file import read_patterns
     from holdfast.wiring.analysing import sources_of
-    from holdfast.wiring.nights import history_of
+    from holdfast.wiring.past import history_of
 
     config = load_config(args)
     patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]
-    history = history_of(config, os.environ, args.results or config.root / config.results)
+    history = history_of(config, os.environ, results=args.results)
     try:
         sources = sources_of(history, args.runs)
     finally:

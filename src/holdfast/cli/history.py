@@ -25,10 +25,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Ask the history, find the change points, print."""
-    from holdfast.wiring.nights import history_of, make_eval_course
+    from holdfast.wiring.nights import make_eval_course
+    from holdfast.wiring.past import history_of
 
     config = load_config(args)
-    history = history_of(config, os.environ, args.results or config.root / config.results)
+    history = history_of(config, os.environ, results=args.results)
     try:
         found = make_eval_course(history, args.eval, args.subject, kind=args.kind)
     finally:

@@ -40,11 +40,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run, put it beside the nights before it, print."""
-    from holdfast.wiring.nights import find_past_run, history_of, make_night_report
+    from holdfast.wiring.nights import find_past_run, make_night_report
+    from holdfast.wiring.past import history_of
 
     config = load_config(args)
     results = args.results or config.root / config.results
-    history = history_of(config, os.environ, results)
+    history = history_of(config, os.environ, results=results)
     try:
         report = make_night_report(
             history,

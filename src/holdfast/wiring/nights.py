@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, cast
 
-from holdfast.core.config import Config
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.history import PastRun
 from holdfast.core.ports import History
@@ -20,12 +19,6 @@ from holdfast.report.failures import ways_to_break, ways_to_fail
 from holdfast.report.night_report import NightReport
 from holdfast.report.nights import failing, night_report, trouble, voided
 from holdfast.store.folder import RUN_FILE, RunFolder
-from holdfast.store.history import open_history, place_of
-
-
-def history_of(config: Config, environ: Mapping[str, str], results: Path | None = None) -> History:
-    """The history of all runs, to be read."""
-    return open_history(place_of(config, environ, results), reading=True)
 
 
 def find_past_run(history: History, name: str | None) -> PastRun:
