@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.gate import GateAnswer, GateCell, Past
@@ -167,6 +168,49 @@ def test_what_is_wanted_can_settle_the_cell_and_nothing_less_can(outcomes: list[
 
     assert settled(found.more)
     assert not settled(found.more - 1)
+
+
+def test_a_borderline_cell_waits_for_those_that_may_still_join_it() -> None:
+    """Alone beside a healthy one it would be accepted; beside many that have fallen it is rejected."""
+    borderline = cell([0, *[1] * 7, 0, 0, 0], past=Past(passed=55, failed=5, nights=20))
+    healthy = cell([0, *[1] * 10], name="healthy")
+    assert gate([borderline, healthy])[0].decision.answer == "accept"
+    waiting = gate([borderline, healthy, *(cell([], name=f"j{i}") for i in range(9))])[0]
+    assert (waiting.decision.answer, waiting.more) == ("undecided", 0)
+    assert "waits for what the other cells show" in waiting.decision.reason
+    fallen = [cell([0] * 11, name=f"j{i}") for i in range(9)]
+    assert gate([borderline, healthy, *fallen])[0].decision.answer == "reject"
+
+
+def test_stopping_early_changes_no_answer() -> None:
+    """Cells served in any order, a few trials at a time, end as if each had been given all its trials at once."""
+    rng, rejects = random.Random(33), 0
+    for _ in range(80):
+        fates = {f"e{i}": [rng.random() < rng.choice([0.3, 0.7, 0.95]) for _ in range(13)] for i in range(6)}
+        pasts = {name: Past(passed=c, failed=60 - c, nights=20) for name in fates for c in [rng.randint(48, 60)]}
+        seen: dict[str, int] = dict.fromkeys(fates, 0)
+        while True:
+            answers = gate([cell(fates[name][:count], name=name, past=pasts[name]) for name, count in seen.items()])
+            wanted = [one for one in answers if one.more]
+            if not wanted:
+                break
+            seen[rng.choice(wanted).cell.eval] += 1
+        assert [one.decision.answer for one in answers] == in_full(fates, pasts)
+        assert max(seen.values()) <= 13
+        rejects += sum(one.decision.answer == "reject" for one in answers)
+    assert rejects > 25
+
+
+def in_full(fates: dict[str, list[bool]], pasts: dict[str, Past]) -> list[str]:
+    """The rule read plainly: ten fresh trials for every cell with a fail among its first three, then the correction."""
+    escalated = {name: fate[fate.index(False) + 1 :][:10] for name, fate in fates.items() if not all(fate[:3])}
+    p_values = [
+        stats.betabinom.cdf(sum(fresh), 10, pasts[name].passed + 0.5, pasts[name].failed + 0.5)
+        for name, fresh in escalated.items()
+    ]
+    raised = stats.false_discovery_control(p_values) if p_values else []
+    rejected = {name for name, p in zip(escalated, raised, strict=True) if p <= 0.1}
+    return ["reject" if name in rejected else "accept" for name in fates]
 
 
 def test_every_cell_is_answered_in_the_end() -> None:

@@ -94,7 +94,11 @@ def test_what_fits_nothing_is_unclassified_and_shown(patterns: tuple[Pattern, ..
 
 def test_a_number_within_a_longer_one_is_none(patterns: tuple[Pattern, ...]) -> None:
     """14291 tokens are no 429; but a 429 after them is."""
-    for text, name in (("used 14291 tokens", UNCLASSIFIED), ("14291 tokens, then 429.", "throttled")):
+    for text, name in (
+        ("used 14291 tokens", UNCLASSIFIED),
+        ("1429 or 4291", UNCLASSIFIED),
+        ("14291 tokens, then 429.", "throttled"),
+    ):
         found = classify(record(Fail(), stderr=text), patterns)
         assert found is not None
         assert found.first.name == name
