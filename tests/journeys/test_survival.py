@@ -135,7 +135,7 @@ def test_an_agent_that_ignores_term_and_leaves_a_daemon_is_gone_at_its_deadline(
 def test_the_hosts_environment_does_not_leak(project: Project):
     """An agent sees an allow-list, its own HOME and its own temp folder."""
     project.write(
-        holdfast_toml=CONFIG.format(script="env > out.txt"),
+        holdfast_toml='canary = "off"\n' + CONFIG.format(script="env > out.txt"),
         evals__eval_env_py="""\
 from holdfast import ALWAYS_PASSES, eval_test
 

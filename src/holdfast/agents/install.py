@@ -58,7 +58,7 @@ def _by_npm(package: Package, version: str, folder: Path, home: Path, environ: M
         raise InstallError(f"npm is needed to install {package.full_name}, and is not on PATH\n  → install Node.js")
     words = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--no-update-notifier", "--save-exact"]
     words += [] if package.scripts else ["--ignore-scripts"]
-    _run([*words, f"{package.full_name}@{version}", *package.also], folder, home, environ)
+    _run([*words, f"{package.full_name}@{version}", *package.others], folder, home, environ)
 
 
 def _by_pip(package: Package, version: str, folder: Path, home: Path, environ: Mapping[str, str]) -> None:
@@ -67,7 +67,7 @@ def _by_pip(package: Package, version: str, folder: Path, home: Path, environ: M
         raise InstallError(f"{package.name} needs {package.needs}, and none is on PATH\n  → install one")
     _run([python, "-m", "venv", str(folder)], folder, home, environ)
     pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, f"{package.name}=={version}", *package.also], folder, home, environ)
+    _run([*pip, f"{package.name}=={version}", *package.others], folder, home, environ)
 
 
 def _settle(place: Path, made: Path) -> None:

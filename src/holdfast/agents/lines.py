@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -41,3 +42,14 @@ def table(value: Any) -> dict[str, Any]:
 def rows(value: Any) -> list[dict[str, Any]]:
     """The tables in a list, or none."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def number(value: Any) -> float | None:
+    """A number that can be reckoned with, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None

@@ -7,7 +7,6 @@ changed, and several versions live side by side.
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 import shutil
@@ -39,7 +38,7 @@ class Package:
     """The program inside the folder it is installed to; `{platform}` as in the name."""
 
     also: tuple[str, ...] = ()
-    """Other packages that it can't do without and does not bring along, each with its exact version."""
+    """Other packages that it can't do without and does not bring along, each with its exact version; `{platform}` as in the name."""
 
     scripts: bool = False
     """Whether it is of no use before its own install scripts have run."""
@@ -51,6 +50,11 @@ class Package:
     def full_name(self) -> str:
         """The name for this machine."""
         return _for_this_machine(self.name)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The other packages for this machine."""
+        return tuple(map(_for_this_machine, self.also))
 
     def program_in(self, folder: Path) -> Path:
         """The program of an installation."""
@@ -153,9 +157,3 @@ def find_python(package: Package, environ: Mapping[str, str]) -> str | None:
         if found := shutil.which(f"python3.{minor}", path=environ.get("PATH")):
             return found
     return None
-
-
-def path_tools(names: Sequence[str], path: str | None = None) -> dict[str, str]:
-    """Programs on PATH that change how agents behave (they describe other tools where ripgrep is there)."""
-    found = {name: shutil.which(name, path=path) for name in names}
-    return {name: os.path.realpath(place) for name, place in found.items() if place}

@@ -142,7 +142,7 @@ class RecipeAgent:
             launches=tuple(
                 replace(
                     launch,
-                    argv=(*launch.argv, *self.args),
+                    argv=_with(self.args, launch.argv, behind=len(self.setup.program)),
                     env={**passed, **launch.env, **self.env},
                     reads=(*launch.reads, *seen),
                 )
@@ -173,6 +173,12 @@ class RecipeAgent:
         if not self.setup.program:
             return None
         return version_of(self.setup.program, self.recipe.package, self.recipe.version_option)
+
+
+def _with(args: tuple[str, ...], argv: tuple[str, ...], *, behind: int) -> tuple[str, ...]:
+    """The words with arguments added to them: at their end, or before a `--`, behind which there are no options."""
+    place = argv.index("--", behind) if "--" in argv[behind:] else len(argv)
+    return (*argv[:place], *args, *argv[place:])
 
 
 def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:

@@ -34,7 +34,10 @@ class Story:
             self._events.append(Thought(turn=max(self.turn, 1), text=text))
 
     def called(self, call: str, tool: str, arguments: Mapping[str, Any]) -> None:
-        """A tool was called, by a call's id. A call that is told twice counts once, with the arguments told last."""
+        """A tool was called, by a call's id. A call that is told twice counts once, with the arguments told last.
+
+        Told again in a later turn, when it was answered already, it is another call: ids are not always unique.
+        """
         event = Called(
             turn=max(self.turn, 1),
             id=call,
@@ -43,19 +46,29 @@ class Story:
             arguments=dict(arguments),
             witness="log",
         )
-        if self._known(call):
+        if self._known(call) and not self._over(call):
             self._change(call, arguments=event.arguments)
             return
         self._places[call] = len(self._events)
         self._events.append(event)
 
-    def answered(self, call: str, result: str | None, *, succeeded: bool | None, seconds: float | None = None) -> None:
-        """A tool answered; an answer to a call that nobody told of is passed over."""
+    def answered(
+        self, call: str, result: str | None, *, succeeded: bool | None = None, seconds: float | None = None
+    ) -> None:
+        """A tool answered, as far as it is told: a later word completes an earlier one.
+
+        An answer to a call that nobody told of is passed over.
+        """
+        told = {"result": result, "succeeded": succeeded, "seconds": seconds}
         if self._known(call):
-            self._change(call, result=result, succeeded=succeeded, seconds=seconds)
+            self._change(call, **{name: value for name, value in told.items() if value is not None})
 
     def _known(self, call: str) -> bool:
         return bool(call) and call in self._places
+
+    def _over(self, call: str) -> bool:
+        event = self._events[self._places[call]]
+        return isinstance(event, Called) and event.result is not None and event.turn < self.turn
 
     def _change(self, call: str, **changes: Any) -> None:
         place = self._places[call]

@@ -6,14 +6,23 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.common import config_argument, load_config
+from holdfast.core.agent import Ability
 from holdfast.core.exit_code import ExitCode
+from holdfast.core.text import printable
 
 if TYPE_CHECKING:
     from holdfast.agents.recipe import Recipe
+    from holdfast.conformance.suite import Shown
+
+_ABILITIES = tuple(ability.value for ability in Ability)
+_LIST = ", ".join(_ABILITIES)
+_STATES = {"shown": "shown", "declared": "can't", "failed": "FAILED", "unknown": "unknown"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +38,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dir", type=Path, metavar="DIR", help="where agents are installed (default: in your data folder)"
     )
+    parser.add_argument(
+        "--ability", action="append", default=[], choices=_ABILITIES, metavar="NAME", help=f"check only this: {_LIST}"
+    )
+    parser.add_argument("--sandbox", metavar="LEVEL", help="where a checked agent runs (default: the configuration's)")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
@@ -43,7 +57,40 @@ def run(args: argparse.Namespace) -> ExitCode:
         return _list(args.names, folder, as_json=args.json)
     if args.action == "install":
         return _install(args.names, folder)
-    return ExitCode.USAGE
+    return _check(args)
+
+
+def _check(args: argparse.Namespace) -> ExitCode:
+    """Run the conformance suite on each agent and print what it has shown."""
+    from holdfast.conformance.suite import check
+    from holdfast.core.codec import encode
+    from holdfast.core.errors import UsageError
+
+    if not args.names:
+        raise UsageError("which agent is to be checked?\n  → holdfast agents check NAME")
+    config = load_config(args)
+    if args.sandbox:
+        config = replace(config, sandbox=args.sandbox)
+    only = [Ability(name) for name in args.ability]
+    shown = {name: check(config, name, os.environ, _tell, only) for name in args.names}
+    if args.json:
+        print(json.dumps(encode(shown), indent=2))
+    else:
+        for name, found in shown.items():
+            _print_shown(name, found)
+    failed = any(one.state == "failed" for found in shown.values() for one in found)
+    return ExitCode.REJECTED if failed else ExitCode.ACCEPTED
+
+
+def _print_shown(name: str, found: Sequence[Shown]) -> None:
+    print(name)
+    for one in found:
+        seconds = f"{one.seconds:5.1f} s" if one.seconds else " " * 7
+        print(f"  {_STATES[one.state]:<8}  {one.ability:<10}  {seconds}  {one.meaning}")
+        for line in printable(one.detail).splitlines():
+            print(f"{'':<33}{line}")
+    counts = {state: sum(one.state == state for one in found) for state in _STATES}
+    print("  " + ", ".join(f"{count} {state}" for state, count in counts.items() if count) + "\n")
 
 
 def _recipes(names: Iterable[str]) -> Iterator[Recipe]:

@@ -143,7 +143,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         plug_in=args.plug_in,
         notes=_cassette_notes(request, house),
     )
-    wiring.publish(report, store.folder, environ=os.environ, junit=args.junit)
+    wiring.publish(report, store.folder, environ=os.environ, redactor=cast.redactor, junit=args.junit)
     _print(report, as_json=args.json)
     return report.exit_code
 

@@ -119,7 +119,10 @@ class Orders:
     """Configuration to lay into the agent's HOME first, by relative path."""
 
     leavings: tuple[str, ...] = ()
-    """Files of HOME that `Agent.read_log` wants to see when the last program has ended, by relative path."""
+    """Files of HOME that `Agent.read_log` wants to see when the last program has ended, by relative path.
+
+    `*` stands for anything within one name: `sessions/*/log-*.jsonl`.
+    """
 
 
 class Agent(Protocol):

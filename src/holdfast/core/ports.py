@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from holdfast.core.capture import Capture
     from holdfast.core.evidence import Evidence
     from holdfast.core.exchange import Exchange
+    from holdfast.core.history import KeptDecision, PastRun, Ruling, RunCell
     from holdfast.core.process import Launch, Limits, ProcessEnd
-    from holdfast.core.record import Record, RunInfo
+    from holdfast.core.record import Record, RunInfo, RunKind
     from holdfast.core.trial import Plan, Trial
     from holdfast.core.workspace import Tree
 
@@ -204,4 +205,65 @@ class Store(Protocol):
 
     def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Keep one judged attempt; when this returns, a crash can't lose it. Gives the record with its folder."""
+        ...
+
+
+class History(Protocol):
+    """All runs that were kept, counted: what reports over time and decisions are made from."""
+
+    def runs(
+        self,
+        *,
+        kind: RunKind | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        limit: int | None = None,
+    ) -> tuple[PastRun, ...]:
+        """The runs, newest first; a commit may be given by its beginning."""
+        ...
+
+    def run(self, name: str = "latest") -> PastRun:
+        """One run by its name in the store, or the latest; raises UnknownName."""
+        ...
+
+    def cells(self, run: str) -> tuple[RunCell, ...]:
+        """What one run found, in the order of its plan."""
+        ...
+
+    def nights(
+        self, last: int | None = 7, *, evals: Collection[str] = (), subjects: Collection[str] = ()
+    ) -> tuple[RunCell, ...]:
+        """What the last nightly runs found, the oldest first; None means all of them."""
+        ...
+
+    def eval_history(
+        self, name: str, subject: str | None = None, *, kind: RunKind | None = None
+    ) -> tuple[RunCell, ...]:
+        """What every run found of one eval, the oldest first."""
+        ...
+
+    def records(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
+        """All attempts of one run, or of one eval in it, in the order in which they ended."""
+        ...
+
+    def trials(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
+        """The attempt that counts of each trial of one run, or of one eval in it."""
+        ...
+
+    def decisions(
+        self, *, ruling: Ruling | None = None, name: str | None = None, limit: int | None = None
+    ) -> tuple[KeptDecision, ...]:
+        """The decisions that were kept, newest first."""
+        ...
+
+    def last_decisions(self, ruling: Ruling) -> Mapping[str, KeptDecision]:
+        """By eval: its newest decision of one sort."""
+        ...
+
+    def keep_decision(self, decision: KeptDecision) -> None:
+        """Keep a decision; the same one twice is kept once."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
         ...

@@ -115,6 +115,9 @@ class Called:
     witness: Witness = "wire"
     """Who saw it: the gateway, the agent's own log, or both."""
 
+    by_sub_agent: bool = False
+    """Whether a sub-agent called it, within the turn of the agent itself."""
+
     permission: Permission | None = None
     """How the agent's request for permission was answered; `unasked` where it made none; None where nobody can tell."""
 
@@ -185,7 +188,24 @@ class Faulted:
     """Tells the events apart."""
 
 
-Event: TypeAlias = Said | Thought | Called | Asked | ModelFailed | Faulted
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Aside:
+    """The agent asked its model for something beside the conversation."""
+
+    turn: int
+    """The last model answer before it; 0 where it came first."""
+
+    purpose: str
+    """`title`, `commit message`, `summary`, `sub-agent` or `other`."""
+
+    said: str = ""
+    """What the model answered in words."""
+
+    type: Literal["aside"] = "aside"
+    """Tells the events apart."""
+
+
+Event: TypeAlias = Said | Thought | Called | Asked | ModelFailed | Faulted | Aside
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

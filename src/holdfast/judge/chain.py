@@ -21,7 +21,8 @@ def call_chain(trajectory: Trajectory) -> str:
     for event in trajectory.events:
         if isinstance(event, Called):
             number += 1
-            lines.append(f"{number}. {shown_call(event)} → {_ending(event)}")
+            who = "(sub-agent) " if event.by_sub_agent else ""
+            lines.append(f"{number}. {who}{shown_call(event)} → {_ending(event)}")
         elif isinstance(event, Asked) and event.answer == "deny":
             lines.append(f"-  asked for {one_line(event.tool, width=_VALUE)}, and was told «no»")
         elif isinstance(event, ModelFailed):

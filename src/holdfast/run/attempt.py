@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.core.agent import Agent, Orders, Task
+from holdfast.core.canary import canary, with_canary
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.errors import WorldError
 from holdfast.core.ports import Bench, Gateway, GatewaySession, Sandbox, Template
@@ -40,8 +41,14 @@ class Means:
     seed: int
     """The run's seed."""
 
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What every capture should tell of this machine."""
+
     idle: float | None = None
     """Seconds without output or model traffic after which an agent is ended."""
+
+    canary: bool = True
+    """Whether each trial is given a token whose sighting is a leak."""
 
 
 async def make_attempt(trial: Trial, number: int, means: Means) -> Capture:
@@ -70,12 +77,16 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         if agent.dialect is not None:
             session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
         bench = await stack.enter_async_context(means.sandbox.bench(template))
-        facts = {**means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
+        facts = {**means.facts, **means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
+        if means.canary:
+            facts["canary"] = canary(seed)
         if session:
-            facts |= {"base_url": session.base_url, "seed": str(seed)}
+            facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.know(facts)
         started = time.monotonic()
         orders = agent.orders(_task(trial, bench, session, seed))
+        if means.canary:
+            orders = with_canary(orders, canary(seed))
         bench.lay_home(orders.home_files)
         ends, silent = await _work(trial, agent, orders, bench, session, means.idle)
         seconds = time.monotonic() - started

@@ -10,6 +10,18 @@ from pathlib import Path
 from holdfast.core.errors import StoreError
 
 
+def append_whole(file: int, data: bytes) -> None:
+    """Append all of `data`, or nothing: where the disk is full, what was written of it is taken back."""
+    size = os.fstat(file).st_size
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(file, left) :]
+    except OSError:
+        os.ftruncate(file, size)
+        raise
+
+
 class Captures:
     """A file of captures. Concatenated, the compressed lines are a compressed file again."""
 
@@ -25,9 +37,7 @@ class Captures:
             if self._file is None:
                 self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             offset = os.lseek(self._file, 0, os.SEEK_END)
-            left = memoryview(packed)
-            while left:
-                left = left[os.write(self._file, left) :]
+            append_whole(self._file, packed)
         return offset, len(packed)
 
     def read(self, place: tuple[int, int]) -> bytes:

@@ -12,6 +12,7 @@ that were running. Half a line at the end (a full disk, a lost machine) is cut o
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import threading
@@ -30,7 +31,7 @@ from holdfast.core.trajectory import Event, Trajectory
 from holdfast.core.trial import Plan
 from holdfast.core.verdict import Fail
 from holdfast.core.workspace import Tree, changes, is_git, unified_diff
-from holdfast.store.captures import Captures
+from holdfast.store.captures import Captures, append_whole
 
 RUN_FILE = "run.json"
 LEDGER = "ledger.jsonl"
@@ -50,6 +51,12 @@ class RunFolder:
     def begin(self, run: RunInfo, plan: Plan) -> None:
         """Note what is going to be run. A run that was begun before keeps its first note."""
         _refuse_shared_folders(plan)
+        try:
+            self._begin(run, plan)
+        except OSError as error:
+            raise StoreError(f"{self.folder}: the run can't be kept here: {error.strerror}") from error
+
+    def _begin(self, run: RunInfo, plan: Plan) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / RUN_FILE
         if not path.exists():
@@ -105,13 +112,17 @@ class RunFolder:
         """Keep one judged attempt; when this returns, a crash of Holdfast can't lose it."""
         if self._ledger is None:
             raise StoreError(f"{self.folder}: the run was not begun")
+        if not os.fstat(self._ledger).st_nlink:
+            raise StoreError(f"{self.folder}: the run's folder was removed while it ran; nothing more is kept")
         kept = replace(
             record,
             folder=self._leave(record, capture, evidence),
             steps=len(evidence.trajectory.events),
             capture=self._captures.append(_capture_json(capture)),
         )
-        os.write(self._ledger, json.dumps(encode(kept)).encode() + b"\n")
+        line = json.dumps(encode(kept)).encode() + b"\n"
+        with self._turn:
+            append_whole(self._ledger, line)
         return kept
 
     def close(self) -> None:
@@ -215,8 +226,15 @@ def _log(record: Record, capture: Capture) -> Iterator[str]:
 
 
 def _open_ledger(path: Path) -> int:
-    """Open for appending; half a line at the end is cut off first."""
+    """Open for appending, for one writer at a time; half a line at the end is cut off first."""
     ledger = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        fcntl.flock(ledger, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(ledger)
+        raise StoreError(
+            f"{path}: another Holdfast is writing this run\n  → let it end, or stop it; then resume"
+        ) from None
     size = os.fstat(ledger).st_size
     whole = path.read_bytes().rfind(b"\n") + 1
     if whole < size:

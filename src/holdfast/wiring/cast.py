@@ -11,9 +11,11 @@ from holdfast.agents import BUILT_IN, CODING_AGENTS, make_agent, third_party
 from holdfast.core.agent import Agent
 from holdfast.core.config import Config
 from holdfast.core.errors import UnknownName, UsageError
+from holdfast.core.redaction import Redactor
 from holdfast.core.subject import Subject
 from holdfast.core.table import Table
 from holdfast.gateway.local import weights as local
+from holdfast.wiring.secrets import known_secrets
 
 if TYPE_CHECKING:
     from holdfast.gateway.models import ModelBook
@@ -72,6 +74,11 @@ class Cast:
             environ=self.environ,
             where=config.where,
         )
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What takes the project's secrets out of everything that is kept."""
+        return Redactor(known_secrets(self.config, self.environ))
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:
