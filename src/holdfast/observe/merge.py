@@ -20,11 +20,12 @@ def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...
     for event in wire:
         if isinstance(event, Called):
             twin = _twin(event, open_calls)
-            if twin is None and not event.raw:  # what can't be read is not done, and need not be told
+            asked_first = any(isinstance(one, Asked) and _same_id(event, one.id) for one in log)
+            if twin is None and not event.raw and not asked_first:  # what can't be read is not done, nor told
                 disagreements.append(
                     f"{_name(event)} was asked for by the model, but the agent's log does not know of it"
                 )
-            elif twin is not None:
+            if twin is not None:
                 open_calls.remove(twin)
                 event = _complete(event, twin)  # noqa: PLW2901 - the same event, told better
         merged.append(event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,7 +15,7 @@ from holdfast._version import __version__
 from holdfast.core.codec import encode
 from holdfast.core.config import Config, Limit
 from holdfast.core.identity import PATH_TOOLS
-from holdfast.core.ports import Gateway
+from holdfast.core.ports import Gateway, Store
 from holdfast.core.record import RunInfo
 from holdfast.core.redacted import Cleaner
 from holdfast.core.request import RunRequest
@@ -32,7 +33,7 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run
 from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.sandbox import make_sandbox
+from holdfast.wiring.sandbox import Level, proven_sandbox
 
 _TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs on PATH that make agents describe other tools, or use them."""
@@ -62,10 +63,26 @@ def new_store(results: Path) -> RunFolder:
     return new_run(results, datetime.now(UTC))
 
 
-def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int) -> House:
+def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> Store:
+    """A run's folder with the history behind it, and the captures where they are to be published."""
+    from holdfast.store.history import place_of
+    from holdfast.store.remembered import RememberedRun
+    from holdfast.store.vault import open_vault
+
+    return RememberedRun(run, place_of(config, environ, run.folder.parent), vault=open_vault(config))
+
+
+def open_sandbox(config: Config, request: RunRequest) -> Level:
+    """Where agents run; a UsageError where it can't be had."""
+    return proven_sandbox(request.sandbox or config.sandbox, config)
+
+
+def house(
+    cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int, sandbox: Level | None = None
+) -> House:
     """Everything that a run is conducted with."""
     config = cast.config
-    sandbox = make_sandbox(request.sandbox or config.sandbox)
+    sandbox = sandbox or open_sandbox(config, request)
     gateway = _gateway(cast, plan, request)
     templates = TemplateCache(sandbox.folder)
     means = Means(
@@ -76,6 +93,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         seed=seed,
         facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
         idle=config.idle_timeout,
+        output_bytes=config.limits.output,
         canary=config.canary != "off",
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)
@@ -84,7 +102,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         executor=LocalExecutor(slots=slots, attempt=partial(make_attempt, means=means)),
         sandbox=sandbox,
         gateway=gateway,
-        store=store,
+        store=remembered(config, store, cast.environ),
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
         record=recorder(cast, request),

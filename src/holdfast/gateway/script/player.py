@@ -41,7 +41,7 @@ class ScriptedModel:
         if ask.route.wish == "count_tokens":
             yield Counted(tokens=len(ask.body) // _CHARACTERS_PER_TOKEN)
             return
-        turn = Turn(ask.request, seed=ask.seed)
+        turn = Turn(ask.request, seed=ask.seed, workspace=ask.facts.get("workspace", ""))
         try:
             answer = answer_of(self.play(turn))
         except Unable as lack:

@@ -7,6 +7,8 @@ import re
 from typing import Any
 
 _NUMBER = re.compile(r"\s*\d+(?:\t|→|: | ?\| )")
+_HEAD = re.compile(r"\AChunk ID: \w+\n(?:[A-Z][^\n]*\n){0,6}?Output:\n")
+"""What one agent tells of a command before its output."""
 _TAGGED = re.compile(r"<content>\n(.*?)\n*(?:\n\([^\n]*\)\n)?</content>", re.S)
 
 
@@ -15,8 +17,10 @@ def bare(text: str) -> str:
     inner = _in_json(text)
     if tagged := _TAGGED.search(inner):
         inner = tagged[1] + "\n"
-    lines = inner.splitlines(keepends=True)
-    return "".join(_NUMBER.sub("", line, count=1) for line in lines) if all(map(_NUMBER.match, lines)) else inner
+    lines = _HEAD.sub("", inner).splitlines(keepends=True)
+    return (
+        "".join(_NUMBER.sub("", line, count=1) for line in lines) if all(map(_NUMBER.match, lines)) else "".join(lines)
+    )
 
 
 def _in_json(text: str) -> str:

@@ -24,6 +24,7 @@ SLIP = 1 / 8
 _MOST_READ = 4000
 
 _WORDS = r"(?:'([^']+)'|\"([^\"]+)\"|`([^`]+)`|(\S+?))"
+
 _REPLACE = re.compile(
     r"\b(?:replace|change|swap|substitute|update|bump)\b(?:.*?\bfrom)?\s+"
     r"(?:(?:all|every|each|the|occurrences?|of|words?|text|string|value|number)\s+)*"

@@ -63,12 +63,15 @@ class Unable(Exception):
 class Turn:
     """A conversation at the moment in which the model is to speak."""
 
-    def __init__(self, request: Request, *, seed: int) -> None:
+    def __init__(self, request: Request, *, seed: int, workspace: str = "") -> None:
         self.request = request
         """What the agent asked."""
 
         self.seed = seed
         """The attempt's seed."""
+
+        self.workspace = workspace
+        """The folder that the agent works in; empty where it is not known."""
 
     @cached_property
     def prompt(self) -> str:
@@ -125,7 +128,7 @@ class Turn:
             if tool is None or command is None:
                 raise Unable(f"no tool on offer can {kind} with {', '.join(given) or 'nothing'}")
             wanted, given = Kind.EXECUTE, {"command": command}
-        return self.call_tool(tool.name, arguments(tool, wanted, given))
+        return self.call_tool(tool.name, arguments(tool, wanted, given, self.workspace))
 
     @cached_property
     def ending(self) -> ToolCall | None:
