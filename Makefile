@@ -53,10 +53,12 @@ docs: $(STAMP)  ## Write the generated parts of the docs anew
 bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/gateway.py
 	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/history.py
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast.agents import make_agent
+from holdfast.core.agent import Agent, Task
 from holdfast.core.errors import BadInput
-from holdfast.core.ports import Agent, Task
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.table import Table
 

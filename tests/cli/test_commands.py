@@ -35,7 +35,7 @@ def test_list_trace_validate_and_doctor_speak_json(project: Project):  # noqa: F
     listed = json.loads(project.holdfast("list", "--json").stdout)
     assert [one["name"] for one in listed] == ["create-file", "saves_the_note"]
     events = project.holdfast("trace", "saves_the_note", "--json").stdout.splitlines()
-    assert json.loads(events[0])["type"] in {"said", "called"}
+    assert json.loads(events[0])["type"] in {"asked", "called"}
     assert json.loads(project.holdfast("validate", "--json").stdout)["ok"] is True
     assert {item["state"] for item in json.loads(project.holdfast("doctor", "--json").stdout)} == {"ok"}
 

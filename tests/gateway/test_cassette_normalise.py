@@ -45,6 +45,7 @@ def test_what_varies_between_runs_does_not_count(one: str, other: str):
     [
         ("1 passed in 0.02s", "1 passed in 1.31s"),
         ("[main 0a1b2c3] Save", "[main fffffff] Save"),
+        ("Process Group PGID: 19477", "Process Group PGID: 23380"),
         ("0a1b2c3 Start\n1a2b3c4 End", "ffffff0 Start\nffffff1 End"),
         ("-rw-r--r-- 1 a a 5 Nov 15 22:26 x", "-rw-r--r-- 1 a a 5 Jan  2 03:04 x"),
         ("Chunk ID: 0a1b2c\nWall time: 0.05 seconds", "Chunk ID: ffffff\nWall time: 1 seconds"),
@@ -86,6 +87,13 @@ def test_every_setting_counts():
         replace(first, extra={"openai-chat": {"logprobs": True}}),
     ]
     assert meaning(first) not in [meaning(other) for other in others]
+
+
+def test_a_whole_number_is_the_same_however_it_is_written():
+    """A cassette's sampling is read as decimals; agents send whole numbers too."""
+    one, other = ({"sampling": {"temperature": number}, "messages": []} for number in (1, 1.0))
+    assert Normaliser().meaning(one) == Normaliser().meaning(other)
+    assert [type(m["sampling"]["temperature"]) for m in map(Normaliser().meaning, (one, other))] == [int, int]
 
 
 def test_how_it_is_sent_and_for_whom_does_not_count():

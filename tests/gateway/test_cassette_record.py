@@ -7,9 +7,10 @@ from pathlib import Path
 
 from holdfast.core.exchange import Response, ToolCall
 from holdfast.core.scenario import Approval, PriorMessage, Scenario
+from holdfast.core.secret import telling
 from holdfast.gateway.cassette.cassette import write_cassette
 from holdfast.gateway.cassette.folder import CassetteFolder
-from holdfast.gateway.cassette.record import fingerprint, make_cassette, secrets_in
+from holdfast.gateway.cassette.record import fingerprint, make_cassette
 from holdfast.gateway.cassette.recorder import Recorder
 from tests.gateway.cassettes import a_capture, a_request, answered
 from tests.gateway.lab import a_trial
@@ -23,7 +24,7 @@ def test_nothing_of_the_bench_is_recorded():
     exchange = replace(
         answered(a_request(said)), response=Response(parts=(call,)), started=1.5, ended=2.5, cost_usd=0.1
     )
-    secrets = secrets_in({"MY_API_KEY": "hunter2-hunter2", "EDITOR": "emacs-editor"})
+    secrets = telling({"MY_API_KEY": "hunter2-hunter2", "EDITOR": "emacs-editor"}).values()
     cassette = make_cassette(a_trial(), a_capture(exchange), secrets)
     text = write_cassette(cassette)
     assert not [word for word in ("/tmp/hf-1", "127.0.0.1", token, "hunter2", "started", "cost_usd") if word in text]

@@ -21,7 +21,7 @@ from holdfast.core.exchange import (
     Usage,
 )
 from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.trajectory import Called, Faulted, Kind, ModelFailed, Said, Thought
+from holdfast.core.trajectory import Aside, Called, Faulted, Kind, ModelFailed, Said, Thought
 from holdfast.core.verdict import VoidCause
 from holdfast.observe import observe
 
@@ -207,7 +207,7 @@ def test_a_fault_in_a_side_request_is_told_too():
     """Although nothing else of it belongs to the conversation."""
     title = faulted(1, "500@1", response=None, request=Request(model="m", messages=()))
     events = observe(capture(title, exchange(2, Text(text="Done."))), {}).trajectory.events
-    assert [type(event) for event in events] == [Faulted, Said]
+    assert [type(event) for event in events] == [Faulted, Aside, Said]
 
 
 def test_only_the_gateway_can_tell_of_faults():

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.core.errors import nearest
-from holdfast.core.ports import Orders, Task
+from holdfast.agents.line_paths import LinePaths, read_line_paths
+from holdfast.agents.places import PLACES, PROMPT, fill, has_place, places_of
+from holdfast.agents.program import Program, command_of, read_program
+from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.table import Table
 from holdfast.core.trajectory import Event, Kind
-
-_PLACES = ("prompt", "model", "workspace", "home", "base_url", "token", "seed")
-_PLACE = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,14 +21,14 @@ class CommandAgent:
     name: str
     """As written in a subject."""
 
-    command: tuple[str, ...]
-    """Program and arguments, with places such as {prompt}; never a shell line."""
+    program: Program
+    """How it is started, with a place for the prompt."""
 
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Variables to set, with places too."""
+    resume_command: tuple[str, ...] = ()
+    """How it is started from the second prompt on, where that is another command."""
 
-    pass_env: tuple[str, ...] = ()
-    """Variables of the host that it may see."""
+    events: LinePaths | None = None
+    """Where the events are in its output; None where that is no more than text."""
 
     exit_codes: tuple[int, ...] | None = (0,)
     """Exit codes that mean success; None where its exit code says nothing."""
@@ -41,32 +36,38 @@ class CommandAgent:
     stdout_contains: str | None = None
     """A string that its output must contain on success."""
 
-    dialect: str | None = None
-    """The model API it speaks through {base_url}; None where it uses no gateway."""
+    cannot: Mapping[Ability, str] = field(default_factory=dict)
+    """What it can't do, with the reason."""
 
-    tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
-    """What its own tools do."""
+    params: tuple[str, ...] | None = None
+    """An eval may hand any setting to it."""
 
-    version_command: tuple[str, ...] = ()
-    """Prints its version."""
+    tells_requests: bool = False
+    """Nobody knows what it asks of whom."""
+
+    @property
+    def dialect(self) -> str | None:
+        """The model API it speaks; None where it uses no gateway."""
+        return self.program.dialect
+
+    @property
+    def tool_kinds(self) -> Mapping[str, Kind]:
+        """What its own tools do."""
+        return self.program.tool_kinds
 
     def orders(self, task: Task) -> Orders:
         """One start per prompt."""
-        passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}
-        return Orders(launches=tuple(self._launch(task, prompt, passed) for prompt in task.prompts))
+        launches = (self._launch(task, prompt, first=place == 0) for place, prompt in enumerate(task.prompts))
+        return Orders(launches=tuple(launches), home_files=self.program.files(places_of(task)))
 
-    def _launch(self, task: Task, prompt: str, passed: Mapping[str, str]) -> Launch:
-        places = {
-            "prompt": prompt,
-            "model": task.model,
-            "workspace": str(task.workspace),
-            "home": str(task.home),
-            "base_url": task.base_url,
-            "token": task.token,
-            "seed": str(task.seed),
-        }
-        env = {name: _fill(value, places) for name, value in self.env.items()}
-        return Launch(argv=tuple(_fill(word, places) for word in self.command), env={**passed, **env})
+    def _launch(self, task: Task, prompt: str, *, first: bool) -> Launch:
+        places = {**places_of(task), PROMPT: prompt}
+        words = self.program.command if first else self.resume_command or self.program.command
+        return Launch(
+            argv=tuple(fill(word, places) for word in words),
+            env=self.program.environment(places),
+            reads=self.program.readable(),
+        )
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """By exit code and output, as configured."""
@@ -74,65 +75,33 @@ class CommandAgent:
             return False
         return None if self.exit_codes is None else end.exit_code in self.exit_codes
 
-    def read_log(self, ends: tuple[ProcessEnd, ...]) -> tuple[Event, ...]:
-        """Nothing is known of its output."""
-        return ()
+    def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
+        """What its output tells, where the configuration says how; plain text tells nothing but last words."""
+        return self.events.read(ends, self.tool_kinds) if self.events else ()
 
     def missing(self) -> str | None:
         """The program itself."""
-        if shutil.which(self.command[0]):
-            return None
-        return f"{self.command[0]!r} is not on PATH; install it, or correct agents.{self.name}.command"
+        return self.program.missing(self.name)
 
     def version(self) -> str | None:
         """The first line of what its version command prints."""
-        if not self.version_command:
-            return None
-        try:
-            done = subprocess.run(self.version_command, capture_output=True, text=True, timeout=20, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return next(iter(done.stdout.splitlines()), None)
-
-
-def _fill(text: str, places: Mapping[str, str]) -> str:
-    return _PLACE.sub(lambda match: places[match[1]] if match[1] else match[0][0], text)
-
-
-def _check_places(table: Table, key: str, text: str) -> None:
-    for match in _PLACE.finditer(text):
-        if match[1] and match[1] not in _PLACES:
-            close = nearest(match[1], _PLACES)
-            known = f"did you mean {{{close}}}?" if close else "known places: " + ", ".join(f"{{{p}}}" for p in _PLACES)
-            table.fail(key, f"unknown place {match[0]}", f"{known} (write {{{{…}}}} for literal braces)")
+        return self.program.version()
 
 
 def read(name: str, table: Table) -> CommandAgent:
     """The agent of an `[agents.NAME]` table with `adapter = "command"`."""
-    command = table.texts("command")
-    env = table.strings("env")
-    if not command:
-        table.fail("command", "is required", 'write the program and its arguments, such as ["my-agent", "{prompt}"]')
-    for index, word in enumerate(command):
-        _check_places(table, f"command[{index}]", word)
-    for variable, value in env.items():
-        _check_places(table, f"env.{variable}", value)
-    if not any("{prompt}" in text for text in (*command, *env.values())):
-        table.fail("command", "the prompt reaches the agent nowhere", "write {prompt} where it belongs")
-    uses_gateway = any("{base_url}" in text for text in (*command, *env.values()))
-    dialect = table.maybe_text("dialect")
-    if uses_gateway and dialect is None:
-        table.fail("dialect", "is required where {base_url} is used", "name the model API it speaks: openai-chat, …")
+    program = read_program(table, prompt=True)
+    resume = command_of(table, "resume_command", (PROMPT, *PLACES))
+    for key, words in (("command", program.command), ("resume_command", resume)):
+        if words and not any(has_place(text, PROMPT) for text in (*words, *program.env.values())):
+            table.fail(key, "the prompt reaches the agent nowhere", "write {prompt} where it belongs")
     return CommandAgent(
         name=name,
-        command=command,
-        env=env,
-        pass_env=table.texts("pass_env"),
+        program=program,
+        resume_command=resume,
+        events=read_line_paths(table),
         exit_codes=_exit_codes(table),
         stdout_contains=table.maybe_text("stdout_contains"),
-        dialect=dialect,
-        tool_kinds=_tool_kinds(table),
-        version_command=table.texts("version_command"),
     )
 
 
@@ -144,12 +113,3 @@ def _exit_codes(table: Table) -> tuple[int, ...] | None:
     if len(numbers) != len(codes):
         table.fail("exit_codes", "expected a list of whole numbers", "for example: exit_codes = [0]")
     return numbers
-
-
-def _tool_kinds(table: Table) -> dict[str, Kind]:
-    found = {}
-    for tool, kind in table.strings("tool_kinds").items():
-        if kind not in list(Kind):
-            table.fail(f"tool_kinds.{tool}", f"unknown kind {kind!r}", f"known: {', '.join(Kind)}")
-        found[tool] = Kind(kind)
-    return found

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.agents.events import read_events
+from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.codec import encode
-from holdfast.core.ports import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.table import Table
 from holdfast.core.trajectory import Event, Kind
@@ -31,6 +31,15 @@ class NativeAgent:
 
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
     """Its tools' names are the usual ones."""
+
+    cannot: Mapping[Ability, str] = field(default_factory=dict)
+    """What it can't do, with the reason."""
+
+    params: tuple[str, ...] | None = None
+    """An eval may hand any setting to it."""
+
+    tells_requests: bool = True
+    """It tells each time that it asks for permission."""
 
     max_turns: int = 25
     """Model answers per prompt."""
@@ -53,7 +62,7 @@ class NativeAgent:
         """It tells the truth with its exit code."""
         return end.exit_code == 0
 
-    def read_log(self, ends: tuple[ProcessEnd, ...]) -> tuple[Event, ...]:
+    def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
         """It prints one event per line."""
         return read_events(ends)
 

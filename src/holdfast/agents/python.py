@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.agents.events import read_events
+from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.codec import encode
-from holdfast.core.ports import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.table import Table
 from holdfast.core.trajectory import Event, Kind
@@ -35,6 +35,15 @@ class PythonAgent:
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
     """What its own tools do."""
 
+    cannot: Mapping[Ability, str] = field(default_factory=dict)
+    """What it can't do, with the reason."""
+
+    params: tuple[str, ...] | None = None
+    """An eval may hand any setting to it."""
+
+    tells_requests: bool = True
+    """It tells each time that it asks for permission."""
+
     def orders(self, task: Task) -> Orders:
         """One process for all prompts."""
         fields: dict[str, object] = {
@@ -57,7 +66,7 @@ class PythonAgent:
         """It failed if it raised, or if it returned a number other than 0."""
         return end.exit_code == 0
 
-    def read_log(self, ends: tuple[ProcessEnd, ...]) -> tuple[Event, ...]:
+    def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
         """What it told its session."""
         return read_events(ends)
 

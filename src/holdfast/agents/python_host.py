@@ -31,6 +31,8 @@ class Session:
         self.turn = 1
         self._out = out
         self._calls = 0
+        self._answered: list[str] = []
+        self._permission = "unasked"
 
     def say(self, text: str) -> None:
         """Tell the user something."""
@@ -43,7 +45,21 @@ class Session:
         self._calls += 1
         event = {"type": "called", "turn": self.turn, "id": f"call_{self._calls}", "tool": tool, "kind": kind}
         event |= {"arguments": arguments, "result": result, "succeeded": succeeded, "witness": "log"}
+        event["permission"], self._permission = self._permission, "unasked"
         self._tell(event)
+
+    def ask(self, tool: str, /, *, kind: str = "other", **arguments: Any) -> bool:
+        """Ask the user for permission to use a tool; whether it is given."""
+        rules = self.approval.get("rules", {})
+        rule = tool if rules.get(tool) else kind if rules.get(kind) else "default"
+        answers = rules.get(rule) or self.approval.get("default", "allow")
+        script = [answers] if isinstance(answers, str) else answers
+        answer = script[min(self._answered.count(rule), len(script) - 1)]
+        self._answered.append(rule)
+        self._permission = answer
+        event = {"type": "asked", "turn": self.turn, "id": f"call_{self._calls + 1}", "tool": tool, "kind": kind}
+        self._tell({**event, "answer": answer, "arguments": arguments})
+        return bool(answer == "allow")
 
     def next_turn(self) -> None:
         """What follows belongs to the next answer of the model."""

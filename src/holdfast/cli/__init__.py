@@ -23,8 +23,11 @@ COMMANDS: Mapping[str, str] = {
     "list": "show the evals that are defined",
     "validate": "prove, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
+    "import": "bring results that other tools or machines have kept into the history",
+    "export": "write a run of the history for other tools",
     "power": "tell how many trials it takes to see a drop, and what each rule misses",
     "contract": "check the wire formats of the model APIs, without a model",
+    "agents": "show, install or check the coding agents that can be tried",
     "models": "show, fetch or remove the language models that run on this machine",
     "gateway": "serve models to an agent that you start yourself",
     "init": "set up evals, configuration and CI in this folder",
@@ -69,10 +72,18 @@ def main(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.ACCEPTED
     except Exception:  # noqa: BLE001 - a bug must never look like a verdict
-        traceback.print_exc()
+        sys.stderr.write(_without_secrets(traceback.format_exc()))
         sys.stderr.write("holdfast: this is a bug in Holdfast, not a verdict; please report it with the text above\n")
         return ExitCode.BROKEN
 
 
+def _without_secrets(text: str) -> str:
+    """A crash is reported to others, and often kept in the log of a CI service."""
+    from holdfast.core.redaction import Redactor
+    from holdfast.core.secret import telling
+
+    return Redactor(telling(os.environ)).text(text)
+
+
 def _module(name: str) -> Any:
-    return import_module(f"holdfast.cli.{name}")
+    return import_module(f"holdfast.cli.{name}_" if name == "import" else f"holdfast.cli.{name}")

@@ -98,7 +98,7 @@ def _agents(config: Config) -> Iterator[Item]:
     from holdfast import wiring
 
     cast = wiring.Cast(config=config, environ=os.environ)
-    for name in dict.fromkeys((*wiring.BARE_AGENTS, *config.agents)):
+    for name in dict.fromkeys((wiring.NATIVE, *config.agents)):
         try:
             agent = cast.agent(name)
         except HoldfastError as error:

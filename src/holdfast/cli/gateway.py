@@ -21,6 +21,7 @@ from holdfast.core.trial import Trial
 if TYPE_CHECKING:
     from holdfast.core.exchange import Exchange
     from holdfast.core.ports import GatewaySession
+    from holdfast.core.redaction import Redactor
     from holdfast.gateway.server import GatewayServer
 
 _HOW = """\
@@ -63,27 +64,30 @@ def run(args: argparse.Namespace) -> ExitCode:
     names = args.model or list(cast.models.names())
     models = {name: cast.models.model(name) for name in names}
     server = GatewayServer(models, host=args.host, port=args.port, unix_path=args.unix)
-    run_interruptibly(_serve(server, _person(names[0], faults), names, args), farewell="")
+    run_interruptibly(_serve(server, _person(names[0], faults), names, args, cast.redactor), farewell="")
     counters = server.counters()
     print(f"{counters.exchanges} exchanges, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")
     return ExitCode.ACCEPTED
 
 
-async def _serve(server: GatewayServer, person: Trial, names: list[str], args: argparse.Namespace) -> None:
+async def _serve(
+    server: GatewayServer, person: Trial, names: list[str], args: argparse.Namespace, redactor: Redactor
+) -> None:
     await server.start()
     try:
         async with server.session(person, seed=args.seed) as session:
             sys.stderr.write(_HOW.format(url=session.base_url, token=session.token, models=", ".join(names)))
-            await _tell(session, args.log)
+            await _tell(session, args.log, redactor.also({"gateway-token": session.token}))
     finally:
         await server.stop()
 
 
-async def _tell(session: GatewaySession, log: Path | None) -> None:
+async def _tell(session: GatewaySession, log: Path | None, redactor: Redactor) -> None:
     """One line per finished exchange, as they come."""
     import asyncio
 
     from holdfast.core.codec import encode
+    from holdfast.core.redacted import redacted
 
     told: set[int] = set()
     while True:
@@ -92,7 +96,7 @@ async def _tell(session: GatewaySession, log: Path | None) -> None:
                 continue
             told.add(exchange.number)
             if log is not None:
-                _append(log, json.dumps(encode(exchange)))
+                _append(log, json.dumps(encode(redacted(exchange, redactor))))
             sys.stderr.write(f"#{exchange.number} {exchange.dialect} {exchange.request.model}: {_ending(exchange)}\n")
         await asyncio.sleep(0.2)
 

@@ -141,9 +141,9 @@ def run(args: argparse.Namespace) -> ExitCode:
         stopped=stop.reason,
         interrupted=interrupted,
         plug_in=args.plug_in,
-        notes=_cassette_notes(request, house),
+        notes=(*_cassette_notes(request, house), *house.store.notes),
     )
-    wiring.publish(report, store.folder, environ=os.environ, junit=args.junit)
+    wiring.publish(report, store.folder, environ=os.environ, redactor=cast.redactor, junit=args.junit)
     _print(report, as_json=args.json)
     return report.exit_code
 

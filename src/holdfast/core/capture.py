@@ -42,6 +42,9 @@ class Capture:
     log_problem: str | None = None
     """Why the agent's own log could not be read, if so."""
 
+    requests_told: bool = False
+    """Whether that log tells each time that the agent asks for permission."""
+
     ends: tuple[ProcessEnd, ...] = ()
     """How each of the agent's processes ended, one per turn."""
 

@@ -74,8 +74,17 @@ class Config:
     results: str = "results"
     """The folder that runs are kept in."""
 
+    store: str = ""
+    """Where the history of all runs is kept: a file, or `postgresql://…` (default: `holdfast.db` beside the runs)."""
+
+    captures: str = ""
+    """A folder, or `s3://…`, to publish captures to when a run ends; by default they stay in the run's own folder."""
+
     sandbox: str = "local"
     """Where agents run."""
+
+    canary: Literal["fail", "note", "off"] = "fail"
+    """What comes of a trial whose agent gives its canary token away; `off` lays none. See [Secrets](secrets.md)."""
 
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Agents by name, each with its `adapter` and that adapter's own keys."""
@@ -157,7 +166,10 @@ def _config(table: Table, path: Path) -> Config:
         jobs=table.whole("jobs", least=1, most=1000),
         attempts=table.whole("attempts", least=1, most=100) or 3,
         results=table.text("results", "results"),
+        store=table.text("store"),
+        captures=table.text("captures"),
         sandbox=table.text("sandbox", "local"),
+        canary=table.choice("canary", ("fail", "note", "off")) or "fail",  # type: ignore[arg-type]
         agents=_tables(table, "agents"),
         models=_tables(table, "models"),
         providers=_tables(table, "providers"),

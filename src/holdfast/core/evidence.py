@@ -67,6 +67,9 @@ class Evidence:
     misdeed: str | None = None
     """What the agent itself did wrong as a program (ran out of its time, exited with an error), if anything."""
 
+    leak: str | None = None
+    """Where the trial's canary token was seen, if it was: the agent gave away what looks like a credential."""
+
     injected: bool = False
     """Whether the trouble was asked for: an injected fault, which another attempt would meet again."""
 

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from holdfast.core.evidence import Spent
 from holdfast.core.policy import Policy
-from holdfast.core.record import RunKind
+from holdfast.core.record import RunInfo, RunKind
+
+Ruling: TypeAlias = Literal["gate", "promote", "demote", "compare", "check-in"]
+"""What a decision that is kept was about."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PastRun:
+    """A run that is kept, here or by another machine."""
+
+    info: RunInfo
+    """Who ran what; its `id` is the run's name in the store, which no other run there has."""
+
+    origin: str = "holdfast"
+    """What wrote it: `holdfast`, or the format that it was imported from."""
+
+    source: str = ""
+    """The folder or file that it came from."""
+
+    cells: int = 0
+    """How many cells it has, skipped ones included."""
+
+    @property
+    def name(self) -> str:
+        """The run's name in the store."""
+        return self.info.id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -14,7 +41,7 @@ class RunCell:
     """What one run found of one eval with one subject."""
 
     run: str
-    """The run's id."""
+    """The run's name in the store."""
 
     started: str
     """When the run began: ISO 8601, UTC."""
@@ -56,12 +83,79 @@ class RunCell:
     """What the agent said of itself."""
 
     fingerprint: str = ""
-    """Differs as soon as the subject does; two of them are never averaged silently."""
+    """Differs as soon as the subject does; two of them are never averaged silently. Two within one cell: `a + b`."""
 
     spent: Spent = field(default_factory=Spent)
     """What all attempts used, as far as known."""
+
+    planned: int = 0
+    """Trials that were planned; fewer may have been carried out."""
+
+    attempts: int = 0
+    """All attempts, also the voided ones that were tried again."""
+
+    unpriced: int = 0
+    """Attempts whose cost nobody knows: where some is known, `spent.cost_usd` is a lower bound."""
+
+    uncounted: int = 0
+    """Attempts whose tokens nobody counted in full: where some are known, `spent.tokens` is a lower bound."""
+
+    skip_reason: str | None = None
+    """Why nothing of it was tried, if so."""
+
+    branch: str | None = None
+    """The branch it ran on."""
+
+    dirty: bool | None = None
+    """Whether there were uncommitted changes."""
+
+    holdfast: str = ""
+    """The version of Holdfast; empty for an import."""
 
     @property
     def judged(self) -> int:
         """How many trials count."""
         return self.passed + self.failed
+
+    @property
+    def missing(self) -> int:
+        """Trials that were planned but not carried out."""
+        return max(0, self.planned - self.judged - self.voided)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptDecision:
+    """A decision that was made, with what it was made from."""
+
+    made: str
+    """When: ISO 8601, UTC."""
+
+    ruling: Ruling
+    """What it was about."""
+
+    eval: str
+    """The eval's name; empty where it was about a whole run."""
+
+    answer: str
+    """What was decided: `accept`, `reject`, `undecided`, `promote`, `keep` …"""
+
+    rule: str
+    """The rule that was applied, by name."""
+
+    reason: str = ""
+    """Why, in a sentence with the numbers."""
+
+    subject: str = ""
+    """The subject, as `agent:model`; empty where it was about all of them."""
+
+    run: str | None = None
+    """The run that it was made for, by its name in the store."""
+
+    commit: str | None = None
+    """The commit that it was made at."""
+
+    eval_hash: str = ""
+    """The eval as it was then."""
+
+    evidence: Mapping[str, object] = field(default_factory=dict)
+    """The numbers it was made from, as JSON data."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-
-from holdfast.core.scenario import Approval, PriorMessage
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -15,96 +13,11 @@ if TYPE_CHECKING:
     from holdfast.core.capture import Capture
     from holdfast.core.evidence import Evidence
     from holdfast.core.exchange import Exchange
+    from holdfast.core.history import KeptDecision, PastRun, Ruling, RunCell
     from holdfast.core.process import Launch, Limits, ProcessEnd
-    from holdfast.core.record import Record, RunInfo
-    from holdfast.core.trajectory import Event, Kind
+    from holdfast.core.record import Record, RunInfo, RunKind
     from holdfast.core.trial import Plan, Trial
     from holdfast.core.workspace import Tree
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Task:
-    """What an adapter needs to know to start its agent."""
-
-    prompts: tuple[str, ...]
-    """What the agent is asked, turn by turn."""
-
-    model: str
-    """The model's name."""
-
-    workspace: Path
-    """The folder to work in, as the agent sees it."""
-
-    home: Path
-    """The agent's own HOME, as it sees it."""
-
-    base_url: str
-    """The gateway's address for this trial; empty where the agent needs no model."""
-
-    token: str
-    """The key to present there; worthless elsewhere."""
-
-    seed: int
-    """For an agent that draws."""
-
-    params: Mapping[str, Any] = field(default_factory=dict)
-    """Settings from the eval."""
-
-    approval: Approval = field(default_factory=Approval)
-    """How requests for confirmation are answered."""
-
-    messages: tuple[PriorMessage, ...] = ()
-    """The earlier conversation to resume."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Orders:
-    """How an adapter wants its agent to be started."""
-
-    launches: tuple[Launch, ...]
-    """One program after the other in the same bench; usually one per prompt."""
-
-    home_files: Mapping[str, bytes] = field(default_factory=dict)
-    """Configuration to lay into the agent's HOME first, by relative path."""
-
-
-class Agent(Protocol):
-    """One coding agent: how to start it, and how to read what it leaves."""
-
-    @property
-    def name(self) -> str:
-        """As written in a subject."""
-        ...
-
-    @property
-    def dialect(self) -> str | None:
-        """The model API it speaks; None where it needs no model."""
-        ...
-
-    @property
-    def tool_kinds(self) -> Mapping[str, Kind]:
-        """What its own tools do; names in common use need not be listed."""
-        ...
-
-    def orders(self, task: Task) -> Orders:
-        """How to start it for `task`."""
-        ...
-
-    def exit_ok(self, end: ProcessEnd) -> bool | None:
-        """Whether this end is a success; None where its exit says nothing."""
-        ...
-
-    def read_log(self, ends: tuple[ProcessEnd, ...]) -> tuple[Event, ...]:
-        """The events its own output tells; raises ValueError where it can't be read."""
-        ...
-
-    def missing(self) -> str | None:
-        """What is not there that it needs, with the remedy; None where all is well."""
-        ...
-
-    def version(self) -> str | None:
-        """Its version, asked of the program itself; None where it can't tell."""
-        ...
 
 
 class Bench(Protocol):
@@ -129,6 +42,10 @@ class Bench(Protocol):
 
         `last_activity` is asked whenever the clock is looked at, and not again once a limit is reached.
         """
+        ...
+
+    def leavings(self, paths: tuple[str, ...]) -> Mapping[str, bytes]:
+        """Files that the agent left in its HOME, by relative path, as far as they are there; links are not followed."""
         ...
 
     async def harvest(self) -> Tree:
@@ -274,6 +191,11 @@ class Store(Protocol):
         """Where the run is kept."""
         ...
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of what could not be written."""
+        ...
+
     def begin(self, run: RunInfo, plan: Plan) -> None:
         """Note what is going to be run."""
         ...
@@ -288,4 +210,65 @@ class Store(Protocol):
 
     def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Keep one judged attempt; when this returns, a crash can't lose it. Gives the record with its folder."""
+        ...
+
+
+class History(Protocol):
+    """All runs that were kept, counted: what reports over time and decisions are made from."""
+
+    def runs(
+        self,
+        *,
+        kind: RunKind | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        limit: int | None = None,
+    ) -> tuple[PastRun, ...]:
+        """The runs, newest first; a commit may be given by its beginning."""
+        ...
+
+    def run(self, name: str = "latest") -> PastRun:
+        """One run by its name in the store, or the latest; raises UnknownName."""
+        ...
+
+    def cells(self, run: str) -> tuple[RunCell, ...]:
+        """What one run found, in the order of its plan."""
+        ...
+
+    def nights(
+        self, last: int | None = 7, *, evals: Collection[str] = (), subjects: Collection[str] = ()
+    ) -> tuple[RunCell, ...]:
+        """What the last nightly runs found, the oldest first; None means all of them."""
+        ...
+
+    def eval_history(
+        self, name: str, subject: str | None = None, *, kind: RunKind | None = None
+    ) -> tuple[RunCell, ...]:
+        """What every run found of one eval, the oldest first."""
+        ...
+
+    def records(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
+        """All attempts of one run, or of one eval in it, in the order in which they ended."""
+        ...
+
+    def trials(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
+        """The attempt that counts of each trial of one run, or of one eval in it."""
+        ...
+
+    def decisions(
+        self, *, ruling: Ruling | None = None, name: str | None = None, limit: int | None = None
+    ) -> tuple[KeptDecision, ...]:
+        """The decisions that were kept, newest first."""
+        ...
+
+    def last_decisions(self, ruling: Ruling) -> Mapping[str, KeptDecision]:
+        """By eval: its newest decision of one sort."""
+        ...
+
+    def keep_decision(self, decision: KeptDecision) -> None:
+        """Keep a decision; the same one twice is kept once."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
         ...

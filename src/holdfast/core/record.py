@@ -23,6 +23,9 @@ class RunInfo:
     started: str
     """ISO 8601, UTC."""
 
+    uid: str = ""
+    """Sixteen hex digits that no other run has, on whichever machine it began."""
+
     kind: RunKind = "local"
     """Why it was run."""
 
@@ -90,6 +93,9 @@ class Record:
 
     capture: tuple[int, int] | None = None
     """Where its capture lies in the run's file of captures: offset and length in bytes."""
+
+    capture_hash: str = ""
+    """SHA-256 of its capture, by which it can be found wherever it was published."""
 
     ended: str = ""
     """ISO 8601, UTC."""

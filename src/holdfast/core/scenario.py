@@ -10,22 +10,36 @@ from typing import Any, Literal, TypeAlias
 from holdfast.core.fault import Fault
 
 Answer: TypeAlias = Literal["allow", "deny"]
+Answers: TypeAlias = Answer | tuple[Answer, ...]
 Setup: TypeAlias = Callable[[Path], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Approval:
-    """How the agent's requests for confirmation are answered."""
+    """How the agent's requests for confirmation are answered.
 
-    default: Answer = "allow"
-    """The answer where no rule speaks."""
+    Several answers are a script: they are given one after the other, and the last of them from then on.
+    """
 
-    rules: Mapping[str, Answer] = field(default_factory=dict)
+    default: Answers = "allow"
+    """The answer, or answers, where no rule speaks."""
+
+    rules: Mapping[str, Answers] = field(default_factory=dict)
     """Answers by tool name or by kind (`edit`, `execute`, …); a name wins over a kind."""
 
-    def answer(self, *, tool: str, kind: str) -> Answer:
-        """The answer for one call of `tool`."""
-        return self.rules.get(tool) or self.rules.get(kind) or self.default
+    @property
+    def denies(self) -> bool:
+        """Whether any request may be answered with «no»."""
+        return any("deny" in _several(answers) for answers in (self.default, *self.rules.values()))
+
+    def answer(self, *, tool: str, kind: str, earlier: int = 0) -> Answer:
+        """The answer for one call of `tool`, where the same rule has answered `earlier` requests already."""
+        script = _several(self.rules.get(tool) or self.rules.get(kind) or self.default)
+        return script[min(earlier, len(script) - 1)]
+
+
+def _several(answers: Answers) -> tuple[Answer, ...]:
+    return (answers,) if isinstance(answers, str) else answers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

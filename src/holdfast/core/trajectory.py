@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -37,6 +37,11 @@ _KNOWN: Mapping[Kind, str] = {
 _BY_NAME = {name: kind for kind, names in _KNOWN.items() for name in names.split()}
 
 
+def usual_kinds() -> Mapping[str, Kind]:
+    """The tools' names in common use, in lower case with underscores, and what they do."""
+    return _BY_NAME
+
+
 def kind_of(tool: str, own: Mapping[str, Kind] | None = None) -> Kind:
     """The kind of `tool`: by the agent's own table first, then by the names in common use."""
     if own and tool in own:
@@ -45,6 +50,7 @@ def kind_of(tool: str, own: Mapping[str, Kind] | None = None) -> Kind:
 
 
 Witness: TypeAlias = Literal["wire", "log", "both"]
+Permission: TypeAlias = Literal["allow", "deny", "unasked"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,7 +115,39 @@ class Called:
     witness: Witness = "wire"
     """Who saw it: the gateway, the agent's own log, or both."""
 
+    by_sub_agent: bool = False
+    """Whether a sub-agent called it, within the turn of the agent itself."""
+
+    permission: Permission | None = None
+    """How the agent's request for permission was answered; `unasked` where it made none; None where nobody can tell."""
+
     type: Literal["called"] = "called"
+    """Tells the events apart."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """The agent asked its user for permission to use a tool, and was answered."""
+
+    turn: int
+    """The model answer it belongs to."""
+
+    id: str
+    """The call that it is about."""
+
+    tool: str
+    """The tool's name, as far as it was told."""
+
+    kind: Kind
+    """What the tool does."""
+
+    answer: Literal["allow", "deny"]
+    """What the user answered, by the eval's `approval`."""
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """What the tool would be given, as far as it was told."""
+
+    type: Literal["asked"] = "asked"
     """Tells the events apart."""
 
 
@@ -150,7 +188,24 @@ class Faulted:
     """Tells the events apart."""
 
 
-Event: TypeAlias = Said | Thought | Called | ModelFailed | Faulted
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Aside:
+    """The agent asked its model for something beside the conversation."""
+
+    turn: int
+    """The last model answer before it; 0 where it came first."""
+
+    purpose: str
+    """`title`, `commit message`, `summary`, `sub-agent` or `other`."""
+
+    said: str = ""
+    """What the model answered in words."""
+
+    type: Literal["aside"] = "aside"
+    """Tells the events apart."""
+
+
+Event: TypeAlias = Said | Thought | Called | Asked | ModelFailed | Faulted | Aside
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,6 +220,9 @@ class Trajectory:
 
     disagreements: tuple[str, ...] = ()
     """Where the wire and the agent's own log contradict each other."""
+
+    requests_told: bool = False
+    """Whether the agent tells each time that it asks for permission; else nobody can say that it did not."""
 
     @property
     def calls(self) -> tuple[Called, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn, cast
 from holdfast.core.errors import BadInput, nearest
 from holdfast.core.evals import Rehearsal
 from holdfast.core.policy import Policy
-from holdfast.core.scenario import Answer, Approval, PriorMessage
+from holdfast.core.scenario import Answer, Answers, Approval, PriorMessage
 
 _ANSWERS = ("allow", "deny")
 _ROLES = ("user", "assistant")
@@ -106,15 +106,20 @@ class Arguments:
         return value
 
     def approval(self, value: Any) -> Approval:
-        """`"allow"`, `"deny"`, answers by tool or kind, or the value itself."""
+        """`"allow"`, `"deny"`, a list of these, such answers by tool or kind, or the value itself."""
         if isinstance(value, Approval):
             return value
-        if isinstance(value, str):
-            return Approval(default=self._answer(value))
+        if isinstance(value, str | list | tuple):
+            return Approval(default=self._answers(value))
         if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-            self.refuse("approval", value, '"allow", "deny", a mapping or an Approval')
-        rules = {name: self._answer(answer) for name, answer in value.items()}
+            self.refuse("approval", value, '"allow", "deny", a list of these, a mapping or an Approval')
+        rules = {name: self._answers(answer) for name, answer in value.items()}
         return Approval(default=rules.pop("default", "allow"), rules=rules)
+
+    def _answers(self, value: Any) -> Answers:
+        if isinstance(value, list | tuple) and value:
+            return tuple(self._answer(answer) for answer in value)
+        return self._answer(value)
 
     def _answer(self, value: Any) -> Answer:
         if value not in _ANSWERS:

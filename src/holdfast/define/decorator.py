@@ -37,7 +37,7 @@ def eval_test(
     suite: str | None = None,
     requires_env: Sequence[str] = (),
     faults: Sequence[str] = (),
-    approval: Literal["allow", "deny"] | Mapping[str, str] | Approval = "allow",
+    approval: Literal["allow", "deny"] | Sequence[str] | Mapping[str, str | Sequence[str]] | Approval = "allow",
     messages: Sequence[Mapping[str, str] | PriorMessage] = (),
     log: bool = False,
     owner: str | None = None,

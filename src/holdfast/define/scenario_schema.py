@@ -50,6 +50,7 @@ _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _FILES: Schema = {"type": "object", "additionalProperties": _TEXT}
 _ANSWER: Schema = {"enum": ["allow", "deny"]}
+_ANSWERS: Schema = {"anyOf": [_ANSWER, {"type": "array", "minItems": 1, "items": _ANSWER}]}
 
 
 def scenario_schema() -> Schema:
@@ -74,8 +75,8 @@ def scenario_schema() -> Schema:
         "log": ({"type": "boolean"}, "Also write each trial's call chain to logs/ beside it."),
         "params": ({"type": "object"}, "Settings handed to the agent's adapter."),
         "approval": (
-            {"anyOf": [_ANSWER, {"type": "object", "additionalProperties": _ANSWER}]},
-            "How confirmations are answered: one word, or answers by tool or kind, with default.",
+            {"anyOf": [*_ANSWERS["anyOf"], {"type": "object", "additionalProperties": _ANSWERS}]},
+            "How confirmations are answered: one word, several in order, or such answers by tool or kind.",
         ),
         "messages": ({"type": "array", "items": {"$ref": "#/$defs/message"}}, "The conversation that is resumed."),
         "files": (_FILES, "The workspace's files at the start, laid over template/."),

@@ -13,7 +13,7 @@ from holdfast.core.config import read_toml
 from holdfast.core.evals import Eval, Source
 from holdfast.core.fault import parse_faults
 from holdfast.core.policy import Policy
-from holdfast.core.scenario import Answer, Approval, PriorMessage, Scenario
+from holdfast.core.scenario import Answer, Answers, Approval, PriorMessage, Scenario
 from holdfast.core.table import Table, path_problem
 from holdfast.define.act import Act, ActedCall
 from holdfast.define.arguments import name_problem
@@ -99,21 +99,26 @@ def _prompts(table: Table) -> tuple[str, ...]:
 
 
 def _approval(table: Table) -> Approval:
-    """`approval = "deny"`, or a table of answers by tool or kind, with `default` for the rest."""
+    """`approval = "deny"`, a list of answers in order, or a table of these by tool or kind, with `default`."""
     given = table.anything("approval")
     if given is None:
         return Approval()
-    if isinstance(given, str):
-        return Approval(default=_answer(table, "approval", given))
-    answers = table.strings("approval")
-    rules = {name: _answer(table, f"approval.{name}", answer) for name, answer in answers.items()}
+    if isinstance(given, str | list):
+        return Approval(default=_answers(table, "approval", given))
+    rules = {name: _answers(table, f"approval.{name}", answer) for name, answer in table.mapping("approval").items()}
     return Approval(default=rules.pop("default", "allow"), rules=rules)
 
 
-def _answer(table: Table, key: str, value: str) -> Answer:
-    if value not in {"allow", "deny"}:
+def _answers(table: Table, key: str, given: object) -> Answers:
+    if isinstance(given, list) and given:
+        return tuple(_answer(table, f"{key}[{place}]", answer) for place, answer in enumerate(given))
+    return _answer(table, key, given)
+
+
+def _answer(table: Table, key: str, value: object) -> Answer:
+    if value not in ("allow", "deny"):
         table.fail(key, f"unknown value {value!r}", "expected one of: allow, deny")
-    return cast("Answer", value)
+    return value
 
 
 def _message(table: Table) -> PriorMessage:

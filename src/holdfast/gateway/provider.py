@@ -17,8 +17,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from holdfast.core.exchange import ProviderError
+from holdfast.core.redaction import Mask
 from holdfast.gateway.limits import Throttle
-from holdfast.gateway.redaction import Redactor, redacted
 from holdfast.gateway.upstream import UpstreamBroke
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Provider:
 
     def _opened(self, response: aiohttp.ClientResponse, chunks: AsyncIterator[bytes]) -> Opened:
         headers = CIMultiDict(
-            (name, redacted(value, self.key))
+            (name, Mask(self.key).text(value))
             for name, value in response.headers.items()
             if name.lower() not in _KEPT_BACK.split() and not (name.lower() == "content-length" and _packed(response))
         )
@@ -142,19 +142,19 @@ class Provider:
         return Opened(status=response.status, headers=headers, chunks=chunks)
 
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-        redactor = Redactor(self.key)
+        mask = Mask(self.key)
         try:
             async for chunk in response.content.iter_any():
-                if shown := redactor.feed(chunk):
+                if shown := mask.feed(chunk):
                     yield shown
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamBroke(self._failure(error, begun=response.status)) from None
-        if rest := redactor.close():
+        if rest := mask.close():
             yield rest
 
     def _failure(self, error: Exception, *, begun: int | None = None) -> ProviderError:
         """What it means that no answer, or no more of it, came."""
-        what = redacted(str(error), self.key) or type(error).__name__
+        what = Mask(self.key).text(str(error)) or type(error).__name__
         if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             return ProviderError(status=None, reason="unreachable", message=f"{self.name} can't be reached: {what}")
         if isinstance(error, TimeoutError):

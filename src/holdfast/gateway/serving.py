@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from aiohttp import web
 
 from holdfast.core.exchange import ProviderError, Request
+from holdfast.core.redacted import redacted
+from holdfast.core.redaction import Redactor
 from holdfast.gateway.delivery import deliver, plain
 from holdfast.gateway.dialects.dialect import Malformed
 from holdfast.gateway.faults import inject
 from holdfast.gateway.prices import FREE
 from holdfast.gateway.recording import Recording
-from holdfast.gateway.redaction import redacted
 from holdfast.gateway.routing import match, onward, split_prefix
 from holdfast.gateway.upstream import Ask, Refused
 
@@ -96,7 +97,9 @@ class Desk:
         session.note(*upstream.notes)
         recording.price = upstream.price if self.resolve(ask.request.model) or upstream.price == FREE else None
         if upstream.secret and upstream.secret.encode() in ask.body:
-            recording.request = redacted(recording.request, upstream.secret)
+            recording.request = redacted(
+                recording.request, Redactor({"provider-key": upstream.secret}, vendors=False, digits=False)
+            )
         recording.owed = True
         fault = session.fault(recording.number)
         try:

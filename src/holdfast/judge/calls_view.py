@@ -87,6 +87,18 @@ class Calls:
         """The calls that are known to have failed."""
         return self._by_success(False, "failed")
 
+    def asked(self) -> Calls:
+        """The calls for which the agent asked permission first, whatever the answer."""
+        return self._by_permission(("allow", "deny"), "asked for")
+
+    def denied(self) -> Calls:
+        """The calls for which the agent asked permission, and was told «no»."""
+        return self._by_permission(("deny",), "denied")
+
+    def unasked(self) -> Calls:
+        """The calls that the agent made without asking for permission."""
+        return self._by_permission(("unasked",), "unasked")
+
     def in_turn(self, turn: int) -> Calls:
         """The calls that the model asked for in its answer number `turn`: 1, 2, 3 …"""
         return self._narrow(lambda call: call.turn == turn, f"in turn {turn}")
@@ -187,6 +199,12 @@ class Calls:
         kept = [call for call in self.seen if call.succeeded is wanted]
         untold = [call.tool for call in self.seen if call.succeeded is None]
         gaps = (f"nobody said whether {', '.join(dict.fromkeys(untold))} succeeded",) if untold else ()
+        return self._view(kept, title, gaps=self.gaps + gaps, settled=self._settled)
+
+    def _by_permission(self, wanted: tuple[str, ...], title: str) -> Calls:
+        kept = [call for call in self.seen if call.permission in wanted]
+        untold = [call.tool for call in self.seen if call.permission is None]
+        gaps = (f"nobody said whether permission was asked for {', '.join(dict.fromkeys(untold))}",) if untold else ()
         return self._view(kept, title, gaps=self.gaps + gaps, settled=self._settled)
 
     def _view(self, kept: Iterable[Called], title: str, *, gaps: tuple[str, ...], settled: bool) -> Calls:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from holdfast.core.text import one_line
-from holdfast.core.trajectory import Called, Faulted, ModelFailed, Trajectory
+from holdfast.core.trajectory import Asked, Called, Faulted, ModelFailed, Trajectory
 
 _MOST_CALLS = 200
 _VALUE = 40
@@ -21,7 +21,10 @@ def call_chain(trajectory: Trajectory) -> str:
     for event in trajectory.events:
         if isinstance(event, Called):
             number += 1
-            lines.append(f"{number}. {shown_call(event)} → {_ending(event)}")
+            who = "(sub-agent) " if event.by_sub_agent else ""
+            lines.append(f"{number}. {who}{shown_call(event)} → {_ending(event)}")
+        elif isinstance(event, Asked) and event.answer == "deny":
+            lines.append(f"-  asked for {one_line(event.tool, width=_VALUE)}, and was told «no»")
         elif isinstance(event, ModelFailed):
             status = f" {event.status}" if event.status is not None else ""
             lines.append(f"!  the model failed: {event.reason}{status}: {one_line(event.message, width=_RESULT)}")

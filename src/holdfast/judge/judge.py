@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from holdfast.core.errors import WorldError
 from holdfast.core.evals import Eval
 from holdfast.core.evidence import Evidence
@@ -19,9 +21,9 @@ def judge(evidence: Evidence, eval: Eval, run_command: RunCommand) -> Verdict:  
     """
     if evidence.trouble is not None:
         cause, detail = evidence.trouble
-        return Void(cause=cause, detail=detail)
+        return Void(cause=cause, detail=detail, findings=tuple(_leak(evidence)))
     rig = Rig(evidence, run_command)
-    findings: list[Finding] = []
+    findings = list(_leak(evidence))
     crashes: list[tuple[VoidCause, str]] = []
     if evidence.misdeed is not None:
         findings.append(Finding(check="agent", answer="no", reason=evidence.misdeed))
@@ -35,7 +37,13 @@ def judge(evidence: Evidence, eval: Eval, run_command: RunCommand) -> Verdict:  
         except BaseException as error:  # noqa: BLE001 - an author's code may raise anything, also SystemExit
             crashes.append((VoidCause.CHECK, f"{title(check)} crashed: {crash(error)}"))
             findings.append(Finding(check=title(check), answer="unknown", reason=crashes[-1][1]))
-    return _verdict(tuple(findings), crashes, misdeed=evidence.misdeed is not None)
+    return _verdict(tuple(findings), crashes, misdeed=evidence.misdeed is not None or evidence.leak is not None)
+
+
+def _leak(evidence: Evidence) -> Iterator[Finding]:
+    """What an agent gave away needs no check to be wrong."""
+    if evidence.leak is not None:
+        yield Finding(check="leak", answer="no", reason=evidence.leak)
 
 
 def _verdict(findings: tuple[Finding, ...], crashes: list[tuple[VoidCause, str]], *, misdeed: bool) -> Verdict:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from holdfast.core.evals import Eval, Rehearsal
 from holdfast.core.evidence import Evidence, Spent
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.scenario import Scenario
-from holdfast.core.trajectory import Called, Event, Faulted, Said, Trajectory, kind_of
+from holdfast.core.trajectory import Asked, Called, Event, Faulted, Permission, Said, Trajectory, kind_of
 from holdfast.core.workspace import Tree
 
 LayOut: TypeAlias = Callable[[Scenario, Path], Tree]
@@ -49,9 +49,23 @@ class Stage:
         """What the agent is asked first."""
         return self.prompts[0]
 
-    def call(self, tool: str, /, *, result: str = "", succeeded: bool | None = True, **arguments: Any) -> None:
-        """The agent calls a tool. The tool does nothing: change the workspace yourself."""
+    def call(
+        self,
+        tool: str,
+        /,
+        *,
+        result: str = "",
+        succeeded: bool | None = True,
+        permission: Permission = "unasked",
+        **arguments: Any,
+    ) -> None:
+        """The agent calls a tool. The tool does nothing: change the workspace yourself.
+
+        With `permission`, it asks first, and is told `allow` or `deny`.
+        """
         self._next_turn()
+        if permission != "unasked":
+            self._ask(tool, permission, arguments)
         number = len(self._events) + 1
         event = Called(
             turn=self._turn,
@@ -61,8 +75,14 @@ class Stage:
             arguments=arguments,
             result=result,
             succeeded=succeeded,
+            permission=permission,
         )
         self._events.append(event)
+
+    def _ask(self, tool: str, answer: Literal["allow", "deny"], arguments: Mapping[str, Any]) -> None:
+        call = f"call-{len(self._events) + 2}"
+        asked = Asked(turn=self._turn, id=call, tool=tool, kind=kind_of(tool), answer=answer, arguments=arguments)
+        self._events.append(asked)
 
     def say(self, text: str) -> None:
         """The agent says something to its user; the last such text is its final text."""
@@ -98,7 +118,7 @@ class Stage:
 
     def evidence(self, trial: str, before: Tree, after: Tree) -> Evidence:
         """What was played, as evidence."""
-        trajectory = Trajectory(events=tuple(self._events))
+        trajectory = Trajectory(events=tuple(self._events), requests_told=True)
         text = trajectory.final_text
         end = ProcessEnd(exit_code=self._exit_code, stdout=Output(text=text, total_bytes=len(text.encode())))
         return Evidence(

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from holdfast.core.evidence import Evidence
 from holdfast.core.ports import RunCommand
-from holdfast.core.trajectory import Faulted, Said, Trajectory
+from holdfast.core.trajectory import Asked, Faulted, Said, Trajectory
 from holdfast.judge.calls_view import Calls
 from holdfast.judge.unknowable import LowerBound, unknowable
 from holdfast.judge.workspace_view import WorkspaceView
@@ -105,6 +105,16 @@ class Rig:
     def faults(self) -> tuple[Faulted, ...]:
         """The faults that Holdfast injected into the model's answers, in order, each with its `kind` and `turn`."""
         return tuple(event for event in self.trajectory.events if isinstance(event, Faulted))
+
+    @property
+    def permissions(self) -> tuple[Asked, ...]:
+        """The requests for permission that the agent made, in order, each with `tool`, `kind`, `arguments`, `answer`.
+
+        Where the agent does not tell of its requests, nobody can know; `rig.calls.unasked()` asks call by call.
+        """
+        if not self.trajectory.requests_told:
+            raise unknowable("what the agent asked permission for", ("it does not tell of its requests",))
+        return tuple(event for event in self.trajectory.events if isinstance(event, Asked))
 
     @property
     def notes(self) -> tuple[str, ...]:

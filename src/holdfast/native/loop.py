@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,9 @@ class Talk:
 
     turn: int = 0
     """Model answers so far."""
+
+    answered: dict[str, int] = field(default_factory=dict)
+    """How many requests each rule of the approval has answered so far."""
 
 
 def hold(talk: Talk, prompts: Sequence[str], earlier: Sequence[Mapping[str, str]]) -> bool:
@@ -89,7 +92,8 @@ def _call(talk: Talk, call: Mapping[str, str], messages: list[dict[str, Any]]) -
         arguments = json.loads(raw or "{}")
     except ValueError:
         arguments = None
-    succeeded, result = _use(talk, name, arguments, raw)
+    permission = _permission(talk, call["id"], name, arguments)
+    succeeded, result = _use(talk, name, arguments, raw, permission)
     event = {
         "type": "called",
         "turn": talk.turn,
@@ -102,6 +106,7 @@ def _call(talk: Talk, call: Mapping[str, str], messages: list[dict[str, Any]]) -
         "succeeded": succeeded,
         "seconds": round(time.monotonic() - started, 4),
         "witness": "log",
+        "permission": permission,
     }
     talk.tell(event)
     messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
@@ -111,13 +116,13 @@ def _call(talk: Talk, call: Mapping[str, str], messages: list[dict[str, Any]]) -
     return False
 
 
-def _use(talk: Talk, name: str, arguments: Any, raw: str) -> tuple[bool, str]:
+def _use(talk: Talk, name: str, arguments: Any, raw: str, permission: str) -> tuple[bool, str]:
     tool = TOOLS.get(name)
     if tool is None:
         return False, f"error: there is no tool {name!r}; there are: {', '.join(TOOLS)}"
     if arguments is None:
         return False, f"error: the arguments are no JSON: {raw[:200]}"
-    if tool.kind not in _HARMLESS and not _allowed(talk.approval, name, tool.kind):
+    if permission == "deny":
         return False, "error: the user did not allow this"
     try:
         return True, use(tool, talk.workspace, arguments)
@@ -125,7 +130,18 @@ def _use(talk: Talk, name: str, arguments: Any, raw: str) -> tuple[bool, str]:
         return False, f"error: {error}"
 
 
-def _allowed(approval: Mapping[str, Any], name: str, kind: str) -> bool:
-    rules = approval.get("rules", {})
-    answer: str = rules.get(name) or rules.get(kind) or approval.get("default", "allow")
-    return answer == "allow"
+def _permission(talk: Talk, call: str, name: str, arguments: Any) -> str:
+    """Ask the user, by the eval's approval, for what could do harm: `allow`, `deny`, or `unasked`."""
+    tool = TOOLS.get(name)
+    if tool is None or not isinstance(arguments, dict) or tool.kind in _HARMLESS:
+        return "unasked"
+    rules = talk.approval.get("rules", {})
+    rule = name if rules.get(name) else tool.kind if rules.get(tool.kind) else "default"
+    answers = rules.get(rule) or talk.approval.get("default", "allow")
+    script = [answers] if isinstance(answers, str) else answers
+    earlier = talk.answered.get(rule, 0)
+    talk.answered[rule] = earlier + 1
+    answer: str = script[min(earlier, len(script) - 1)]
+    asked = {"type": "asked", "turn": talk.turn, "id": call, "tool": name, "kind": tool.kind, "answer": answer}
+    talk.tell({**asked, "arguments": arguments})
+    return answer

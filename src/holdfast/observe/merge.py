@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.core.text import one_line
-from holdfast.core.trajectory import Called, Event, Faulted, Said
+from holdfast.core.trajectory import Asked, Called, Event, Faulted, Said
 
 
 def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...], tuple[str, ...]]:
@@ -20,11 +20,11 @@ def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...
     for event in wire:
         if isinstance(event, Called):
             twin = _twin(event, open_calls)
-            if twin is None:
+            if twin is None and not event.raw:  # what can't be read is not done, and need not be told
                 disagreements.append(
                     f"{_name(event)} was asked for by the model, but the agent's log does not know of it"
                 )
-            else:
+            elif twin is not None:
                 open_calls.remove(twin)
                 event = _complete(event, twin)  # noqa: PLW2901 - the same event, told better
         merged.append(event)
@@ -35,13 +35,26 @@ def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...
     for event in log:
         if isinstance(event, Said) and event.text.strip() and event.text.strip() not in said:
             _insert(merged, event)
+    for event in log:
+        if isinstance(event, Asked):
+            _insert_request(merged, event)
     return tuple(merged), tuple(disagreements)
 
 
 def _twin(event: Called, candidates: Sequence[Called]) -> Called | None:
-    by_id = [other for other in candidates if other.id == event.id and other.tool == event.tool]
+    by_id = [other for other in candidates if _same_id(event, other.id) and _may_be_named(other.tool, event.tool)]
     alike = [other for other in candidates if (other.tool, other.arguments) == (event.tool, event.arguments)]
     return next(iter(by_id or alike), None)
+
+
+def _same_id(event: Called, told: str) -> bool:
+    """Some agents put the tool's name before the model's id: `write_file__call_1`."""
+    return told == event.id or (bool(event.id) and told == f"{event.tool}__{event.id}")
+
+
+def _may_be_named(told: str, name: str) -> bool:
+    """Some logs tell a title («Writing to notes.txt») instead of the tool's name, which never holds a blank."""
+    return told == name or " " in told
 
 
 def _complete(event: Called, twin: Called) -> Called:
@@ -51,6 +64,7 @@ def _complete(event: Called, twin: Called) -> Called:
         succeeded=twin.succeeded if twin.succeeded is not None else event.succeeded,
         seconds=twin.seconds,
         witness="both",
+        permission=twin.permission,
     )
 
 
@@ -58,6 +72,16 @@ def _insert(events: list[Event], event: Event) -> None:
     """Put an event behind all others of its turn and of those before it."""
     place = sum(1 for other in events if other.turn <= event.turn)
     events.insert(place, event)
+
+
+def _insert_request(events: list[Event], request: Asked) -> None:
+    """Put a request for permission before the call that it is about."""
+    for place, event in enumerate(events):
+        if isinstance(event, Called) and request.id and _same_id(event, request.id):
+            known = replace(request, turn=event.turn, id=event.id, tool=event.tool, kind=event.kind)
+            events[place : place + 1] = [known, replace(event, permission=request.answer)]
+            return
+    _insert(events, request)
 
 
 def _name(event: Called) -> str:

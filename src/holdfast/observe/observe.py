@@ -9,16 +9,21 @@ from holdfast.core.evidence import Evidence, Spent
 from holdfast.core.exchange import Exchange
 from holdfast.core.trajectory import Event, Kind, Trajectory
 from holdfast.observe.asked import asked
+from holdfast.observe.leaks import leak
+from holdfast.observe.lines import Lines
 from holdfast.observe.merge import merge
 from holdfast.observe.trouble import injected, misdeed, trouble
-from holdfast.observe.wire import answers, main_line, tell
+from holdfast.observe.wire import answers, tell
 
 
 def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     """What is known of a trial. `kinds` tells what the agent's own tools do."""
-    exchanges = main_line(capture.exchanges)
-    events, disagreements = merge(tell(capture.exchanges, kinds), capture.log)
-    trajectory = Trajectory(events=events, gaps=_gaps(capture), disagreements=disagreements)
+    lines = Lines(capture.exchanges)
+    exchanges = lines.main
+    events, disagreements = merge(tell(lines, kinds), capture.log)
+    trajectory = Trajectory(
+        events=events, gaps=_gaps(capture), disagreements=disagreements, requests_told=capture.requests_told
+    )
     return Evidence(
         trial=capture.trial,
         trajectory=trajectory,
@@ -26,9 +31,10 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         after=capture.after,
         ends=capture.ends,
         asked=asked(exchanges[0].request, capture.facts) if exchanges else None,
-        spent=_spent(capture, events),
+        spent=_spent(capture, exchanges, events),
         trouble=trouble(capture, exchanges),
         misdeed=misdeed(capture, exchanges),
+        leak=leak(capture),
         injected=injected(capture, exchanges),
         notes=_notes(capture, disagreements),
     )
@@ -44,13 +50,11 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
     return ()
 
 
-def _spent(capture: Capture, events: Sequence[Event]) -> Spent:
+def _spent(capture: Capture, line: Sequence[Exchange], events: Sequence[Event]) -> Spent:
     costs = [exchange.cost_usd for exchange in capture.exchanges]
     return Spent(
         seconds=capture.seconds,
-        turns=len(answers(main_line(capture.exchanges)))
-        if capture.exchanges
-        else max((event.turn for event in events), default=0),
+        turns=len(answers(line)) if capture.exchanges else max((event.turn for event in events), default=0),
         input_tokens=_sum(capture.exchanges, "input"),
         output_tokens=_sum(capture.exchanges, "output"),
         cost_usd=sum(cost for cost in costs if cost is not None) if costs and None not in costs else None,

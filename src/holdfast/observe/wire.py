@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.core.exchange import Exchange, Text, Thinking, ToolCall, ToolResult
 from holdfast.core.fault import DONE, kind_in
-from holdfast.core.trajectory import Called, Event, Faulted, Kind, ModelFailed, Said, Thought, kind_of
+from holdfast.core.trajectory import Aside, Called, Event, Faulted, Kind, ModelFailed, Said, Thought, kind_of
+from holdfast.observe.lines import Lines, purpose
 
 
-def main_line(exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
-    """The exchanges of the conversation itself; side requests (titles, summaries) offer no tools where others do."""
-    if any(exchange.request.tools for exchange in exchanges):
-        return tuple(exchange for exchange in exchanges if exchange.request.tools)
-    return tuple(exchanges)
+def tell(lines: Lines, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+    """What was said, thought, called, refused and broken, in order. A turn is one answer in the conversation itself.
 
-
-def tell(exchanges: Sequence[Exchange], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
-    """What was said, thought, called, refused and broken, in order. A turn is one answer of the model."""
+    What sub-agents call is told within the turn in which they work; what they say is not said to the user.
+    """
     events: list[Event] = []
     turn = 0
-    line = main_line(exchanges)
-    ours = {exchange.number for exchange in line}
-    answered = answers(line)
-    for exchange in exchanges:
+    main = {exchange.number for exchange in lines.main}
+    working = {exchange.number for exchange in lines.sub_agents}
+    answered = answers(lines.main) | answers(lines.sub_agents)
+    for exchange in lines.exchanges:
         if exchange.fault is not None:
             events.append(_faulted(exchange.fault, turn + 1))
-        if exchange.number not in ours:
+        if exchange.number in main or exchange.number in working:
+            _note_results(events, exchange)
+        if exchange.number not in main:
+            events += _beside(exchange, turn, kinds, working=exchange.number in working, heard=answered)
             continue
-        _note_results(events, exchange)
         if exchange.response is None or exchange.error is not None:
             events += _failure(exchange, turn + 1)
         if exchange.response is not None and exchange.number in answered:
@@ -98,6 +97,19 @@ def _note_results(events: list[Event], exchange: Exchange) -> None:
             found = results[event.id]
             succeeded = None if found.is_error is None else not found.is_error
             events[index] = replace(event, result=found.text, succeeded=succeeded)
+
+
+def _beside(
+    exchange: Exchange, turn: int, kinds: Mapping[str, Kind], *, working: bool, heard: Collection[int]
+) -> Iterator[Event]:
+    """What happened beside the conversation: a note of the request, and the tools that a sub-agent called."""
+    parts = exchange.response.parts if exchange.response is not None else ()
+    said = "\n".join(part.text for part in parts if isinstance(part, Text))
+    yield Aside(turn=turn, purpose="sub-agent" if working else purpose(exchange.request), said=said)
+    for part in parts if working and exchange.number in heard else ():
+        if isinstance(part, ToolCall):
+            event = _event(part, max(turn, 1), kinds)
+            yield replace(event, by_sub_agent=True)  # type: ignore[arg-type]
 
 
 def _failure(exchange: Exchange, turn: int) -> tuple[Event, ...]:

@@ -63,7 +63,7 @@ class Batch:
             part.end()
         if self._parts:
             self.report = self._report(Plan(cells=tuple(cell for part in self._parts for cell in part.plan.cells)))
-            wiring.publish(self.report, self.store.folder, environ=os.environ)
+            wiring.publish(self.report, self.store.folder, environ=os.environ, redactor=self.cast.redactor)
 
     def _report(self, plan: Plan) -> RunReport:
         records = tuple(record for part in self._parts for record in part.records)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.core.record import Record
 from holdfast.core.text import opening, printable
-from holdfast.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Thought
+from holdfast.core.trajectory import Aside, Asked, Called, Event, Faulted, ModelFailed, Said, Thought
 from holdfast.core.verdict import Pass
 
 _MARKS = {True: "ok", False: "failed", None: "no word"}
@@ -47,12 +47,18 @@ def _step(event: Event, lines: int) -> str:
         return f"  model failed: {event.reason}{status}\n{_indent(opening(event.message, lines=lines), 6)}"
     if isinstance(event, Faulted):
         return f"  fault injected: {printable(event.kind)}\n{_indent(opening(event.detail, lines=lines), 6)}"
+    if isinstance(event, Aside):
+        said = f"\n{_indent(opening(event.said, lines=lines), 6)}" if event.said.strip() else ""
+        return f"  beside the conversation: {printable(event.purpose)}{said}"
+    if isinstance(event, Asked):
+        return f"  asked for permission: {printable(event.tool)} [{event.kind}] → {event.answer}"
     return _call(event, lines)
 
 
 def _call(event: Called, lines: int) -> str:
     seconds = f", {event.seconds:.2f} s" if event.seconds is not None else ""
     witness = "" if event.witness == "both" else f", seen on the {event.witness} only"
+    witness += ", by a sub-agent" if event.by_sub_agent else ""
     told = [f"  {printable(event.tool)} [{event.kind}] → {_MARKS[event.succeeded]}{seconds}{witness}"]
     for name, value in event.arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)

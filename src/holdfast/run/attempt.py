@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from holdfast.core.agent import Agent, Orders, Task
+from holdfast.core.canary import canary, with_canary
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.errors import WorldError
-from holdfast.core.ports import Agent, Bench, Gateway, GatewaySession, Sandbox, Task, Template
+from holdfast.core.ports import Bench, Gateway, GatewaySession, Sandbox, Template
 from holdfast.core.process import Limits, ProcessEnd
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
@@ -39,8 +41,14 @@ class Means:
     seed: int
     """The run's seed."""
 
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What every capture should tell of this machine."""
+
     idle: float | None = None
     """Seconds without output or model traffic after which an agent is ended."""
+
+    canary: bool = True
+    """Whether each trial is given a token whose sighting is a leak."""
 
 
 async def make_attempt(trial: Trial, number: int, means: Means) -> Capture:
@@ -69,20 +77,27 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         if agent.dialect is not None:
             session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
         bench = await stack.enter_async_context(means.sandbox.bench(template))
-        facts = {**means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
+        facts = {**means.facts, **means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
+        if means.canary:
+            facts["canary"] = canary(seed)
         if session:
-            facts |= {"base_url": session.base_url, "seed": str(seed)}
+            facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.know(facts)
         started = time.monotonic()
-        ends, silent = await _work(trial, agent, bench, session, seed, means.idle)
+        orders = agent.orders(_task(trial, bench, session, seed))
+        if means.canary:
+            orders = with_canary(orders, canary(seed))
+        bench.lay_home(orders.home_files)
+        ends, silent = await _work(trial, agent, orders, bench, session, means.idle)
         seconds = time.monotonic() - started
-        log, log_problem = _read_log(agent, ends)
+        log, log_problem = _read_log(agent, ends, bench.leavings(orders.leavings))
         return Capture(
             trial=trial.id,
             attempt=number,
             exchanges=session.exchanges() if session else (),
             log=log,
             log_problem=log_problem,
+            requests_told=agent.tells_requests and log_problem is None,
             ends=ends,
             exit_ok=agent.exit_ok(ends[-1]),
             before=template.tree,
@@ -94,26 +109,26 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         )
 
 
+def _task(trial: Trial, bench: Bench, session: GatewaySession | None, seed: int) -> Task:
+    scenario = trial.eval.scenario
+    return Task(
+        prompts=scenario.prompts,
+        model=trial.subject.model,
+        workspace=bench.workspace,
+        home=bench.home,
+        base_url=session.base_url if session else "",
+        token=session.token if session else "",
+        seed=seed,
+        params=scenario.params,
+        approval=scenario.approval,
+        messages=scenario.messages,
+    )
+
+
 async def _work(
-    trial: Trial, agent: Agent, bench: Bench, session: GatewaySession | None, seed: int, idle: float | None
+    trial: Trial, agent: Agent, orders: Orders, bench: Bench, session: GatewaySession | None, idle: float | None
 ) -> tuple[tuple[ProcessEnd, ...], float | None]:
     """Run the agent's programs one after the other, within the trial's time; also: how long the provider was silent."""
-    scenario = trial.eval.scenario
-    orders = agent.orders(
-        Task(
-            prompts=scenario.prompts,
-            model=trial.subject.model,
-            workspace=bench.workspace,
-            home=bench.home,
-            base_url=session.base_url if session else "",
-            token=session.token if session else "",
-            seed=seed,
-            params=scenario.params,
-            approval=scenario.approval,
-            messages=scenario.messages,
-        )
-    )
-    bench.lay_home(orders.home_files)
     deadline = time.monotonic() + trial.timeout
     ends: list[ProcessEnd] = []
     for launch in orders.launches:
@@ -152,8 +167,10 @@ class _Watch:
         return self._silent if self._silent is not None and self._silent >= enough else None
 
 
-def _read_log(agent: Agent, ends: tuple[ProcessEnd, ...]) -> tuple[tuple[Event, ...], str | None]:
+def _read_log(
+    agent: Agent, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]
+) -> tuple[tuple[Event, ...], str | None]:
     try:
-        return agent.read_log(ends), None
+        return agent.read_log(ends, leavings), None
     except ValueError as error:
         return (), str(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -56,21 +56,26 @@ async def run_trials(
     retries: Retries,
     stop: Stop,
     started: Callable[[Trial, int], None],
+    tried: Mapping[str, int] | None = None,
 ) -> None:
-    """Run them all. A trial that waits for its next attempt holds no slot."""
+    """Run them all. A trial that waits for its next attempt holds no slot.
+
+    `tried` tells how many attempts at a trial were kept before: the next one goes on counting.
+    """
     slots = asyncio.Semaphore(executor.slots)
 
     async def carry_through(trial: Trial) -> None:
-        for attempt in range(1, retries.most + 1):
+        before = (tried or {}).get(trial.id, 0)
+        for attempt in range(before + 1, before + retries.most + 1):
             async with slots:
                 if stop.reason is not None:
                     return
                 started(trial, attempt)
                 capture = await executor.capture(trial, attempt)
-                record = await conclude(trial, attempt, capture, attempt == retries.most)
+                record = await conclude(trial, attempt, capture, attempt == before + retries.most)
             if record.final:
                 return
-            await asyncio.sleep(retries.seconds(attempt))
+            await asyncio.sleep(retries.seconds(attempt - before))
 
     async with asyncio.TaskGroup() as group:
         for trial in trials:

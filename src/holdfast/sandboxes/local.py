@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from holdfast.core.beneath import find_beneath, read_beneath
 from holdfast.core.errors import WorldError
 from holdfast.core.folder import Known, TooMany, restore, scan, tree_path_problem
 from holdfast.core.ports import CommandResult, Template
@@ -35,6 +36,8 @@ from holdfast.sandboxes.tree import WHOLE
 T = TypeVar("T")
 _COMMAND_OUTPUT = 2**20
 _MOST_IDLE = 64
+_LEAVING = 32 * 2**20
+_LEAVINGS = 100
 
 
 def _new_launcher(root: Path) -> Launcher:
@@ -233,6 +236,16 @@ class LocalBench:
             program.close()
         self.in_peace = peace and end.ended_by == "exit" and not end.leftovers
         return end
+
+    def leavings(self, paths: tuple[str, ...]) -> dict[str, bytes]:
+        """Files that the agent left in its HOME, as far as they are there; links are not followed."""
+        found = {}
+        for pattern in paths:
+            for path in find_beneath(self.home, pattern, at_most=_LEAVINGS):
+                content = read_beneath(self.home, path, at_most=_LEAVING)
+                if content is not None:
+                    found[path] = content
+        return found
 
     async def harvest(self) -> Tree:
         """The workspace's content now."""

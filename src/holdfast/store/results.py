@@ -6,7 +6,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.core.errors import UnknownName, UsageError
+from holdfast.core.errors import StoreError, UnknownName, UsageError
 from holdfast.store.folder import RUN_FILE, RunFolder
 
 LATEST = "latest"
@@ -15,6 +15,15 @@ LATEST = "latest"
 def new_run(results: Path, now: datetime) -> RunFolder:
     """A folder of its own for a run that begins now; two runs that begin at once get two folders."""
     stamp = now.strftime("%Y-%m-%dT%H-%M-%S")
+    try:
+        return _new_run(results, stamp)
+    except OSError as error:
+        raise StoreError(
+            f"{results}: no run can be kept here: {error.strerror}\n  → name another folder with --out"
+        ) from error
+
+
+def _new_run(results: Path, stamp: str) -> RunFolder:
     results.mkdir(parents=True, exist_ok=True)
     for number in range(1, 1000):
         folder = results / (stamp if number == 1 else f"{stamp}-{number}")

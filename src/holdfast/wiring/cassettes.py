@@ -13,6 +13,7 @@ from holdfast.core.trial import Plan
 from holdfast.define.load import load
 from holdfast.plan import DEFAULT_TRIALS
 from holdfast.wiring.cast import BARE_AGENTS, Cast
+from holdfast.wiring.secrets import known_secrets
 
 if TYPE_CHECKING:
     from holdfast.gateway.cassette.audit import CassetteFault
@@ -51,22 +52,22 @@ def recorder(cast: Cast, request: RunRequest) -> Recorder | None:
     if request.record is None:
         return None
     from holdfast.gateway.cassette.folder import CassetteFolder
-    from holdfast.gateway.cassette.record import secrets_in
     from holdfast.gateway.cassette.recorder import Recorder
 
-    return Recorder(folder=CassetteFolder(Path(request.record)), secrets=secrets_in(cast.environ))
+    return Recorder(
+        folder=CassetteFolder(Path(request.record)), secrets=tuple(known_secrets(cast.config, cast.environ).values())
+    )
 
 
 def replay_model(cast: Cast, plan: Plan, folder: str) -> Upstream:
     """What answers for every model of a run that is replayed."""
     from holdfast.gateway.cassette.folder import CassetteFolder
     from holdfast.gateway.cassette.normalise import Normaliser
-    from holdfast.gateway.cassette.record import secrets_in
     from holdfast.gateway.cassette.replay import ReplayModel
 
     return ReplayModel(
         folder=CassetteFolder(_near(Path(folder))),
         trials={trial.id: trial for trial in plan.trials()},
         normaliser=Normaliser(cast.config.replay),
-        secrets=secrets_in(cast.environ),
+        secrets=tuple(known_secrets(cast.config, cast.environ).values()),
     )

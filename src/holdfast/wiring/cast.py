@@ -7,20 +7,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from holdfast.agents import ADAPTERS, make_agent
+from holdfast.agents import BUILT_IN, CODING_AGENTS, make_agent, third_party
+from holdfast.core.agent import Agent
 from holdfast.core.config import Config
 from holdfast.core.errors import UnknownName, UsageError
-from holdfast.core.ports import Agent
+from holdfast.core.redaction import Redactor
 from holdfast.core.subject import Subject
 from holdfast.core.table import Table
 from holdfast.gateway.local import weights as local
+from holdfast.wiring.secrets import known_secrets
 
 if TYPE_CHECKING:
     from holdfast.gateway.models import ModelBook
 
 SCRIPTED = "scripted"
 
-BARE_AGENTS = ("native",)
+NATIVE = "native"
+
+BARE_AGENTS = (NATIVE, *CODING_AGENTS)
+"""Agents that need no table in the configuration."""
 
 
 @dataclass(kw_only=True)
@@ -40,19 +45,20 @@ class Cast:
     """The agents made so far, by name."""
 
     def agents(self) -> dict[str, Agent]:
-        """Every agent on offer, by name."""
-        return {name: self.agent(name) for name in dict.fromkeys((*BARE_AGENTS, *self.config.agents))}
+        """Every agent of the configuration, by name, and our own."""
+        return {name: self.agent(name) for name in dict.fromkeys((NATIVE, *self.config.agents))}
 
     def agent(self, name: str) -> Agent:
         """The agent of that name."""
-        known = {*BARE_AGENTS, *self.config.agents}
-        if name not in known:
-            raise UnknownName("agent", name, known, where=self.config.file)
         if name not in self.made:
+            known = {*BARE_AGENTS, *self.config.agents}
+            if name not in known and name not in third_party():
+                raise UnknownName("agent", name, {*known, *third_party()}, where=self.config.file)
             table = self.config.tables("agents").get(name) or Table(
                 {}, where=self.config.where, prefix=f"agents.{name}."
             )
-            self.made[name] = make_agent(name, table.text("adapter", name, required=name not in ADAPTERS), table)
+            bare = name in BUILT_IN or name not in self.config.agents
+            self.made[name] = make_agent(name, table.text("adapter", name, required=not bare), table)
         return self.made[name]
 
     @cached_property
@@ -68,6 +74,11 @@ class Cast:
             environ=self.environ,
             where=config.where,
         )
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What takes the project's secrets out of everything that is kept."""
+        return Redactor(known_secrets(self.config, self.environ))
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,8 +14,10 @@ from pathlib import Path
 from holdfast._version import __version__
 from holdfast.core.codec import encode
 from holdfast.core.config import Config, Limit
-from holdfast.core.ports import Gateway
+from holdfast.core.identity import PATH_TOOLS
+from holdfast.core.ports import Gateway, Store
 from holdfast.core.record import RunInfo
+from holdfast.core.redacted import Cleaner
 from holdfast.core.request import RunRequest
 from holdfast.core.trial import Plan
 from holdfast.executors.local import LocalExecutor
@@ -31,6 +35,9 @@ from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
 from holdfast.wiring.sandbox import make_sandbox
 
+_TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
+"""Programs on PATH that make agents describe other tools, or use them."""
+
 
 def run_info(config: Config, request: RunRequest) -> RunInfo:
     """Who runs what, now."""
@@ -38,6 +45,7 @@ def run_info(config: Config, request: RunRequest) -> RunInfo:
     seed = random.SystemRandom().getrandbits(32) if request.seed is None else request.seed
     return RunInfo(
         id="",
+        uid=f"{random.SystemRandom().getrandbits(64):016x}",
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         kind=request.kind,
         seed=seed,
@@ -55,6 +63,15 @@ def new_store(results: Path) -> RunFolder:
     return new_run(results, datetime.now(UTC))
 
 
+def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> Store:
+    """A run's folder with the history behind it, and the captures where they are to be published."""
+    from holdfast.store.history import place_of
+    from holdfast.store.remembered import RememberedRun
+    from holdfast.store.vault import open_vault
+
+    return RememberedRun(run, place_of(config, environ, run.folder.parent), vault=open_vault(config))
+
+
 def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int) -> House:
     """Everything that a run is conducted with."""
     config = cast.config
@@ -67,7 +84,9 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         gateway=gateway,
         template=templates.get,
         seed=seed,
+        facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
         idle=config.idle_timeout,
+        canary=config.canary != "off",
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)
     return House(
@@ -75,10 +94,12 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         executor=LocalExecutor(slots=slots, attempt=partial(make_attempt, means=means)),
         sandbox=sandbox,
         gateway=gateway,
-        store=store,
+        store=remembered(config, store, cast.environ),
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
         record=recorder(cast, request),
+        cleaner=Cleaner(cast.redactor),
+        leaks_fail=config.canary == "fail",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from holdfast.core.agent import unable
 from holdfast.core.config import Config
 from holdfast.core.errors import BadInput
 from holdfast.core.evals import Eval
@@ -88,7 +89,7 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     )
     for one in evals:
         check_template(one.scenario, one.source.path)
-    return Plan(cells=tuple(_breakable(cast, cell) for cell in plan.cells))
+    return Plan(cells=tuple(_possible(cast, cell) for cell in plan.cells))
 
 
 def _under(one: Eval, faults: tuple[Fault, ...]) -> Eval:
@@ -96,9 +97,10 @@ def _under(one: Eval, faults: tuple[Fault, ...]) -> Eval:
     return replace(one, scenario=replace(one.scenario, faults=(*one.scenario.faults, *faults))) if faults else one
 
 
-def _breakable(cast: Cast, cell: Cell) -> Cell:
-    """A cell that asks for faults is skipped, visibly, where nobody can inject them."""
-    if cell.skipped or not cell.eval.scenario.faults or cast.of(cell.subject).dialect is not None:
-        return cell
-    why_not = f"no fault can be injected: {cell.subject.agent} does not reach its model through the gateway"
-    return replace(cell, trials=(), skipped=why_not)
+def _possible(cast: Cast, cell: Cell) -> Cell:
+    """A cell that asks for what its agent can't do, or for faults that nobody can inject, is skipped, visibly."""
+    agent = cast.of(cell.subject)
+    why_not = cell.skipped or unable(agent, cell.eval.scenario)
+    if not why_not and cell.eval.scenario.faults and agent.dialect is None:
+        why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"
+    return replace(cell, trials=(), skipped=why_not) if why_not else cell

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from holdfast.core.errors import StoreError
 from holdfast.core.record import Record, RunInfo
+from holdfast.core.redaction import Redactor
 from holdfast.core.trial import Plan
 from holdfast.decide.rules import decide
 from holdfast.decide.run import exit_code
@@ -54,19 +56,28 @@ def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
     return ((stopped,) if stopped else ()) + (broken if faults else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
 
 
-def publish(report: RunReport, folder: Path, *, environ: Mapping[str, str], junit: Path | None = None) -> None:
-    """Write the report's files into the run's folder, and wherever else it is wanted."""
+def publish(
+    report: RunReport, folder: Path, *, environ: Mapping[str, str], redactor: Redactor, junit: Path | None = None
+) -> None:
+    """Write the report's files into the run's folder, and wherever else it is wanted, all without secrets."""
+    try:
+        _write(report, folder, environ, redactor, junit)
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: the report can't be written: {error.strerror}") from error
+
+
+def _write(report: RunReport, folder: Path, environ: Mapping[str, str], redactor: Redactor, junit: Path | None) -> None:
     from holdfast.report.json_report import json_report
     from holdfast.report.markdown import markdown
 
-    write_whole(folder / "report.json", json_report(report))
-    summary = markdown(report)
+    write_whole(folder / "report.json", redactor.text(json_report(report)))
+    summary = redactor.text(markdown(report))
     write_whole(folder / "summary.md", summary)
     if junit is not None:
         from holdfast.report.junit import junit as junit_xml
 
         junit.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(junit, junit_xml(report))
+        write_whole(junit, redactor.text(junit_xml(report)))
     step_summary = environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as file:

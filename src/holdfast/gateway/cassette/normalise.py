@@ -67,6 +67,8 @@ class Normaliser:
             return [self._walk(item, scope) for item in data]
         if isinstance(data, dict):
             return {key: self._walk(item, scope) for key, item in data.items()}
+        if isinstance(data, float) and data.is_integer():
+            return int(data)  # 1 and 1.0 are the same number, whoever wrote it
         return data
 
     def _text(self, text: str, scope: Scope) -> str:

@@ -11,6 +11,8 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.redaction import Redactor
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -21,8 +23,15 @@ _MARK = re.compile(r"\{\{holdfast:([a-z-]+)\}\}")
 class Places:
     """The names of one bench, and what stands for them in a cassette."""
 
-    def __init__(self, facts: Mapping[str, str], secrets: Iterable[str] = ()) -> None:
-        """`facts` are those of the bench: `workspace`, `home`, `base_url`, `seed`, any of which may be missing."""
+    def __init__(self, facts: Mapping[str, str], secrets: Iterable[str] = (), own: bytes = b"") -> None:
+        """`facts` are those of the bench: `workspace`, `home`, `base_url`, `seed`, any of which may be missing.
+
+        `own` is what the scenario itself says: what looks like a key in it is none.
+        """
+        secrets = tuple(secrets)
+        self._redactor = Redactor(digits=False, spare=own)
+        for value in secrets:
+            self._redactor = self._redactor.also({"secret": value})
         self._seed = facts.get("seed")
         self._names = _names(facts)
         found = {name: re.escape(text) + r"(?![\w-])" for name, text in self._names.items()}
@@ -50,7 +59,8 @@ class Places:
         return _walked(data, self._shown)
 
     def _hidden(self, text: str) -> str:
-        return self._pattern.sub(lambda match: f"{{{{holdfast:{(match.lastgroup or '').replace('_', '-')}}}}}", text)
+        text = self._pattern.sub(lambda match: f"{{{{holdfast:{(match.lastgroup or '').replace('_', '-')}}}}}", text)
+        return self._redactor.text(text)
 
     def _shown(self, text: str) -> str:
         if "{{holdfast:" not in text:
@@ -59,7 +69,7 @@ class Places:
 
 
 def _names(facts: Mapping[str, str]) -> dict[str, str]:
-    found = {name: facts[name] for name in ("workspace", "home", "base_url") if facts.get(name)}
+    found = {name: facts[name] for name in ("workspace", "home", "base_url", "canary") if facts.get(name)}
     if "base_url" in found:
         found["base-url"] = found.pop("base_url")
     workspace, home = found.get("workspace"), found.get("home")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -24,12 +22,10 @@ if TYPE_CHECKING:
     from holdfast.core.scenario import Scenario
     from holdfast.core.trial import Trial
 
-_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-
 
 def make_cassette(trial: Trial, capture: Capture, secrets: Iterable[str] = ()) -> Cassette:
     """The cassette of a trial: its exchanges, without the bench they happened on, times, costs and secrets."""
-    places = Places(capture.facts, secrets)
+    places = Places(capture.facts, secrets, own_text(trial.eval.scenario))
     return Cassette(
         eval=trial.eval.name,
         subject=str(trial.subject),
@@ -40,9 +36,11 @@ def make_cassette(trial: Trial, capture: Capture, secrets: Iterable[str] = ()) -
     )
 
 
-def secrets_in(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of all variables whose names tell that they hold a secret."""
-    return tuple(value for name, value in environ.items() if _SECRET_NAMES.search(name))
+def own_text(scenario: Scenario) -> bytes:
+    """All that a scenario itself says: what looks like a key in it is part of the play, and no secret."""
+    entries = scan(scenario.template).entries.values() if scenario.template and scenario.template.is_dir() else ()
+    files = [*scenario.files.values(), *(entry.read() or b"" for entry in entries)]
+    return b"\n".join([*(prompt.encode("utf-8", "replace") for prompt in scenario.prompts), *files])
 
 
 def fingerprint(scenario: Scenario) -> str:

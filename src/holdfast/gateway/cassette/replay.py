@@ -14,6 +14,7 @@ from holdfast.core.exchange import ProviderError, Response
 from holdfast.gateway.cassette.match import Deck
 from holdfast.gateway.cassette.normalise import Normaliser
 from holdfast.gateway.cassette.places import Places
+from holdfast.gateway.cassette.record import own_text
 from holdfast.gateway.delta import Broke, Finished, deltas_of
 from holdfast.gateway.prices import FREE
 from holdfast.gateway.session import BYTES_PER_TOKEN
@@ -99,8 +100,9 @@ class ReplayModel:
     def _load(self, ask: Ask) -> Played:
         trial = self.trials[ask.trial]
         path, cassette = self.folder.read(trial.eval.name, str(trial.subject), trial.number)
+        own = own_text(trial.eval.scenario)
         meanings = [self.normaliser.meaning(encode(exchange.request)) for exchange in cassette.exchanges]
-        return Played(path=path, deck=Deck(cassette.exchanges, meanings), places=Places(ask.facts, self.secrets))
+        return Played(path=path, deck=Deck(cassette.exchanges, meanings), places=Places(ask.facts, self.secrets, own))
 
     def _found(self, ask: Ask, played: Played) -> Exchange:
         meaning = self.normaliser.meaning(played.places.hide_request(encode(ask.request)))

@@ -66,6 +66,7 @@ RULES = (
     _rule(_KERNEL, "<os>"),
     _rule(_OS_LINE, r"\1<os>", "prose"),
     _rule(r"\b\d+(?:\.\d+)? ?(?:ms|s|secs?|seconds?|milliseconds?)\b", "<duration>", "results"),
+    _rule(r"\b(P[GP]?ID:? )\d+\b", r"\1<process>", "results"),
     _rule(r"(?m)^((?:\[\S+ (?:\(root-commit\) )?|commit )?)[0-9a-f]{7,40}(?=[\] ]|$)", r"\1<commit>", "results"),
 )
 

@@ -30,6 +30,11 @@ _NAMES: Mapping[str, str] = {
 ARGUMENT_NAMES = tuple(_NAMES)
 """The arguments that a script can give without knowing the tool."""
 
+_REPLACE = (
+    "import pathlib, sys; path, old, new = sys.argv[1:]; file = pathlib.Path(path); text = file.read_text(); "
+    "sys.exit('not there: ' + old) if old not in text else file.write_text(text.replace(old, new, 1))"
+)
+
 _MODES: Mapping[Kind, tuple[str, ...]] = {
     Kind.READ: ("view", "read", "cat"),
     Kind.EDIT: ("create", "write", "overwrite"),
@@ -82,6 +87,8 @@ def shell_command(kind: Kind, given: Mapping[str, str]) -> str | None:
         return f"rm {path}"
     if kind is Kind.EDIT and given.keys() >= {"path", "content"}:
         return f"printf %s {shlex.quote(given['content'])} > {path}"
+    if kind is Kind.EDIT and given.keys() >= {"path", "old", "new"}:
+        return f"python3 -c {shlex.quote(_REPLACE)} {path} {shlex.quote(given['old'])} {shlex.quote(given['new'])}"
     if kind is Kind.SEARCH:
         return f"grep -rn -e {shlex.quote(given['pattern'])} ." if "pattern" in given else "ls"
     return None

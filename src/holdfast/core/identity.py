@@ -1,0 +1,57 @@
+"""What was compared, in twelve hex digits each: an eval as it was asked, a subject as it really was."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from holdfast.core.checks import Check, FunctionCheck, PromptSnapshot
+from holdfast.core.evals import Eval
+from holdfast.core.subject import Subject
+from holdfast.core.workspace import Tree
+
+PATH_TOOLS = "path_tools"
+"""The fact of a capture that tells which programs on PATH change how agents behave."""
+
+
+def short_hash(*parts: Any) -> str:
+    """Twelve hex digits that differ as soon as one of the parts does."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def eval_hash(one: Eval, before: Tree) -> str:
+    """What an eval asks and checks; its name, policy and labels do not count, nor where it lies."""
+    scenario = one.scenario
+    return short_hash(
+        scenario.prompts,
+        [(path, entry.kind, entry.sha256, entry.target) for path, entry in before.visible().items()],
+        {name: repr(value) for name, value in scenario.params.items()},
+        repr(scenario.approval),
+        repr(scenario.messages),
+        repr(scenario.faults),
+        [_asked(check) for check in one.checks],
+    )
+
+
+def _asked(check: Check) -> str:
+    if isinstance(check, FunctionCheck):
+        return _source(check.function)
+    return f"prompt snapshot {check.file.name}" if isinstance(check, PromptSnapshot) else repr(check)
+
+
+@cache
+def _source(function: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):  # made at run time: nothing but its name is known
+        return getattr(function, "__qualname__", type(function).__name__)
+
+
+def subject_hash(subject: Subject, *, version: str | None, prompt: str | None, facts: Mapping[str, str]) -> str:
+    """A subject as it really was: settings, version, what it told its model first, and the programs it found."""
+    return short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""))

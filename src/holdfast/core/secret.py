@@ -1,0 +1,54 @@
+"""The shapes in which one secret can stand in a text: as it is, and as programs write it down."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote, quote_plus
+
+SHORTEST = 8
+"""Shorter values are not looked for: they stand in ordinary text by chance."""
+
+_TELLING = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|COOKIE|AUTH|_DSN\b", re.IGNORECASE)
+_PLAIN = re.compile(r"[A-Za-z]+|[\d.,:_-]+|[~.]?/\S*|[a-z]{2}_[A-Z]{2}(\.\S*)?|C\.UTF-8")
+_PERCENT = re.compile(r"%[0-9A-F]{2}")
+
+
+def telling(environ: Mapping[str, str]) -> dict[str, str]:
+    """Those variables whose names tell that they hold a secret, and whose values can be one."""
+    return {name: value for name, value in environ.items() if _TELLING.search(name) and can_be_secret(value)}
+
+
+def can_be_secret(value: str) -> bool:
+    """Whether a value can be told from ordinary text: no short one, no plain word, number, path or locale."""
+    return len(value) >= SHORTEST and not _PLAIN.fullmatch(value)
+
+
+def forms(value: str) -> tuple[bytes, ...]:
+    """Every shape of a secret: raw, JSON-escaped (also twice), URL-quoted, hex, and base64 wherever it begins.
+
+    Of base64 only those signs are given that are the secret's alone; its neighbours share one sign on either side.
+    """
+    return tuple(sorted({form for form in _forms(value) if len(form) >= SHORTEST}, key=len, reverse=True))
+
+
+def _forms(value: str) -> Iterator[bytes]:
+    raw = value.encode("utf-8", "surrogatepass")
+    yield raw
+    for ascii_only in (True, False):
+        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        twice = json.dumps(once, ensure_ascii=ascii_only)[1:-1]
+        for text in (once, twice, once.replace("/", "\\/")):
+            yield text.encode("utf-8", "surrogatepass")
+    for quoted in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield quoted.encode()
+        yield _PERCENT.sub(lambda match: match[0].lower(), quoted).encode()
+    yield raw.hex().encode()
+    yield raw.hex().upper().encode()
+    for before in range(3):
+        first, end = -(-before * 8 // 6), (before + len(raw)) * 8 // 6
+        padded = bytes(before) + raw + bytes(2)
+        yield base64.b64encode(padded)[first:end]
+        yield base64.urlsafe_b64encode(padded)[first:end]

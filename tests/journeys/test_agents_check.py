@@ -1,0 +1,113 @@
+"""`holdfast agents`: what is there, and whether an agent can be believed; an agent that can't is found out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.conftest import Project
+
+LIAR = '''\
+"""An agent with a shell that tells a good story: it asks its model, says that all is done, and does nothing."""
+import json, os, sys, urllib.request
+
+prompt = sys.argv[1]
+tools = [{"type": "function", "function": {"name": "write_file", "parameters": {"type": "object", "properties": {
+    "path": {"type": "string"}, "content": {"type": "string"}}}}}]
+body = {"model": "conformance", "messages": [{"role": "user", "content": prompt}], "tools": tools}
+request = urllib.request.Request(
+    os.environ["BASE"] + "/v1/chat/completions", json.dumps(body).encode(),
+    {"Authorization": "Bearer " + os.environ["KEY"], "Content-Type": "application/json"})
+answer = json.load(urllib.request.urlopen(request))
+print("Done: forty-two.")
+'''
+CONFIG = """\
+[agents.liar]
+adapter = "command"
+command = ["{python}", "{liar}", "{{prompt}}"]
+dialect = "openai-chat"
+env = {{ BASE = "{{base_url}}", KEY = "{{token}}" }}
+"""
+
+EVAL = """\
+from holdfast import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Hi")
+def greets(rig, result):
+    assert result
+"""
+
+
+def checked(project: Project, *words: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit code, and what became of each ability."""
+    ran = project.holdfast("agents", "check", *words, "--json")
+    assert ran.stdout, ran.stderr
+    (found,) = json.loads(ran.stdout).values()
+    return ran.returncode, {one["ability"]: one for one in found}
+
+
+QUICK = ("create", "edit", "answer", "parallel", "tool-error", "turns", "messages", "deny", "malformed", "together")
+
+
+def test_our_own_agent_shows_everything(project: Project):
+    """The suite itself is sound: an agent that does it right passes, and the cassettes repeat it."""
+    words = [word for name in (*QUICK, "thinking", "clean", "cut", "outage", "replay") for word in ("--ability", name)]
+    code, found = checked(project, "native", *words)
+    assert {name: one for name, one in found.items() if one["state"] != "shown"} == {}
+    assert code == 0
+    assert len(found) == 15
+
+
+def test_an_agent_that_only_talks_is_found_out(project: Project, tmp_path: Path):
+    """It reaches its model and exits with 0; what it does not do is seen all the same."""
+    liar = tmp_path / "liar.py"
+    liar.write_text(LIAR)
+    project.write(holdfast_toml=CONFIG.format(python=sys.executable, liar=liar))
+    code, found = checked(project, "liar", *(word for name in QUICK for word in ("--ability", name)))
+    assert code == 1
+    failed = {name for name, one in found.items() if one["state"] == "failed"}
+    assert failed == set(QUICK) - {"answer", "deny"}
+    assert "hello.txt" in found["create"]["detail"]
+
+
+def test_the_list_tells_what_is_there_and_what_each_cant_do(project: Project):
+    """Nothing is installed in a new home; every adapter is listed all the same."""
+    listed = project.holdfast("agents", PATH="/usr/bin:/bin")
+    assert listed.returncode == 0, listed.stderr
+    assert "goose" in listed.stdout
+    assert "not installed" in listed.stdout
+    assert "can't: deny" in listed.stdout
+    one = json.loads(project.holdfast("agents", "list", "goose", "--json").stdout)
+    assert [facts["name"] for facts in one] == ["goose"]
+    assert set(one[0]) >= {"version", "path", "package", "dialects", "cannot", "tried"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("agents", "check"), "which agent is to be checked?"),
+        (("agents", "check", "goose"), "holdfast agents install goose"),
+        (("agents", "install", "goos"), "goose"),
+        (("agents", "install", "goose@latest/../x"), "no exact version"),
+        (("agents", "check", "nobody"), "nobody"),
+        (("run", "--subject", "goose:scripted", "evals"), "evals"),
+    ],
+)
+def test_what_cant_be_done_is_said_with_a_remedy(project: Project, words: tuple[str, ...], said: str):
+    """Wrong usage ends with 2, and nothing is made."""
+    ran = project.holdfast(*words, PATH="/usr/bin:/bin")
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert said in ran.stderr
+    assert not list((project.folder.parent / "home").rglob("*goose*"))
+
+
+def test_an_agent_that_is_not_installed_voids_its_trials_with_the_remedy(project: Project):
+    """Nobody fails for a program that is not there."""
+    project.write(evals__eval_a_py=EVAL)
+    ran = project.holdfast("run", "--subject", "goose:scripted", "--trials", "1", PATH="/usr/bin:/bin")
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert "holdfast agents install goose" in ran.stdout

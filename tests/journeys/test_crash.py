@@ -1,0 +1,105 @@
+"""Killed at any moment, again and again: what is finished stays, what is missing is done, and nothing is left over."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.conftest import Project
+from tests.journeys.test_survival import until
+
+TRIALS = 36
+KILLS = 10
+CONFIG = """\
+subjects = ["steady"]
+jobs = 4
+[agents.steady]
+adapter = "command"
+command = ["sh", "-c", "printf hi > out.txt; sleep 0.1; echo done", "{prompt}"]
+"""
+EVALS = f"""\
+from holdfast import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Write.", trials={TRIALS}, timeout=60)
+def writes(rig, result):
+    assert rig.workspace["out.txt"].text == "hi"
+"""
+
+
+def processes_of(project: Project) -> list[str]:
+    """Whatever still runs on behalf of the project: by its folder, its environment or its command line."""
+    mark = str(project.folder.parent).encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                told = str((entry / "cwd").readlink()).encode() + (entry / "environ").read_bytes()
+                if mark in told + (entry / "cmdline").read_bytes():
+                    found.append(f"{entry.name} {(entry / 'cmdline').read_bytes()!r}")
+            except OSError:
+                continue
+    return found
+
+
+def ledger(project: Project) -> list[dict[str, object]]:
+    """Every record of the only run; each line of the file is a whole one."""
+    (path,) = (project.folder / "results").glob("2*/ledger.jsonl")
+    *lines, last = path.read_text().split("\n")
+    assert last == ""
+    return [json.loads(line) for line in lines]
+
+
+def await_moment(project: Project, draw: random.Random, before: int, run: subprocess.Popen[str]) -> None:
+    """A moment drawn by chance: at the start, or a little after some more trials were kept."""
+    further = draw.choice((-1, 0, 1, 2, 3))
+    if further >= 0:
+        until(lambda: run.poll() is not None or kept(project) >= before + further)
+    time.sleep(draw.uniform(0.0, 0.3 if further < 0 else 0.03))
+
+
+def kept(project: Project) -> int:
+    """How many records there are by now; -1 before the run began."""
+    found = list((project.folder / "results").glob("*/ledger.jsonl"))
+    return found[0].read_bytes().count(b"\n") if found else -1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_ten_times_at_random_moments_and_resumed(project: Project, seed: int) -> None:
+    """Fifty kills in all: every trial has exactly one verdict, none is lost, no process and no temp folder is left."""
+    project.write(holdfast_toml=CONFIG, evals__eval_writes_py=EVALS)
+    draw = random.Random(seed)  # noqa: S311 - a test that can be repeated
+    finished: list[dict[str, object]] = []
+    for _ in range(KILLS):
+        begun = list((project.folder / "results").glob("*/run.json"))
+        words = ("run", "--resume", "latest") if begun else ("run",)
+        run = subprocess.Popen(
+            project.command(*words), cwd=project.folder, env=project.env, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        await_moment(project, draw, len(finished), run)
+        run.kill()
+        _, err = run.communicate(timeout=30)
+        assert run.returncode in {-9, 0}, err
+        until(lambda: processes_of(project) == [])
+        until(lambda: project.temporary() == [])
+        if list((project.folder / "results").glob("*/ledger.jsonl")):
+            path = next((project.folder / "results").glob("*/ledger.jsonl"))
+            now = [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+            assert now[: len(finished)] == finished
+            finished = now
+    assert finished, "no kill came after the first verdict"
+    ended = project.holdfast("run", "--resume", "latest")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    records = ledger(project)
+    assert Counter(record["number"] for record in records) == dict.fromkeys(range(1, TRIALS + 1), 1)
+    assert all(record.get("final", True) and record["verdict"]["outcome"] == "pass" for record in records)  # type: ignore[index]
+    assert records[: len(finished)] == finished
+    assert f"{TRIALS} passed" in ended.stdout
+    assert processes_of(project) == []
+    assert project.temporary() == []

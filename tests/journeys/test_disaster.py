@@ -1,0 +1,217 @@
+"""What can go wrong around a run: disks, folders, clocks, providers, and other runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.conftest import Project
+from tests.journeys.test_crash import EVALS as MANY
+from tests.journeys.test_crash import ledger, processes_of
+from tests.journeys.test_live_provider import EVAL as SAVES
+from tests.journeys.test_live_provider import serving
+from tests.journeys.test_survival import slow as slow  # noqa: PLC0414 - a fixture
+from tests.journeys.test_survival import start, until
+
+CONFIG = """\
+subjects = ["quick"]
+jobs = 2
+[agents.quick]
+adapter = "command"
+command = ["sh", "-c", "{script}", "{{prompt}}"]
+"""
+WRITES = "printf hi > out.txt"
+EVALS = MANY.replace("trials=36", "trials=30")
+
+
+def in_namespace(project: Project, script: str) -> subprocess.CompletedProcess[str]:
+    """A shell that may mount, with `holdfast` in it. Where that is impossible, these tests can't tell: they fail."""
+    holdfast = f'holdfast() {{ "{sys.executable}" -m holdfast "$@"; }}\n'
+    return subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f"set -e\n{holdfast}{script}"],
+        cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_a_full_disk_stops_the_run_loudly_and_the_rest_is_done_later(project: Project) -> None:
+    """No half line, no verdict lost or doubled: with room again, the run is resumed."""
+    project.write(holdfast_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
+    ran = in_namespace(
+        project,
+        """
+        mkdir results; mount -t tmpfs -o size=100k,nr_inodes=400 full results
+        code=0; holdfast run || code=$?; echo "first $code"
+        cat results/*/ledger.jsonl | wc -l
+        mount -o remount,size=50m,nr_inodes=4000 results
+        holdfast run --resume latest || echo "again $?"
+        cp -r results/. ../kept
+        """,
+    )
+    assert "first 70" in ran.stdout, ran.stdout + ran.stderr
+    assert "No space left on device" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert "30 passed" in ran.stdout, ran.stdout + ran.stderr
+    (path,) = (project.folder.parent / "kept").glob("2*/ledger.jsonl")
+    numbers = [json.loads(line)["number"] for line in path.read_text().splitlines()]
+    assert sorted(numbers) == list(range(1, 31))
+    assert processes_of(project) == []
+    assert project.temporary() == []
+
+
+def test_a_file_that_may_not_grow_stops_the_run_loudly(project: Project) -> None:
+    """The same by a limit of the process, which needs no namespace."""
+    project.write(holdfast_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
+    ran = subprocess.run(
+        ["sh", "-c", f'ulimit -f 8; exec "{sys.executable}" -m holdfast run'],
+        cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 70, ran.stdout + ran.stderr
+    assert "can't be kept: File too large" in ran.stderr
+    kept = len(ledger(project))
+    assert 0 < kept < 30
+    assert project.holdfast("run", "--resume", "latest").returncode == 0
+    assert sorted(record["number"] for record in ledger(project)) == list(range(1, 31))  # type: ignore[type-var]
+
+
+def test_a_folder_that_can_only_be_read_is_told_before_anything_runs(project: Project) -> None:
+    """With what to do about it."""
+    project.write(holdfast_toml=CONFIG.format(script="touch ../../../../ran"), evals__eval_writes_py=EVALS)
+    ran = in_namespace(project, "mkdir results; mount -t tmpfs -o ro full results; holdfast run")
+    assert ran.returncode == 70, ran.stderr
+    assert "results: no run can be kept here: Read-only file system" in ran.stderr
+    assert "--out" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_run_that_somebody_else_is_writing_is_left_alone(slow: Project) -> None:
+    """Two that resume the same run would decide twice; the second is told so, and the first goes on."""
+    run = start(slow)
+    second = slow.holdfast("run", "--resume", "latest")
+    assert second.returncode == 70
+    assert "another Holdfast is writing this run" in second.stderr
+    (slow.folder.parent / "gate").touch()
+    assert "6 passed" in run.communicate(timeout=60)[0]
+    assert run.returncode == 0
+
+
+def test_results_removed_during_the_run_are_missed_at_once(slow: Project) -> None:
+    """Verdicts that nobody can read again are no verdicts."""
+    run = start(slow)
+    shutil.rmtree(slow.folder / "results")
+    (slow.folder.parent / "gate").touch()
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 70
+    assert "was removed while it ran" in err
+    assert not list(slow.folder.glob("results/*/*/*/trial-*"))
+    until(lambda: processes_of(slow) == [])
+
+
+def test_a_clock_that_jumps_changes_nothing(project: Project) -> None:
+    """Days forward, years back: times are measured by a clock that only goes on."""
+    jumps = """\
+import itertools, random, time
+real, realns, jump = time.time, time.time_ns, random.Random(1)
+time.time = lambda: real() + jump.uniform(-1e8, 1e6)
+time.time_ns = lambda: realns() + jump.randrange(-10**17, 10**15)
+"""
+    (project.folder.parent / "clock").mkdir()
+    (project.folder.parent / "clock/sitecustomize.py").write_text(jumps)
+    project.write(holdfast_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
+    ran = project.holdfast("run", "--trials", "6", "--json", PYTHONPATH=str(project.folder.parent / "clock"))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert all(0 <= record["spent"]["seconds"] < 30 for record in ledger(project))  # type: ignore[index]
+    stuck = CONFIG.format(script="sleep 600")
+    project.write(holdfast_toml=stuck)
+    ran = project.holdfast("run", "--trials", "1", "--timeout", "1", PYTHONPATH=str(project.folder.parent / "clock"))
+    assert ran.returncode == 1
+    assert "ran out of its time" in ran.stdout
+
+
+def test_an_agent_that_is_killed_fails_its_trial_only(project: Project) -> None:
+    """kill -9 of the agent is the agent's end; the other trials don't notice."""
+    mark = project.folder.parent / "mark"
+    script = f"printf hi > out.txt; mkdir {mark} 2>/dev/null && kill -9 $$; true"
+    project.write(holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
+    ran = project.holdfast("run", "--trials", "4")
+    assert ran.returncode == 1
+    assert "1 failed" in ran.stdout
+    assert "3 passed" in ran.stdout
+    assert "signal 9" in ran.stdout
+    assert processes_of(project) == []
+
+
+DOWN = """\
+subjects = ["native:milk"]
+attempts = 2
+[models.milk]
+provider = "acme"
+model = "scripted"
+price = {{ input = 3.0, output = 15.0 }}
+[providers.acme]
+base_url = "{url}"
+dialect = "anthropic"
+key_env = "ACME_KEY"
+"""
+
+
+def test_a_provider_that_is_down_voids_and_the_run_is_resumed_when_it_is_back(project: Project) -> None:
+    """Nothing is blamed on the agent; every attempt stays in the ledger, with its cost; none takes another's place."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    project.write(holdfast_toml=DOWN.format(url=f"http://127.0.0.1:{port}"), evals__eval_note_py=SAVES)
+    down = project.holdfast("run", ACME_KEY="acme-key-of-a-test")
+    assert down.returncode == 3, down.stdout + down.stderr
+    assert "void" in down.stdout
+    with serving(project, "--model", "scripted") as (url, key):
+        project.write(holdfast_toml=DOWN.format(url=url))
+        back = project.holdfast("run", "--resume", "latest", ACME_KEY=key)
+    assert back.returncode == 0, back.stdout + back.stderr
+    attempts = {(record["number"], record["attempt"]): record["verdict"]["outcome"] for record in ledger(project)}  # type: ignore[index]
+    assert attempts == {
+        (number, attempt): "void" if attempt < 3 else "pass" for number in (1, 2) for attempt in (1, 2, 3)
+    }
+    folders = {record["folder"] for record in ledger(project)}
+    assert len(folders) == 6
+    assert all((project.folder / "results/latest" / str(folder) / "log.txt").is_file() for folder in folders)
+    assert [record["attempt"] for record in ledger(project) if record["spent"].get("cost_usd")] == [3, 3]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("fault", ["cut@1", "500@1"])
+def test_a_connection_of_the_gateway_that_is_torn_hurts_no_other_trial(project: Project, fault: str) -> None:
+    """The gateway lives in Holdfast's own process and dies with it only; a connection of it may break at any time."""
+    project.write(
+        holdfast_toml='subjects = ["native:scripted"]\nattempts = 1\n',
+        evals__eval_note_py=SAVES.split("    assert rig.cost")[0].replace("trials=2", "trials=3, timeout=15"),
+    )
+    ran = project.holdfast("run", "--fault", fault)
+    assert ran.returncode in {0, 1, 3}, ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert len(ledger(project)) == 3
+    assert processes_of(project) == []
+    assert project.temporary() == []
+
+
+def test_ctrl_c_twice_during_many_trials_can_be_resumed(project: Project) -> None:
+    """Forced to its end in the middle of things."""
+    project.write(holdfast_toml=CONFIG.format(script=f"{WRITES}; sleep 0.1"), evals__eval_writes_py=EVALS)
+    run = subprocess.Popen(
+        project.command("run"), cwd=project.folder, env=project.env, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    until(lambda: len(list(Path(project.folder).glob("results/*/*/*/trial-*"))) >= 3)
+    run.send_signal(signal.SIGINT)
+    run.send_signal(signal.SIGINT)
+    run.wait(timeout=30)
+    assert run.returncode == 130
+    until(lambda: processes_of(project) == [])
+    until(lambda: project.temporary() == [])
+    assert project.holdfast("run", "--resume", "latest").returncode == 0
+    assert sorted(record["number"] for record in ledger(project)) == list(range(1, 31))  # type: ignore[type-var]
