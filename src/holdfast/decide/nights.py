@@ -42,7 +42,7 @@ def count(cells: Iterable[RunCell]) -> tuple[int, int]:
 
 
 def fingerprints(cells: Iterable[RunCell]) -> tuple[str, ...]:
-    """The known fingerprints of judged cells, in order of appearance; a cell that mixes some says so itself: `a + b`."""
+    """The known fingerprints of judged cells, in order of appearance; a cell that mixes some says so: `a + b`."""
     known = (cell.fingerprint.split(" + ") for cell in cells if cell.fingerprint and cell.judged)
     return tuple(dict.fromkeys(one for several in known for one in several))
 
