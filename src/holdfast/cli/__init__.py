@@ -20,6 +20,10 @@ from holdfast.core.exit_code import ExitCode
 
 COMMANDS: Mapping[str, str] = {
     "run": "run evals and decide",
+    "nightly": "run all evals on all subjects, and keep it as a night",
+    "report": "show a night and the nights before it",
+    "history": "show how the pass rate of an eval went over time",
+    "analyze": "reckon pass@k, pass^k and flakiness of runs, and sort their failures",
     "list": "show the evals that are defined",
     "validate": "prove, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from holdfast.core.errors import BadInput
 from holdfast.core.fault import Fault, parse_faults
+from holdfast.core.sandboxing import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
 from holdfast.core.table import Table
 
 FILE = "holdfast.toml"
+
+_LEAST = 2**16
 
 SCOPES = ("trial", "eval", "run")
 
@@ -27,6 +30,20 @@ class Limit:
 
     tokens: int | None = None
     """Tokens in both directions."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NightRules:
+    """What a nightly run does otherwise than others."""
+
+    subjects: tuple[str, ...] = ()
+    """Whom to try; none means the same as in other runs."""
+
+    trials: int | None = None
+    """Trials per cell."""
+
+    budget_usd: float | None = None
+    """What the run may spend."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,8 +97,17 @@ class Config:
     captures: str = ""
     """A folder, or `s3://…`, to publish captures to when a run ends; by default they stay in the run's own folder."""
 
-    sandbox: str = "local"
-    """Where agents run."""
+    sandbox: str = DEFAULT_LEVEL
+    """Where agents run: `bubblewrap` (default) or `none`; see [Sandboxes](sandboxes.md)."""
+
+    min_isolation: str | None = None
+    """The least that agents are to be kept apart, whatever `--sandbox` says; none by default."""
+
+    network: Network = "gateway"
+    """What agents can reach: their own `gateway` (default), `none`, or what the `host` can."""
+
+    limits: Ceilings = field(default_factory=Ceilings)
+    """What an attempt may use: `processes`, `disk`, `files`, `memory` and `output`; sizes as in `"512 MiB"`."""
 
     canary: Literal["fail", "note", "off"] = "fail"
     """What comes of a trial whose agent gives its canary token away; `off` lays none. See [Secrets](secrets.md)."""
@@ -98,6 +124,9 @@ class Config:
     budgets: Mapping[str, Limit] = field(default_factory=dict)
     """What a `trial`, an `eval` and a `run` may spend: `usd` and `tokens`. A spent budget makes trials void."""
 
+    nightly: NightRules = field(default_factory=NightRules)
+    """What nightly runs do otherwise: `subjects`, `trials` and `budget_usd`; see [Reports](report.md#nightly)."""
+
     cassettes: str = "evals/cassettes"
     """The folder that cassettes are recorded in and replayed from."""
 
@@ -111,6 +140,18 @@ class Config:
     def where(self) -> Path:
         """The configuration's file, or where it would be."""
         return self.file or self.root / FILE
+
+    def at_night(self) -> Config:
+        """The configuration as it is for nightly runs."""
+        own = self.nightly
+        run = self.budgets.get("run", Limit())
+        budget = {"run": replace(run, usd=own.budget_usd)} if own.budget_usd is not None else {}
+        return replace(
+            self,
+            subjects=own.subjects or self.subjects,
+            trials=own.trials or self.trials,
+            budgets={**self.budgets, **budget},
+        )
 
     def tables(self, kind: Literal["agents", "models", "providers"]) -> dict[str, Table]:
         """The tables `[kind.NAME]` by name, to be read strictly."""
@@ -168,12 +209,16 @@ def _config(table: Table, path: Path) -> Config:
         results=table.text("results", "results"),
         store=table.text("store"),
         captures=table.text("captures"),
-        sandbox=table.text("sandbox", "local"),
         canary=table.choice("canary", ("fail", "note", "off")) or "fail",  # type: ignore[arg-type]
+        sandbox=table.text("sandbox", DEFAULT_LEVEL),
+        min_isolation=table.choice("min_isolation", tuple(RANKS)),
+        network=cast("Network", table.choice("network", NETWORKS, "gateway")),
+        limits=_limits(table),
         agents=_tables(table, "agents"),
         models=_tables(table, "models"),
         providers=_tables(table, "providers"),
         budgets=_budgets(table),
+        nightly=_nightly(table),
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=_replay(table),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),
@@ -195,6 +240,48 @@ def _budgets(table: Table) -> dict[str, Limit]:
     return found
 
 
+def _limits(table: Table) -> Ceilings:
+    limits = table.table("limits")
+    if limits is None:
+        return Ceilings()
+    usual = Ceilings()
+    found = Ceilings(
+        processes=limits.whole("processes", least=8) or usual.processes,
+        disk=_size(limits, "disk", usual.disk),
+        files=limits.whole("files", least=100) or usual.files,
+        memory=_size(limits, "memory", usual.memory),
+        output=_size(limits, "output", usual.output),
+    )
+    limits.finish()
+    return found
+
+
+def _size(table: Table, key: str, usual: int) -> int:
+    """Bytes, written as a number with a unit."""
+    if key not in table:
+        return usual
+    text = table.text(key)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|KiB|MiB|GiB|kB|MB|GB)", text)
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+    size = int(float(match[1]) * units[match[2]]) if match else 0
+    if size < _LEAST:
+        table.fail(key, f"{text!r} is no size from 64 KiB on", 'write a number and a unit: "512 MiB", "2 GiB"')
+    return size
+
+
+def _nightly(table: Table) -> NightRules:
+    own = table.table("nightly")
+    if own is None:
+        return NightRules()
+    found = NightRules(
+        subjects=own.texts("subjects"),
+        trials=own.whole("trials", least=1, most=10_000),
+        budget_usd=own.number("budget_usd", least=0),
+    )
+    own.finish()
+    return found
+
+
 def _replay(table: Table) -> ReplayRules:
     rules = table.table("replay")
     if rules is None:
@@ -203,7 +290,7 @@ def _replay(table: Table) -> ReplayRules:
     for index, path in enumerate(ignore):
         if not all(path.split(".")):
             rules.fail(f"ignore[{index}]", f"{path!r} is no path", "write steps with dots between them: extra.*.user")
-    replace = []
+    puts = []
     for rule in rules.tables("replace"):
         pattern = rule.text("pattern", required=True)
         put = rule.text("with")
@@ -212,10 +299,10 @@ def _replay(table: Table) -> ReplayRules:
             re.compile(f"(?:{pattern})|").sub(put, "")
         except (re.error, IndexError) as error:
             rule.fail("pattern", f"{pattern!r} with {put!r} is no regular expression: {error}")
-        replace.append((pattern, put))
+        puts.append((pattern, put))
         rule.finish()
     rules.finish()
-    return ReplayRules(ignore=ignore, replace=tuple(replace))
+    return ReplayRules(ignore=ignore, replace=tuple(puts))
 
 
 def _tables(table: Table, key: str) -> dict[str, Mapping[str, Any]]:
