@@ -53,6 +53,7 @@ docs: $(STAMP)  ## Write the generated parts of the docs anew
 bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/bench.py

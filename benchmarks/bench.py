@@ -23,7 +23,7 @@ from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits
 from holdfast.core.scenario import Scenario
 from holdfast.run.template import TemplateCache
-from holdfast.sandboxes.local import LocalSandbox
+from holdfast.sandboxes.none import OpenSandbox
 
 ARGV = ("sh", "-c", "printf hi > out.txt")
 ROUNDS = 5
@@ -60,7 +60,7 @@ async def bare_round(trials: int, at_once: int) -> float:
         shutil.rmtree(root)
 
 
-async def bench_round(sandbox: LocalSandbox, template: Template, trials: int, at_once: int) -> float:
+async def bench_round(sandbox: OpenSandbox, template: Template, trials: int, at_once: int) -> float:
     """The same on benches."""
 
     async def benched(_: int) -> None:
@@ -74,7 +74,7 @@ async def bench_round(sandbox: LocalSandbox, template: Template, trials: int, at
 
 async def main(trials: int, at_once: int) -> None:
     """Measure both and print the ratio."""
-    sandbox, templates = LocalSandbox(), TemplateCache()
+    sandbox, templates = OpenSandbox(), TemplateCache()
     await sandbox.start()
     template = await templates.get(Scenario(prompts=("Say hi.",), files={"README.md": b"# Notes\n"}))
     bare, bench = [], []

@@ -83,13 +83,16 @@ def main() -> None:
             "--jobs",
             str(JOBS),
         ]
-        ours += ["--sandbox", "local"]
-        rounds = [(timed(loop, project), timed(ours, project)) for _ in range(args.rounds)]
-    for bare_seconds, our_seconds in rounds:
+        levels = [[*ours, "--sandbox", level] for level in ("none", "bubblewrap")]
+        rounds = [tuple(timed(command, project) for command in (loop, *levels)) for _ in range(args.rounds)]
+    for bare_seconds, our_seconds, walled_seconds in rounds:
         print(
             f"bare loop {bare_seconds:6.3f} s   holdfast {our_seconds:6.3f} s   ratio {our_seconds / bare_seconds:.2f}"
+            f"   behind walls {walled_seconds:6.3f} s"
         )
-    ratio = statistics.median(ours / bare for bare, ours in rounds)
+    ratio = statistics.median(ours / bare for bare, ours, _ in rounds)
+    walls = statistics.median((walled - ours) / args.trials for _, ours, walled in rounds)
+    print(f"walls (--sandbox bubblewrap) cost {walls * 1000:.1f} ms more per trial, on {JOBS} at a time")
     verdict = "within" if ratio <= BAR else "ABOVE"
     print(f"{args.trials} trials, {JOBS} at a time: median ratio {ratio:.2f}, {verdict} the bar of {BAR}")
 

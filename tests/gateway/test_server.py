@@ -337,19 +337,20 @@ async def test_it_listens_on_a_socket_handed_in() -> None:
 
 async def test_a_session_can_have_a_socket_of_its_own() -> None:
     """On its own socket a session is reached and nobody else, and the socket ends with it."""
-    async with (
-        running({"played": ScriptedModel(play=lambda _: "Hi.")}) as gateway,
-        gateway.session(a_trial(), seed=1) as other,
-    ):
-        async with gateway.session(a_trial(), seed=1) as door:
-            shared = door.base_url
-            await gateway.listen(socket.create_server(("127.0.0.1", 0)), door)
-            assert door.base_url != shared
-            assert (await post(door, chat())).status == 200
-            other.address = door.address
-            assert (await post(other, chat())).status == 401
-        with pytest.raises(aiohttp.ClientConnectorError):
-            await post(door, chat())
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        async with (
+            running({"played": ScriptedModel(play=lambda _: "Hi.")}) as gateway,
+            gateway.session(a_trial(), seed=1) as other,
+        ):
+            async with gateway.session(a_trial(), seed=1) as door:
+                shared = door.base_url
+                await door.listen(own)
+                assert door.base_url != shared
+                assert (await post(door, chat())).status == 200
+                other.address = door.address
+                assert (await post(other, chat())).status == 401
+            with pytest.raises(aiohttp.ClientConnectorError):
+                await post(door, chat())
 
 
 async def test_every_upstream_that_was_used_is_closed() -> None:

@@ -54,6 +54,7 @@ adapter = "command"
 command = ["sh", "{start}", "{pi}", "{{prompt}}"]
 dialect = "openai-chat"
 pass_env = ["NODE_OPTIONS"]
+reads = ["{modules}", "{clock}"]
 [agents.pi.env]
 GATEWAY = "{{base_url}}"
 TOKEN = "{{token}}"
@@ -140,8 +141,11 @@ def test_pi_replays_with_its_clock_400_days_ahead(project: Project, tmp_path: Pa
     start, clock = tmp_path / "start.sh", tmp_path / "clock.cjs"
     start.write_text(PI_START)
     clock.write_text(CLOCK)
-    program = installed(PI) / ".bin/pi"
-    project.write(evals__eval_note_py=EVAL, holdfast_toml=PI_CONFIG.format(start=start, pi=program))
+    modules = installed(PI)
+    project.write(
+        evals__eval_note_py=EVAL,
+        holdfast_toml=PI_CONFIG.format(start=start, pi=modules / ".bin/pi", modules=modules, clock=clock),
+    )
     ran = project.holdfast("run", "--record", "--jobs", "3")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     before = stories(latest(project))

@@ -16,6 +16,7 @@ from tests.journeys.conftest import Project
 
 CONFIG = """\
 subjects = ["slow"]
+sandbox = "none"
 jobs = 2
 attempts = 1
 [agents.slow]

@@ -14,7 +14,8 @@ from holdfast.core.errors import BadInput, WorldError
 from holdfast.core.folder import scan
 from holdfast.core.scenario import Scenario
 from holdfast.core.verdict import VoidCause
-from holdfast.run.template import EPOCH, TemplateCache, build_template, check_template
+from holdfast.run.repository import EPOCH
+from holdfast.run.template import TemplateCache, build_template, check_template
 
 
 def scenario(**fields: object) -> Scenario:
@@ -218,6 +219,46 @@ def test_setup_that_raises_or_plants_a_link_out_is_told(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match=words) as caught:
             build_template(scenario(setup=setup), tmp_path / name, where="evals/x.py")
         assert (caught.value.where, caught.value.key) == ("evals/x.py", "setup")
+
+
+def test_a_clone_made_by_setup_forgets_what_lies_beyond_its_branches(tmp_path: Path) -> None:
+    """The answer lies on the remote, in a later tag, in the reflog, in a stash and among loose objects: all gone."""
+    origin = tmp_path / "origin"
+    origin.mkdir()
+
+    def git(where: Path, *words: str) -> str:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+        return subprocess.run(["git", *who, *words], cwd=where, check=True, capture_output=True, text=True).stdout
+
+    def commit(where: Path, text: str) -> str:
+        (where / "f").write_text(text)
+        git(where, "add", "f")
+        git(where, "commit", "-qm", text)
+        return git(where, "rev-parse", "HEAD").strip()
+
+    git(origin, "init", "-q")
+    old = commit(origin, "old")
+    git(origin, "tag", "v1")
+    answer = commit(origin, "answer")
+    git(origin, "tag", "v2")
+
+    def setup(workspace: Path) -> None:
+        git(workspace, "clone", "-q", str(origin), ".")
+        git(workspace, "branch", "feature", old)
+        (workspace / "f").write_text("stashed")
+        git(workspace, "stash")
+        git(workspace, "reset", "-q", "--hard", old)
+
+    made = build_template(scenario(setup=setup), tmp_path / "made").folder
+    assert git(tmp_path, "-C", str(origin), "cat-file", "-t", answer) == "commit\n"
+    assert subprocess.run(["git", "cat-file", "-t", answer], cwd=made, capture_output=True, check=False).returncode != 0
+    assert git(made, "remote") == ""
+    assert git(made, "for-each-ref", "--format=%(refname)").split() == [
+        "refs/heads/feature", "refs/heads/main", "refs/tags/v1",
+    ]  # fmt: skip
+    assert git(made, "log", "--all", "--format=%s").split() == ["old"]
+    assert git(made, "reflog") == ""
+    assert git(made, "status", "--porcelain") == ""
 
 
 def test_missing_git_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -16,7 +16,8 @@ from holdfast.core.folder import scan
 from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.workspace import Tree
-from holdfast.sandboxes.local import LocalBench, LocalSandbox
+from holdfast.sandboxes.bubblewrap import BubblewrapBench, BubblewrapSandbox
+from holdfast.sandboxes.none import OpenBench, OpenSandbox
 
 T = TypeVar("T")
 SOON = 20.0
@@ -53,11 +54,18 @@ class Lab:
         self.benches = folder / "benches"
         self.benches.mkdir()
 
-    def on_bench(self, body: Callable[[LocalBench], Awaitable[T]], *, sandbox: LocalSandbox | None = None) -> T:
+    def on_bench(self, body: Callable[[OpenBench], Awaitable[T]], *, sandbox: OpenSandbox | None = None) -> T:
         """What `body` gives, called with a bench; afterwards nothing runs and no folder is left."""
+        return self.in_sandbox(sandbox or OpenSandbox(root=self.benches), body)
+
+    def walled(self, body: Callable[[BubblewrapBench], Awaitable[T]], **options: Any) -> T:
+        """The same behind walls."""
+        return self.in_sandbox(BubblewrapSandbox(root=self.benches, **options), body)
+
+    def in_sandbox(self, own: Any, body: Callable[[Any], Awaitable[T]]) -> T:
+        """What `body` gives, called with a bench of that sandbox."""
 
         async def session() -> T:
-            own = sandbox or LocalSandbox(root=self.benches)
             await own.start()
             try:
                 async with own.bench(self.template) as bench:
@@ -96,7 +104,7 @@ class Lab:
     def leavings(self, launch: Launch) -> Tree:
         """What a program leaves in its workspace."""
 
-        async def body(bench: LocalBench) -> Tree:
+        async def body(bench: OpenBench) -> Tree:
             await bench.run(launch, limits=Limits(wall=SOON), last_activity=lambda: 0.0)
             return await bench.harvest()
 

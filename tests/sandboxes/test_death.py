@@ -14,7 +14,7 @@ import pytest
 from holdfast.core.errors import WorldError
 from holdfast.core.process import Limits
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.local import LocalBench, LocalSandbox
+from holdfast.sandboxes.none import OpenBench, OpenSandbox
 from holdfast.sandboxes.tree import WHOLE
 from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
 
@@ -122,7 +122,7 @@ def test_cancelling_ends_everything_before_it_is_raised(lab: Lab) -> None:
     """Also where the agent ignores TERM and has a daemon, and where one cancels twice."""
     code = DAEMON + HEARTBEAT + "signal.signal(15, signal.SIG_IGN); daemon(life); time.sleep(99)"
 
-    async def body(bench: LocalBench) -> None:
+    async def body(bench: OpenBench) -> None:
         run = bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0)
         task = asyncio.create_task(run)
         await asyncio.to_thread(wait_until, lambda: lab.noted("beat"))
@@ -162,9 +162,9 @@ def test_killing_holdfast_ends_every_agent_and_removes_the_benches(lab: Lab) -> 
 
 def test_a_nursery_that_was_killed_voids_one_attempt_and_is_made_anew(lab: Lab) -> None:
     """The next run says so instead of hanging; the one after it works."""
-    sandbox = LocalSandbox(root=lab.benches)
+    sandbox = OpenSandbox(root=lab.benches)
 
-    async def body(bench: LocalBench) -> None:
+    async def body(bench: OpenBench) -> None:
         nursery = nursery_of(os.getpid())
         os.kill(nursery, signal.SIGKILL)
         wait_until(lambda: not alive(nursery))
@@ -181,7 +181,7 @@ def test_an_agent_at_work_is_not_disturbed_by_the_death_of_the_nursery(lab: Lab)
     """Its supervisor goes on, and still ends everything."""
     code = DAEMON + HEARTBEAT + "daemon(life); note('agent'); until(lambda: exists('go')); print('done')"
 
-    async def body(bench: LocalBench) -> None:
+    async def body(bench: OpenBench) -> None:
         run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
         await asyncio.to_thread(wait_until, lambda: lab.noted("agent"))
         os.kill(nursery_of(os.getpid()), signal.SIGKILL)

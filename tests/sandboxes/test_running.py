@@ -14,7 +14,7 @@ import pytest
 from holdfast.core.errors import WorldError
 from holdfast.core.process import Launch, Limits
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.local import LocalBench
+from holdfast.sandboxes.none import OpenBench
 from tests.sandboxes.conftest import SOON, Lab, wait_until
 
 
@@ -122,7 +122,7 @@ def test_what_was_printed_last_is_not_lost(lab: Lab) -> None:
     def buried() -> bool:
         return note.exists() and not Path("/proc", note.read_text()).exists() and not lab.processes()
 
-    async def body(bench: LocalBench) -> int:
+    async def body(bench: OpenBench) -> int:
         run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
         await asyncio.sleep(0)
         wait_until(buried)
@@ -160,7 +160,7 @@ def test_output_or_model_traffic_is_no_silence(lab: Lab) -> None:
     talk = lab.launch("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.2; done")
     assert lab.run(talk, idle=1.5).ended_by == "exit"
 
-    async def body(bench: LocalBench) -> str:
+    async def body(bench: OpenBench) -> str:
         limits = Limits(wall=SOON, idle=0.1)
         return (await bench.run(lab.launch("sleep", "0.4"), limits=limits, last_activity=time.monotonic)).ended_by
 
@@ -184,7 +184,7 @@ def test_what_a_tree_of_processes_used_is_counted(lab: Lab) -> None:
 def test_workspace_that_is_gone_is_no_missing_program(lab: Lab) -> None:
     """An agent removed the folder that its second turn should start in."""
 
-    async def body(bench: LocalBench) -> None:
+    async def body(bench: OpenBench) -> None:
         limits = Limits(wall=SOON)
         await bench.run(lab.launch("sh", "-c", "rm -rf ../workspace"), limits=limits, last_activity=lambda: 0.0)
         with pytest.raises(WorldError, match="workspace can't be entered"):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.agents.events import read_events
+from holdfast.agents.interpreter import python_folders
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.codec import encode
 from holdfast.core.process import Launch, ProcessEnd
@@ -17,6 +18,7 @@ from holdfast.core.table import Table
 from holdfast.core.trajectory import Event, Kind
 
 _PACKAGES = str(Path(__file__).resolve().parents[2])
+_PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +58,10 @@ class NativeAgent:
         words = (str(word) for option in options.items() for word in option)
         env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, "PYTHONPATH": _PACKAGES}
         env["PYTHONDONTWRITEBYTECODE"] = "1"
-        return Orders(launches=(Launch(argv=(*program, *words), env=env),), home_files={"task.json": file.encode()})
+        return Orders(
+            launches=(Launch(argv=(*program, *words), env=env, reads=(*python_folders(), _PACKAGE)),),
+            home_files={"task.json": file.encode()},
+        )
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """It tells the truth with its exit code."""

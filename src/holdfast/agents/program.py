@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.agents.package import agents_folder, reads
+from holdfast.agents.installation import installation
 from holdfast.agents.places import PLACES, PROMPT, check_places, fill, has_place
 from holdfast.core.table import Table, path_problem
 from holdfast.core.trajectory import Kind
@@ -67,9 +67,8 @@ class Program:
 
     def readable(self) -> tuple[str, ...]:
         """What of the host must not be hidden from it."""
-        found = shutil.which(self.command[0])
-        words = (*((found,) if found else ()), *self.command)
-        return (*reads(words, agents_folder(os.environ)), *self.reads)
+        named = tuple(word for word in self.command[1:] if word.startswith("/") and Path(word).is_file())
+        return (*installation(self.command[0]), *installation("node"), *named, *self.reads)
 
     def missing(self, name: str) -> str | None:
         """The program itself, where it is not there."""
@@ -114,7 +113,7 @@ def read_program(table: Table, *, prompt: bool) -> Program:
         token_env=token_env,
         dialect=_dialect(table, bool(base_url_env) or any(has_place(text, "base_url") for text in written)),
         home_files=texts["home_files"],
-        reads=table.texts("reads"),
+        reads=_reads(table),
         tool_kinds=_tool_kinds(table),
         version_command=table.texts("version_command"),
     )
@@ -127,6 +126,16 @@ def command_of(table: Table, key: str, known: Iterable[str]) -> tuple[str, ...]:
         check_places(table, f"{key}[{index}]", word, known)
     root = Path(table.where).resolve().parent
     return tuple(str(root / word) if word.startswith(("./", "../")) else word for word in words)
+
+
+def _reads(table: Table) -> tuple[str, ...]:
+    """Paths of the host; relative ones are taken from where the configuration is."""
+    root = Path(table.where).resolve().parent
+    paths = tuple(str(root / Path(path).expanduser()) for path in table.texts("reads"))
+    for index, path in enumerate(paths):
+        if not Path(path).exists():
+            table.fail(f"reads[{index}]", f"{path} is not there", "correct the path, or leave it out")
+    return paths
 
 
 def _dialect(table: Table, uses_gateway: bool) -> str | None:

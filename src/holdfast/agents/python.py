@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.agents.events import read_events
+from holdfast.agents.interpreter import python_folders
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.codec import encode
 from holdfast.core.process import Launch, ProcessEnd
@@ -60,7 +61,9 @@ class PythonAgent:
         argv = (sys.executable, "-P", _HOST, self.function, str(task.home / "task.json"))
         path = os.pathsep.join(entry for entry in sys.path if entry)
         env = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-        return Orders(launches=(Launch(argv=argv, env=env),), home_files={"task.json": json.dumps(fields).encode()})
+        reads = (*python_folders(), _HOST, self.function.rpartition(":")[0], *filter(None, sys.path))
+        launch = Launch(argv=argv, env=env, reads=tuple(path for path in reads if Path(path).is_absolute()))
+        return Orders(launches=(launch,), home_files={"task.json": json.dumps(fields).encode()})
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
         """It failed if it raised, or if it returned a number other than 0."""

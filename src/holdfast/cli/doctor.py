@@ -70,7 +70,7 @@ def _look(args: argparse.Namespace) -> Iterator[Item]:
         return
     yield _configuration(config)
     yield from _agents(config)
-    yield _sandbox()
+    yield _sandbox(config)
     yield _evals(config)
 
 
@@ -140,16 +140,23 @@ def _checked(name: str, check: Callable[[], object], detail: str) -> Item:
     return Item(name=name, state="ok", detail=detail)
 
 
-def _sandbox() -> Item:
+def _sandbox(config: Config) -> Item:
     """Start a program in the sandbox, really, and see it end."""
     from holdfast import wiring
 
     try:
-        wiring.probe_sandbox("local")
+        wiring.probe_sandbox(config.sandbox, config)
     except HoldfastError as error:
-        return Item(name="sandbox local", state="broken", detail=str(error))
-    detail = "works: own workspace, HOME and environment, certain end; no wall against hostile code"
-    return Item(name="sandbox local", state="ok", detail=detail)
+        problem, _, remedy = str(error).partition("\n  → ")
+        return Item(name=f"sandbox {config.sandbox}", state="broken", detail=problem, remedy=remedy)
+    promise = _PROMISES.get(config.sandbox, "")
+    return Item(name=f"sandbox {config.sandbox}", state="ok", detail=f"works: {promise}")
+
+
+_PROMISES = {
+    "none": "own workspace, HOME and environment, certain end; no wall against hostile code",
+    "bubblewrap": "sees an allow-list of the host, reaches its gateway only, has limits, ends for certain",
+}
 
 
 def _evals(config: Config) -> Item:

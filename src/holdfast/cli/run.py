@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.session import House
     from holdfast.store.folder import RunFolder
 
-_SANDBOXES = ("local",)
+_SANDBOXES = ("bubblewrap", "none")
 _NOTHING_GATES = """\
 holdfast: none of the chosen evals is ALWAYS_PASSES, so nothing was run and nothing is gated
   → run all of them with --policy all, or with RUN_EVALS=1
@@ -75,7 +75,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "--budget-usd", type=positive_float, metavar="USD", help="start nothing more once this much is spent"
     )
     how.add_argument("--fail-fast", action="store_true", help="start nothing more after the first failure")
-    how.add_argument("--sandbox", choices=_SANDBOXES, help="where agents run (default: local)")
+    how.add_argument("--sandbox", choices=_SANDBOXES, help="where agents run (default: bubblewrap)")
     how.add_argument(
         "--fault",
         action="append",
@@ -131,9 +131,10 @@ def run(args: argparse.Namespace) -> ExitCode:
 
         print(plan_json(plan) if args.json else plan_text(plan))
         return ExitCode.ACCEPTED
+    sandbox = wiring.open_sandbox(config, request)
     store = earlier or wiring.new_store(results)
     info = earlier.info() if earlier else replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.house(cast, plan, request, store, seed=info.seed)
+    house = wiring.house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop = Stop()
     terms = wiring.run_terms(config, request)
     started = time.monotonic()

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
     history = policy_history(evals, config.root, base=args.base)
     too_early = {change.eval.name for change in history.new}
-    tests = list(wiring.self_tests(evals))
+    tests = list(wiring.self_tests(evals, config))
     cassettes = wiring.cassette_faults(wiring.Cast(config=config, environ=os.environ), evals)
     faulty = [test.eval for test in tests if test.eval in too_early or _faults(test, strict=args.strict)]
     if args.json:

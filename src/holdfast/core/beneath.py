@@ -41,7 +41,7 @@ def _read(file: int, at_most: int) -> bytes:
     return b"".join(pieces)
 
 
-def find_beneath(folder: Path, pattern: str, *, at_most: int) -> tuple[str, ...]:
+def find_beneath(folder: Path | int, pattern: str, *, at_most: int) -> tuple[str, ...]:
     """The paths that fit a pattern, at most so many, in order; `*` stands for anything within one name."""
     if "*" not in pattern:
         return (pattern,)
@@ -51,16 +51,16 @@ def find_beneath(folder: Path, pattern: str, *, at_most: int) -> tuple[str, ...]
     return tuple(path.removesuffix("/") for path in found)
 
 
-def _names(folder: Path, above: str, part: str) -> list[str]:
+def _names(folder: Path | int, above: str, part: str) -> list[str]:
     """The names in a folder that fit; a link to a folder has none."""
     if "*" not in part:
         return [part]
     opened: list[int] = []
     try:
-        opened.append(place := os.open(folder, _FOLDER))
+        opened.append(place := os.dup(folder) if isinstance(folder, int) else os.open(folder, _FOLDER))
         for step in above.split("/")[:-1]:
             opened.append(place := os.open(step, _FOLDER, dir_fd=place))
-        return sorted(name for name in os.listdir(place) if fnmatchcase(name, part))
+        return sorted(name for name in os.listdir(place) if fnmatchcase(name, part))  # noqa: PTH208 - an open folder
     except OSError:
         return []
     finally:

@@ -7,13 +7,16 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from holdfast.core.errors import BadInput
 from holdfast.core.fault import Fault, parse_faults
+from holdfast.core.sandboxing import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
 from holdfast.core.table import Table
 
 FILE = "holdfast.toml"
+
+_LEAST = 2**16
 
 SCOPES = ("trial", "eval", "run")
 
@@ -94,8 +97,17 @@ class Config:
     captures: str = ""
     """A folder, or `s3://…`, to publish captures to when a run ends; by default they stay in the run's own folder."""
 
-    sandbox: str = "local"
-    """Where agents run."""
+    sandbox: str = DEFAULT_LEVEL
+    """Where agents run: `bubblewrap` (default) or `none`; see [Sandboxes](sandboxes.md)."""
+
+    min_isolation: str | None = None
+    """The least that agents are to be kept apart, whatever `--sandbox` says; none by default."""
+
+    network: Network = "gateway"
+    """What agents can reach: their own `gateway` (default), `none`, or what the `host` can."""
+
+    limits: Ceilings = field(default_factory=Ceilings)
+    """What an attempt may use: `processes`, `disk`, `files`, `memory` and `output`; sizes as in `"512 MiB"`."""
 
     canary: Literal["fail", "note", "off"] = "fail"
     """What comes of a trial whose agent gives its canary token away; `off` lays none. See [Secrets](secrets.md)."""
@@ -197,8 +209,11 @@ def _config(table: Table, path: Path) -> Config:
         results=table.text("results", "results"),
         store=table.text("store"),
         captures=table.text("captures"),
-        sandbox=table.text("sandbox", "local"),
         canary=table.choice("canary", ("fail", "note", "off")) or "fail",  # type: ignore[arg-type]
+        sandbox=table.text("sandbox", DEFAULT_LEVEL),
+        min_isolation=table.choice("min_isolation", tuple(RANKS)),
+        network=cast("Network", table.choice("network", NETWORKS, "gateway")),
+        limits=_limits(table),
         agents=_tables(table, "agents"),
         models=_tables(table, "models"),
         providers=_tables(table, "providers"),
@@ -223,6 +238,35 @@ def _budgets(table: Table) -> dict[str, Limit]:
     if budgets:
         budgets.finish()
     return found
+
+
+def _limits(table: Table) -> Ceilings:
+    limits = table.table("limits")
+    if limits is None:
+        return Ceilings()
+    usual = Ceilings()
+    found = Ceilings(
+        processes=limits.whole("processes", least=8) or usual.processes,
+        disk=_size(limits, "disk", usual.disk),
+        files=limits.whole("files", least=100) or usual.files,
+        memory=_size(limits, "memory", usual.memory),
+        output=_size(limits, "output", usual.output),
+    )
+    limits.finish()
+    return found
+
+
+def _size(table: Table, key: str, usual: int) -> int:
+    """Bytes, written as a number with a unit."""
+    if key not in table:
+        return usual
+    text = table.text(key)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|KiB|MiB|GiB|kB|MB|GB)", text)
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+    size = int(float(match[1]) * units[match[2]]) if match else 0
+    if size < _LEAST:
+        table.fail(key, f"{text!r} is no size from 64 KiB on", 'write a number and a unit: "512 MiB", "2 GiB"')
+    return size
 
 
 def _nightly(table: Table) -> NightRules:

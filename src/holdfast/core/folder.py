@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from holdfast.core.layer import Layer
 from holdfast.core.workspace import Entry, Tree
 
 Stamp: TypeAlias = tuple[int, int, int, int]
@@ -93,6 +94,7 @@ def scan(
     keep: Keep | None = None,
     at_most: int | None = None,
     in_place: bool = False,
+    layer: Layer | None = None,
 ) -> Tree:
     """The content of `folder` now. `in_place` is for a folder of our own that never changes: files are not taken in,
     the entries say where they lie.
@@ -100,8 +102,9 @@ def scan(
     A file whose stamp is as known shares the known entry. A file too large to keep has no content, and its sha256
     is one of its size, mtime, beginning and end, so that it equals no other file; only where a known file of the same
     size exists is it read whole, to tell whether it changed. Raises TooMany beyond `at_most` files and folders.
+    Where `folder` is but what was changed of another, `layer` knows that one, and the tree is of both.
     """
-    scanner = _Scanner(known or Known(), keep or Keep(), at_most, folder if in_place else None)
+    scanner = _Scanner(known or Known(), keep or Keep(), at_most, folder if in_place else None, layer)
     try:
         root = os.open(folder, _OPEN_FOLDER)
     except OSError as error:
@@ -110,7 +113,8 @@ def scan(
         scanner.folder(root, "", 0)
     finally:
         os.close(root)
-    return Tree(entries=scanner.entries, gaps=scanner.all_gaps())
+    entries = layer.over(scanner.entries) if layer else scanner.entries
+    return Tree(entries=entries, gaps=scanner.all_gaps())
 
 
 def restore(tree: Tree, into: Path) -> None:
@@ -153,13 +157,14 @@ def _check_place(path: str, tree: Tree) -> None:
 class _Scanner:
     """One walk through a folder, and what it has found so far."""
 
-    def __init__(self, known: Known, keep: Keep, at_most: int | None, place: Path | None) -> None:
+    def __init__(self, known: Known, keep: Keep, at_most: int | None, place: Path | None, layer: Layer | None) -> None:
         self.entries: dict[str, Entry] = {}
         self._gaps: list[str] = []
         self._known = known
         self._keep = keep
         self._at_most = at_most
         self._place = place
+        self._layer = layer
         self._seen = 0
         self._kept = 0
         self._not_kept = 0
@@ -190,6 +195,8 @@ class _Scanner:
                 except OSError as error:
                     self._gaps.append(f"{path}: {error.strerror}")
                     continue
+                if self._layer and self._layer.deletes(path, found):
+                    continue
                 if stat.S_ISDIR(found.st_mode):
                     self._below(handle, item.name, path, depth)
                 elif path in self.entries:
@@ -215,6 +222,8 @@ class _Scanner:
             self._gaps.append(f"{path}: {error.strerror}")
             return
         try:
+            if self._layer:
+                self._layer.enter(path, inner)
             self.folder(inner, f"{path}/", depth + 1)
         finally:
             os.close(inner)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import socket
     from contextlib import AbstractAsyncContextManager
 
     from holdfast.core.capture import Capture
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.core.history import KeptDecision, PastRun, Ruling, RunCell
     from holdfast.core.process import Launch, Limits, ProcessEnd
     from holdfast.core.record import Record, RunInfo, RunKind
+    from holdfast.core.sandboxing import Network
     from holdfast.core.trial import Plan, Trial
     from holdfast.core.workspace import Tree
 
@@ -31,6 +33,16 @@ class Bench(Protocol):
     @property
     def home(self) -> Path:
         """The HOME's path, as the agent sees it."""
+        ...
+
+    @property
+    def listener(self) -> socket.socket | None:
+        """A socket that listens where only this bench's programs can reach it; None where they reach the host's own."""
+        ...
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What a trial's record should say of this bench, besides what its sandbox says."""
         ...
 
     def lay_home(self, files: Mapping[str, bytes]) -> None:
@@ -110,8 +122,8 @@ class Sandbox(Protocol):
         """Take everything down."""
         ...
 
-    def bench(self, template: Template) -> AbstractAsyncContextManager[Bench]:
-        """A fresh bench whose workspace is a copy of the template."""
+    def bench(self, template: Template, *, network: Network | None = None) -> AbstractAsyncContextManager[Bench]:
+        """A fresh bench whose workspace is a copy of the template; `network` where it is not to be the usual one."""
         ...
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
@@ -135,6 +147,14 @@ class GatewaySession(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know of the model that answers."""
+        ...
+
+    async def listen(self, listener: socket.socket) -> None:
+        """Serve this session, and no other, on a socket of its own: from now on `base_url` is there."""
+        ...
+
+    async def hang_up(self) -> None:
+        """End what is under way and answer nothing any more; what went over the wire can still be asked."""
         ...
 
     def know(self, facts: Mapping[str, str]) -> None:

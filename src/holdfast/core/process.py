@@ -67,7 +67,7 @@ class ProcessEnd:
     signal: int | None = None
     """The signal that ended it, if one did."""
 
-    ended_by: Literal["exit", "wall", "idle", "cancelled"] = "exit"
+    ended_by: Literal["exit", "wall", "idle", "memory", "cancelled"] = "exit"
     """Itself, or one of our limits."""
 
     stdout: Output = field(default_factory=Output)
@@ -83,7 +83,7 @@ class ProcessEnd:
     """Processes it left behind, ended by us."""
 
     cpu_seconds: float = 0.0
-    """CPU time of all its processes, as far as they were waited for."""
+    """CPU time of all its processes."""
 
     peak_bytes: int = 0
-    """The most memory that one of its processes held."""
+    """The most memory that its processes were seen to hold; at least what the largest of them held."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from holdfast.core.fault import Fault
+from holdfast.core.sandboxing import Network
 
 Answer: TypeAlias = Literal["allow", "deny"]
 Answers: TypeAlias = Answer | tuple[Answer, ...]
@@ -83,6 +84,9 @@ class Scenario:
 
     requires_env: tuple[str, ...] = ()
     """Environment variables without which the eval can't run; the cell is skipped, visibly."""
+
+    network: Network | None = None
+    """What the agent can reach; None means the configuration's."""
 
     faults: tuple[Fault, ...] = ()
     """How the model's answers are broken on purpose; of several rules for one exchange the first counts."""

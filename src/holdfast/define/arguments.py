@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn, cast
 from holdfast.core.errors import BadInput, nearest
 from holdfast.core.evals import Rehearsal
 from holdfast.core.policy import Policy
+from holdfast.core.sandboxing import NETWORKS, Network
 from holdfast.core.scenario import Answer, Answers, Approval, PriorMessage
 
 _ANSWERS = ("allow", "deny")
@@ -98,6 +99,12 @@ class Arguments:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             self.refuse("timeout", value, "a number of seconds above 0")
         return float(value)
+
+    def network(self, value: Any) -> Network | None:
+        """What the agent can reach."""
+        if value is not None and value not in NETWORKS:
+            self.refuse("network", value, " or ".join(f'"{known}"' for known in NETWORKS))
+        return cast("Network | None", value)
 
     def trials(self, value: Any) -> int | None:
         """How many."""

@@ -15,6 +15,7 @@ from holdfast.core.errors import BadInput
 from holdfast.core.evals import Eval, Rehearsal, Source
 from holdfast.core.fault import parse_faults
 from holdfast.core.policy import Policy
+from holdfast.core.sandboxing import Network
 from holdfast.core.scenario import Approval, PriorMessage, Scenario
 from holdfast.define.arguments import Arguments
 from holdfast.define.template import checked_files, checked_template
@@ -36,6 +37,7 @@ def eval_test(
     tags: Sequence[str] = (),
     suite: str | None = None,
     requires_env: Sequence[str] = (),
+    network: Network | None = None,
     faults: Sequence[str] = (),
     approval: Literal["allow", "deny"] | Sequence[str] | Mapping[str, str | Sequence[str]] | Approval = "allow",
     messages: Sequence[Mapping[str, str] | PriorMessage] = (),
@@ -71,6 +73,7 @@ def eval_test(
             messages=given.messages(messages),
             timeout=given.timeout(timeout),
             requires_env=given.texts("requires_env", requires_env),
+            network=given.network(network),
             faults=parse_faults(given.texts("faults", faults), where=given.where, key="faults"),
         )
         return Eval(

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from holdfast.core import checks
 from holdfast.core.checks import DeclaredCheck
 from holdfast.core.policy import Policy
+from holdfast.core.sandboxing import NETWORKS
 from holdfast.core.trajectory import Kind
 from holdfast.define.check_table import QUANTITIES, READERS
 
@@ -69,6 +70,7 @@ def scenario_schema() -> Schema:
         "subjects": (_TEXTS, "The subjects it is meant for, as agent:model."),
         "models": (_TEXTS, "The models it is meant for, on whichever agent."),
         "requires_env": (_TEXTS, "Environment variables without which it is skipped."),
+        "network": ({"enum": list(NETWORKS)}, "What the agent can reach; the configuration's where it is left out."),
         "faults": (_TEXTS, "How the model's answers are broken on purpose, such as 429@1 or cut@30%."),
         "owner": (_TEXT, "Who looks after it."),
         "issue": (_TEXT, "The issue it is tracked in."),

@@ -13,6 +13,7 @@ from holdfast.core.config import read_toml
 from holdfast.core.evals import Eval, Source
 from holdfast.core.fault import parse_faults
 from holdfast.core.policy import Policy
+from holdfast.core.sandboxing import NETWORKS, Network
 from holdfast.core.scenario import Answer, Answers, Approval, PriorMessage, Scenario
 from holdfast.core.table import Table, path_problem
 from holdfast.define.act import Act, ActedCall
@@ -82,6 +83,7 @@ def _scenario(table: Table, folder: Path) -> Scenario:
         messages=tuple(_message(entry) for entry in table.tables("messages")),
         timeout=table.number("timeout", least=0.001),
         requires_env=table.texts("requires_env"),
+        network=cast("Network | None", table.choice("network", NETWORKS)),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),
     )
 

@@ -7,6 +7,7 @@ it, because every session has a token of its own.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
@@ -95,7 +96,7 @@ class GatewayServer:
         name = trial.eval.name
         purse = self._eval_purses.setdefault(name, Purse(f"the eval {name!r}", self._budgets.eval, self._run_purse))
         purse = Purse("the trial", self._budgets.trial, purse)
-        session = Session(trial, seed=seed, address=self._address, purse=purse, books=self._books)
+        session = Session(trial, seed=seed, address=self._address, purse=purse, books=self._books, serve=self.listen)
         if (model := self._resolve(trial.subject.model)) is not None:
             session.note(*model.notes)
         self._sessions[session.id] = session
@@ -108,13 +109,16 @@ class GatewayServer:
     async def listen(self, sock: socket.socket, session: Session) -> None:
         """Let a session listen on a socket of its own, on which nobody but its agent can reach the gateway.
 
-        The socket is bound, listens, and may belong to another network namespace. It is closed with the session.
+        The socket is bound, listens, and may belong to another network namespace. It listens no more when the session
+        is closed; to close it is up to whoever made it.
         """
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:
             return await self._handle(request, only=session)
 
-        runner = await _listen(sock, handle)
+        own = sock.dup()  # the other may be closed at any time, and its number belong to something else
+        runner = await _listen(own, handle)
+        session.closing.callback(_deafen, sock)
         session.closing.push_async_callback(runner.cleanup)
         session.address = _url(sock)
 
@@ -139,7 +143,7 @@ class GatewayServer:
     async def _handle(self, request: web.BaseRequest, *, only: Session | None = None) -> web.StreamResponse:
         name, path = split_prefix(request.path)
         session = self._sessions.get(name)
-        if session is None or session is not (only or session):
+        if session is None or session.over or session is not (only or session):
             return polite(request) if request.path == "/" else _stranger()
         with session.busy():
             return await self._desk.serve(request, session, path)
@@ -157,6 +161,12 @@ class GatewayServer:
 def _stranger() -> web.Response:
     problem = "no session of this gateway has this address; it may have ended"
     return web.json_response({"error": {"message": problem, "type": "authentication_error"}}, status=401)
+
+
+def _deafen(sock: socket.socket) -> None:
+    """Let a socket listen no more, whoever still has it."""
+    with contextlib.suppress(OSError):  # it may be closed
+        sock.shutdown(socket.SHUT_RDWR)
 
 
 def _unix(path: Path) -> socket.socket:

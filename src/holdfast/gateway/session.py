@@ -7,18 +7,22 @@ import secrets
 import time
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.gateway.recording import Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    import socket
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from holdfast.core.exchange import Exchange, Request
     from holdfast.core.fault import Fault
     from holdfast.core.trial import Trial
     from holdfast.gateway.budget import Purse
     from holdfast.gateway.counters import Books
+
+Serve: TypeAlias = "Callable[[socket.socket, Session], Awaitable[None]]"
+"""Serves one session on a socket of its own; `GatewayServer.listen` is one."""
 
 BYTES_PER_TOKEN = 4
 """What is spent where nobody counts: a rough and steady guess."""
@@ -41,7 +45,7 @@ def shared(request: Request, earlier: Request | None) -> Request:
 class Session:
     """What one attempt at one trial is given; see `GatewaySession` in core/ports.py."""
 
-    def __init__(self, trial: Trial, *, seed: int, address: str, purse: Purse, books: Books) -> None:
+    def __init__(self, trial: Trial, *, seed: int, address: str, purse: Purse, books: Books, serve: Serve) -> None:
         self.id = secrets.token_hex(8)
         self.trial = trial
         self.seed = seed
@@ -50,8 +54,10 @@ class Session:
         self.closing = AsyncExitStack()
         self.facts: dict[str, str] = {}
         self.memory: dict[object, Any] = {}
+        self.over = False
         self._token = "hf-" + secrets.token_hex(20)
         self._books = books
+        self._serve = serve
         self._began = self._activity = time.monotonic()
         self._entries: list[Exchange | Recording] = []
         self._open: set[Recording] = set()
@@ -73,6 +79,15 @@ class Session:
     def notes(self) -> tuple[str, ...]:
         """What a person should know of the model that answers, and of faults that never came to be."""
         return (*self._notes, *self._unmet())
+
+    async def listen(self, listener: socket.socket) -> None:
+        """Serve this session, and no other, on a socket of its own: from now on `base_url` is there."""
+        await self._serve(listener, self)
+
+    async def hang_up(self) -> None:
+        """End what is under way and answer nothing any more; what went over the wire can still be asked."""
+        self.over = True
+        await self.close()
 
     def note(self, *texts: str) -> None:
         """Add what a person should know, each thing once."""

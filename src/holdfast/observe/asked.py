@@ -24,6 +24,9 @@ def asked(request: Request, facts: Mapping[str, str]) -> str:
     for name in ("workspace", "home"):
         if facts.get(name):
             text = text.replace(facts[name], f"<{name}>")
+            text = text.replace(
+                re.sub(r"[^A-Za-z0-9]", "-", facts[name]), f"<{name}>"
+            )  # a path as the name of a folder
     return _IDS.sub("<id>", _DATES.sub("<date>", text))
 
 

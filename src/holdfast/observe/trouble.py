@@ -76,6 +76,8 @@ def misdeed(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
             return f"ran out of its time ({end.seconds:.0f} s)"
         if end.ended_by == "idle":
             return f"did nothing for too long and was ended after {end.seconds:.0f} s"
+        if end.ended_by == "memory":
+            return f"used more memory than it may ({end.peak_bytes / 2**20:.0f} MiB) and was ended"
     error = _last_error(exchanges)
     if error is not None and error.reason == "bad_request":
         return f"sent a request that the provider refused (HTTP {error.status}): {error.message}"

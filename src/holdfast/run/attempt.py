@@ -47,6 +47,9 @@ class Means:
     idle: float | None = None
     """Seconds without output or model traffic after which an agent is ended."""
 
+    output_bytes: int = 4 * 2**20
+    """How much of each stream is kept."""
+
     canary: bool = True
     """Whether each trial is given a token whose sighting is a leak."""
 
@@ -76,11 +79,14 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         session: GatewaySession | None = None
         if agent.dialect is not None:
             session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
-        bench = await stack.enter_async_context(means.sandbox.bench(template))
+        network = trial.eval.scenario.network
+        bench = await stack.enter_async_context(means.sandbox.bench(template, network=network))
         facts = {**means.facts, **means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
         if means.canary:
             facts["canary"] = canary(seed)
         if session:
+            if bench.listener is not None:
+                await session.listen(bench.listener)
             facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.know(facts)
         started = time.monotonic()
@@ -88,8 +94,10 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         if means.canary:
             orders = with_canary(orders, canary(seed))
         bench.lay_home(orders.home_files)
-        ends, silent = await _work(trial, agent, orders, bench, session, means.idle)
+        ends, silent = await _work(trial, agent, orders, bench, session, means)
         seconds = time.monotonic() - started
+        if session:
+            await session.hang_up()
         log, log_problem = _read_log(agent, ends, bench.leavings(orders.leavings))
         return Capture(
             trial=trial.id,
@@ -104,9 +112,15 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             after=await bench.harvest(),
             provider_silent=silent,
             seconds=seconds,
-            notes=session.notes if session else (),
-            facts=facts,
+            notes=(*(session.notes if session else ()), *_bench_notes(means.sandbox, bench)),
+            facts={**facts, **bench.facts},
         )
+
+
+def _bench_notes(sandbox: Sandbox, bench: Bench) -> tuple[str, ...]:
+    """What a person should know of the bench: where there are walls, a network without any is worth a word."""
+    open_network = sandbox.name != "none" and bench.facts.get("network") == "host"
+    return ("the agent had the network of the host",) if open_network else ()
 
 
 def _task(trial: Trial, bench: Bench, session: GatewaySession | None, seed: int) -> Task:
@@ -126,13 +140,13 @@ def _task(trial: Trial, bench: Bench, session: GatewaySession | None, seed: int)
 
 
 async def _work(
-    trial: Trial, agent: Agent, orders: Orders, bench: Bench, session: GatewaySession | None, idle: float | None
+    trial: Trial, agent: Agent, orders: Orders, bench: Bench, session: GatewaySession | None, means: Means
 ) -> tuple[tuple[ProcessEnd, ...], float | None]:
     """Run the agent's programs one after the other, within the trial's time; also: how long the provider was silent."""
     deadline = time.monotonic() + trial.timeout
     ends: list[ProcessEnd] = []
     for launch in orders.launches:
-        limits = Limits(wall=max(deadline - time.monotonic(), 0.0), idle=idle)
+        limits = Limits(wall=max(deadline - time.monotonic(), 0.0), idle=means.idle, output_bytes=means.output_bytes)
         watch = _Watch(session)
         end = await bench.run(launch, limits=limits, last_activity=watch)
         ends.append(end)

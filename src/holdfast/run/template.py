@@ -3,7 +3,9 @@
 An agent finds an ordinary git repository: branch main, one commit, a clean state, fixed author and dates, no remote,
 no reflog, no hook, and nothing of the host's git configuration. The repository is Holdfast's own: a `.git` that lies
 in a template folder is left out, at any depth, since its history may hold the very answer that an agent is to find.
-Only a repository that the scenario's `setup` makes is kept as it is: its author wanted it so.
+Only a repository that the scenario's `setup` makes is kept, since its author wanted it: commits, branches and the tags
+on what HEAD comes from. What a clone brings along beside that goes: remotes, reflogs, stashes, tags on later commits,
+and every object that nothing leads to any more. There the answer often lies.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ import hashlib
 import os
 import shutil
 import stat
-import subprocess
 import tempfile
 from collections.abc import Hashable, Iterator
 from pathlib import Path
@@ -24,27 +25,9 @@ from holdfast.core.folder import scan, tree_path_problem
 from holdfast.core.ports import Template
 from holdfast.core.scenario import Scenario, Setup
 from holdfast.core.verdict import VoidCause
-
-EPOCH = 1735689600
-"""Every file and the commit are dated 2025-01-01 00:00 UTC, so that two runs show an agent the same."""
+from holdfast.run.repository import EPOCH, commit, forget
 
 _Key: TypeAlias = tuple[str, Hashable]
-_CONFIG = """\
-[core]
-\trepositoryformatversion = 0
-\tfilemode = true
-\tbare = false
-\tlogallrefupdates = false
-\tcheckStat = minimal
-\ttrustctime = false
-[gc]
-\tauto = 0
-[commit]
-\tgpgSign = false
-[user]
-\tname = Holdfast
-\temail = holdfast@localhost
-"""
 
 
 def check_template(scenario: Scenario, where: Path | str) -> None:
@@ -77,7 +60,9 @@ def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scena
     if scenario.setup:
         _set_up(scenario.setup, into, where)
     if not (into / ".git").exists():
-        _commit(into)
+        commit(into)
+    elif (into / ".git").is_dir():
+        forget(into)
     tree = scan(into, in_place=True)
     if tree.gaps:
         raise BadInput(tree.gaps[0], where=where, key="template", remedy="start from less")
@@ -221,39 +206,3 @@ def _set_up(setup: Setup, into: Path, where: Path | str) -> None:
         problem = f"raised {type(error).__name__}: {error}"
         raise BadInput(problem, where=where, key="setup", remedy="correct the function") from error
     _look_into(into, where, "setup")
-
-
-def _commit(folder: Path) -> None:
-    """Make the folder a repository with one commit, and leave in `.git` only what git needs: it is copied each time."""
-    for name in (".git", ".git/objects", ".git/refs"):
-        (folder / name).mkdir()
-    (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    (folder / ".git/config").write_text(_CONFIG)
-    _git(folder, "add", "--all")
-    _git(folder, "commit", "--quiet", "--allow-empty", "--no-verify", "--message", "Start")
-    _git(folder, "repack", "-a", "-d", "-n", "-q")
-    (folder / ".git/COMMIT_EDITMSG").unlink(missing_ok=True)
-    shutil.rmtree(folder / ".git/objects/info", ignore_errors=True)
-
-
-def _git(folder: Path, *arguments: str) -> None:
-    """Run git with nothing of the host's configuration: neither files nor variables such as GIT_DIR."""
-    date = f"{EPOCH} +0000"
-    env = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(folder / ".git"),
-        "LC_ALL": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_AUTHOR_DATE": date,
-        "GIT_COMMITTER_DATE": date,
-    }
-    try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
-    except FileNotFoundError:
-        raise WorldError(VoidCause.MISSING, "git: not found; install it") from None
-    if done.returncode != 0:
-        why = done.stderr.decode("utf-8", "backslashreplace").strip()
-        raise WorldError(VoidCause.SANDBOX, f"git {arguments[0]} failed in the template: {why}")

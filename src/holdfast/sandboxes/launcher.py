@@ -14,7 +14,7 @@ from pathlib import Path
 from holdfast.core.errors import WorldError
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.supervisor import LENGTH
+from holdfast.sandboxes.supervisor import LENGTH, SUPERVISOR, WARDEN
 
 _PROGRAM = """
 import sys
@@ -41,7 +41,7 @@ def pack(cwd: str, argv: tuple[str, ...], env: Mapping[str, str]) -> bytes:
     return LENGTH.pack(len(body)) + body
 
 
-def _hand_over(control: socket.socket, message: bytes, fds: tuple[int, int]) -> socket.socket:
+def hand_over(control: socket.socket, message: bytes, fds: tuple[int, ...] = ()) -> socket.socket:
     """Send a launch. The first piece goes with the pipes and fits into any socket's buffer."""
     try:
         control.settimeout(_PATIENCE)
@@ -95,16 +95,25 @@ class Launcher:
         self._look_after_nursery()
         while self._idle:
             with contextlib.suppress(IndexError, OSError):  # another thread was quicker; somebody killed it
-                return _hand_over(self._idle.pop(), message, fds)
-        control = self._fresh()
+                return hand_over(self._idle.pop(), message, fds)
+        control = self._fresh(SUPERVISOR)
         try:
-            return _hand_over(control, message, fds)
+            return hand_over(control, message, fds)
         except OSError as error:
             raise WorldError(VoidCause.SANDBOX, f"the supervisor has died before it began ({error})") from None
 
-    def give_back(self, control: socket.socket) -> None:
+    def warden(self) -> socket.socket:
+        """A fresh warden; the socket to control it by."""
+        self._look_after_nursery()
+        return self._fresh(WARDEN)
+
+    def hear(self, control: socket.socket) -> bytes:
+        """What a supervisor says; empty when it has gone."""
+        return control.recv(256)
+
+    def give_back(self, control: socket.socket, *, in_peace: bool) -> None:
         """Let a supervisor whose program has ended in peace serve again."""
-        if self._nursery is None:
+        if self._nursery is None or not in_peace:
             control.close()
         else:
             self._idle.append(control)
@@ -117,13 +126,13 @@ class Launcher:
             raise WorldError(VoidCause.SANDBOX, f"the nursery of supervisors has died (exit code {nursery.returncode})")
         self.start()
 
-    def _fresh(self) -> socket.socket:
+    def _fresh(self, kind: bytes) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 if self._door is None:
                     raise BrokenPipeError
-                socket.send_fds(self._door, [b"+"], [theirs.fileno()])
+                socket.send_fds(self._door, [kind], [theirs.fileno()])
             except OSError as error:
                 ours.close()
                 raise WorldError(VoidCause.SANDBOX, f"no supervisor can be had ({error})") from None

@@ -14,9 +14,11 @@ import socket
 import stat
 import sys
 import time
+from collections.abc import Callable
 
-from holdfast.sandboxes.supervisor import DEAF_TO, receive_fds, supervise
+from holdfast.sandboxes.supervisor import DEAF_TO, WARDEN, receive_fds, supervise
 from holdfast.sandboxes.tree import adopt_orphans, children, hear_children, signal_all
+from holdfast.sandboxes.warden import guard
 
 _STRANGERS_TAKE = 5.0
 
@@ -67,27 +69,27 @@ def serve(door: socket.socket) -> None:
             os.read(bell, 4096)
             bury(supervisors)
         if door.fileno() in ready:
-            _, fds = receive_fds(door, 1, 1)
+            kind, fds = receive_fds(door, 1, 1)
             if not fds:
                 break
             control = socket.socket(fileno=fds[0])
             pid = os.fork()
             if pid == 0:
-                become_supervisor(control)
+                become_supervisor(control, guard if kind == WARDEN else supervise)
             supervisors[pid] = control
     while supervisors:  # they hear of it too, and end
         select.select([bell], [], [], 1.0)
         bury(supervisors)
 
 
-def become_supervisor(control: socket.socket) -> None:
+def become_supervisor(control: socket.socket, work: Callable[[socket.socket], None]) -> None:
     """What a fork of the nursery does: it keeps nothing of the nursery but its own control socket."""
     code = 1
     try:
         if control.fileno() != 3:
             os.dup2(control.fileno(), 3, inheritable=False)
         os.closerange(4, 4096)
-        supervise(socket.socket(fileno=3))
+        work(socket.socket(fileno=3))
         code = 0
     finally:
         os._exit(code)

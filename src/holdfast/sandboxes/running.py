@@ -10,20 +10,21 @@ import asyncio
 import errno
 import os
 import select
+import socket
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from holdfast.core.errors import WorldError
 from holdfast.core.process import Limits, ProcessEnd
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.launcher import Launcher, pack
 from holdfast.sandboxes.output import Kept
 from holdfast.sandboxes.supervisor import KILL, TERM
 
 _CHUNK = 65536
 _DEATH_TAKES = 10.0
+_STRERRORS = {os.strerror(number): number for number in errno.errorcode}
 _NOT_THERE = {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP, errno.EISDIR}
 
 
@@ -95,15 +96,29 @@ def attend_blocking(program: Program) -> ProcessEnd:
     return program.end()
 
 
+class Starter(Protocol):
+    """Whoever has supervisors: the launcher, or a room with its own."""
+
+    def launch(self, message: bytes, fds: tuple[int, int]) -> socket.socket:
+        """Hand a launch to a supervisor, with the pipes to print to; the socket to control it by."""
+        ...
+
+    def hear(self, control: socket.socket) -> bytes | None:
+        """What the supervisor says; empty when it has gone, None where it is not about its program."""
+        ...
+
+    def give_back(self, control: socket.socket, *, in_peace: bool) -> None:
+        """Take the supervisor back; in peace means that its program ended by itself and left nothing running."""
+        ...
+
+
 class Program:
     """A program that was handed to its supervisor, and what is known of it so far."""
 
-    def __init__(
-        self, launcher: Launcher, *, argv: tuple[str, ...], cwd: str, env: dict[str, str], limits: Limits
-    ) -> None:
+    def __init__(self, starter: Starter, message: bytes, *, name: str, limits: Limits) -> None:
         self.over = False
-        self._launcher = launcher
-        self._name = argv[0] if argv else ""
+        self._starter = starter
+        self._name = name
         self._limits = limits
         self._ended_by: Literal["exit", "wall", "idle"] = "exit"
         self._report = b""
@@ -116,7 +131,7 @@ class Program:
         self.streams = ((out, Kept(limits.output_bytes)), (err, Kept(limits.output_bytes)))
         self._started = self._heard = time.monotonic()
         try:
-            self.control = launcher.launch(pack(cwd, argv, env), (to_out, to_err))
+            self.control = starter.launch(message, (to_out, to_err))
         except BaseException:
             os.close(out)
             os.close(err)
@@ -129,10 +144,7 @@ class Program:
         """Let go of everything. A supervisor that is still at work takes this for the order to kill."""
         for pipe, _ in self.streams:
             os.close(pipe)
-        if self._in_peace():
-            self._launcher.give_back(self.control)
-        else:
-            self.control.close()
+        self._starter.give_back(self.control, in_peace=self._in_peace())
 
     def _in_peace(self) -> bool:
         """Whether it ended by itself and left nothing running."""
@@ -152,11 +164,13 @@ class Program:
     def listen(self) -> bool:
         """Take in what the supervisor says; whether that was its last word."""
         try:
-            words = self.control.recv(256)
+            words = self._starter.hear(self.control)
         except BlockingIOError:
             return False
         except OSError:
             words = b""
+        if words is None:
+            return False
         self._report += words
         self.over = not words or self._report.endswith(b"\n")
         return self.over
@@ -201,20 +215,24 @@ class Program:
     def end(self) -> ProcessEnd:
         """How it ended; raises WorldError where it could not be started, or where its supervisor died."""
         seconds = time.monotonic() - self._started
+        (_, out), (_, err) = self.streams
         for pipe, kept in self.streams:
             self._drain(pipe, kept)
         word, *numbers = self._report.split() or [b"nothing"]
+        if word == b"fail" and numbers[0] == b"bwrap":
+            raise _wall_error(err.output().text, self._name)
+        if word == b"fail" and numbers[0] == b"room":
+            raise WorldError(VoidCause.SANDBOX, f"the sandbox can't be furnished: {self._report[10:].decode().strip()}")
         if word == b"fail":
             raise _start_error(numbers[0] == b"enter", int(numbers[1]), self._name)
         if word != b"end":
             raise WorldError(VoidCause.SANDBOX, "the supervisor was killed; all processes of the attempt were ended")
-        status, leftovers, cpu, peak = numbers
+        status, leftovers, cpu, peak, *limit = numbers
         code = os.waitstatus_to_exitcode(int(status))
-        (_, out), (_, err) = self.streams
         return ProcessEnd(
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
-            ended_by=self._ended_by,
+            ended_by="memory" if limit else self._ended_by,
             stdout=out.output(),
             stderr=err.output(),
             seconds=seconds,
@@ -233,6 +251,15 @@ class Program:
             if not data:
                 return
             kept.add(data)
+
+
+def _wall_error(said: str, name: str) -> WorldError:
+    """Why bubblewrap did not come to start the program."""
+    last = one_line(said.strip().rpartition("\n")[2].removeprefix("bwrap: "), width=300)
+    program, _, why = last.removeprefix("execvp ").rpartition(": ")
+    if last.startswith("execvp ") and why in _STRERRORS:
+        return _start_error(False, _STRERRORS[why], program or name)
+    return WorldError(VoidCause.SANDBOX, f"bubblewrap could not start {one_line(name, width=200)}: {last or 'no word'}")
 
 
 def _start_error(entering: bool, number: int, name: str) -> WorldError:

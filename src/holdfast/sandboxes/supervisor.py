@@ -18,11 +18,15 @@ import signal
 import socket
 import stat
 import struct
+from typing import Protocol
 
 from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, hear_children
 
 LENGTH = struct.Struct("!I")
 """A launch begins with its length."""
+
+SUPERVISOR, WARDEN = b"s", b"w"
+"""What the nursery is asked for: one that runs programs, or one that runs them in a room with walls (warden.py)."""
 
 TERM, KILL = b"T", b"K"
 """What Holdfast may say while a program runs: ask all its processes to end; end them."""
@@ -116,14 +120,25 @@ def run(words: list[bytes], fds: list[int], control: socket.socket, bell: int) -
     return tree.report()
 
 
-def watch(tree: ProcessTree, control: socket.socket, bell: int) -> None:
+class Watcher(Protocol):
+    """Somebody who looks at a program now and then."""
+
+    def look(self, tree: ProcessTree) -> float | None:
+        """Seconds until the next look; None where the program is to be killed."""
+        ...
+
+
+def watch(tree: ProcessTree, control: socket.socket, bell: int, watcher: Watcher | None = None) -> None:
     """Wait until the program and everything below it has ended."""
     ears = select.poll()
     ears.register(control, select.POLLIN)
     ears.register(bell, select.POLLIN)
     asked_to_end = False
     while True:
-        ready = [fd for fd, _ in ears.poll()]
+        pause = watcher.look(tree) if watcher else 0.0
+        if pause is None:
+            break
+        ready = [fd for fd, _ in ears.poll(pause * 1000 if watcher else None)]
         if bell in ready:
             os.read(bell, 4096)
         if not tree.reap():

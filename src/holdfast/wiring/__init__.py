@@ -2,7 +2,7 @@
 
 from holdfast.wiring.cassettes import cassette_faults
 from holdfast.wiring.cast import NATIVE, SCRIPTED, Cast
-from holdfast.wiring.house import house, new_store, run_info, run_terms
+from holdfast.wiring.house import house, new_store, open_sandbox, run_info, run_terms
 from holdfast.wiring.past import export, history_of, past_report
 from holdfast.wiring.planning import choose_evals, plan_evals, plan_run
 from holdfast.wiring.proving import probe_sandbox, self_tests
@@ -19,6 +19,7 @@ __all__ = [
     "house",
     "make_report",
     "new_store",
+    "open_sandbox",
     "past_report",
     "plan_evals",
     "plan_run",

@@ -33,7 +33,7 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run
 from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.sandbox import make_sandbox
+from holdfast.wiring.sandbox import Level, proven_sandbox
 
 _TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs on PATH that make agents describe other tools, or use them."""
@@ -72,10 +72,17 @@ def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> St
     return RememberedRun(run, place_of(config, environ, run.folder.parent), vault=open_vault(config))
 
 
-def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int) -> House:
+def open_sandbox(config: Config, request: RunRequest) -> Level:
+    """Where agents run; a UsageError where it can't be had."""
+    return proven_sandbox(request.sandbox or config.sandbox, config)
+
+
+def house(
+    cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int, sandbox: Level | None = None
+) -> House:
     """Everything that a run is conducted with."""
     config = cast.config
-    sandbox = make_sandbox(request.sandbox or config.sandbox)
+    sandbox = sandbox or open_sandbox(config, request)
     gateway = _gateway(cast, plan, request)
     templates = TemplateCache(sandbox.folder)
     means = Means(
@@ -86,6 +93,7 @@ def house(cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed
         seed=seed,
         facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
         idle=config.idle_timeout,
+        output_bytes=config.limits.output,
         canary=config.canary != "off",
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)

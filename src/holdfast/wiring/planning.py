@@ -103,4 +103,6 @@ def _possible(cast: Cast, cell: Cell) -> Cell:
     why_not = cell.skipped or unable(agent, cell.eval.scenario)
     if not why_not and cell.eval.scenario.faults and agent.dialect is None:
         why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"
+    if not why_not and agent.dialect is not None and (cell.eval.scenario.network or cast.config.network) == "none":
+        why_not = f'the network is none, and {agent.name} needs to reach its model; say network = "gateway"'
     return replace(cell, trials=(), skipped=why_not) if why_not else cell

@@ -7,41 +7,28 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.core.errors import WorldError
+from holdfast.core.config import Config
 from holdfast.core.evals import Eval
 from holdfast.core.folder import scan
-from holdfast.core.ports import CommandResult
 from holdfast.core.scenario import Scenario
-from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
 from holdfast.run.template import build_template
-from holdfast.wiring.sandbox import make_sandbox
+from holdfast.wiring.sandbox import proven_sandbox
 
 if TYPE_CHECKING:
     from holdfast.judge.self_test import SelfTest
 
 
-def probe_sandbox(name: str) -> None:
-    """Start a program in the sandbox, really, and see it end; raises WorldError where that does not work."""
-    sandbox = make_sandbox(name)
-
-    async def probe() -> CommandResult:
-        await sandbox.start()
-        try:
-            return await asyncio.to_thread(sandbox.command, Tree(), ("sh", "-c", "echo works"), timeout=10)
-        finally:
-            await sandbox.stop()
-
-    result = asyncio.run(probe())
-    if result.stdout != "works\n":
-        raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}")
+def probe_sandbox(name: str, config: Config) -> None:
+    """Start a program in the sandbox, really, and see it end; raises UsageError where that does not work."""
+    asyncio.run(proven_sandbox(name, config).stop())
 
 
-def self_tests(evals: Sequence[Eval]) -> Iterator[SelfTest]:
+def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
     """Prove of each eval that it can pass and can fail."""
     from holdfast.judge.self_test import self_test
 
-    sandbox = make_sandbox("local")
+    sandbox = proven_sandbox(config.sandbox, config)
     asyncio.run(sandbox.start())
     try:
         for one in evals:

@@ -52,8 +52,12 @@ def make_report(
 def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
     scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
     faults = dict.fromkeys(str(fault) for cell in plan.cells for fault in cell.eval.scenario.faults)
+    online = sorted({cell.eval.name for cell in plan.cells if cell.eval.scenario.network == "host"})
+    open_to = (f"the network of the host was within reach of agents in: {', '.join(online)}",) if online else ()
     broken = (f"faults were asked for, so answers of the model were broken on purpose: {', '.join(faults)}",)
-    return ((stopped,) if stopped else ()) + (broken if faults else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
+    return (
+        ((stopped,) if stopped else ()) + open_to + (broken if faults else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
+    )
 
 
 def publish(

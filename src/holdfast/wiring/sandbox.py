@@ -1,15 +1,71 @@
-"""The sandbox of a name."""
+"""The sandbox that is asked for: made, and proven to work here, before anything else happens.
+
+A level is made by one function in `MAKERS`. Another level is another function there, and a rank in core/sandboxing.py.
+"""
 
 from __future__ import annotations
 
-from holdfast.core.errors import UnknownName
-from holdfast.sandboxes.local import LocalSandbox
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
 
-SANDBOXES = ("local",)
+from holdfast.core.config import Config
+from holdfast.core.errors import BadInput, UnknownName, UsageError, WorldError
+from holdfast.core.ports import Sandbox
+from holdfast.core.sandboxing import RANKS
+from holdfast.sandboxes.none import OpenSandbox
 
 
-def make_sandbox(name: str) -> LocalSandbox:
-    """The sandbox of that name."""
-    if name not in SANDBOXES:
-        raise UnknownName("sandbox", name, SANDBOXES)
-    return LocalSandbox()
+class Level(Sandbox, Protocol):
+    """A sandbox that can be asked whether it works here."""
+
+    @property
+    def folder(self) -> Path:
+        """Everything of a run lies in here, and goes with it."""
+        ...
+
+    def prove(self) -> None:
+        """Run a program in it, really; raises WorldError where that does not work."""
+        ...
+
+
+def _none(config: Config) -> Level:
+    return OpenSandbox()
+
+
+def _bubblewrap(config: Config) -> Level:
+    from holdfast.sandboxes.bubblewrap import BubblewrapSandbox
+
+    return BubblewrapSandbox(ceilings=config.limits, network=config.network)
+
+
+MAKERS: Mapping[str, Callable[[Config], Level]] = {"bubblewrap": _bubblewrap, "none": _none}
+"""What makes a sandbox, by the name of its level."""
+
+_HOW_TO_HAVE = {
+    "bubblewrap": "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and let user namespaces be made",
+}
+
+
+def make_sandbox(name: str, config: Config) -> Level:
+    """The sandbox of that name, which may not work here."""
+    if name not in MAKERS:
+        raise UnknownName("sandbox", name, MAKERS)
+    least = config.min_isolation
+    if least is not None and RANKS[name] < RANKS[least]:
+        problem = f"{least!r} is the least that is wanted here, and the sandbox {name!r} keeps less apart"
+        raise BadInput(problem, where=config.where, key="min_isolation", remedy=f"run with --sandbox {least}")
+    return MAKERS[name](config)
+
+
+def proven_sandbox(name: str, config: Config) -> Level:
+    """The sandbox of that name; raises UsageError, with what to do, where it does not work here."""
+    sandbox = make_sandbox(name, config)
+    try:
+        sandbox.prove()
+    except WorldError as error:
+        less = [level for level in MAKERS if RANKS[level] < RANKS[name]]
+        remedies = [_HOW_TO_HAVE.get(name, ""), *(f"or choose less, by name: --sandbox {level}" for level in less)]
+        remedy = "\n  → ".join(filter(None, remedies))
+        raise UsageError(f"the sandbox {name!r} can't be had here: {error.detail}\n  → {remedy}") from None
+    return sandbox

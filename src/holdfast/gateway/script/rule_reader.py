@@ -23,6 +23,9 @@ SLIP = 1 / 8
 _MOST_READ = 4000
 
 _WORDS = r"(?:'([^']+)'|\"([^\"]+)\"|`([^`]+)`|(\S+?))"
+_HEAD = re.compile(r"\AChunk ID: \w+\n(?:[A-Z][^\n]*\n){0,6}?Output:\n")
+"""What one agent tells of a command before its output."""
+
 _REPLACE = re.compile(
     r"\b(?:replace|change|swap|substitute|update|bump)\b(?:.*?\bfrom)?\s+"
     r"(?:(?:all|every|each|the|occurrences?|of|words?|text|string|value|number)\s+)*"
@@ -210,10 +213,10 @@ def sentences(prompt: str) -> list[str]:
 
 
 def unnumbered(text: str) -> str:
-    """What a reading tool gave, without the line numbers that some put in front."""
-    lines = text.splitlines(keepends=True)
+    """What a reading tool gave, without what some put before it or before its lines."""
+    lines = _HEAD.sub("", text).splitlines(keepends=True)
     number = re.compile(r"\s*\d+(?:\t|→|: | ?\| )")
-    return "".join(number.sub("", line, count=1) for line in lines) if all(map(number.match, lines)) else text
+    return "".join(number.sub("", line, count=1) for line in lines) if all(map(number.match, lines)) else "".join(lines)
 
 
 def _closing(steps: Sequence[Step], results: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""`--sandbox local`: a fresh folder, a clean environment and certain death, but no wall around the agent.
+"""`--sandbox none`: a fresh folder, a clean environment and certain death, but no wall around the agent.
 
 What this level promises, and what it does not, is said in docs/sandboxes.md.
 """
@@ -10,123 +10,92 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import os
-import tempfile
-import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
-from holdfast.core.beneath import find_beneath, read_beneath
 from holdfast.core.errors import WorldError
-from holdfast.core.folder import Known, TooMany, restore, scan, tree_path_problem
+from holdfast.core.folder import Known, TooMany, restore, scan
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
+from holdfast.core.sandboxing import Network
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
 from holdfast.sandboxes.folder import SMALL, Master, read_master, remove
-from holdfast.sandboxes.launcher import Launcher
+from holdfast.sandboxes.launcher import Launcher, pack
 from holdfast.sandboxes.place import HOME, TEMP, WORKSPACE, Place
+from holdfast.sandboxes.premises import (
+    PROOF_TAKES,
+    Premises,
+    base_environment,
+    check_home_files,
+    command_limits,
+    command_result,
+    environment,
+    in_thread,
+    leavings_in,
+)
 from holdfast.sandboxes.running import Program, attend, attend_blocking
 from holdfast.sandboxes.tree import WHOLE
 
-T = TypeVar("T")
-_COMMAND_OUTPUT = 2**20
 _MOST_IDLE = 64
-_LEAVING = 32 * 2**20
-_LEAVINGS = 100
 
 
-def _new_launcher(root: Path) -> Launcher:
-    """A launcher with a folder of its own. Who removes the folder is there before it is made."""
-    launcher = Launcher(root / f"holdfast-{os.urandom(6).hex()}")
-    launcher.start()
-    try:
-        launcher.folder.mkdir(mode=0o700)
-    except OSError as error:
-        launcher.stop()
-        raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
-    return launcher
-
-
-async def _in_thread(function: Callable[..., T], *arguments: object) -> T:
-    """Call `function` in a thread. Even where this is cancelled, it is not left before the call has ended."""
-    call = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
-    try:
-        return await asyncio.shield(call)
-    except asyncio.CancelledError:
-        while not call.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([call])
-        raise
-
-
-class LocalSandbox:
+class OpenSandbox:
     """Agents run as ordinary processes of this user, each attempt in folders of its own."""
 
-    name = "local"
+    name = "none"
 
     def __init__(self, root: Path | None = None, pass_env: Sequence[str] = (), path: str | None = None) -> None:
-        self._root = root
-        self._base = {
-            "PATH": path if path is not None else os.environ.get("PATH", os.defpath),
-            "LANG": "C.UTF-8",
-            "TERM": "dumb",
-            "USER": "agent",
-            **{name: os.environ[name] for name in pass_env if name in os.environ},
-        }
-        self._lock = threading.Lock()
-        self._launcher: Launcher | None = None
+        self._base = base_environment(path if path is not None else _host_path(), tuple(pass_env))
+        self._premises = Premises(root)
         self._masters: dict[Path, Master] = {}
         self._idle: dict[str, list[Place]] = {}
-        self._numbers = itertools.count(1)
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record should say of this level."""
-        return {"sandbox": self.name, "ends": "process tree" if WHOLE else "process group"}
+        not_here = dict.fromkeys(("processes", "disk", "files", "memory"), "unsupported")
+        limits = {"wall": "hard", "idle": "hard", **not_here, "output": "hard"}
+        ends = "process tree" if WHOLE else "process group"
+        return {
+            "sandbox": self.name,
+            "ends": ends,
+            "network": "host",
+            **{f"limit.{name}": how for name, how in limits.items()},
+        }
 
     @property
     def folder(self) -> Path:
         """Everything lies in here; it is removed at the end, also when Holdfast itself is killed."""
-        return self._ready().folder
+        return self._premises.ready().folder
+
+    def prove(self) -> None:
+        """Run a program in it, really; raises WorldError where that does not work."""
+        result = self.command(Tree(), ("sh", "-c", "echo works"), timeout=PROOF_TAKES)
+        if result.stdout != "works\n":
+            raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}")
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
-        self._ready()
-
-    def _ready(self) -> Launcher:
-        with self._lock:
-            if self._launcher is None:
-                self._launcher = _new_launcher(Path(self._root or tempfile.gettempdir()).absolute())
-            return self._launcher
+        self._premises.ready()
 
     async def stop(self) -> None:
         """Take everything down."""
-        await _in_thread(self._stop)
-
-    def _stop(self) -> None:
-        with self._lock:
-            launcher, self._launcher = self._launcher, None
         self._idle.clear()
-        if launcher:
-            try:
-                remove(str(launcher.folder))
-            finally:
-                launcher.stop()
+        await in_thread(self._premises.leave)
 
     @asynccontextmanager
-    async def bench(self, template: Template) -> AsyncIterator[LocalBench]:
-        """A fresh bench whose workspace is a copy of the template."""
-        launcher = self._ready()
+    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[OpenBench]:
+        """A fresh bench whose workspace is a copy of the template. Its network is the host's, whatever is asked for."""
+        launcher = self._premises.ready()
         master = self._masters.get(template.folder)
         if master is None:
             master = self._masters[template.folder] = await asyncio.to_thread(read_master, template.folder)
-        place = await self._take_place(master, self._new_path(launcher))
-        bench = LocalBench(place, launcher, self.environment(place.path), template.tree)
+        place = await self._take_place(master, self._premises.new_path())
+        bench = OpenBench(place, launcher, self.environment(place.path), template.tree)
         in_peace = False
         try:
             yield bench
@@ -143,9 +112,9 @@ class LocalSandbox:
             if master.small:
                 place.make()
             else:
-                await _in_thread(place.make)
+                await in_thread(place.make)
         except BaseException as error:
-            await _in_thread(remove, path)
+            await in_thread(remove, path)
             if isinstance(error, OSError):
                 raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
             raise
@@ -155,37 +124,22 @@ class LocalSandbox:
         if in_peace and master.small and sum(map(len, self._idle.values())) < _MOST_IDLE and place.reset():
             self._idle.setdefault(master.folder, []).append(place)
         elif not remove(place.path, at_most=SMALL):
-            await _in_thread(remove, place.path)
-
-    def _new_path(self, launcher: Launcher) -> str:
-        return f"{launcher.folder}/{next(self._numbers)}"
+            await in_thread(remove, place.path)
 
     def environment(self, place: str) -> dict[str, str]:
         """All that a program in `place` gets to know of the host, and where its own folders are."""
-        home, temp = f"{place}/{HOME}", f"{place}/{TEMP}"
-        return {
-            **self._base,
-            "HOME": home,
-            "TMPDIR": temp,
-            "TMUX_TMPDIR": temp,
-            "XDG_CONFIG_HOME": f"{home}/.config",
-            "XDG_CACHE_HOME": f"{home}/.cache",
-            "XDG_DATA_HOME": f"{home}/.local/share",
-            "XDG_STATE_HOME": f"{home}/.local/state",
-        }
+        return environment(self._base, f"{place}/{HOME}", f"{place}/{TEMP}")
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        launcher = self._ready()
-        place = self._new_path(launcher)
-        limits = Limits(wall=timeout, grace=0.0, output_bytes=_COMMAND_OUTPUT)
+        launcher = self._premises.ready()
+        place = self._premises.new_path()
         try:
             for folder in ("", HOME, TEMP, WORKSPACE):
                 os.mkdir(f"{place}/{folder}", 0o700)
             restore(tree, Path(place, WORKSPACE))
-            program = Program(
-                launcher, argv=argv, cwd=f"{place}/{WORKSPACE}", env=self.environment(place), limits=limits
-            )
+            message = pack(f"{place}/{WORKSPACE}", argv, self.environment(place))
+            program = Program(launcher, message, name=argv[0] if argv else "", limits=command_limits(timeout))
             try:
                 end = attend_blocking(program)
             finally:
@@ -194,15 +148,14 @@ class LocalSandbox:
             raise WorldError(VoidCause.SANDBOX, f"the workspace can't be laid out for a command: {error}") from error
         finally:
             remove(place)
-        return CommandResult(
-            exit_code=end.exit_code if end.exit_code is not None else -(end.signal or 0),
-            stdout=end.stdout.text,
-            stderr=end.stderr.text,
-            timed_out=end.ended_by != "exit",
-        )
+        return command_result(end)
 
 
-class LocalBench:
+def _host_path() -> str:
+    return os.environ.get("PATH", os.defpath)
+
+
+class OpenBench:
     """One attempt's folders, and the programs run in them."""
 
     def __init__(self, place: Place, launcher: Launcher, env: Mapping[str, str], before: Tree) -> None:
@@ -215,12 +168,20 @@ class LocalBench:
         self._env = env
         self._before = before
 
+    @property
+    def listener(self) -> None:
+        """There is none: the gateway's own address is within reach."""
+        return
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What a trial's record should say of this bench: nothing that its sandbox does not say."""
+        return {}
+
     def lay_home(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME, before the first program runs."""
+        check_home_files(files)
         for path, content in files.items():
-            problem = tree_path_problem(path)
-            if problem:
-                raise ValueError(f"home file {path!r} {problem}")
             place = self.home / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
@@ -229,7 +190,8 @@ class LocalBench:
         """Run a program to its end; when this returns or raises, every process it started is gone."""
         peace, self.in_peace = self.in_peace, False
         env = {**self._env, **launch.env}
-        program = Program(self._launcher, argv=launch.argv, cwd=str(self.workspace), env=env, limits=limits)
+        message = pack(str(self.workspace), launch.argv, env)
+        program = Program(self._launcher, message, name=launch.argv[0] if launch.argv else "", limits=limits)
         try:
             end = await attend(program, last_activity)
         finally:
@@ -239,13 +201,7 @@ class LocalBench:
 
     def leavings(self, paths: tuple[str, ...]) -> dict[str, bytes]:
         """Files that the agent left in its HOME, as far as they are there; links are not followed."""
-        found = {}
-        for pattern in paths:
-            for path in find_beneath(self.home, pattern, at_most=_LEAVINGS):
-                content = read_beneath(self.home, path, at_most=_LEAVING)
-                if content is not None:
-                    found[path] = content
-        return found
+        return leavings_in(self.home, paths)
 
     async def harvest(self) -> Tree:
         """The workspace's content now."""
@@ -256,4 +212,4 @@ class LocalBench:
         try:
             return scan(self.workspace, known=known, at_most=SMALL)
         except TooMany:
-            return await _in_thread(partial(scan, self.workspace, known=known))
+            return await in_thread(partial(scan, self.workspace, known=known))

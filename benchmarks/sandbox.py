@@ -1,0 +1,119 @@
+"""What a sandbox costs: start to reaped against a bare fork and exec, and a large workspace against `cp -a`.
+
+Everything is measured alternately, in one run, and medians are compared: a busy machine is busy for both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from holdfast.core.folder import scan
+from holdfast.core.ports import Sandbox, Template
+from holdfast.core.process import Launch, Limits
+from holdfast.sandboxes.bubblewrap import BubblewrapSandbox
+from holdfast.sandboxes.none import OpenSandbox
+
+TIMES, PLUS = 4, 0.025
+SHARE = 0.15
+FILES, BYTES = 5_000, 40_000
+PROGRAM = ("/bin/true",)
+
+
+async def bare() -> None:
+    """The least that starting a program can cost."""
+    process = await asyncio.create_subprocess_exec(*PROGRAM, stdin=subprocess.DEVNULL)
+    await process.wait()
+
+
+async def boxed(sandbox: Sandbox, template: Template) -> None:
+    """The same in a sandbox: made, used, emptied and gone."""
+    async with sandbox.bench(template) as bench:
+        end = await bench.run(Launch(argv=PROGRAM), limits=Limits(wall=60), last_activity=lambda: 0.0)
+        assert end.exit_code == 0
+
+
+async def timed(work: Callable[[], Awaitable[object]]) -> float:
+    """Seconds that something takes."""
+    started = time.perf_counter()
+    await work()
+    return time.perf_counter() - started
+
+
+def small(folder: Path) -> Template:
+    """A workspace of one file."""
+    folder.mkdir()
+    (folder / "README.md").write_text("# Notes\n")
+    return Template(folder=folder, tree=scan(folder, in_place=True))
+
+
+def large(folder: Path) -> Template:
+    """A workspace of 5,000 files and 200 MB."""
+    for number in range(FILES):
+        place = folder / f"{number % 100}/{number}.bin"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(number.to_bytes(4, "big") * (BYTES // 4))
+    return Template(folder=folder, tree=scan(folder, in_place=True))
+
+
+async def starts(root: Path, rounds: int) -> bool:
+    """Compare starts."""
+    template = small(root / "small")
+    walled, opened = BubblewrapSandbox(root=root), OpenSandbox(root=root)
+    taken: dict[str, list[float]] = {"bare": [], "none": [], "bubblewrap": []}
+    for _ in range(rounds + 1):
+        taken["bare"].append(await timed(bare))
+        taken["none"].append(await timed(lambda: boxed(opened, template)))
+        taken["bubblewrap"].append(await timed(lambda: boxed(walled, template)))
+    await walled.stop()
+    await opened.stop()
+    middle = {name: statistics.median(times[1:]) for name, times in taken.items()}
+    for name, times in taken.items():
+        print(f"{name:<11} median {middle[name] * 1000:6.1f} ms   least {min(times[1:]) * 1000:6.1f} ms")
+    bar = TIMES * middle["bare"] + PLUS
+    held = middle["bubblewrap"] <= bar
+    word = "within" if held else "ABOVE"
+    print(f"start to reaped: {middle['bubblewrap'] * 1000:.1f} ms, {word} the bar of {bar * 1000:.1f} ms\n")
+    return held
+
+
+async def workspaces(root: Path, rounds: int) -> bool:
+    """Compare workspaces: the time that a large one takes more than a small one, and that of `cp -a`."""
+    little, much = small(root / "little"), large(root / "large")
+    walled = BubblewrapSandbox(root=root)
+    await boxed(walled, much)  # what is done once per run is not what is measured
+    await boxed(walled, little)
+    copies, more = [], []
+    for number in range(rounds):
+        copy = ["cp", "-a", str(much.folder), str(root / f"copy{number}")]
+        copies.append(await timed(lambda words=copy: asyncio.to_thread(subprocess.run, words, check=True)))  # type: ignore[misc]
+        await asyncio.to_thread(subprocess.run, ["rm", "-rf", copy[-1]], check=True)
+        usual = await timed(lambda: boxed(walled, little))
+        more.append(await timed(lambda: boxed(walled, much)) - usual)
+    await walled.stop()
+    copied, took = statistics.median(copies), max(statistics.median(more), 0.0)
+    held = took <= SHARE * copied
+    print(f"cp -a of {FILES} files, {FILES * BYTES / 1e6:.0f} MB: {copied * 1000:.0f} ms")
+    word = "within" if held else "ABOVE"
+    print(f"workspace ready: {took * 1000:.1f} ms more, {took / copied:.1%}, {word} the bar of {SHARE:.0%}")
+    return held
+
+
+def main() -> None:
+    """Measure both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=40)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(starts(Path(folder), rounds))
+        asyncio.run(workspaces(Path(folder), max(rounds // 8, 3)))
+
+
+if __name__ == "__main__":
+    main()

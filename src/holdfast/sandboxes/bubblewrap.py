@@ -1,0 +1,295 @@
+"""`--sandbox bubblewrap`: agents see an allow-list of the host, one socket, and each other not at all.
+
+What this level promises, and what it does not, is said in docs/sandboxes.md.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from pathlib import Path
+
+from holdfast.core.errors import WorldError
+from holdfast.core.folder import Known, TooMany, restore, scan
+from holdfast.core.layer import Layer
+from holdfast.core.ports import CommandResult, Template
+from holdfast.core.process import Launch, Limits, ProcessEnd
+from holdfast.core.sandboxing import Ceilings, Network
+from holdfast.core.verdict import VoidCause
+from holdfast.core.workspace import Tree
+from holdfast.sandboxes.folder import SMALL, remove
+from holdfast.sandboxes.furnishing import HOME, MERGED, UPPER
+from holdfast.sandboxes.premises import (
+    PROOF_TAKES,
+    Premises,
+    base_environment,
+    check_home_files,
+    command_limits,
+    command_result,
+    environment,
+    in_thread,
+    leavings_in,
+)
+from holdfast.sandboxes.room import Room, RoomPlan, launch_message
+from holdfast.sandboxes.running import Program, attend, attend_blocking
+from holdfast.sandboxes.seccomp import filter_for
+from holdfast.sandboxes.walls import HOME_SEEN, TEMP_SEEN, WORKSPACE_SEEN, arguments, lay_etc, to_show, visible
+from holdfast.sandboxes.warden import FILTER, STATUS
+
+PORT = 11811
+"""Where an agent finds the gateway: an unusual number, the same in every room."""
+
+_USERS = (0x70000000, 100_000, 65_533)
+"""Whom root lets trials run as: the first of them that there is here. systemd hands out lower ones."""
+
+
+class BubblewrapSandbox:
+    """Each attempt runs behind walls of its own."""
+
+    name = "bubblewrap"
+
+    def __init__(
+        self,
+        root: Path | None = None,
+        pass_env: Sequence[str] = (),
+        path: str | None = None,
+        *,
+        ceilings: Ceilings | None = None,
+        network: Network = "gateway",
+        overlay: bool = True,
+    ) -> None:
+        self._path = path if path is not None else os.environ.get("PATH", os.defpath)
+        self._pass_env = tuple(pass_env)
+        self._premises = Premises(root)
+        self._ceilings = ceilings or Ceilings()
+        self._network = network
+        self._overlay = overlay
+        self._proof: dict[str, str] = {}
+        self._lowers: dict[Path, str] = {}
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What a trial's record should say of this level."""
+        most = self._ceilings
+        return {
+            "sandbox": self.name,
+            "ends": "pid namespace",
+            "network": self._network,
+            "limit.wall": "hard",
+            "limit.idle": "hard",
+            "limit.processes": f"hard {most.processes}",
+            "limit.disk": f"hard {most.disk}",
+            "limit.files": f"hard {most.files}",
+            "limit.memory": f"soft {most.memory}",
+            "limit.output": "hard",
+            **self._proof,
+        }
+
+    @property
+    def folder(self) -> Path:
+        """Everything lies in here; it is removed at the end, also when Holdfast itself is killed."""
+        return self._premises.ready().folder
+
+    def prove(self) -> None:
+        """Run a program in it, really; raises WorldError where that does not work."""
+        result = self.command(Tree(), ("sh", "-c", "echo works"), timeout=PROOF_TAKES)
+        if result.stdout != "works\n":
+            raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}")
+        self._proof = {"probe": "a program was run in it before the first trial"}
+
+    async def start(self) -> None:
+        """Make ready; raises WorldError where that is not possible."""
+        self._premises.ready()
+
+    async def stop(self) -> None:
+        """Take everything down."""
+        await in_thread(self._premises.leave)
+
+    @asynccontextmanager
+    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[BubblewrapBench]:
+        """A fresh bench whose workspace starts as the template."""
+        lower = self._lowers.get(template.folder)
+        if lower is None:
+            lower = self._lowers[template.folder] = await in_thread(self._lower, template.folder)
+        room = Room(self._premises.ready(), self._plan(lower, network or self._network))
+        try:
+            await room.entered()
+            yield BubblewrapBench(room, self, template.tree, network or self._network)
+        finally:
+            room.close()
+
+    def _lower(self, folder: Path) -> str:
+        """The starting state as a room can have it: where root gives up its rights, it belongs to whom root becomes."""
+        if os.getuid() != 0:
+            return str(folder)
+        if not folder.is_relative_to(self.folder):
+            copied = self._premises.new_path()
+            subprocess.run(["cp", "-a", f"{folder}/.", f"{copied}/"], check=True, capture_output=True)
+            folder = Path(copied)
+        _give_to(str(folder), _user())
+        return str(folder)
+
+    def _plan(self, lower: str, network: Network) -> RoomPlan:
+        ceilings = self._ceilings
+        bwrap, rules = _means()
+        return RoomPlan(
+            bwrap=bwrap,
+            filter=rules,
+            lower=lower,
+            network=network,
+            port=PORT,
+            uid=_user(),
+            disk=ceilings.disk,
+            inodes=ceilings.files,
+            memory=ceilings.memory,
+            rlimits={"RLIMIT_NPROC": ceilings.processes, "RLIMIT_CORE": 0},
+            overlay=self._overlay,
+        )
+
+    def start_program(
+        self, room: Room, launch: Launch, home: Mapping[str, bytes], limits: Limits, *, host_network: bool = False
+    ) -> Program:
+        """Start a program in a room."""
+        shown = to_show(launch.reads)
+        env = {**environment(self._base(shown), HOME_SEEN, TEMP_SEEN), **launch.env}
+        words = arguments(env=env, shown=shown, fds=(FILTER, STATUS), host_network=host_network)
+        message = launch_message(launch.argv, words, reads=(self._etc(), *shown), home=home)
+        return Program(room, message, name=launch.argv[0] if launch.argv else "", limits=limits)
+
+    def _base(self, shown: tuple[str, ...]) -> dict[str, str]:
+        """The environment; PATH holds what can be seen."""
+        seen = [folder for folder in self._path.split(os.pathsep) if visible(folder, shown)]
+        return base_environment(os.pathsep.join(seen) or os.defpath, self._pass_env)
+
+    def _etc(self) -> str:
+        folder = self.folder / "etc"
+        if not folder.exists():
+            lay_etc(folder)
+        return str(folder)
+
+    def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
+        """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
+        launcher = self._premises.ready()
+        place = Path(self._premises.new_path())
+        try:
+            place.mkdir()
+            restore(tree, place)
+            if os.getuid() == 0:
+                _give_to(str(place), _user())
+            room = Room(launcher, self._plan(str(place), "none"))
+            try:
+                room.entered_blocking()
+                program = self.start_program(room, Launch(argv=argv), {}, command_limits(timeout))
+                try:
+                    end = attend_blocking(program)
+                finally:
+                    program.close()
+            finally:
+                room.close()
+        except OSError as error:
+            raise WorldError(VoidCause.SANDBOX, f"the workspace can't be laid out for a command: {error}") from error
+        finally:
+            remove(str(place))
+        return command_result(end)
+
+
+class BubblewrapBench:
+    """One attempt's room, and the programs run in it."""
+
+    workspace = Path(WORKSPACE_SEEN)
+    home = Path(HOME_SEEN)
+
+    def __init__(self, room: Room, sandbox: BubblewrapSandbox, before: Tree, network: Network) -> None:
+        self._room = room
+        self._sandbox = sandbox
+        self._before = before
+        self._network = network
+        self._home_files: dict[str, bytes] = {}
+
+    @property
+    def listener(self) -> socket.socket | None:
+        """The socket on which this bench's programs, and nobody else, can reach whoever serves it."""
+        return self._room.door
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What a trial's record should say of this bench."""
+        return {"network": self._network, "disk": "overlay" if self._room.layered else "copy"}
+
+    def lay_home(self, files: Mapping[str, bytes]) -> None:
+        """Write configuration files into HOME, before the first program runs."""
+        check_home_files(files)
+        self._home_files.update(files)
+
+    async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
+        """Run a program to its end; when this returns or raises, every process it started is gone."""
+        files, self._home_files = self._home_files, {}
+        program = self._sandbox.start_program(self._room, launch, files, limits, host_network=self._network == "host")
+        try:
+            return await attend(program, last_activity)
+        finally:
+            program.close()
+
+    def leavings(self, paths: tuple[str, ...]) -> dict[str, bytes]:
+        """Files that the agent left in its HOME, as far as they are there; links are not followed."""
+        if self._room.disk is None:
+            return {}
+        home = os.open(HOME, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self._room.disk)
+        try:
+            return leavings_in(home, paths)
+        finally:
+            os.close(home)
+
+    async def harvest(self) -> Tree:
+        """The workspace's content now."""
+        room, before = self._room, self._before
+        if room.disk is None:
+            return before
+        look = partial(
+            scan,
+            Path(f"/proc/self/fd/{room.disk}", UPPER if room.layered else MERGED),
+            known=Known(entries=before.entries),
+        )
+        try:
+            return look(layer=Layer(before.entries) if room.layered else None, at_most=SMALL)
+        except TooMany:
+            return await in_thread(partial(look, layer=Layer(before.entries) if room.layered else None))
+
+
+@cache
+def _filter() -> bytes | None:
+    return filter_for(os.uname().machine)
+
+
+def _means() -> tuple[str, bytes]:
+    """bubblewrap, and the filter for this machine; raises WorldError where one of them is missing."""
+    if sys.platform != "linux":
+        raise WorldError(VoidCause.SANDBOX, f"bubblewrap needs Linux, and this is {sys.platform}")
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise WorldError(VoidCause.SANDBOX, "bwrap is not on PATH")
+    rules = _filter()
+    if rules is None:
+        raise WorldError(VoidCause.SANDBOX, f"no filter of system calls is known for {os.uname().machine}")
+    return bwrap, rules
+
+
+@cache
+def _user() -> int:
+    """Whom root lets trials run as."""
+    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return next((uid for uid in _USERS if any(0 <= uid - first < count for first, _, count in ranges)), _USERS[-1])
+
+
+def _give_to(folder: str, uid: int) -> None:
+    """Let everything in a folder of ours belong to somebody else."""
+    os.lchown(folder, uid, uid)
+    for top, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            os.lchown(f"{top}/{name}", uid, uid)

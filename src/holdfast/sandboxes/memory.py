@@ -1,0 +1,51 @@
+"""How much memory a program and everything below it holds, looked at now and then: a limit where the kernel has none.
+
+Pages that several processes share are counted once (PSS). To count them the kernel walks page tables, so that is done
+only where the plain sum, which is cheap and never too small, exceeds what was seen before.
+"""
+
+# This is part of a small program of its own, which does without pathlib.
+# ruff: noqa: PTH123
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+SELDOM, OFTEN = 0.2, 0.05
+"""Seconds from one look to the next: far from the limit, and near it."""
+
+
+class MemoryWatch:
+    """Watches over one program at a time."""
+
+    def __init__(self, most: int) -> None:
+        self.peak = 0
+        """The most that was seen."""
+        self.pause = OFTEN
+        """Seconds until one should look again."""
+        self._most = most
+
+    def exceeded(self, pids: list[int]) -> bool:
+        """Look at these processes; whether they hold more than they may."""
+        at_most = sum(map(_resident, pids))
+        self.pause = OFTEN if at_most > self._most / 2 else SELDOM
+        if at_most <= self.peak:
+            return False
+        self.peak = max(self.peak, sum(map(_shared_out, pids)))
+        return self.peak > self._most
+
+
+def _resident(pid: int) -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
+        return int(file.read().split()[1]) * _PAGE
+    return 0
+
+
+def _shared_out(pid: int) -> int:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb", buffering=0) as file:
+        found = re.search(rb"^Pss: +(\d+) kB", file.read(), re.MULTILINE)
+        return int(found[1]) * 1024 if found else 0
+    return _resident(pid)

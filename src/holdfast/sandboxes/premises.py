@@ -1,0 +1,139 @@
+"""What every level has: a folder that goes whatever happens, the nursery, and the environment that a program gets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from holdfast.core.beneath import find_beneath, read_beneath
+from holdfast.core.errors import WorldError
+from holdfast.core.folder import tree_path_problem
+from holdfast.core.ports import CommandResult
+from holdfast.core.process import Limits, ProcessEnd
+from holdfast.core.verdict import VoidCause
+from holdfast.sandboxes.folder import remove
+from holdfast.sandboxes.launcher import Launcher
+
+T = TypeVar("T")
+PROOF_TAKES = 30.0
+"""Seconds for which a sandbox may take to run its first program."""
+
+_COMMAND_OUTPUT = 2**20
+_LEAVING = 32 * 2**20
+_LEAVINGS = 100
+
+
+async def in_thread(function: Callable[..., T], *arguments: object) -> T:
+    """Call `function` in a thread. Even where this is cancelled, it is not left before the call has ended."""
+    call = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    try:
+        return await asyncio.shield(call)
+    except asyncio.CancelledError:
+        while not call.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([call])
+        raise
+
+
+def environment(base: Mapping[str, str], home: str, temp: str) -> dict[str, str]:
+    """All that a program gets to know of the host, and where its own folders are."""
+    return {
+        **base,
+        "HOME": home,
+        "TMPDIR": temp,
+        "TMUX_TMPDIR": temp,
+        "XDG_CONFIG_HOME": f"{home}/.config",
+        "XDG_CACHE_HOME": f"{home}/.cache",
+        "XDG_DATA_HOME": f"{home}/.local/share",
+        "XDG_STATE_HOME": f"{home}/.local/state",
+    }
+
+
+def base_environment(path: str, pass_env: tuple[str, ...] = ()) -> dict[str, str]:
+    """What is the same for every program."""
+    passed = {name: os.environ[name] for name in pass_env if name in os.environ}
+    return {"PATH": path, "LANG": "C.UTF-8", "TERM": "dumb", "USER": "agent", **passed}
+
+
+def command_limits(timeout: float) -> Limits:
+    """What a command of a check may use."""
+    return Limits(wall=timeout, grace=0.0, output_bytes=_COMMAND_OUTPUT)
+
+
+def command_result(end: ProcessEnd) -> CommandResult:
+    """How a command of a check ended."""
+    return CommandResult(
+        exit_code=end.exit_code if end.exit_code is not None else -(end.signal or 0),
+        stdout=end.stdout.text,
+        stderr=end.stderr.text,
+        timed_out=end.ended_by != "exit",
+    )
+
+
+def check_home_files(files: Mapping[str, bytes]) -> None:
+    """Raise ValueError for a path that leads out of HOME."""
+    for path in files:
+        problem = tree_path_problem(path)
+        if problem:
+            raise ValueError(f"home file {path!r} {problem}")
+
+
+def leavings_in(home: Path | int, paths: tuple[str, ...]) -> dict[str, bytes]:
+    """Files that the agent left in its HOME, as far as they are there; links are not followed."""
+    found = {}
+    for pattern in paths:
+        for path in find_beneath(home, pattern, at_most=_LEAVINGS):
+            content = read_beneath(home, path, at_most=_LEAVING)
+            if content is not None:
+                found[path] = content
+    return found
+
+
+class Premises:
+    """The folder of a run's benches and the nursery of its supervisors, made when they are first needed."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._launcher: Launcher | None = None
+        self._numbers = itertools.count(1)
+
+    def ready(self) -> Launcher:
+        """The launcher; raises WorldError where none can be had."""
+        with self._lock:
+            if self._launcher is None:
+                self._launcher = _new_launcher(Path(self._root or tempfile.gettempdir()).absolute())
+            return self._launcher
+
+    def new_path(self) -> str:
+        """The name of a folder that is not there yet."""
+        return f"{self.ready().folder}/{next(self._numbers)}"
+
+    def leave(self) -> None:
+        """Remove the folder, and let the nursery end."""
+        with self._lock:
+            launcher, self._launcher = self._launcher, None
+        if launcher:
+            try:
+                remove(str(launcher.folder))
+            finally:
+                launcher.stop()
+
+
+def _new_launcher(root: Path) -> Launcher:
+    """A launcher with a folder of its own. Who removes the folder is there before it is made."""
+    launcher = Launcher(root / f"holdfast-{os.urandom(6).hex()}")
+    launcher.start()
+    try:
+        launcher.folder.mkdir(mode=0o700)
+    except OSError as error:
+        launcher.stop()
+        raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
+    return launcher

@@ -1,0 +1,128 @@
+"""The system calls that a sandboxed program does without, as a filter for the kernel (seccomp BPF).
+
+A network namespace does not cover every kind of socket (AF_VSOCK reaches the hypervisor), io_uring makes sockets
+without calling `socket`, and a new namespace hands out capabilities inside it. So: a short list of socket families, no
+io_uring, no new namespaces, no mounts, and none of the calls that only administrators need. Everything else is allowed.
+
+The filter is written out here rather than made with libseccomp, which may not be there. `clone3` hides its flags in
+memory where no filter can look, so it is said not to exist, and C libraries fall back on `clone`.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
+_X32 = 0x40000000
+
+FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
+"""The kinds of sockets that may be made."""
+
+_NAMESPACES = 0x7E020000 | 0x80
+"""Every CLONE_NEW… flag: cgroup, uts, ipc, user, pid, net, mounts, time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
+    """How a kind of processor numbers its system calls."""
+
+    audit: int
+    """Its name in the kernel's audit interface."""
+
+    numbers: Mapping[str, int]
+    """Numbers by system call, where they differ from one kind to the other."""
+
+
+_SAME_EVERYWHERE = {
+    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
+    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "mount_setattr": 442,
+    "open_tree_attr": 467,
+}  # fmt: skip
+
+MACHINES: Mapping[str, Machine] = {
+    "x86_64": Machine(
+        audit=0xC000003E,
+        numbers={
+            "socket": 41, "socketpair": 53, "clone": 56, "ptrace": 101, "syslog": 103, "personality": 135,
+            "pivot_root": 155, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167,
+            "swapoff": 168, "reboot": 169, "sethostname": 170, "setdomainname": 171, "init_module": 175,
+            "delete_module": 176, "quotactl": 179, "clock_settime": 227, "kexec_load": 246, "add_key": 248,
+            "request_key": 249, "keyctl": 250, "unshare": 272, "perf_event_open": 298, "open_by_handle_at": 304,
+            "setns": 308, "finit_module": 313, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323, "chroot": 161,
+        },
+    ),
+    "aarch64": Machine(
+        audit=0xC00000B7,
+        numbers={
+            "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "quotactl": 60, "acct": 89, "personality": 92,
+            "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106, "clock_settime": 112,
+            "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,
+            "settimeofday": 170, "socket": 198, "socketpair": 199, "add_key": 217, "request_key": 218, "keyctl": 219,
+            "clone": 220, "swapon": 224, "swapoff": 225, "perf_event_open": 241, "open_by_handle_at": 265,
+            "setns": 268, "finit_module": 273, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
+        },
+    ),
+}  # fmt: skip
+"""Processors that a filter is known for, by `os.uname().machine`."""
+
+NOT_THERE = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
+"""Calls that are said not to exist, so that programs do without."""
+
+FORBIDDEN = (
+    "setns", "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount",
+    "fspick", "mount_setattr", "open_tree_attr", "bpf", "perf_event_open", "userfaultfd", "add_key", "request_key",
+    "keyctl", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "swapon", "swapoff",
+    "reboot", "acct", "quotactl", "settimeofday", "clock_settime", "sethostname", "setdomainname", "syslog",
+    "open_by_handle_at",
+)  # fmt: skip
+"""Calls that are refused."""
+
+
+def filter_for(machine: str) -> bytes | None:
+    """The filter for a kind of processor; None where none is known."""
+    known = MACHINES.get(machine)
+    if known is None:
+        return None
+    numbers = {**_SAME_EVERYWHERE, **known.numbers}
+    program = [
+        _op(_LOAD, _ARCH),
+        _op(_EQUAL, known.audit, 1, 0),
+        _op(_RETURN, _KILL),
+        _op(_LOAD, _NUMBER),
+    ]
+    if machine == "x86_64":
+        program += [_op(_AT_LEAST, _X32, 0, 1), _refuse(errno.ENOSYS)]
+    for name in NOT_THERE:
+        program += [_op(_EQUAL, numbers[name], 0, 1), _refuse(errno.ENOSYS)]
+    for name in FORBIDDEN:
+        program += [_op(_EQUAL, numbers[name], 0, 1), _refuse(errno.EPERM)]
+    for name in ("clone", "unshare"):
+        program += [
+            _op(_EQUAL, numbers[name], 0, 4),
+            _op(_LOAD, _FIRST_ARGUMENT),
+            _op(_ANY_BIT, _NAMESPACES, 0, 1),
+            _refuse(errno.EPERM),
+            _op(_RETURN, _ALLOW),
+        ]
+    for name in ("socket", "socketpair"):
+        program += [_op(_EQUAL, numbers[name], 0, 3 + len(FAMILIES)), _op(_LOAD, _FIRST_ARGUMENT)]
+        left = len(FAMILIES)
+        for family in FAMILIES.values():
+            program.append(_op(_EQUAL, family, left, 0))
+            left -= 1
+        program += [_refuse(errno.EAFNOSUPPORT), _op(_RETURN, _ALLOW)]
+    return b"".join((*program, _op(_RETURN, _ALLOW)))
+
+
+def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    """One instruction: what, with which value, and how many to skip next."""
+    return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+def _refuse(number: int) -> bytes:
+    return _op(_RETURN, _ERRNO | number)

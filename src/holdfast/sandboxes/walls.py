@@ -1,0 +1,111 @@
+"""What a program behind walls finds: the arguments of bubblewrap.
+
+The root is an allow-list. The host's /usr is there, read-only; /etc is made up, but for what programs need to find
+libraries and certificates; /tmp, /dev/shm, HOME and the workspace lie on the room's own disk; an agent's installation
+is shown read-only where it lies on the host. Everything else is not there at all.
+"""
+
+# Paths are compared as text here, and nothing is opened.
+# ruff: noqa: PTH100, PTH110, PTH112, PTH114, PTH115
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from holdfast.sandboxes.furnishing import HOME, MERGED, SCRATCH, SHARED, TEMP, read_at
+
+WORKSPACE_SEEN, HOME_SEEN, TEMP_SEEN = "/workspace", "/home/agent", "/tmp"  # noqa: S108 - inside, it is the agent's own
+"""Where a program finds its folders."""
+
+UID = 1000
+"""Who a program finds itself to be."""
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+"""What is shown of the host's system, as far as it is there."""
+
+_HOST_ETC = (
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem",
+    "pki/tls", "pki/ca-trust", "ca-certificates", "localtime", "services", "protocols", "mime.types", "os-release",
+)  # fmt: skip
+"""What is shown of the host's /etc, as far as it is there: nothing that tells who or where we are."""
+
+_ETC = {
+    "passwd": f"root:x:0:0:root:/root:/bin/sh\nagent:x:{UID}:{UID}:agent:{HOME_SEEN}:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+    "group": f"root:x:0:\nagent:x:{UID}:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n",
+    "hostname": "sandbox\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
+    "resolv.conf": "",
+}
+
+
+def lay_etc(folder: Path) -> None:
+    """Write the made-up part of /etc into a new folder, with empty places where parts of the host's are shown."""
+    folder.mkdir(mode=0o755)
+    for name in _host_etc():
+        place = folder / name
+        place.parent.mkdir(exist_ok=True, mode=0o755)
+        if os.path.isdir(f"/etc/{name}"):
+            place.mkdir()
+        else:
+            place.touch()
+    for name, text in _ETC.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o644)
+
+
+def visible(path: str, also: Sequence[str] = ()) -> bool:
+    """Whether something of the host is seen anyway."""
+    return any(path == top or path.startswith(f"{top}/") for top in (*SYSTEM, *also))
+
+
+def to_show(reads: Iterable[str]) -> tuple[str, ...]:
+    """What must be shown besides the system: each thing where it is named and where it really lies, outer first."""
+    found: set[str] = set()
+    for path in reads:
+        plain = os.path.abspath(path)
+        found.update(place for place in (plain, os.path.realpath(plain)) if os.path.exists(place))
+    shown: list[str] = []
+    for path in sorted(found):
+        if not visible(path, shown) and path != "/":
+            shown.append(path)
+    return tuple(shown)
+
+
+def arguments(
+    *, env: Mapping[str, str], shown: Sequence[str], fds: tuple[int, int], host_network: bool = False
+) -> list[str]:
+    """What bubblewrap is told. The stage has the made-up /etc, then what is `shown`, in this order; `fds` are those of
+    the filter and of the status.
+    """
+    words = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    words += ["--disable-userns", "--new-session", "--uid", str(UID), "--gid", str(UID), "--hostname", "sandbox"]
+    words += [*_system(), "--ro-bind", read_at(0), "/etc"]
+    for name in (*_host_etc(), *(("resolv.conf", "hosts") if host_network else ())):
+        words += ["--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
+    words += ["--proc", "/proc", "--dev", "/dev"]
+    for seen, name in ((TEMP_SEEN, TEMP), ("/dev/shm", SHARED), (HOME_SEEN, HOME), (WORKSPACE_SEEN, MERGED)):  # noqa: S108
+        words += ["--bind", f"{SCRATCH}/{name}", seen]
+    for number, path in enumerate(shown, 1):
+        words += ["--ro-bind", read_at(number), path]
+    words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKSPACE_SEEN, "--clearenv"]
+    for name, value in env.items():
+        words += ["--setenv", name, value]
+    return [*words, "--seccomp", str(fds[0]), "--json-status-fd", str(fds[1])]
+
+
+def _system() -> Iterator[str]:
+    for path in SYSTEM:
+        if os.path.islink(path):
+            yield from ("--symlink", os.readlink(path), path)
+        elif os.path.isdir(path):
+            yield from ("--ro-bind", path, path)
+
+
+@cache
+def _host_etc() -> tuple[str, ...]:
+    return tuple(name for name in _HOST_ETC if os.path.exists(f"/etc/{name}"))

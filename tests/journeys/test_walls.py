@@ -1,0 +1,160 @@
+"""The default sandbox, through the command line: agents behind walls, limits that are told, and nothing left behind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.conftest import Project
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+CONFIG = """\
+subjects = ["mine"]
+attempts = 1
+trials = 1
+{more}
+[agents.mine]
+adapter = "command"
+command = ["sh", "-c", "{script}", "{{prompt}}"]
+env = {{ MARK = "{mark}" }}
+"""
+EVAL = """\
+from holdfast import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Write.", timeout=60{more})
+def writes(rig, result):
+    assert rig.workspace["out.txt"].text == "hi"
+    assert rig.workspace.run("grep", "-q", "hi", "out.txt").exit_code == 0
+"""
+
+
+def write(project: Project, script: str, *, config: str = "", eval_more: str = "", mark: str = "") -> None:
+    """A project with one agent, which is a shell script, and one eval."""
+    text = CONFIG.format(script=script, more=config, mark=mark)
+    project.write(holdfast_toml=text, evals__eval_writes_py=EVAL.format(more=eval_more))
+
+
+def captures(project: Project) -> list[dict[str, Any]]:
+    """What was kept of each attempt of the latest run."""
+    with gzip.open(project.folder / "results/latest/captures.jsonl.gz", "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something, not for a time."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def marked(mark: str) -> list[str]:
+    """The processes on this machine that carry the mark."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (process / "environ").read_bytes():
+                found.append(process.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_a_trial_runs_behind_walls_and_its_record_says_so(project: Project) -> None:
+    """The level, each limit and how hard it is, the network, and what was proven before."""
+    write(project, "printf hi > out.txt; ls /root /home; cat /etc/shadow; true")
+    ran = project.holdfast("run")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (capture,) = captures(project)
+    facts = capture["facts"]
+    assert (facts["sandbox"], facts["network"], facts["ends"]) == ("bubblewrap", "gateway", "pid namespace")
+    assert facts["limit.processes"] == "hard 1024"
+    assert facts["limit.memory"].startswith("soft ")
+    assert "run in it before" in facts["probe"]
+    assert "agent" in capture["ends"][0]["stdout"]["text"]
+    assert project.temporary() == []
+
+
+def test_less_must_be_asked_for_by_name(project: Project) -> None:
+    """Where bubblewrap is missing nothing is run, and the error says what to do."""
+    write(project, "printf hi > out.txt")
+    tools = project.folder.parent / "tools"
+    tools.mkdir()
+    for name in ("sh", "git", "grep", "printf"):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    ran = project.holdfast("run", PATH=str(tools))
+    assert ran.returncode == 2
+    assert "the sandbox 'bubblewrap' can't be had here: bwrap is not on PATH" in ran.stderr
+    assert "install bubblewrap" in ran.stderr
+    assert "--sandbox none" in ran.stderr
+    assert not (project.folder / "results").exists()
+    assert project.holdfast("run", "--sandbox", "none", PATH=str(tools)).returncode == 0
+
+
+def test_the_least_that_is_wanted_is_kept(project: Project) -> None:
+    """Whatever is asked for on the command line."""
+    write(project, "printf hi > out.txt", config='min_isolation = "bubblewrap"')
+    ran = project.holdfast("run", "--sandbox", "none")
+    assert ran.returncode == 2
+    assert "min_isolation" in ran.stderr
+
+
+def test_a_scenario_may_ask_for_the_hosts_network_and_the_report_says_so(project: Project) -> None:
+    """It is said in the record and in the notes."""
+    write(project, "ls /sys/class/net >/dev/null 2>&1; printf hi > out.txt", eval_more=', network="host"')
+    ran = project.holdfast("run")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "network of the host" in " ".join(ran.stdout.split())
+    assert captures(project)[0]["facts"]["network"] == "host"
+
+
+def test_an_agent_without_any_network_is_not_asked_for_what_needs_one(project: Project) -> None:
+    """It is skipped, and that is seen; an agent that needs no model runs."""
+    project.write(holdfast_toml='network = "none"\n', evals__eval_writes_py=EVAL.format(more=""))
+    ran = project.holdfast("run", "--subject", "native:scripted")
+    assert "the network is none, and native needs to reach its model" in " ".join(ran.stdout.split())
+    write(project, "printf hi > out.txt", config='network = "none"')
+    assert project.holdfast("run").returncode == 0
+
+
+def test_limits_are_those_of_the_configuration(project: Project) -> None:
+    """A disk of one mebibyte is full; too much memory fails the trial, and the reason is told."""
+    write(project, "head -c 4000000 /dev/zero > big; printf hi > out.txt", config='[limits]\ndisk = "1 MiB"')
+    assert project.holdfast("run").returncode == 1
+    assert "No space left" in captures(project)[0]["ends"][0]["stderr"]["text"]
+    eats = "x=x; while :; do x=$x$x; done"
+    write(project, eats, config='[limits]\nmemory = "64 MiB"')
+    ran = project.holdfast("run")
+    assert ran.returncode == 1
+    assert "used more memory than it may" in ran.stdout
+    write(project, "true", config='[limits]\nmemory = "lots"')
+    assert "limits.memory" in project.holdfast("run").stderr
+
+
+def test_kill_9_of_holdfast_ends_what_is_behind_walls(project: Project) -> None:
+    """No process, no temp folder and no mount is left."""
+    mark = uuid.uuid4().hex
+    script = "trap '' TERM; setsid sh -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done"
+    write(project, script, mark=mark)
+    mounts = Path("/proc/self/mountinfo").read_text()
+    run = subprocess.Popen(
+        project.command("run"), cwd=project.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        until(lambda: len(marked(mark)) >= 2)
+    finally:
+        run.kill()
+        run.communicate()
+    until(lambda: marked(mark) == [])
+    until(lambda: project.temporary() == [])
+    assert Path("/proc/self/mountinfo").read_text() == mounts
