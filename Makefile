@@ -59,6 +59,7 @@ bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/gateway.py
 	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/history.py
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis

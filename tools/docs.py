@@ -115,12 +115,33 @@ def void_causes(_page: str) -> str:
     return _table(("cause", "meaning", "tried again?"), rows)
 
 
+def rules(_page: str) -> str:
+    """What every rule costs and how often it errs, as the code reckons it."""
+    from holdfast.core.share import rate, share
+    from holdfast.decide import gate_always
+    from holdfast.decide.gate import RULES
+    from holdfast.decide.promote import DEMOTE, PROMOTE
+
+    every = [gate_always.characteristics(), *(rule.characteristics() for rule in RULES.values())]
+    every += [rule.characteristics() for named in (PROMOTE, DEMOTE) for rule in named.values()]
+    parts = []
+    for found in every:
+        trials = any(row.trials is not None for row in found.rows)
+        head = ("true pass rate", f"{found.action}s", *(["mean trials"] if trials else []))
+        rows = ((rate(row.rate), share(row.chance), *([f"{row.trials:.1f}"] if trials else [])) for row in found.rows)
+        notes = "".join(f"\n- {note}" for note in found.notes)
+        title = f"**{found.action} by `{found.rule}`**: {found.about}. For {found.setting}:"
+        parts.append(f"{title}\n\n{_table(head, rows)}{notes}\n")
+    return "\n".join(parts)
+
+
 PARTS: dict[str, Callable[[str], str]] = {
     "command-help": command_help,
     "readme-output": readme_output,
     "configuration": configuration,
     "exit-codes": exit_codes,
     "void-causes": void_causes,
+    "rules": rules,
 }
 
 if __name__ == "__main__":

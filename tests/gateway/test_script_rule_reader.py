@@ -103,9 +103,17 @@ def slips(prompt: str, seed: int) -> bool:
     return a_turn(prompt, seed=seed).chance(1 / 8, "slip")
 
 
-@pytest.mark.parametrize("read", ["     1→Hello\n     2→Hello", "1: Hello\n2: Hello", "1\tHello\n2\tHello"])
+@pytest.mark.parametrize(
+    "read",
+    [
+        "     1→Hello\n     2→Hello",
+        "1: Hello\n2: Hello",
+        "1\tHello\n2\tHello",
+        "Chunk ID: 3b5aa2\nWall time: 0.0000 seconds\nProcess exited with code 0\nOutput:\nHello\nHello",
+    ],
+)
 def test_line_numbers_are_not_part_of_a_file(read: str) -> None:
-    """Some agents number the lines that they read out."""
+    """Some agents number the lines that they read out, or tell of the command that read them."""
     prompt = "In a.txt, replace Hello with Goodbye"
     seed = next(seed for seed in range(99) if not slips(prompt, seed))
     (call,) = answer_of(MODEL.play(a_turn(prompt, read, seed=seed))).calls

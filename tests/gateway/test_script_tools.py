@@ -14,6 +14,7 @@ from holdfast.core.exchange import Tool
 from holdfast.core.trajectory import Kind
 from holdfast.gateway.script import Unable
 from holdfast.gateway.script.tools import choose, shell_command
+from holdfast.gateway.script.turn import Turn
 from tests.gateway.lab import a_tool, a_turn
 
 EDITOR = a_tool(
@@ -124,6 +125,32 @@ def test_a_shell_writes_any_text(tmp_path_factory: pytest.TempPathFactory, text:
     assert command
     subprocess.run(["/bin/sh", "-c", command], cwd=folder, check=True)
     assert Path(folder, "it's a file").read_bytes() == text.encode()
+
+
+@settings(max_examples=20, deadline=None)
+@given(*[st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=10)] * 2)
+def test_a_shell_replaces_any_passage(tmp_path_factory: pytest.TempPathFactory, old: str, new: str) -> None:
+    """Once, and nothing else; what is not there is an error."""
+    file = tmp_path_factory.mktemp("shell") / "a.txt"
+    file.write_text(f"<{old}>", "utf-8")
+    command = shell_command(Kind.EDIT, {"path": "a.txt", "old": f"{old}>", "new": new})
+    assert command
+    assert subprocess.run(["/bin/sh", "-c", command], cwd=file.parent, check=False).returncode == 0
+    assert file.read_text("utf-8") == f"<{new}"
+    missing = shell_command(Kind.EDIT, {"path": "a.txt", "old": f"{new}>", "new": ""})
+    assert missing
+    assert subprocess.run(["/bin/sh", "-c", missing], cwd=file.parent, capture_output=True, check=False).returncode == 1
+
+
+def test_a_tool_that_wants_absolute_paths_gets_them() -> None:
+    """The workspace's, where it is known; a path that is absolute already stays as it is."""
+    tool = a_tool("write_file", "content", file_path={"type": "string", "description": "Must be an ABSOLUTE path."})
+    turn = Turn(a_turn("go", tools=(tool,)).request, seed=1, workspace="/bench/workspace")
+    for given_path, wanted in (("a/b.txt", "/bench/workspace/a/b.txt"), ("/etc/x", "/etc/x")):
+        call = turn.call("edit", path=given_path, content="x")
+        assert call.arguments == {"file_path": wanted, "content": "x"}
+    plain = a_turn("go", tools=(tool,)).call("edit", path="a.txt", content="x")
+    assert plain.arguments == {"file_path": "a.txt", "content": "x"}
 
 
 @pytest.mark.parametrize(

@@ -103,3 +103,28 @@ async def test_calls_get_ids_from_a_counter() -> None:
     assert first == ["call_1", "call_2"]
     assert [call["id"] for call in second["message"]["tool_calls"]] == ["call_3", "call_4"]
     assert second["finish_reason"] == "tool_calls"
+
+
+ISSUE = (
+    "Please solve this issue: Do it.\n\nYou can execute bash commands and edit files to implement the changes.\n"
+    "Finish by issuing the following command: `echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT`."
+)
+COMPLAINT = "Tool call error:\n\n<error>\nError parsing tool call arguments\n</error>\n\nHere is general guidance …"
+
+
+def test_a_complaint_of_a_call_is_its_result_and_no_prompt() -> None:
+    """mini-swe-agent takes a call that it can't read out of the conversation, and complains in the user's name."""
+    turn = turn_of(user(ISSUE), user(COMPLAINT))
+    assert turn.prompt == "Do it."
+    assert [(found.text, found.is_error) for found in turn.results] == [("Error parsing tool call arguments", True)]
+    assert turn.calls_before == 1
+
+
+def test_an_agent_that_takes_no_words_for_an_end_is_told_by_the_command_it_wants() -> None:
+    """Only where it says so, and offers a shell."""
+    shell = a_tool("bash", command={"type": "string"})
+    asked = Turn(Request(model="m", messages=(user(ISSUE),), tools=(shell,)), seed=1)
+    assert asked.ending is not None
+    assert asked.ending.arguments == {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
+    assert Turn(Request(model="m", messages=(user("Do it."),), tools=(shell,)), seed=1).ending is None
+    assert turn_of(user(ISSUE)).ending is None

@@ -88,7 +88,7 @@ def mutated(draw: random.Random, data: bytes) -> bytes:
 @pytest.mark.parametrize("name", DIALECTS)
 async def test_mutated_requests_get_proper_answers(name: str) -> None:
     """Whatever an agent sends, it gets an answer or an error of its dialect, and the exchange is recorded."""
-    dialect, draw = DIALECTS[name], random.Random(7)  # noqa: S311 - repeatable on purpose
+    dialect, draw = DIALECTS[name], random.Random(7)
     async with (
         running({"played": ScriptedModel(play=lambda turn: f"{turn.done} {turn.prompt}"[:99])}) as gateway,
         gateway.session(a_trial(), seed=1) as door,
@@ -109,7 +109,7 @@ async def test_mutated_requests_get_proper_answers(name: str) -> None:
 @pytest.mark.parametrize("theirs", DIALECTS)
 async def test_mutated_answers_do_no_harm(mine: str, theirs: str) -> None:
     """Whatever a provider sends, the agent is not kept waiting, and the exchange says what came of it."""
-    ours, foreign, draw = DIALECTS[mine], DIALECTS[theirs], random.Random(7)  # noqa: S311 - repeatable on purpose
+    ours, foreign, draw = DIALECTS[mine], DIALECTS[theirs], random.Random(7)
 
     async def answers(request: web.BaseRequest) -> web.StreamResponse:
         route = foreign.route(request.method, request.path, request.query)

@@ -73,7 +73,7 @@ def kept(project: Project) -> int:
 def test_killed_ten_times_at_random_moments_and_resumed(project: Project, seed: int) -> None:
     """Fifty kills in all: every trial has exactly one verdict, none is lost, no process and no temp folder is left."""
     project.write(holdfast_toml=CONFIG, evals__eval_writes_py=EVALS)
-    draw = random.Random(seed)  # noqa: S311 - a test that can be repeated
+    draw = random.Random(seed)
     finished: list[dict[str, object]] = []
     for _ in range(KILLS):
         begun = list((project.folder / "results").glob("*/run.json"))

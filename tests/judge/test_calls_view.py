@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -253,3 +254,20 @@ def test_hostile_call_is_shown_harmlessly():
     call = called("ev\x1b[31mil\n", path="\x1b]0;title\x07x")
     assert isinstance(call, Called)
     assert repr(Calls([call])) == '<calls: evil(path="x")>'
+
+
+def test_what_was_asked_for_is_known_call_by_call():
+    """Asked and allowed, asked and denied, or not asked at all."""
+    allowed, denied, unasked = (replace(WRITE, permission=how) for how in ("allow", "deny", "unasked"))
+    calls = Calls([allowed, denied, unasked])
+    assert calls.asked().seen == (allowed, denied)
+    assert calls.denied().seen == (denied,)
+    assert calls.unasked().seen == (unasked,)
+    assert calls.of_kind("edit").unasked().count() == 1
+
+
+def test_that_nothing_was_asked_is_not_guessed():
+    """An agent that does not tell of its requests may have made some."""
+    with pytest.raises(Unknowable, match="nobody said whether permission was asked for read_file"):
+        assert not CALLS.of_kind("read").unasked()
+    assert not CALLS.named("rm").unasked()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.trajectory import Called, Faulted, Kind, ModelFailed, Said, Trajectory
+from holdfast.core.trajectory import Asked, Called, Faulted, Kind, ModelFailed, Said, Trajectory
 from holdfast.judge.chain import call_chain
 from tests.judge.stagehands import called
 
@@ -79,3 +81,10 @@ def test_nothing_an_agent_writes_gets_out_of_its_line(tool, arguments, result):
     (line,) = chain(call)
     assert line.startswith("1. ")
     assert not any(ord(letter) < 32 or 127 <= ord(letter) < 160 for letter in line)
+
+
+def test_a_denial_is_shown_before_its_call():
+    """What was allowed is no news."""
+    allowed = Asked(turn=1, id="1", tool="shell", kind=Kind.EXECUTE, answer="allow")
+    chain = call_chain(Trajectory(events=(allowed, replace(allowed, answer="deny"))))
+    assert chain == "-  asked for shell, and was told «no»"

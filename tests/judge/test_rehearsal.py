@@ -9,7 +9,7 @@ from holdfast import Stage
 from holdfast.core.evals import Eval, Source
 from holdfast.core.policy import USUALLY_PASSES
 from holdfast.core.scenario import Scenario
-from holdfast.core.trajectory import Called, Kind, Said
+from holdfast.core.trajectory import Asked, Called, Kind, Said
 from holdfast.core.workspace import Tree
 from holdfast.define.act import Act, ActedCall
 from holdfast.judge.rehearsal import rehearse
@@ -123,3 +123,16 @@ def test_behaviour_written_as_data_does_the_same():
     assert (call.tool, call.arguments, call.succeeded, call.result) == ("rm", {"path": "b.txt"}, False, "r")
     assert (found.trajectory.final_text, found.ends[0].exit_code) == ("Done.", 1)
     assert (found.spent.tokens, found.spent.cost_usd, found.spent.seconds) == (3, 0.1, 4)
+
+
+def test_a_call_may_be_asked_for_first():
+    """The request stands before its call, and carries its id; a call that asks for nothing is known to be unasked."""
+
+    def behaviour(stage: Stage) -> None:
+        stage.call("shell", permission="deny", command="rm a.txt")
+        stage.call("read_file", path="a.txt")
+
+    asked, denied, read = played(behaviour).trajectory.events
+    assert isinstance(asked, Asked)
+    assert (asked.id, asked.answer, asked.kind) == (denied.id, "deny", Kind.EXECUTE)
+    assert (denied.permission, read.permission) == ("deny", "unasked")

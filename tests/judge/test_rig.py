@@ -9,7 +9,7 @@ import pytest
 from holdfast import Rig
 from holdfast.core.evidence import Spent
 from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.trajectory import Faulted
+from holdfast.core.trajectory import Asked, Faulted, Kind
 from holdfast.judge.unknowable import Unknowable
 from tests.judge.stagehands import called, evidence, no_command, rig
 
@@ -71,3 +71,14 @@ def test_everything_else_is_within_reach():
     assert found.trajectory is known.trajectory
     assert found.notes == ("a daemon was left behind",)
     assert repr(found) == "<rig of eval/subject/1>"
+
+
+def test_requests_for_permission_are_told_where_the_agent_tells_them():
+    """None is a fact only where each would have been told."""
+    asked = Asked(turn=1, id="1", tool="shell", kind=Kind.EXECUTE, answer="deny")
+    known = evidence("Hi.")
+    story = replace(known.trajectory, events=(asked, *known.trajectory.events), requests_told=True)
+    assert Rig(replace(known, trajectory=story), no_command).permissions == (asked,)
+    assert Rig(replace(known, trajectory=replace(story, events=())), no_command).permissions == ()
+    with pytest.raises(Unknowable, match="does not tell of its requests"):
+        _ = rig("Hi.").permissions

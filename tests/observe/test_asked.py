@@ -28,6 +28,7 @@ def test_prompt_and_tools_are_told_readably():
     [
         ("You work in /tmp/x/workspace.", "You work in <workspace>."),
         ("Home: /tmp/x/home/.config", "Home: <home>/.config"),
+        ("Memory: /tmp/x/home/projects/-tmp-x-workspace/memory", "Memory: <home>/projects/<workspace>/memory"),
         ("Today is 2026-11-15.", "Today is <date>."),
         ("It is Sunday, November 15, 2026 now", "It is <date> now"),
         ("date 11/15/2026 end", "date <date> end"),

@@ -21,7 +21,7 @@ from holdfast.core.exchange import (
     Usage,
 )
 from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.trajectory import Aside, Called, Faulted, Kind, ModelFailed, Said, Thought
+from holdfast.core.trajectory import Aside, Asked, Called, Faulted, Kind, ModelFailed, Said, Thought
 from holdfast.core.verdict import VoidCause
 from holdfast.observe import observe
 
@@ -83,6 +83,14 @@ def test_the_log_completes_the_wire():
     )
     (call,) = observe(capture(exchange(1, WRITE), log=(logged,)), {}).trajectory.calls
     assert (call.witness, call.succeeded, call.seconds) == ("both", False, 0.5)
+
+
+def test_a_log_may_know_a_call_that_it_could_not_read_by_its_id_alone():
+    """goose tells of broken arguments without the tool's name; that is no contradiction."""
+    logged = Called(turn=1, id="c1", tool="", kind=Kind.OTHER, arguments={}, succeeded=False)
+    trajectory = observe(capture(exchange(1, WRITE), log=(logged,)), {}).trajectory
+    assert [(call.tool, call.witness, call.succeeded) for call in trajectory.calls] == [("write_file", "both", False)]
+    assert trajectory.disagreements == ()
 
 
 def test_a_call_that_only_the_log_knows_is_kept_and_flagged():
@@ -308,3 +316,35 @@ def test_a_bench_that_broke_is_not_injected():
     """Whatever was injected before."""
     broken = Breakdown(cause=VoidCause.SANDBOX, detail="no space")
     assert not observe(capture(replace(failed(1, "server"), fault="500@1"), breakdown=broken), {}).injected
+
+
+REQUEST = Asked(turn=9, id="c1", tool="Writing to a.txt", kind=Kind.OTHER, answer="deny", arguments={"diff": "+x"})
+
+
+@pytest.mark.parametrize("told", ["c1", "write_file__c1"])
+def test_a_request_for_permission_is_told_before_its_call(told: str):
+    """Under the name that the wire knows, whether the agent uses the model's id or puts the tool's name before it."""
+    log = (replace(REQUEST, id=told), replace(LOGGED, id=told, tool="Writing to a.txt", permission="deny"))
+    evidence = observe(capture(exchange(1, Text(text="Now."), WRITE), log=log, requests_told=True), {})
+    said, asked, call = evidence.trajectory.events
+    assert isinstance(said, Said)
+    assert asked == replace(REQUEST, turn=1, tool="write_file", kind=Kind.EDIT)
+    assert isinstance(call, Called)
+    assert (call.tool, call.permission, call.witness) == ("write_file", "deny", "both")
+    assert evidence.trajectory.requests_told
+    assert evidence.trajectory.disagreements == ()
+
+
+def test_a_call_that_was_only_asked_about_is_known_to_be_denied():
+    """Some agents say no more of a call that the user did not allow."""
+    evidence = observe(capture(exchange(1, WRITE), log=(REQUEST,), requests_told=True), {})
+    assert [call.permission for call in evidence.trajectory.calls] == ["deny"]
+    assert evidence.trajectory.disagreements == ()
+
+
+def test_a_request_that_belongs_to_no_call_is_kept():
+    """Behind what was said until then."""
+    log = (replace(REQUEST, id="other", turn=1),)
+    events = observe(capture(exchange(1, WRITE), exchange(2, Text(text="Done.")), log=log), {}).trajectory.events
+    assert [type(event) for event in events] == [Called, Asked, Said]
+    assert events[0].permission is None

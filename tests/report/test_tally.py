@@ -54,6 +54,17 @@ def test_the_plug_in_forms_are_an_option_and_labelled(count: Callable[..., Tally
     assert (found.pass_at[3], found.pass_hat[3]) == pytest.approx((0.963, 0.296), abs=5e-4)
 
 
+def test_a_void_trial_that_was_done_again_counts_as_what_it_was_then(cell: MakeCell, record: MakeRecord) -> None:
+    """A resumed run begins with the first attempt again."""
+    made = cell("e", trials=1)
+    voids = [
+        record(made, 1, OUTCOMES["void"], attempt=n, final=n == 3, ended=f"2026-01-01T00:00:0{n}") for n in (1, 2, 3)
+    ]
+    again = record(made, 1, OUTCOMES["pass"], attempt=1, ended="2026-01-01T09:00:00")
+    found = tally(made, [*voids, again])
+    assert (found.passed, found.voided, found.attempts) == (1, 0, 4)
+
+
 def test_the_last_attempt_of_each_trial_counts(cell: MakeCell, record: MakeRecord) -> None:
     """But all attempts are paid for."""
     made = cell("e", trials=1)

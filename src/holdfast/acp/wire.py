@@ -72,18 +72,19 @@ class Wire:
                 self._complain(f"no message of the protocol: {line[:200].decode('utf-8', 'replace')}")
 
     def _lines(self) -> Iterator[bytes]:
-        begun = b""
+        begun = bytearray()
         skipping = False
         while piece := os.read(self._output.fileno(), 2**16):
             *whole, rest = piece.split(b"\n")
             for line in whole:
                 if not skipping:
-                    yield begun + line
-                begun, skipping = b"", False
-            begun = b"" if skipping else begun + rest
+                    yield bytes(begun + line)
+                begun, skipping = bytearray(), False
+            if not skipping:
+                begun += rest
             if len(begun) > _LONGEST:
                 self._complain(f"a line of more than {_LONGEST} bytes was passed over")
-                begun, skipping = b"", True
+                begun, skipping = bytearray(), True
 
     def _complain(self, problem: str) -> None:
         self._complaints += 1

@@ -19,7 +19,10 @@ from holdfast.core.table import Table
 GENERIC = ("acp", "command", "native", "python")
 """Adapters that are no particular agent of other people."""
 
-CODING_AGENTS = ("claude-code", "codex", "gemini-cli", "goose", "qwen-code")
+CODING_AGENTS = (
+    *("aider", "claude-code", "cline", "codex", "gemini-cli", "goose", "mini-swe-agent", "opencode", "pi"),
+    "qwen-code",
+)
 """Adapters of particular agents, which need no table in the configuration."""
 
 BUILT_IN = (*GENERIC, *CODING_AGENTS)

@@ -40,7 +40,7 @@ class AcpAgent:
     program: Program
     """How it is started."""
 
-    files: bool = True
+    files: bool = False
     """Whether it is offered to read and write files of the workspace through the client."""
 
     mode: str = ""
@@ -124,7 +124,7 @@ def read(name: str, table: Table) -> AcpAgent:
     return AcpAgent(
         name=name,
         program=read_program(table, prompt=False),
-        files=table.flag("files", default=True),
+        files=table.flag("files"),
         mode=table.text("mode"),
         session_model=session_model,
         authenticate=table.text("authenticate"),

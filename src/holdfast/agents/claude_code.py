@@ -34,7 +34,7 @@ def _orders(task: Task, setup: Setup) -> Orders:
     if task.messages:
         place = re.sub(r"[^A-Za-z0-9]", "-", str(task.workspace))
         files[f"{_FOLDER}/projects/{place}/{session}.jsonl"] = _conversation(task, session)
-    launches = []
+    launches: list[Launch] = []
     for prompt in task.prompts:
         known = bool(task.messages or launches)
         launches.append(_launch(task, setup, prompt, ("--resume" if known else "--session-id", session)))

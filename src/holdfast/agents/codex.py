@@ -125,6 +125,7 @@ def _lines(content: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
         yield text(found.get("type")), table(found.get("payload"))
 
 
+_REFUSED = ("Command blocked by PreToolUse hook", "Tool call blocked by PreToolUse hook")
 _ANSWERS = ("message", "reasoning", "function_call", "custom_tool_call")
 
 
@@ -142,7 +143,7 @@ def _tell(story: Story, item: dict[str, Any]) -> None:
         case "function_call_output" | "custom_tool_call_output":
             output = item.get("output")
             said = output if isinstance(output, str) else "\n".join(text(part.get("text")) for part in rows(output))
-            story.answered(call, said)
+            story.answered(call, said, succeeded=False if said.startswith(_REFUSED) else None)
 
 
 def _end(story: Story, item: dict[str, Any]) -> None:

@@ -13,6 +13,11 @@ from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.table import Table
 from holdfast.core.trajectory import Event, Kind
 
+_CANNOT = {
+    Ability.MESSAGES: "a command has no place for an earlier conversation",
+    Ability.DENY: "nobody answers a command's requests for confirmation; an agent that speaks ACP can be asked",
+}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandAgent:
@@ -36,7 +41,7 @@ class CommandAgent:
     stdout_contains: str | None = None
     """A string that its output must contain on success."""
 
-    cannot: Mapping[Ability, str] = field(default_factory=dict)
+    cannot: Mapping[Ability, str] = field(default_factory=lambda: _CANNOT)
     """What it can't do, with the reason."""
 
     params: tuple[str, ...] | None = None

@@ -19,14 +19,19 @@ def json_lines(ends: Iterable[ProcessEnd]) -> Iterator[dict[str, Any]]:
     for end in ends:
         if end.stdout.truncated:
             raise ValueError("the agent printed so much that its log is cut")
-        for line in end.stdout.text.splitlines():
-            if line.startswith("{"):
-                try:
-                    found = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
-                if isinstance(found, dict):
-                    yield found
+        yield from json_objects(end.stdout.text)
+
+
+def json_objects(lines: str) -> Iterator[dict[str, Any]]:
+    """Every JSON object that stands on a line of its own; other lines are passed over."""
+    for line in lines.splitlines():
+        if line.startswith("{"):
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(found, dict):
+                yield found
 
 
 def text(value: Any) -> str:

@@ -38,7 +38,10 @@ class Package:
     """The program inside the folder it is installed to; `{platform}` as in the name."""
 
     also: tuple[str, ...] = ()
-    """Other packages that it can't do without and does not bring along, each with its exact version; `{platform}` as in the name."""
+    """Other packages that it can't do without and does not bring along, each with its exact version.
+
+    `{platform}` as in the name.
+    """
 
     scripts: bool = False
     """Whether it is of no use before its own install scripts have run."""

@@ -14,7 +14,7 @@ from holdfast.agents.package import Package
 from holdfast.agents.recipe import Recipe, Setup, reader
 from holdfast.agents.settings import json_file, own_settings
 from holdfast.agents.stream_json import read_stream_json
-from holdfast.core.agent import Ability, Orders, Task
+from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.trajectory import Event, Kind
 
@@ -139,11 +139,10 @@ RECIPE = Recipe(
         program="node_modules/.bin/qwen",
         also=("node-{platform}@22.23.3",),
     ),
-    dialects=("openai-chat", "anthropic"),
+    dialects=("openai-chat", "openai-responses", "anthropic", "gemini"),
     orders=_orders,
     read_log=_read_log,
     tool_kinds=_KINDS,
-    cannot={Ability.OUTAGE: "asks a failing provider seven times, for 80 seconds and more; no setting changes that"},
     params=("append_system_prompt", "settings", "system_prompt"),
 )
 read = reader(RECIPE)

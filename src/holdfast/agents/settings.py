@@ -22,7 +22,9 @@ def own_settings(task: Task) -> Mapping[str, Any]:
     """What an eval's `params.settings` lays over all the others."""
     found = task.params.get("settings", {})
     if not isinstance(found, Mapping):
-        raise ValueError(f"params.settings must be a table of the agent's own settings, found {found!r}")
+        raise ValueError(  # noqa: TRY004 - an author's mistake, as any other value would be
+            f"params.settings must be a table of the agent's own settings, found {found!r}"
+        )
     return found
 
 

@@ -16,6 +16,7 @@ class Story:
         self._kinds = kinds
         self._events: list[Event] = []
         self._places: dict[str, int] = {}
+        self._message = ""
         self.turn = 0
         """The model answer that is being told; 0 before the first."""
 
@@ -23,15 +24,22 @@ class Story:
         """Another answer of the model begins."""
         self.turn += 1
 
-    def said(self, text: str) -> None:
-        """The agent said something."""
-        if text.strip():
-            self._events.append(Said(turn=max(self.turn, 1), text=text))
+    def said(self, text: str, *, piece_of: str = "") -> None:
+        """The agent said something. Pieces of the same message that follow each other are one."""
+        self._spoken(Said(turn=max(self.turn, 1), text=text), piece_of)
 
-    def thought(self, text: str) -> None:
-        """The model thought something."""
-        if text.strip():
-            self._events.append(Thought(turn=max(self.turn, 1), text=text))
+    def thought(self, text: str, *, piece_of: str = "") -> None:
+        """The model thought something. Pieces of the same message that follow each other are one."""
+        self._spoken(Thought(turn=max(self.turn, 1), text=text), piece_of)
+
+    def _spoken(self, event: Said | Thought, message: str) -> None:
+        last = self._events[-1] if self._events else None
+        same = bool(message) and message == self._message
+        if same and isinstance(last, Said | Thought) and (last.type, last.turn) == (event.type, event.turn):
+            self._events[-1] = replace(last, text=last.text + event.text)
+        elif event.text.strip():
+            self._events.append(event)
+            self._message = message
 
     def called(self, call: str, tool: str, arguments: Mapping[str, Any]) -> None:
         """A tool was called, by a call's id. A call that is told twice counts once, with the arguments told last.

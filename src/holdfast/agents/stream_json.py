@@ -12,7 +12,7 @@ from holdfast.core.trajectory import Event, Kind
 
 
 def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
-    """`assistant` lines hold one part of an answer each, until another line comes; `user` lines hold results of tools."""
+    """Lines of an `assistant` in a row are parts of one answer; lines of a `user` hold results of tools."""
     story = Story(kinds)
     answered = True
     for line in json_lines(ends):

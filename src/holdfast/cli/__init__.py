@@ -20,9 +20,15 @@ from holdfast.core.exit_code import ExitCode
 
 COMMANDS: Mapping[str, str] = {
     "run": "run evals and decide",
+    "nightly": "run all evals on all subjects, and keep it as a night",
+    "report": "show a night and the nights before it",
+    "history": "show how the pass rate of an eval went over time",
+    "analyze": "reckon pass@k, pass^k and flakiness of runs, and sort their failures",
     "list": "show the evals that are defined",
     "validate": "prove, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
+    "import": "bring results that other tools or machines have kept into the history",
+    "export": "write a run of the history for other tools",
     "power": "tell how many trials it takes to see a drop, and what each rule misses",
     "contract": "check the wire formats of the model APIs, without a model",
     "agents": "show, install or check the coding agents that can be tried",
@@ -84,4 +90,4 @@ def _without_secrets(text: str) -> str:
 
 
 def _module(name: str) -> Any:
-    return import_module(f"holdfast.cli.{name}")
+    return import_module(f"holdfast.cli.{name}_" if name == "import" else f"holdfast.cli.{name}")

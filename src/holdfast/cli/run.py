@@ -40,17 +40,28 @@ holdfast: no subject is named, and no language model is here: native:scripted is
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
+    how = run_arguments(parser)
+    how.add_argument(
+        "--policy",
+        choices=("always", "all"),
+        help="which policies run (default: always, or all where evals are named or RUN_EVALS is set)",
+    )
+    how.add_argument(
+        "--kind", choices=("local", "ci", "nightly"), default="local", help="why it is run (default: local)"
+    )
+    how.add_argument(
+        "--resume", metavar="RUN", help="do only what is missing of an earlier run ('latest', a name or a path)"
+    )
+
+
+def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The options of every command that runs evals; the group that says how, for more of them."""
     choice_arguments(parser)
     who = parser.add_argument_group("on whom")
     who.add_argument("--subject", action="append", default=[], metavar="AGENT:MODEL", help="whom to try; repeatable")
     who.add_argument("--model", metavar="MODEL", help="try every subject with this model instead of its own")
     how = parser.add_argument_group("how")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
-    how.add_argument(
-        "--policy",
-        choices=("always", "all"),
-        help="which policies run (default: always, or all where evals are named or RUN_EVALS is set)",
-    )
     how.add_argument(
         "--jobs",
         type=positive_int,
@@ -73,12 +84,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="break answers of the model on purpose, such as 429@1, cut@2-3 or 500@30%%; repeatable (docs/faults.md)",
     )
     how.add_argument("--seed", type=int, metavar="N", help="make what Holdfast draws repeatable")
-    how.add_argument(
-        "--kind", choices=("local", "ci", "nightly"), default="local", help="why it is run (default: local)"
-    )
-    how.add_argument(
-        "--resume", metavar="RUN", help="do only what is missing of an earlier run ('latest', a name or a path)"
-    )
     wire = how.add_mutually_exclusive_group()
     wire.add_argument(
         "--record", nargs="?", const="", metavar="DIR", help="keep a cassette of each trial (default: evals/cassettes)"
@@ -98,6 +103,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
     out.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
     config_argument(parser)
+    return how
 
 
 def run(args: argparse.Namespace) -> ExitCode:
@@ -112,6 +118,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     results = args.out or config.root / config.results
     earlier = find_run(results, args.resume) if args.resume else None
     request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args, config)
+    config = config.at_night() if request.kind == "nightly" else config
     cast = wiring.Cast(config=config, environ=os.environ, replaying=request.replay is not None)
     plan = wiring.plan_run(cast, request, os.environ)
     if not (earlier or request.subjects or request.model or config.subjects) and cast.no_local_model:
@@ -142,7 +149,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         stopped=stop.reason,
         interrupted=interrupted,
         plug_in=args.plug_in,
-        notes=_cassette_notes(request, house),
+        notes=(*_cassette_notes(request, house), *house.store.notes),
     )
     wiring.publish(report, store.folder, environ=os.environ, redactor=cast.redactor, junit=args.junit)
     _print(report, as_json=args.json)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +23,7 @@ from holdfast.core.request import RunRequest
 from holdfast.core.trajectory import Called, Event
 from holdfast.core.verdict import Pass, Void, VoidCause
 from holdfast.define.load import load
+from holdfast.gateway.cassette.rules import settled
 from holdfast.run.schedule import Stop
 from holdfast.session import Terms, conduct
 from holdfast.store.folder import RunFolder
@@ -30,6 +33,8 @@ State: TypeAlias = Literal["shown", "declared", "failed", "unknown"]
 MODEL = "conformance"
 _HERE = Path(__file__).parent
 _AT_ONCE = 3
+_BENCH = re.compile(r"[^\s'\"`]*/holdfast-[0-9a-f]{12}/[0-9]+(?=/)")
+"""The folder of an attempt, which calls and answers of tools name."""
 _LATER = {
     Ability.REPLAY: "Repeats itself from a cassette, with no live exchange.",
     Ability.QUIET: "Needs, and waits for, no other host than its model.",
@@ -224,5 +229,11 @@ def _passed(record: Record) -> bool:
 
 
 def _timeless(events: Sequence[Event]) -> list[Event]:
-    """The events without how long things took."""
-    return [replace(event, seconds=None) if isinstance(event, Called) else event for event in events]
+    """The events without how long things took, and without what else of a call never comes twice."""
+    return [_settled(event) if isinstance(event, Called) else event for event in events]
+
+
+def _settled(call: Called) -> Called:
+    arguments = json.loads(_BENCH.sub("", json.dumps(dict(call.arguments))))
+    result = None if call.result is None else _BENCH.sub("", settled(call.result))
+    return replace(call, seconds=None, arguments=arguments, result=result)

@@ -60,7 +60,7 @@ def _names(folder: Path | int, above: str, part: str) -> list[str]:
         opened.append(place := os.dup(folder) if isinstance(folder, int) else os.open(folder, _FOLDER))
         for step in above.split("/")[:-1]:
             opened.append(place := os.open(step, _FOLDER, dir_fd=place))
-        return sorted(name for name in os.listdir(place) if fnmatchcase(name, part))
+        return sorted(name for name in os.listdir(place) if fnmatchcase(name, part))  # noqa: PTH208 - an open folder
     except OSError:
         return []
     finally:

@@ -66,7 +66,8 @@ class Course:
     """Where the eval, agent, prompt or model changed."""
 
     nights_between_false_alarms: float
-    """How many nights pass on average between two falls that are none, and likewise between two such rises."""
+    """How many nights pass on average between two falls that are none, and likewise between two such rises: for an eval
+    that passes at least 90 % of the time; half of it for others."""
 
     assumed_rate: float | None
     """The rate taken as normal in the last stretch; None where there are too few nights to say."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -30,6 +30,20 @@ class Limit:
 
     tokens: int | None = None
     """Tokens in both directions."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NightRules:
+    """What a nightly run does otherwise than others."""
+
+    subjects: tuple[str, ...] = ()
+    """Whom to try; none means the same as in other runs."""
+
+    trials: int | None = None
+    """Trials per cell."""
+
+    budget_usd: float | None = None
+    """What the run may spend."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,6 +124,9 @@ class Config:
     budgets: Mapping[str, Limit] = field(default_factory=dict)
     """What a `trial`, an `eval` and a `run` may spend: `usd` and `tokens`. A spent budget makes trials void."""
 
+    nightly: NightRules = field(default_factory=NightRules)
+    """What nightly runs do otherwise: `subjects`, `trials` and `budget_usd`; see [Reports](report.md#nightly)."""
+
     cassettes: str = "evals/cassettes"
     """The folder that cassettes are recorded in and replayed from."""
 
@@ -123,6 +140,18 @@ class Config:
     def where(self) -> Path:
         """The configuration's file, or where it would be."""
         return self.file or self.root / FILE
+
+    def at_night(self) -> Config:
+        """The configuration as it is for nightly runs."""
+        own = self.nightly
+        run = self.budgets.get("run", Limit())
+        budget = {"run": replace(run, usd=own.budget_usd)} if own.budget_usd is not None else {}
+        return replace(
+            self,
+            subjects=own.subjects or self.subjects,
+            trials=own.trials or self.trials,
+            budgets={**self.budgets, **budget},
+        )
 
     def tables(self, kind: Literal["agents", "models", "providers"]) -> dict[str, Table]:
         """The tables `[kind.NAME]` by name, to be read strictly."""
@@ -189,6 +218,7 @@ def _config(table: Table, path: Path) -> Config:
         models=_tables(table, "models"),
         providers=_tables(table, "providers"),
         budgets=_budgets(table),
+        nightly=_nightly(table),
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=_replay(table),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),
@@ -239,6 +269,19 @@ def _size(table: Table, key: str, usual: int) -> int:
     return size
 
 
+def _nightly(table: Table) -> NightRules:
+    own = table.table("nightly")
+    if own is None:
+        return NightRules()
+    found = NightRules(
+        subjects=own.texts("subjects"),
+        trials=own.whole("trials", least=1, most=10_000),
+        budget_usd=own.number("budget_usd", least=0),
+    )
+    own.finish()
+    return found
+
+
 def _replay(table: Table) -> ReplayRules:
     rules = table.table("replay")
     if rules is None:
@@ -247,7 +290,7 @@ def _replay(table: Table) -> ReplayRules:
     for index, path in enumerate(ignore):
         if not all(path.split(".")):
             rules.fail(f"ignore[{index}]", f"{path!r} is no path", "write steps with dots between them: extra.*.user")
-    replace = []
+    puts = []
     for rule in rules.tables("replace"):
         pattern = rule.text("pattern", required=True)
         put = rule.text("with")
@@ -256,10 +299,10 @@ def _replay(table: Table) -> ReplayRules:
             re.compile(f"(?:{pattern})|").sub(put, "")
         except (re.error, IndexError) as error:
             rule.fail("pattern", f"{pattern!r} with {put!r} is no regular expression: {error}")
-        replace.append((pattern, put))
+        puts.append((pattern, put))
         rule.finish()
     rules.finish()
-    return ReplayRules(ignore=ignore, replace=tuple(replace))
+    return ReplayRules(ignore=ignore, replace=tuple(puts))
 
 
 def _tables(table: Table, key: str) -> dict[str, Mapping[str, Any]]:

@@ -11,6 +11,7 @@
     │       ├── CassetteUnreadable  there is one, but it can't be read
     │       └── CassetteUnmatched   it can be read, but holds no such request
     └── StoreError            what was kept can't be read or written; exit code 70
+        └── StoreBusy         somebody else has been writing for too long
 
 Each carries a slug, which is the anchor of its section in docs/errors.md.
 """
@@ -124,3 +125,9 @@ class StoreError(HoldfastError):
     """What was kept can't be read or written."""
 
     slug: ClassVar[str] = "store"
+
+
+class StoreBusy(StoreError):
+    """Somebody else has been writing for too long; what was to be written can be written later."""
+
+    slug: ClassVar[str] = "store-busy"

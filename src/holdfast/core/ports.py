@@ -211,6 +211,11 @@ class Store(Protocol):
         """Where the run is kept."""
         ...
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of what could not be written."""
+        ...
+
     def begin(self, run: RunInfo, plan: Plan) -> None:
         """Note what is going to be run."""
         ...

@@ -45,12 +45,12 @@ def answer(cell: GateCell, rule: str, what: Literal["accept", "reject"], reason:
     return GateAnswer(cell=cell, decision=Decision(answer=what, rule=rule, reason=reason))
 
 
-def go_on(cell: GateCell, rule: str, more: int, reason: str, *, doubt: float = 1.0) -> GateAnswer:
-    """No answer yet: more trials are wanted, unless too many could not be judged."""
-    if given_up(cell):
+def go_on(cell: GateCell, rule: str, more: int, reason: str, *, doubt: float = 1.0, waits: bool = False) -> GateAnswer:
+    """No answer yet: more trials are wanted, unless too many could not be judged or it `waits` for other cells."""
+    if given_up(cell) and not waits:
         reason = f"{reason}; {cell.voided} trials are void, so it is given up"
         return GateAnswer(cell=cell, decision=Decision(answer="undecided", rule=rule, reason=reason))
-    reason = f"{reason}; {more} more wanted"
+    reason = f"{reason}; {more} more wanted" if more else f"{reason}; it waits for what the other cells show"
     return GateAnswer(
         cell=cell, decision=Decision(answer="undecided", rule=rule, reason=reason), more=more, doubt=doubt
     )

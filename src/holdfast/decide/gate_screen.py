@@ -90,7 +90,8 @@ def _against_the_past(family: Sequence[_Escalated], may_join: int) -> list[GateA
             said = answer(one.cell, "screen", "accept", f"{score}: no surprise, p ≥ {low:.2g}")
         else:
             more = fewest_to_settle(one.look.passed, one.look.judged, one.belief, family=len(going) + may_join)
-            said = go_on(one.cell, "screen", more, score, doubt=1 - abs((one.least_p + one.most_p) / 2 - LEVEL))
+            doubt = 1 - abs((one.least_p + one.most_p) / 2 - LEVEL)
+            said = go_on(one.cell, "screen", more, score, doubt=doubt, waits=more == 0)
         found.append(replace(said, p_value=p, adjusted=high if high <= LEVEL else low))
     return found + [go_on(one.cell, "screen", 0, _score(one)) for one in family if one not in going]
 

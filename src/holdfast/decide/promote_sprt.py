@@ -67,10 +67,10 @@ def characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> Cha
         rule="sprt",
         action="promote",
         about=(
-            f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: at most {percent(TEST.miss_good)} of the good "
+            f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: about {percent(TEST.miss_good)} of the good "
             f"refused and {percent(TEST.miss_bad)} of the bad promoted; {CAP} trials at most"
         ),
-        setting=f"{TRIALS} trials a night, asked every night, {count(subjects, 'subject')}",
+        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, asked every night",
         rows=tuple(
             Operating(rate=rate, chance=one.chance("good") ** subjects, trials=one.trials) for rate, one in found
         ),
@@ -82,9 +82,9 @@ def _test(era: Era, subject: str) -> _Standing:
     passed = failed = tested_passed = tested_failed = 0
     proven = False
     for run in era.counting:
-        more_passed, more_failed = era.counts(subject, [run])
-        passed, failed = passed + more_passed, failed + more_failed
-        tested_passed, tested_failed = tested_passed + more_passed, tested_failed + more_failed
+        for cell in era.cells[subject].get(run[1], ()):
+            passed, failed = passed + cell.passed, failed + cell.failed
+            tested_passed, tested_failed = tested_passed + cell.passed, tested_failed + cell.failed
         answer = TEST.answer(tested_passed, tested_failed)
         if answer == "bad" or (answer is None and not proven and tested_passed + tested_failed > CAP):
             return _Standing(answer="bad", passed=passed, failed=failed, needed=0)

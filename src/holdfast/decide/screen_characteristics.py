@@ -43,7 +43,7 @@ def characteristics(rates: Sequence[float] = RATES, *, base: float = PAST_RATE) 
             f"USUALLY_PASSES: {SCREEN} passes are fine; else up to {FRESH} fresh trials, held against the cell's own "
             f"nights, at most {percent(LEVEL)} false alarms among the rejected"
         ),
-        setting=f"one escalated cell, whose past is {PAST_TRIALS} trials at {percent(base)}",
+        setting=f"one eval with one subject, alone, whose past is {PAST_TRIALS} trials at {percent(base)}",
         rows=tuple(rows),
         notes=tuple(notes),
     )

@@ -20,7 +20,7 @@ def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...
     for event in wire:
         if isinstance(event, Called):
             twin = _twin(event, open_calls)
-            if twin is None and not event.raw:  # what can't be read is not done, and need not be told
+            if twin is None and not event.raw and not _asked_about(event, log):  # what can't be read is not done
                 disagreements.append(
                     f"{_name(event)} was asked for by the model, but the agent's log does not know of it"
                 )
@@ -52,9 +52,16 @@ def _same_id(event: Called, told: str) -> bool:
     return told == event.id or (bool(event.id) and told == f"{event.tool}__{event.id}")
 
 
+def _asked_about(event: Called, log: Sequence[Event]) -> bool:
+    return any(isinstance(one, Asked) and _same_id(event, one.id) for one in log)
+
+
 def _may_be_named(told: str, name: str) -> bool:
-    """Some logs tell a title («Writing to notes.txt») instead of the tool's name, which never holds a blank."""
-    return told == name or " " in told
+    """Some logs tell a title («Writing to notes.txt») instead of the tool's name, which never holds a blank.
+
+    Of a call that an agent could not read, its log may know the id alone.
+    """
+    return told in {name, ""} or " " in told
 
 
 def _complete(event: Called, twin: Called) -> Called:

@@ -36,16 +36,27 @@ class Failure:
 
 def failures(cell: CellReport) -> tuple[Failure, ...]:
     """The ways in which trials of this cell failed."""
-    return _grouped((record, record.verdict.reason) for record in cell.trials if isinstance(record.verdict, Fail))
+    return ways_to_fail(cell.trials)
 
 
 def voids(cell: CellReport) -> tuple[Failure, ...]:
     """The ways in which trials of this cell broke without a verdict."""
-    return _grouped((record, record.verdict.reason) for record in cell.trials if isinstance(record.verdict, Void))
+    return ways_to_break(cell.trials)
+
+
+def ways_to_fail(trials: Iterable[Record]) -> tuple[Failure, ...]:
+    """The ways in which some trials failed."""
+    return _grouped((record, record.verdict.reason) for record in trials if isinstance(record.verdict, Fail))
+
+
+def ways_to_break(trials: Iterable[Record]) -> tuple[Failure, ...]:
+    """The ways in which some trials broke without a verdict."""
+    return _grouped((record, record.verdict.reason) for record in trials if isinstance(record.verdict, Void))
 
 
 def _grouped(found: Iterable[tuple[Record, str]]) -> tuple[Failure, ...]:
-    by_reason: dict[str, list[Record]] = {}
+    """Reasons that differ in nothing but the trial's own name are one."""
+    by_reason: dict[str, tuple[str, list[Record]]] = {}
     for record, reason in found:
-        by_reason.setdefault(reason, []).append(record)
-    return tuple(Failure(reason=reason, trials=tuple(trials)) for reason, trials in by_reason.items())
+        by_reason.setdefault(reason.replace(record.trial, record.cell), (reason, []))[1].append(record)
+    return tuple(Failure(reason=reason, trials=tuple(trials)) for reason, trials in by_reason.values())

@@ -7,11 +7,9 @@ void is neither a pass nor a fail, so it does not appear in them; all of it is i
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast.core.codec import decode
@@ -20,6 +18,7 @@ from holdfast.core.tally import Status
 from holdfast.core.text import excerpt, opening
 from holdfast.core.verdict import Fail
 from holdfast.report import words
+from holdfast.report.plain import plain
 from holdfast.report.run_report import CellReport, RunReport
 from holdfast.statistics.flakiness import flakiness
 
@@ -52,8 +51,8 @@ def _document(report: RunReport) -> dict[str, Any]:
         "schema": SCHEMA,
         "headline": words.headline(report),
         **_smoke_report(report, judged),
-        **{name: _plain(getattr(report, name)) for name in _OWN},
-        "cells": [{"status": words.status(cell), **_plain(cell)} for cell in report.cells],
+        **{name: plain(getattr(report, name)) for name in _OWN},
+        "cells": [{"status": words.status(cell), **plain(cell)} for cell in report.cells],
     }
 
 
@@ -105,20 +104,6 @@ def _trial(record: Record) -> dict[str, Any]:
         "stdout": excerpt(record.stdout),
         "stderr": excerpt(record.stderr),
     }
-
-
-def _plain(value: Any) -> Any:
-    """`value` as JSON data with every field in its place, also those that hold their default."""
-    if isinstance(value, Enum):
-        return value.value
-    if dataclasses.is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    # JSON has no word for these; an agent's own log may well claim an infinite cost.
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -20,9 +20,14 @@ def last_attempts(records: Iterable[Record]) -> tuple[Record, ...]:
     """The attempt that counts of each trial, in the order of the trials."""
     last: dict[int, Record] = {}
     for record in records:
-        if record.number not in last or record.attempt >= last[record.number].attempt:
+        if record.number not in last or _place(record) >= _place(last[record.number]):
             last[record.number] = record
     return tuple(last[number] for number in sorted(last))
+
+
+def _place(record: Record) -> tuple[bool, str, int]:
+    """When a run is resumed, a void trial begins with its first attempt again, so its number alone says too little."""
+    return record.final, record.ended, record.attempt
 
 
 def tally(

@@ -1,4 +1,8 @@
-"""Good or bad? Wald's sequential test (1945): as few trials as possible for two stated error rates."""
+"""Good or bad? Wald's sequential test (1945): as few trials as possible for two stated error rates.
+
+The limits are Wald's, which keep the errors at about what was asked for: an error is at most what was asked, divided by
+one minus the other. What they really are, `operation` tells exactly.
+"""
 
 from __future__ import annotations
 

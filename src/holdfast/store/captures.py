@@ -31,8 +31,8 @@ class Captures:
         self._turn = threading.Lock()
 
     def append(self, line: bytes) -> tuple[int, int]:
-        """Keep one capture; offset and length, to find it again."""
-        packed = gzip.compress(line + b"\n", compresslevel=1, mtime=0)
+        """Keep one capture, a line; offset and length, to find it again."""
+        packed = gzip.compress(line, compresslevel=1, mtime=0)
         with self._turn:
             if self._file is None:
                 self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -40,13 +40,21 @@ class Captures:
             append_whole(self._file, packed)
         return offset, len(packed)
 
-    def read(self, place: tuple[int, int]) -> bytes:
-        """One capture again."""
+    def packed(self, place: tuple[int, int]) -> bytes:
+        """One capture, compressed as it lies there."""
         offset, length = place
         try:
             with self.path.open("rb") as file:
                 file.seek(offset)
-                return gzip.decompress(file.read(length))
+                return file.read(length)
+        except OSError as error:
+            raise StoreError(f"{self.path}: the capture at byte {offset} can't be read: {error}") from None
+
+    def read(self, place: tuple[int, int]) -> bytes:
+        """One capture again."""
+        offset, _ = place
+        try:
+            return gzip.decompress(self.packed(place))
         except (OSError, EOFError, ValueError) as error:
             raise StoreError(f"{self.path}: the capture at byte {offset} can't be read: {error}") from None
 

@@ -16,7 +16,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from holdfast.core.trajectory import Event, Trajectory
 from holdfast.core.trial import Plan
 from holdfast.core.verdict import Fail
 from holdfast.core.workspace import Tree, changes, is_git, unified_diff
+from holdfast.store.capture_json import capture_json, content_hash
 from holdfast.store.captures import Captures, append_whole
 
 RUN_FILE = "run.json"
@@ -43,6 +44,7 @@ class RunFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.notes: tuple[str, ...] = ()
         self._ledger: int | None = None
         self._users = 0
         self._turn = threading.Lock()
@@ -64,6 +66,7 @@ class RunFolder:
                 {
                     "eval": cell.eval.name,
                     "subject": str(cell.subject),
+                    "policy": cell.eval.policy.value,
                     "trials": len(cell.trials),
                     "skipped": cell.skipped,
                 }
@@ -77,15 +80,21 @@ class RunFolder:
 
     def info(self) -> RunInfo:
         """Who ran what."""
+        try:
+            return decode(RunInfo, self._note()["run"])
+        except (ValueError, KeyError) as error:
+            raise StoreError(f"{self.folder / RUN_FILE}: can't be read: {error}") from None
+
+    def _note(self) -> Mapping[str, Any]:
         path = self.folder / RUN_FILE
         try:
-            data = json.loads(path.read_text("utf-8"))
+            data: Mapping[str, Any] = json.loads(path.read_text("utf-8"))
             if data.get("schema") != SCHEMA:
                 raise StoreError(f"{path}: written by another version of Holdfast ({data.get('schema')!r})")
-            return decode(RunInfo, data["run"])
+            return data
         except OSError as error:
             raise StoreError(f"{self.folder} is no run: {error.strerror}: {path.name}") from None
-        except (ValueError, KeyError, AttributeError) as error:
+        except (ValueError, AttributeError) as error:
             raise StoreError(f"{path}: can't be read: {error}") from None
 
     def records(self) -> tuple[Record, ...]:
@@ -96,6 +105,11 @@ class RunFolder:
         *lines, last = path.read_bytes().split(b"\n")
         del last  # nothing, or half a line that was being written when the machine went down
         return tuple(_read_record(path, number, line) for number, line in enumerate(lines, 1))
+
+    def count(self) -> int:
+        """How many attempts were kept."""
+        path = self.folder / LEDGER
+        return path.read_bytes().count(b"\n") if path.exists() else 0
 
     def events(self, record: Record) -> tuple[Event, ...]:
         """What happened in an attempt that was kept."""
@@ -108,17 +122,29 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise StoreError(f"{path}: can't be read: {error}") from None
 
+    def cells(self) -> tuple[Mapping[str, Any], ...]:
+        """The plan as it was noted: `eval`, `subject`, `policy`, `trials` and `skipped` of each cell."""
+        return tuple(self._note().get("cells", ()))
+
+    def packed_capture(self, record: Record) -> bytes | None:
+        """An attempt's capture as it lies in this folder, compressed; None where it does not."""
+        if record.capture is None or not self._captures.path.is_file():
+            return None
+        return self._captures.packed(record.capture)
+
     def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Keep one judged attempt; when this returns, a crash of Holdfast can't lose it."""
         if self._ledger is None:
             raise StoreError(f"{self.folder}: the run was not begun")
         if not os.fstat(self._ledger).st_nlink:
             raise StoreError(f"{self.folder}: the run's folder was removed while it ran; nothing more is kept")
+        text = capture_json(capture)
         kept = replace(
             record,
             folder=self._leave(record, capture, evidence),
             steps=len(evidence.trajectory.events),
-            capture=self._captures.append(_capture_json(capture)),
+            capture=self._captures.append(text),
+            capture_hash=content_hash(text),
         )
         line = json.dumps(encode(kept)).encode() + b"\n"
         with self._turn:
@@ -192,20 +218,6 @@ def write_whole(path: Path, text: str) -> None:
 def _write(folder: str, name: str, content: bytes) -> None:
     with open(f"{folder}/{name}", "wb", buffering=0) as file:  # noqa: PTH123
         file.write(content)
-
-
-def _capture_json(capture: Capture) -> bytes:
-    """The capture with only those files of the workspace that changed; the others are the scenario's own."""
-    data = encode(replace(capture, before=Tree(), after=_delta(capture.before, capture.after)))
-    data["deleted"] = sorted(capture.before.entries.keys() - capture.after.entries.keys())
-    return json.dumps({"schema": "holdfast-capture/1", **data}).encode()
-
-
-def _delta(before: Tree, after: Tree) -> Tree:
-    return Tree(
-        entries={path: entry for path, entry in after.entries.items() if not entry.same(before.entries.get(path))},
-        gaps=after.gaps,
-    )
 
 
 def _log(record: Record, capture: Capture) -> Iterator[str]:

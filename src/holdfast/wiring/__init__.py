@@ -3,6 +3,7 @@
 from holdfast.wiring.cassettes import cassette_faults
 from holdfast.wiring.cast import NATIVE, SCRIPTED, Cast
 from holdfast.wiring.house import house, new_store, open_sandbox, run_info, run_terms
+from holdfast.wiring.past import export, history_of, past_report
 from holdfast.wiring.planning import choose_evals, plan_evals, plan_run
 from holdfast.wiring.proving import probe_sandbox, self_tests
 from holdfast.wiring.publishing import make_report, publish
@@ -13,10 +14,13 @@ __all__ = [
     "Cast",
     "cassette_faults",
     "choose_evals",
+    "export",
+    "history_of",
     "house",
     "make_report",
     "new_store",
     "open_sandbox",
+    "past_report",
     "plan_evals",
     "plan_run",
     "probe_sandbox",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,7 +15,7 @@ from holdfast._version import __version__
 from holdfast.core.codec import encode
 from holdfast.core.config import Config, Limit
 from holdfast.core.identity import PATH_TOOLS
-from holdfast.core.ports import Gateway
+from holdfast.core.ports import Gateway, Store
 from holdfast.core.record import RunInfo
 from holdfast.core.redacted import Cleaner
 from holdfast.core.request import RunRequest
@@ -62,6 +63,15 @@ def new_store(results: Path) -> RunFolder:
     return new_run(results, datetime.now(UTC))
 
 
+def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> Store:
+    """A run's folder with the history behind it, and the captures where they are to be published."""
+    from holdfast.store.history import place_of
+    from holdfast.store.remembered import RememberedRun
+    from holdfast.store.vault import open_vault
+
+    return RememberedRun(run, place_of(config, environ, run.folder.parent), vault=open_vault(config))
+
+
 def open_sandbox(config: Config, request: RunRequest) -> Level:
     """Where agents run; a UsageError where it can't be had."""
     return proven_sandbox(request.sandbox or config.sandbox, config)
@@ -92,7 +102,7 @@ def house(
         executor=LocalExecutor(slots=slots, attempt=partial(make_attempt, means=means)),
         sandbox=sandbox,
         gateway=gateway,
-        store=store,
+        store=remembered(config, store, cast.environ),
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
         record=recorder(cast, request),

@@ -70,6 +70,15 @@ RULES = (
     _rule(r"(?m)^((?:\[\S+ (?:\(root-commit\) )?|commit )?)[0-9a-f]{7,40}(?=[\] ]|$)", r"\1<commit>", "results"),
 )
 
+
+def settled(result: str) -> str:
+    """What a tool answered, with a word in the place of each thing that differs between two runs."""
+    for rule in RULES:
+        if rule.scope != "prose":
+            result = rule.pattern.sub(rule.put, result)
+    return result
+
+
 IGNORED = (
     "stream",
     "extra.*.stream",

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from holdfast.core.exchange import ProviderError, Response, StopReason, Text, Thinking, ToolCall, Usage
+from holdfast.core.exchange import ProviderError, Response, StopReason, Text, Thinking, Usage
 from holdfast.gateway.prices import FREE, Price
 from holdfast.gateway.script.turn import Answer, Played, Turn, Unable, answer_of
 from holdfast.gateway.upstream import Answered, Ask, Counted, Refused, Reply
@@ -41,7 +41,7 @@ class ScriptedModel:
         if ask.route.wish == "count_tokens":
             yield Counted(tokens=len(ask.body) // _CHARACTERS_PER_TOKEN)
             return
-        turn = Turn(ask.request, seed=ask.seed)
+        turn = Turn(ask.request, seed=ask.seed, workspace=ask.facts.get("workspace", ""))
         try:
             answer = answer_of(self.play(turn))
         except Unable as lack:
@@ -50,6 +50,8 @@ class ScriptedModel:
             message = f"the script failed: {type(error).__name__}: {error}"
             yield Refused(error=ProviderError(status=500, reason="server", message=message))
             return
+        if not answer.calls and answer.stop is None and turn.ending:
+            answer = replace(answer, calls=(turn.ending,))
         if answer.wait:
             await asyncio.sleep(answer.wait)
         yield Answered(response=_response(answer, turn, len(ask.body)))
@@ -60,7 +62,7 @@ class ScriptedModel:
 
 def _response(answer: Answer, turn: Turn, size: int) -> Response:
     """An answer with everything that a provider would add: ids from a counter, a stop reason, tokens."""
-    before = sum(isinstance(part, ToolCall) for message in turn.request.messages for part in message.parts)
+    before = turn.calls_before
     calls = [
         call if call.id else replace(call, id=f"call_{number}") for number, call in enumerate(answer.calls, before + 1)
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from holdfast.core.exchange import Tool
@@ -63,12 +64,17 @@ def choose(tools: Sequence[Tool], kind: Kind, names: Sequence[str] | None = None
     return min(fitting, key=lambda tool: kind_of(tool.name) is not kind, default=None)
 
 
-def arguments(tool: Tool, kind: Kind, given: Mapping[str, str]) -> dict[str, Any]:
-    """What is given, under the names and in the shapes of the tool's schema; what else is required is filled in."""
+def arguments(tool: Tool, kind: Kind, given: Mapping[str, str], root: str = "") -> dict[str, Any]:
+    """What is given, under the names and in the shapes of the tool's schema; what else is required is filled in.
+
+    A path is put below `root`, the workspace, where a tool takes absolute paths only.
+    """
     properties = _properties(tool)
     found: dict[str, Any] = {}
     for name, value in given.items():
         own = _own_name(properties, name) or name
+        if name == "path" and root and _absolute(properties.get(own)):
+            value = str(PurePosixPath(root, value))  # noqa: PLW2901 - the same path, told in full
         found[own] = _shaped(value, own, properties.get(own, {}))
     for name in tool.schema.get("required", ()):
         if name not in found:
@@ -109,6 +115,10 @@ def _fits(tool: Tool, kind: Kind, names: Sequence[str]) -> bool:
     if kind is Kind.READ and kind_of(tool.name) is Kind.EDIT and not any(map(_enumeration, properties.values())):
         return False
     return all(_own_name(properties, name) for name in names)
+
+
+def _absolute(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and "absolute" in str(schema.get("description")).lower()
 
 
 def _enumeration(schema: Any) -> list[Any]:

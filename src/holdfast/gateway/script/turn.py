@@ -18,6 +18,16 @@ _BLOCK = re.compile(r"<([a-z]+[-_][a-z_-]+|task|context|environment|instructions
 """What agents put around a prompt, or beside it: `<system-reminder>`, `<environment_context>`, `<task>` …"""
 
 
+_ISSUE = re.compile(r"\s*Please solve this issue: (.*?)\n\s*You can execute bash commands and edit files", re.S)
+"""How mini-swe-agent tells its task, with pages of advice behind it."""
+
+_COMPLAINT = re.compile(r"\s*Tool call error:\s*<error>\s*(.*?)\s*</error>", re.S)
+"""How it answers a call that it can't read; no tool result comes of that one."""
+
+_ENDING = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+"""The command by which it wants to be told that the task is done."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
     """What a scripted model says."""
@@ -53,12 +63,15 @@ class Unable(Exception):
 class Turn:
     """A conversation at the moment in which the model is to speak."""
 
-    def __init__(self, request: Request, *, seed: int) -> None:
+    def __init__(self, request: Request, *, seed: int, workspace: str = "") -> None:
         self.request = request
         """What the agent asked."""
 
         self.seed = seed
         """The attempt's seed."""
+
+        self.workspace = workspace
+        """The folder that the agent works in; empty where it is not known."""
 
     @cached_property
     def prompt(self) -> str:
@@ -86,6 +99,12 @@ class Turn:
         return sum(isinstance(part, ToolResult) for message in self.request.messages for part in message.parts)
 
     @cached_property
+    def calls_before(self) -> int:
+        """How many calls the model has made; an agent that complains of one takes it out of the conversation."""
+        made = sum(isinstance(part, ToolCall) for message in self.request.messages for part in message.parts)
+        return made + sum(_complaint(message) is not None for message in self.request.messages)
+
+    @cached_property
     def random(self) -> random.Random:
         """Draws that differ from step to step, and are the same when the same step is asked for again."""
         return random.Random(f"{self.seed}/{self.prompt}/{self.done}")  # noqa: S311 - repeatable on purpose
@@ -109,7 +128,15 @@ class Turn:
             if tool is None or command is None:
                 raise Unable(f"no tool on offer can {kind} with {', '.join(given) or 'nothing'}")
             wanted, given = Kind.EXECUTE, {"command": command}
-        return self.call_tool(tool.name, arguments(tool, wanted, given))
+        return self.call_tool(tool.name, arguments(tool, wanted, given, self.workspace))
+
+    @cached_property
+    def ending(self) -> ToolCall | None:
+        """The call that ends the conversation, where an agent does not take words for an end."""
+        first = next((message for message in self.request.messages if message.role == "user"), None)
+        asked = first is not None and any(isinstance(part, Text) and _ENDING in part.text for part in first.parts)
+        tool = choose(self.request.tools, Kind.EXECUTE) if asked else None
+        return self.call_tool(tool.name, arguments(tool, Kind.EXECUTE, {"command": _ENDING})) if tool else None
 
     def call_tool(self, name: str, given: Mapping[str, Any]) -> ToolCall:
         """A call of a tool by its own name with its own arguments."""
@@ -121,6 +148,9 @@ class Turn:
         for message in reversed(self.request.messages):
             if message.role != "user":
                 continue
+            if complaint := _complaint(message):
+                results.insert(0, complaint)
+                continue
             said = spoken(message)
             parts = message.parts
             if said:  # what stands before the user's words was answered before they were spoken
@@ -131,9 +161,17 @@ class Turn:
         return "", tuple(results)
 
 
+def _complaint(message: Message) -> ToolResult | None:
+    """An agent's complaint of a call as what it is: the answer to that call."""
+    found = next((_COMPLAINT.match(part.text) for part in message.parts if isinstance(part, Text)), None)
+    return ToolResult(call_id="", parts=(Text(text=found[1]),), is_error=True) if found else None
+
+
 def spoken(message: Message) -> str:
     """What the user said in a message. Agents put their own remarks into tags; a prompt in a tag stands alone."""
     text = "\n".join(part.text for part in message.parts if isinstance(part, Text))
+    if issue := _ISSUE.match(text):
+        return issue[1].strip()
     bare = _BLOCK.sub("", text).strip()
     if bare or any(isinstance(part, ToolResult) for part in message.parts):
         return bare

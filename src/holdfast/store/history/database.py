@@ -6,11 +6,14 @@ the few words in which they differ. Whatever goes wrong is a StoreError that nam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 Row: TypeAlias = tuple[Any, ...]
+T = TypeVar("T")
+
+_AT_ONCE = 400
 
 
 class Database(Protocol):
@@ -32,6 +35,10 @@ class Database(Protocol):
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """One statement for each of many rows."""
+        ...
+
+    def append(self, table: str, rows: Sequence[Row]) -> None:
+        """New rows of a table, each with a value for every column."""
         ...
 
     def writing(self) -> AbstractContextManager[None]:
@@ -58,3 +65,8 @@ class Database(Protocol):
 def marks(number: int) -> str:
     """Placeholders for a list of values: `?, ?, ?`."""
     return ", ".join("?" * number)
+
+
+def pieces(all_of_them: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many as one statement may have placeholders for, and the next ones."""
+    return (all_of_them[i : i + _AT_ONCE] for i in range(0, len(all_of_them), _AT_ONCE))

@@ -48,16 +48,22 @@ def clean(text: str) -> str:
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
-def _maybe(text: str | None) -> str | None:
-    return None if text is None else clean(text)
+def _row(*values: Any) -> Row:
+    """Values as both databases can hold them."""
+    return tuple(clean(value) if isinstance(value, str) else value for value in values)
+
+
+def _whole(number: int | None) -> int | None:
+    """A whole number that fits; a file that was imported may claim any."""
+    return number if number is not None and abs(number) < 2**53 else None
 
 
 def run_row(run: RunInfo, name: str, *, origin: str, source: str) -> Row:
     """A row of `runs`."""
     dirty = None if run.dirty is None else int(run.dirty)
-    return (
-        uid_of(run), clean(name), origin, clean(source), run.kind, run.started, run.seed, run.holdfast,
-        _maybe(run.commit), _maybe(run.branch), dirty, run.trials, json.dumps(encode(run.arguments)),
+    return _row(
+        uid_of(run), name, origin, source, run.kind, run.started, _whole(run.seed) or 0, run.holdfast, run.commit,
+        run.branch, dirty, _whole(run.trials) or 0, json.dumps(encode(run.arguments)),
     )  # fmt: skip
 
 
@@ -75,14 +81,19 @@ def attempt_row(record: Record, cell: int, uid: str) -> Row:
     """A row of `attempts`; its first three values are its key."""
     data = encode(record)
     verdict, spent = record.verdict, record.spent
-    cause, detail = (verdict.cause.value, clean(verdict.detail)) if isinstance(verdict, Void) else (None, None)
+    cause, detail = (verdict.cause.value, verdict.detail) if isinstance(verdict, Void) else (None, None)
     more = {name: value for name, value in data.items() if name not in _COLUMNS_OF_THEIR_OWN}
-    return (
-        cell, record.number, digest(uid, data), record.attempt, int(record.final), verdict.outcome, cause, detail,
-        record.ended, _number(spent.seconds) or 0.0, spent.turns, spent.input_tokens, spent.output_tokens,
-        _number(spent.cost_usd), record.eval_hash, record.prompt_hash, _maybe(record.agent_version),
-        record.fingerprint, record.capture_hash, json.dumps(more),
+    return _row(
+        cell, _small(record.number), digest(uid, data), _small(record.attempt), int(record.final), verdict.outcome,
+        cause, detail, record.ended, _number(spent.seconds) or 0.0, _small(spent.turns), _whole(spent.input_tokens),
+        _whole(spent.output_tokens), _number(spent.cost_usd), record.eval_hash, record.prompt_hash,
+        record.agent_version, record.fingerprint, record.capture_hash, json.dumps(more),
     )  # fmt: skip
+
+
+def _small(number: int) -> int:
+    """A count; nobody counts further."""
+    return max(-(2**31), min(number, 2**31 - 1))
 
 
 def _number(value: float | None) -> float | None:
@@ -92,7 +103,7 @@ def _number(value: float | None) -> float | None:
 
 def finding_rows(found: Iterable[Finding], attempt: Row) -> list[Row]:
     """Rows of `findings`."""
-    return [(*attempt, i, clean(f.check), f.answer, clean(f.reason)) for i, f in enumerate(found)]
+    return [_row(*attempt, i, f.check, f.answer, f.reason) for i, f in enumerate(found)]
 
 
 def usage(exchange: Exchange) -> Row:
@@ -101,9 +112,10 @@ def usage(exchange: Exchange) -> Row:
     used = response.usage if response else None
     model = (response.model if response else None) or exchange.request.model
     stopped = error.reason if error else response.stop.value if response else "unknown"
-    tokens = (used.input, used.output, used.cache_read, used.cache_write, used.reasoning) if used else (None,) * 5
+    counted = (used.input, used.output, used.cache_read, used.cache_write, used.reasoning) if used else (None,) * 5
+    tokens = [_whole(number) for number in counted]
     times = (exchange.started, exchange.first_byte, exchange.ended)
-    return (exchange.number, clean(model), stopped, *tokens, _number(exchange.cost_usd), *times)
+    return _row(_small(exchange.number), model, stopped, *tokens, _number(exchange.cost_usd), *times)
 
 
 def record_of(row: Row, found: tuple[Finding, ...]) -> Record:
@@ -149,10 +161,10 @@ _POLICIES = {policy.value: policy for policy in Policy}
 
 def decision_row(decision: KeptDecision) -> Row:
     """A row of `decisions`."""
-    return (
-        digest(encode(decision)), decision.made, decision.ruling, clean(decision.eval), clean(decision.subject),
-        clean(decision.answer), clean(decision.rule), clean(decision.reason), decision.run, decision.commit,
-        decision.eval_hash, json.dumps(encode(decision.evidence)),
+    return _row(
+        digest(encode(decision)), decision.made, decision.ruling, decision.eval, decision.subject, decision.answer,
+        decision.rule, decision.reason, decision.run, decision.commit, decision.eval_hash,
+        json.dumps(encode(decision.evidence)),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from holdfast.core.errors import UnknownName
@@ -11,7 +11,7 @@ from holdfast.core.history import KeptDecision, PastRun, Ruling, RunCell
 from holdfast.core.record import Record, RunKind
 from holdfast.core.verdict import Finding
 from holdfast.store.history import rows
-from holdfast.store.history.database import Database, Row, marks
+from holdfast.store.history.database import Database, Row, marks, pieces
 
 LATEST = "latest"
 _CELLS = f"SELECT {rows.CELL_COLUMNS} FROM cells c JOIN runs r ON r.id = c.run_id JOIN tallies t ON t.cell_id = c.id"
@@ -58,15 +58,15 @@ class SqlHistory:
     ) -> tuple[RunCell, ...]:
         """What the last nightly runs found, the oldest first; None means all of them."""
         newest = f"SELECT id FROM runs WHERE kind = 'nightly' ORDER BY started DESC, id DESC{_limit(last)}"
-        found = [number for (number,) in self._ask(newest)]
-        if not found:
-            return ()
-        where, values = f"c.run_id IN ({marks(len(found))})", [*found]
+        where = "c.run_id = ?"
+        values: list[str] = []
         for column, names in (("c.eval", evals), ("c.subject", subjects)):
             if names:
                 where += f" AND {column} IN ({marks(len(names))})"
                 values += names
-        return self._cells(f"{where} ORDER BY r.started, r.id, c.id", values)
+        # Night by night: to sort all of them at once takes a database much longer.
+        found = reversed(self._ask(newest))
+        return tuple(cell for (run,) in found for cell in self._cells(f"{where} ORDER BY c.id", (run, *values)))
 
     def eval_history(
         self, name: str, subject: str | None = None, *, kind: RunKind | None = None
@@ -79,11 +79,11 @@ class SqlHistory:
 
     def records(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
         """All attempts of one run, in the order in which they ended."""
-        return self._records("attempts", "a.ended, c.id, a.number, a.attempt", run, name, subject)
+        return self._records("attempts", _as_they_ended, run, name, subject)
 
     def trials(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
         """The attempt that counts of each trial of one run."""
-        return self._records("trials", "c.id, a.number", run, name, subject)
+        return self._records("trials", _as_planned, run, name, subject)
 
     def decisions(
         self,
@@ -125,32 +125,47 @@ class SqlHistory:
     def _cells(self, where: str, values: Sequence[Any]) -> tuple[RunCell, ...]:
         return tuple(rows.run_cell(row) for row in self._ask(f"{_CELLS} WHERE {where}", values))
 
-    def _records(self, table: str, order: str, run: str, name: str | None, subject: str | None) -> tuple[Record, ...]:
+    def _records(
+        self, table: str, order: Callable[[Row], Any], run: str, name: str | None, subject: str | None
+    ) -> tuple[Record, ...]:
         where, values = "r.name = ?", [run]
         if name is not None:
             where, values = f"{where} AND c.eval = ?", [*values, name]
         if subject is not None:
             where, values = f"{where} AND c.subject = ?", [*values, subject]
-        own = "cells c JOIN runs r ON r.id = c.run_id"
-        found = self._ask(
-            f"SELECT f.cell_id, f.number, f.digest, f.name, f.answer, f.reason"
-            f" FROM {own} JOIN findings f ON f.cell_id = c.id"
-            f" WHERE {where} ORDER BY f.cell_id, f.number, f.digest, f.position",
+        own = self._ask(
+            f"SELECT c.id, c.eval, c.subject, c.policy FROM cells c JOIN runs r ON r.id = c.run_id WHERE {where}",
             values,
         )
-        findings: dict[Row, list[Finding]] = {}
-        for *key, check, answer, reason in found:
-            findings.setdefault(tuple(key), []).append(Finding(check=check, answer=answer, reason=reason))
+        cells: dict[int, Row] = {number: tuple(rest) for number, *rest in own}
         columns = ", ".join(f"a.{column.strip()}" for column in rows.ATTEMPT_COLUMNS.split(","))
-        # Asked for by cell, or the whole table would be ranked first.
-        chosen = f"(SELECT * FROM {table} WHERE cell_id IN (SELECT c.id FROM {own} WHERE {where}))"
-        kept = self._ask(
-            f"SELECT c.eval, c.subject, c.policy, {columns} FROM {own} JOIN {chosen} a ON a.cell_id = c.id"
-            f" WHERE {where} ORDER BY {order}",
-            [*values, *values],
-        )
+        # By the numbers of the cells: with a query in their place SQLite would rank the whole table of attempts first.
+        kept = [
+            (*cells[row[0]], *row)
+            for some in pieces(sorted(cells))
+            for row in self._ask(f"SELECT {columns} FROM {table} a WHERE cell_id IN ({marks(len(some))})", some)
+        ]
+        findings: dict[Row, list[Finding]] = {}
+        for some in pieces(sorted(cells)):
+            for *key, check, answer, reason in self._ask(
+                "SELECT cell_id, number, digest, name, answer, reason FROM findings"
+                f" WHERE cell_id IN ({marks(len(some))}) ORDER BY cell_id, number, digest, position",
+                some,
+            ):
+                findings.setdefault(tuple(key), []).append(Finding(check=check, answer=answer, reason=reason))
+        kept.sort(key=order)
         return tuple(rows.record_of(row, tuple(findings.get(tuple(row[3:6]), ()))) for row in kept)
 
 
 def _limit(number: int | None) -> str:
     return "" if number is None else f" LIMIT {int(number)}"
+
+
+def _as_they_ended(row: Row) -> tuple[Any, ...]:
+    """By time, then by cell, trial and attempt; a row is what `rows.record_of` takes."""
+    cell, number, _, attempt = row[3:7]
+    return row[11], cell, number, attempt
+
+
+def _as_planned(row: Row) -> tuple[Any, ...]:
+    return row[3], row[4]

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from holdfast.core.errors import StoreError
-from holdfast.store.history.database import Row
+from holdfast.core.errors import StoreBusy, StoreError
+from holdfast.store.history.database import Row, marks
 
 _KEY = "INTEGER PRIMARY KEY"
 MEMORY = Path(":memory:")
@@ -53,6 +53,11 @@ class Sqlite:
         except sqlite3.Error as error:
             self._fail(error)
 
+    def append(self, table: str, rows: Sequence[Row]) -> None:
+        """New rows of a table."""
+        if rows:
+            self.many(f"INSERT INTO {table} VALUES ({marks(len(rows[0]))})", rows)
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction; SQLite has one writer at a time, so it says at once that it is one."""
@@ -86,8 +91,10 @@ class Sqlite:
 
     def _fail(self, error: sqlite3.Error) -> NoReturn:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            remedy = "another process has been writing for long; try again"
-        elif isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
+            raise StoreBusy(
+                f"{self.path}: {error}\n  → another process has been writing for long; try again"
+            ) from error
+        if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
             remedy = "this file is something else: move it away, or name another one as `store`"
         else:
             remedy = "is the disk full, or the folder not writable?"

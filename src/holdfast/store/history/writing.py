@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from holdfast.core.policy import Policy
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.trial import Plan
 from holdfast.store.history import rows
-from holdfast.store.history.database import Database, Row, marks
+from holdfast.store.history.database import Database, Row, marks, pieces
 from holdfast.store.history.tallies import read_tallies, write_tallies
-
-_AT_ONCE = 400
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,12 +134,12 @@ class RunWriter:
             record = one.record
             row = rows.attempt_row(record, self._cells[rows.clean(record.eval), rows.clean(record.subject)], uid)
             made[row[:3]] = (row, one)
-        for cells in _pieces(sorted({key[0] for key in made})):
+        for cells in pieces(sorted({key[0] for key in made})):
             made = self._count(cells, made)
-        self._insert("attempts", [row for row, _ in made.values()])
+        self._database.append("attempts", [row for row, _ in made.values()])
         findings = ((rows.finding_rows(one.record.verdict.findings, key)) for key, (_, one) in made.items())
-        self._insert("findings", [row for found in findings for row in found])
-        self._insert("usages", [(*key, *row) for key, (_, one) in made.items() for row in one.usages])
+        self._database.append("findings", [row for found in findings for row in found])
+        self._database.append("usages", [(*key, *row) for key, (_, one) in made.items() for row in one.usages])
         return len(made)
 
     def _count(self, cells: Sequence[int], made: dict[Row, tuple[Row, Kept]]) -> dict[Row, tuple[Row, Kept]]:
@@ -151,7 +147,7 @@ class RunWriter:
         known = {tally.cell_id: tally for tally in read_tallies(self._database, cells)}
         trials = sorted({key[:2] for key in made if key[0] in known})
         there: list[Row] = []
-        for some in _pieces(trials):
+        for some in pieces(trials):
             pairs = ", ".join(["(?, ?)"] * len(some))
             sql = f"SELECT {rows.ATTEMPT_COLUMNS} FROM attempts WHERE (cell_id, number) IN (VALUES {pairs})"
             there += self._database.rows(sql, [number for pair in some for number in pair])
@@ -166,15 +162,7 @@ class RunWriter:
         write_tallies(self._database, changed)
         return made
 
-    def _insert(self, table: str, found: Sequence[Row]) -> None:
-        if found:
-            self._database.many(f"INSERT INTO {table} VALUES ({marks(len(found[0]))})", found)
-
 
 def _implied(kept: Iterable[Kept]) -> Iterable[PlannedCell]:
     """Cells that nobody planned, but of which there are attempts."""
     return (PlannedCell(eval=k.record.eval, subject=k.record.subject, policy=k.record.policy) for k in kept)
-
-
-def _pieces(all_of_them: Sequence[T]) -> Iterable[Sequence[T]]:
-    return (all_of_them[i : i + _AT_ONCE] for i in range(0, len(all_of_them), _AT_ONCE))

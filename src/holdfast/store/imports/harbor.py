@@ -1,0 +1,154 @@
+"""Harbor's job folders: `<job>/<trial>/result.json`, and the ATIF trajectory of the agent beside it.
+
+The job's own statistics count a trial without a reward as 0, so they are not read. Here a trial counts where a reward
+was given and nothing outside of the agent broke; the rest is void, with its cause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.evidence import Spent
+from holdfast.core.record import Record, RunInfo
+from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from holdfast.store.history.writing import Kept
+from holdfast.store.imports.atif import chain_of, turns_of
+from holdfast.store.imports.imported import (
+    Imported,
+    Wishes,
+    expect,
+    moment,
+    number,
+    planned,
+    read_bytes,
+    read_json,
+    run_name,
+    seconds_between,
+    text,
+    uid,
+    whole,
+)  # fmt: skip
+
+ORIGIN = "harbor"
+
+# By the exception's name. What the agent itself brought about leaves a reward that counts.
+_AGENTS_OWN = re.compile(
+    r"AgentTimeout|ContextLength|ContextWindow|OutputL|TokenLimit|Budget|Refus|NonZeroAgentExit|MaxTurns"
+)
+_CAUSES = (
+    (re.compile(r"RateLimit|TooManyRequests"), VoidCause.RATE_LIMIT),
+    (re.compile(r"Auth|ApiKey|Credential|PermissionDenied"), VoidCause.AUTH),
+    (
+        re.compile(r"Api|API|Provider|Overloaded|ServiceUnavailable|InternalServer|Connection|Network"),
+        VoidCause.PROVIDER,
+    ),
+    (re.compile(r"Environment|Sandbox|Docker|Build|Healthcheck|Container|AgentSetup"), VoidCause.SANDBOX),
+    (re.compile(r"Cancel"), VoidCause.CANCELLED),
+)
+
+
+def fits(data: Any) -> bool:
+    """Whether a JSON document is a trial's result."""
+    return isinstance(data, dict) and "trial_name" in data and "task_name" in data
+
+
+def read(results: list[Path], source: Path, wishes: Wishes) -> Imported:
+    """The run that a job's folder holds; `results` are its trials' files."""
+    found = []
+    for path in sorted(results):
+        data = expect(read_json(path), dict, path, "")
+        found.append((moment(data.get("started_at")) or "", text(data.get("trial_name")), path, data))
+    found.sort(key=lambda one: one[:3])
+    counted: dict[tuple[str, str], int] = {}
+    kept = []
+    for _, _, path, data in found:
+        record = _record(data, path, wishes)
+        cell = (record.eval, record.subject)
+        counted[cell] = counted.get(cell, 0) + 1  # attempts carry no number of their own
+        kept.append(Kept(record=replace(record, number=counted[cell])))
+    started = min((when for when, *_ in found if when), default="1970-01-01T00:00:00.000+00:00")
+    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=_uid(source, results), kind=wishes.kind or "ci")
+    return Imported(run=run, origin=ORIGIN, source=source, cells=planned(kept), kept=tuple(kept))
+
+
+def _uid(source: Path, results: list[Path]) -> str:
+    """By the job's own id, so that a job that was resumed is the same one; by content where it has none."""
+    job = source / "result.json"
+    if job.is_file() and job not in results:
+        data = read_json(job)
+        if isinstance(data, dict) and isinstance(data.get("id"), str):
+            return uid(ORIGIN, data["id"])
+    return uid(ORIGIN, *sorted(read_bytes(path) for path in results))
+
+
+def _record(data: Mapping[str, Any], path: Path, wishes: Wishes) -> Record:
+    info = _table(data, "agent_info", path)
+    used = _table(data, "agent_result", path)
+    doing = _table(data, "agent_execution", path)
+    agent, version = text(info.get("name")) or "agent", info.get("version")
+    model = _model(info)
+    trajectory = path.parent / "agent" / "trajectory.json"
+    steps = read_json(trajectory) if trajectory.is_file() else {}
+    subject = wishes.subject or (f"{agent}:{model}" if model else agent)
+    settings = _table(_table(data, "config", path), "agent", path).get("kwargs")
+    return Record(
+        eval=expect(data.get("task_name"), str, path, "task_name"),
+        subject=subject,
+        number=1,
+        attempt=1,
+        verdict=_verdict(data, path),
+        spent=Spent(
+            seconds=seconds_between(doing.get("started_at"), doing.get("finished_at")),
+            turns=turns_of(steps),
+            input_tokens=whole(used.get("n_input_tokens")),
+            output_tokens=whole(used.get("n_output_tokens")),
+            cost_usd=number(used.get("cost_usd")),
+        ),
+        chain=chain_of(steps),
+        folder=path.parent.name,
+        ended=moment(data.get("finished_at")) or "",
+        eval_hash=text(data.get("task_checksum"))[:12],
+        agent_version=version if isinstance(version, str) else None,
+        fingerprint=sha256(repr([agent, version, model, text(settings)]).encode("utf-8", "replace")).hexdigest()[:12],
+    )
+
+
+def _model(info: Mapping[str, Any]) -> str:
+    found = info.get("model_info")
+    if not isinstance(found, dict):
+        return text(found)
+    name, provider = text(found.get("name")), text(found.get("provider"))
+    return f"{provider}/{name}" if provider and name and not name.startswith(f"{provider}/") else name
+
+
+def _verdict(data: Mapping[str, Any], path: Path) -> Verdict:
+    rewards = _table(data, "verifier_result", path).get("rewards")
+    broken = _table(data, "exception_info", path)
+    kind = text(broken.get("exception_type"))
+    told = f"{kind}: {text(broken.get('exception_message') or broken.get('message'))}".strip(": ")
+    if kind and not _AGENTS_OWN.search(kind):
+        cause = next((cause for pattern, cause in _CAUSES if pattern.search(kind)), VoidCause.HARNESS)
+        return Void(cause=cause, detail=told)
+    if not isinstance(rewards, dict) or not rewards:
+        return Void(cause=VoidCause.HARNESS, detail=f"no reward was given{f' ({told})' if told else ''}")
+    asked = {"reward": rewards["reward"]} if "reward" in rewards else rewards
+    findings = tuple(
+        Finding(
+            check=key,
+            answer="yes" if (number(value) or 0.0) >= 1.0 else "no",
+            reason="" if (number(value) or 0.0) >= 1.0 else f"{key} is {text(value)}{f'; {told}' if told else ''}",
+        )
+        for key, value in asked.items()
+    )
+    return Pass(findings=findings) if all(one.answer == "yes" for one in findings) else Fail(findings=findings)
+
+
+def _table(data: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
+    found = data.get(key)
+    table: Mapping[str, Any] = {} if found is None else expect(found, dict, path, key)
+    return table

@@ -1,0 +1,82 @@
+"""Trials told by their steps: from a run's folder, or from its capture wherever that was published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from holdfast.core.alignment import distance
+from holdfast.core.config import Config
+from holdfast.core.errors import StoreError
+from holdfast.core.history import PastRun
+from holdfast.core.ports import History
+from holdfast.core.record import Record
+from holdfast.core.trajectory import Event
+from holdfast.core.workspace import Tree
+from holdfast.observe import observe
+from holdfast.report.night_report import NightReport, NightRow, Trouble
+from holdfast.report.story import Story, StoryPair
+from holdfast.store.folder import RUN_FILE, RunFolder
+from holdfast.store.vault import Vault, open_vault, read_capture
+
+
+def story_pairs(history: History, report: NightReport, config: Config, results: Path) -> tuple[StoryPair, ...]:
+    """For each failure that the report tells of: a failing trial, and the nearest that passed."""
+    teller = _Teller(history, {night.name: night for night in report.nights}, results, open_vault(config))
+    return tuple(teller.pair(one, report.row(one.eval, one.subject), report) for one in report.failures)
+
+
+class _Teller:
+    """Finds trials and reads their steps."""
+
+    def __init__(self, history: History, nights: Mapping[str, PastRun], results: Path, vault: Vault | None) -> None:
+        self._history = history
+        self._nights = nights
+        self._results = results
+        self._vault = vault
+
+    def pair(self, one: Trouble, row: NightRow, report: NightReport) -> StoryPair:
+        """A trial that failed, and one that passed."""
+        tonight = report.nights[-1].name
+        trials = self._history.trials(tonight, name=one.eval, subject=one.subject)
+        failed = next((trial for trial in trials if trial.verdict.outcome == "fail"), None)
+        failing = self._story(tonight, failed) if failed else None
+        passing = self._nearest(failing, one, row, report)
+        return StoryPair(eval=one.eval, subject=one.subject, failing=failing, passing=passing)
+
+    def _nearest(self, failing: Story | None, one: Trouble, row: NightRow, report: NightReport) -> Story | None:
+        """Of the last night that has any: the one that went the most similar way, of those whose steps are at hand."""
+        nights = zip(reversed(report.nights), reversed(row.cells), strict=True)
+        first: Story | None = None
+        for run in (night.name for night, cell in nights if cell.passed):
+            trials = self._history.trials(run, name=one.eval, subject=one.subject)
+            stories = [self._story(run, trial) for trial in trials if trial.verdict.outcome == "pass"]
+            told = [story for story in stories if story.events is not None]
+            if told:
+                events = failing.events if failing and failing.events is not None else ()
+                return min(told, key=lambda story: distance(events, story.events or ()))
+            first = first or next(iter(stories), None)
+        return first
+
+    def _story(self, run: str, record: Record) -> Story:
+        try:
+            return Story(run=run, record=record, events=self._events(self._nights[run], record))
+        except StoreError as error:
+            absence, _, _ = str(error).partition("\n")
+            return Story(run=run, record=record, events=None, absence=absence)
+
+    def _events(self, night: PastRun, record: Record) -> tuple[Event, ...]:
+        if night.origin != "holdfast":
+            raise StoreError(f"the run was imported from {night.origin}, which keeps no steps here")
+        run = next((RunFolder(path) for path in self._folders(night) if (path / RUN_FILE).is_file()), None)
+        if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
+            return run.events(record)
+        if run is None and self._vault is None:
+            raise StoreError(f"the folder of the run is not on this machine ({night.source or night.name})")
+        # The workspace as it was before is not needed to tell what happened.
+        return observe(read_capture(record, Tree(), run=run, vault=self._vault), {}).trajectory.events
+
+    def _folders(self, night: PastRun) -> Iterator[Path]:
+        if night.source:
+            yield Path(night.source)
+        yield self._results / night.name

@@ -1,0 +1,279 @@
+"""The client as a program, with a real agent at the other end of the real protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.acp.permission import Approver
+from holdfast.agents import make_agent
+from holdfast.core.agent import Task
+from holdfast.core.process import Output, ProcessEnd
+from holdfast.core.scenario import Approval
+from holdfast.core.table import Table
+from holdfast.core.trajectory import Asked, Called, Event, ModelFailed, Said, Thought
+
+AGENT = str(Path(__file__).with_name("agent.py"))
+
+
+@dataclass
+class Session:
+    """What came of a session."""
+
+    code: int
+    events: tuple[Event, ...]
+    errors: str
+
+    @property
+    def said(self) -> list[str]:
+        """The texts."""
+        return [event.text for event in self.events if isinstance(event, Said)]
+
+
+class Client:
+    """The client, started as the adapter orders it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace, self.home = folder / "work", folder / "home"
+        self.workspace.mkdir()
+        self.home.mkdir()
+
+    def start(self, *prompts: list[Any], approval: Approval | None = None, **table: Any) -> subprocess.Popen[str]:
+        """The client with steps for each prompt."""
+        keys = {"command": [sys.executable, AGENT], **table}
+        agent = make_agent("mine", "acp", Table(keys, where="holdfast.toml", prefix="agents.mine."))
+        task = Task(
+            prompts=tuple(map(json.dumps, prompts)), model="m", workspace=self.workspace, home=self.home,
+            base_url="", token="", seed=0, approval=approval or Approval(),
+        )  # fmt: skip
+        self.agent = agent
+        orders = agent.orders(task)
+        for path, content in orders.home_files.items():
+            (self.home / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.home / path).write_bytes(content)
+        (launch,) = orders.launches
+        env = {"PATH": os.environ["PATH"], **launch.env}
+        return subprocess.Popen(
+            launch.argv, env=env, cwd=self.workspace, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def run(self, *prompts: list[Any], **more: Any) -> Session:
+        """The client, to its end."""
+        process = self.start(*prompts, **more)
+        out, errors = process.communicate(timeout=30)
+        end = ProcessEnd(exit_code=process.returncode, stdout=Output(text=out, total_bytes=len(out)))
+        return Session(process.returncode, self.agent.read_log((end,), {}), errors)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    """A client in a workspace of its own."""
+    return Client(tmp_path)
+
+
+def test_what_the_agent_says_thinks_plans_and_does_is_told(client: Client):
+    """Chunks become one text; a call has its name, kind, arguments, result and success."""
+    steps = [["think", "hm"], ["plan", "look", "leap"], ["call", "grep", "search", {"q": "x"}, "found"],
+             ["say", "do"], ["say", "ne"]]  # fmt: skip
+    thought, plan, called, said = client.run(steps).events
+    assert isinstance(thought, Thought)
+    assert thought.text == "hm"
+    assert isinstance(plan, Thought)
+    assert plan.text == "Plan:\n- look\n- leap"
+    assert isinstance(called, Called)
+    assert (called.tool, called.kind, called.arguments) == ("grep", "search", {"q": "x"})
+    assert (called.result, called.succeeded, called.permission) == ("found", True, "unasked")
+    assert said == Said(turn=2, text="done")
+
+
+def test_permission_is_given_once_and_is_told(client: Client):
+    """Never «always»: the next request must come too."""
+    asked, called = client.run([["write", "a.txt", "hi"]]).events
+    assert isinstance(asked, Asked)
+    assert (asked.tool, asked.kind, asked.answer) == ("write_file", "edit", "allow")
+    assert asked.arguments == {"path": "a.txt", "content": "hi"}
+    assert isinstance(called, Called)
+    assert (called.id, called.permission, called.succeeded) == (asked.id, "allow", True)
+    assert (client.workspace / "a.txt").read_text() == "hi"
+
+
+@pytest.mark.parametrize("rules", [{"write_file": "deny"}, {"edit": "deny"}])
+def test_permission_is_denied_by_name_or_by_kind(client: Client, rules: Mapping[str, Any]):
+    """The agent hears «no», and the file is not made."""
+    session = client.run([["write", "a.txt", "hi"]], approval=Approval(rules=rules))
+    asked, called = session.events
+    assert isinstance(asked, Asked)
+    assert asked.answer == "deny"
+    assert isinstance(called, Called)
+    assert (called.permission, called.succeeded) == ("deny", False)
+    assert "o-reject_once" in str(called.result)
+    assert not (client.workspace / "a.txt").exists()
+
+
+def test_a_script_of_answers_is_followed_over_several_prompts(client: Client):
+    """First no, then yes, and yes from then on; each rule counts for itself."""
+    steps = [["write", "a.txt", "1"], ["write", "b.txt", "2"]]
+    approval = Approval(default="deny", rules={"edit": ("deny", "allow")})
+    session = client.run(steps, [["write", "c.txt", "3"], ["write", "d.txt", "4", "rm", "delete"]], approval=approval)
+    assert [event.answer for event in session.events if isinstance(event, Asked)] == ["deny", "allow", "allow", "deny"]
+    assert sorted(path.name for path in client.workspace.iterdir()) == ["b.txt", "c.txt"]
+
+
+def test_an_answer_that_is_not_on_offer_is_a_no(client: Client):
+    """The protocol's «cancelled», told as a denial."""
+    asked, called = client.run([["write", "a.txt", "hi", "write_file", "edit", ["reject_always"]]]).events
+    assert isinstance(asked, Asked)
+    assert asked.answer == "deny"
+    assert isinstance(called, Called)
+    assert '"cancelled"' in str(called.result)
+
+
+names = st.sampled_from(["write_file", "edit", "execute", "rm"])
+answer = st.sampled_from(["allow", "deny"])
+answers = st.one_of(answer, st.lists(answer, min_size=1, max_size=3).map(tuple))
+
+
+@given(rules=st.dictionaries(names, answers), default=answers, requests=st.lists(st.tuples(names, names)))
+def test_the_client_answers_as_the_approval_says(rules: Any, default: Any, requests: list[tuple[str, str]]):
+    """The client is a program of its own, so the rule is written twice; both always agree."""
+    approval = Approval(default=default, rules=rules)
+    approver = Approver({"default": default, "rules": rules})
+    counted: dict[str, int] = {}
+    for tool, kind in requests:
+        rule = tool if tool in rules else kind if kind in rules else ""
+        wanted = approval.answer(tool=tool, kind=kind, earlier=counted.get(rule, 0))
+        counted[rule] = counted.get(rule, 0) + 1
+        assert approver.answer(tool, kind) == wanted
+
+
+def test_files_of_the_workspace_are_given_and_no_others(client: Client, tmp_path: Path):
+    """Neither by .., nor by an absolute path, nor by a link, for reading or writing; a pipe does not hang anybody."""
+    (tmp_path / "secret").write_text("secret")
+    (client.workspace / "a.txt").write_text("one\ntwo\nthree\n")
+    (client.workspace / "way-out").symlink_to(tmp_path)
+    (client.workspace / "link").symlink_to(tmp_path / "secret")
+    (client.workspace / "binary").write_bytes(b"\xff")
+    os.mkfifo(client.workspace / "pipe")
+    inside = str(client.workspace)
+    outside = ["../secret", str(tmp_path / "secret"), f"{inside}/way-out/secret", "link", ".", "", "a\0b", 3]
+    steps = [["read", f"{inside}/a.txt"], ["put", f"{inside}/new/b.txt", "b"], ["read", "absent"], ["read", "binary"],
+             ["read", "pipe"]]  # fmt: skip
+    steps += [["read", path] for path in outside] + [["put", path, "x"] for path in outside]
+    session = client.run(steps, files=True)
+    assert session.code == 0, session.errors
+    told = [json.loads(text) for text in session.said]
+    assert told[:2] == ["one\ntwo\nthree\n", "put"]
+    assert [error["code"] for error in told[2:5]] == [-32002, -32603, -32603]
+    assert [error["code"] for error in told[5:]] == [-32602] * 2 * len(outside)
+    assert (client.workspace / "new/b.txt").read_text() == "b"
+    assert (tmp_path / "secret").read_text() == "secret"
+
+
+def test_files_are_refused_where_they_were_not_offered(client: Client):
+    """And so is every request that the client does not know."""
+    session = client.run([["unknown", "fs/read_text_file"], ["say", " "], ["unknown", "terminal/create"]])
+    assert session.said == ["-32601 -32601"]
+
+
+def test_garbage_and_huge_lines_are_passed_over(client: Client):
+    """What is no message is told on stderr, and the session goes on."""
+    steps = [["raw", "warning: hm\n"], ["raw", "[1]\n"], ["raw", "[" * 100_000 + "\n"], ["raw", "\n"],
+             ["raw", "x" * 2**20, 40], ["raw", "\n"], ["say", "still here \ud800 \u2028"]]  # fmt: skip
+    session = client.run(steps)
+    assert session.said == ["still here ? \u2028"]
+    assert "no message of the protocol: warning: hm" in session.errors
+    assert "more than" in session.errors
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ([["say", "hi"], ["exit", 7]], "the agent ended (exit code 7) before it answered session/prompt"),
+        ([["say", "hi"], ["error", "no model"]], "session/prompt with an error: -32603: no model ({'why': 'because'})"),
+        ([["say", "hi"], ["stop", "max_tokens"]], "the agent ended its turn with 'max_tokens'"),
+        ([["say", "hi"], ["stop", "cancelled"]], "the agent ended its turn with 'cancelled'"),
+    ],
+)
+def test_a_turn_that_does_not_come_to_its_end_is_a_failure(client: Client, steps: list[Any], told: str):
+    """What was said until then is kept; the next prompt is not given."""
+    session = client.run(steps, [["say", "never"]])
+    assert session.code == 1
+    assert told in session.errors
+    assert session.said == ["hi"]
+    assert client.agent.exit_ok(ProcessEnd(exit_code=1)) is False
+    assert client.agent.exit_ok(ProcessEnd(exit_code=0)) is None
+
+
+def test_a_refusal_is_told_and_is_no_failure_of_the_program(client: Client):
+    """To refuse may be just right; the checks know."""
+    session = client.run([["say", "no"], ["stop", "refusal"]])
+    assert session.code == 0
+    assert isinstance(session.events[-1], ModelFailed)
+    assert session.events[-1].reason == "refusal"
+
+
+def test_a_turn_that_is_cancelled_after_a_no_is_an_end(client: Client):
+    """Some agents give up the turn when the user denies something."""
+    steps = [["write", "a.txt", "x"], ["stop", "cancelled"]]
+    assert client.run(steps, [["say", "on"]], approval=Approval(default="deny")).said == ["on"]
+
+
+def test_an_agent_that_never_ends_is_ended_and_what_was_heard_is_told(client: Client):
+    """The bench sends TERM at the deadline; an open call is told without a result."""
+    process = client.start([["call", "ls", "search", {}, "a"], ["begin", "shell"], ["sleep", 600]])
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=20)
+    assert json.loads(first)["tool"] == "ls"
+    assert process.returncode == 143
+    if rest:  # the second call may not have been heard of yet
+        assert json.loads(rest)["succeeded"] is None
+
+
+def test_another_version_of_the_protocol_is_refused(client: Client):
+    """Before anything is asked."""
+    session = client.run([["say", "hi"]], command=[sys.executable, AGENT, "2"])
+    assert session.code == 1
+    assert "speaks version 2 of the protocol" in session.errors
+
+
+def test_a_session_can_be_loaded_and_its_past_is_not_told_again(client: Client):
+    """Only what is said now counts."""
+    session = client.run([["say", "now"]], session="s1")
+    assert session.said == ["now"]
+
+
+def test_the_mode_is_set_and_a_model_that_can_not_be_is_an_error(client: Client):
+    """An agent that offers no choice must not be tried with another model in silence."""
+    assert client.run([["say", "hi"]], mode="careful").code == 0
+    failed = client.run([["say", "hi"]], session_model="{model}")
+    assert failed.code == 1
+    assert "offers no choice of a model, so 'm' can't be set" in failed.errors
+
+
+def test_the_clients_own_python_path_is_not_the_agents(client: Client, tmp_path: Path):
+    """A Python agent must not import from Holdfast by accident, but what the configuration sets it sees."""
+    script = tmp_path / "show.py"
+    script.write_text("import os, sys\nsys.stderr.write(repr(os.environ.get('PYTHONPATH')) + os.environ['X'])\n")
+    table = {"command": [sys.executable, str(script)], "env": {"X": "{model}"}}
+    assert "None" + "m" in client.run([], **table).errors
+    assert "'/p'm" in client.run([], **{**table, "env": {"X": "m", "PYTHONPATH": "/p"}}).errors
+
+
+def test_a_program_that_can_not_be_started_is_told(client: Client, tmp_path: Path):
+    """By name and reason."""
+    session = client.run([], command=[str(tmp_path / "absent")])
+    assert session.code == 1
+    assert "absent: No such file" in session.errors

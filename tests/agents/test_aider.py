@@ -1,0 +1,61 @@
+"""aider: how it is started, and what its history tells."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.agent import Ability
+from holdfast.core.scenario import PriorMessage
+from tests.agents.told import PRIOR, agent, end, in_file, outline, sample, task
+
+HISTORY = ".aider/chat.md"
+
+
+def test_it_asks_nobody_fetches_nothing_and_leaves_git_alone():
+    """With git it would make a repository, and commit to it."""
+    orders = agent("aider", settings={"map-tokens": 512}).orders(task("-x", params={"files": ["a.txt"]}))
+    (launch,) = orders.launches
+    config = in_file(orders, ".aider.conf.yml")
+    assert config["yes-always"] is True
+    assert not any(config[name] for name in ("git", "check-update", "detect-urls", "suggest-shell-commands"))
+    assert config["analytics-disable"] is True
+    assert config["map-tokens"] == 512
+    assert orders.home_files[".aider/caches/model_prices_and_context_window.json"]
+    assert "--file=a.txt" in launch.argv
+    assert launch.argv[-1] == "--message=-x"
+
+
+def test_history_is_restored_for_further_prompts_and_for_an_earlier_conversation():
+    """And only then."""
+    first, second = agent("aider").orders(task("One.", "Two.")).launches
+    assert "--restore-chat-history" not in first.argv
+    assert "--restore-chat-history" in second.argv
+    orders = agent("aider").orders(task(messages=(*PRIOR, PriorMessage(role="assistant", text="# Title\n> quoted"))))
+    assert "--restore-chat-history" in orders.launches[0].argv
+    history = orders.home_files[HISTORY].decode()
+    assert "#### My name is Zebra.  \n\nHello.\n\n # Title\n > quoted" in history
+
+
+def test_its_history_tells_what_the_model_said_run_by_run():
+    """Its own remarks are not the model's words, and what was there before is not its doing."""
+    leavings = {HISTORY: sample("aider.md").encode()}
+    thought, edit, answer = outline(agent("aider").read_log((end(), end()), leavings))
+    assert thought == (1, "thought", "Let me think about it.")
+    assert edit[2].startswith("Here:\n\nhello.txt\n```\n<<<<<<< SEARCH")
+    assert edit[2].endswith("```")
+    assert answer == (2, "said", "For a file.")
+    assert outline(agent("aider").read_log((end(),), leavings)) == [(1, "said", "For a file.")]
+
+
+@given(st.text(alphabet="#> \na<", max_size=60), st.integers(0, 3))
+def test_no_history_breaks_the_reader(history: str, runs: int):
+    """Whatever it writes."""
+    agent("aider").read_log((end(),) * runs, {HISTORY: history.encode()})
+
+
+def test_it_has_no_tools():
+    """And its exit says nothing."""
+    expected = {Ability.PARALLEL, Ability.TOOL_ERROR, Ability.MALFORMED, Ability.DENY}
+    assert set(agent("aider").cannot) == expected
+    assert agent("aider").exit_ok(end()) is None

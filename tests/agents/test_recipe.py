@@ -1,0 +1,18 @@
+"""What the configuration adds to an agent's recipe."""
+
+from __future__ import annotations
+
+from holdfast.agents.claude_code import RECIPE as CLAUDE
+from holdfast.agents.gemini_cli import RECIPE as GEMINI
+from holdfast.agents.recipe import RecipeAgent, Setup
+from tests.agents.lab import task
+
+
+def test_arguments_are_added_where_options_are_read():
+    """Before a `--`, even where the prompt is one too; else at the end."""
+    setup = Setup(program=("--", "claude"), dialect="anthropic")
+    agent = RecipeAgent(name="a", recipe=CLAUDE, setup=setup, args=("--effort", "low"))
+    assert agent.orders(task("--")).launches[0].argv[-4:] == ("--effort", "low", "--", "--")
+    setup = Setup(program=("gemini",), dialect="gemini")
+    agent = RecipeAgent(name="g", recipe=GEMINI, setup=setup, args=("--debug",))
+    assert agent.orders(task("Hi.")).launches[0].argv[-2:] == ("--prompt=Hi.", "--debug")

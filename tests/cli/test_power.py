@@ -1,0 +1,53 @@
+"""`holdfast power`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.journeys.conftest import Project, project  # noqa: F401 - a fixture
+
+
+@pytest.mark.parametrize("width", ["60", "120"])
+def test_it_fits_the_terminal(project: Project, width: str):  # noqa: F811
+    """Narrow and wide, no line is longer than the terminal, and nothing that matters is left out."""
+    project.env["COLUMNS"] = width
+    shown = project.holdfast("power", "95%", "80%", "--evals", "50", "--trials", "7")
+    assert shown.returncode == 0, shown.stderr
+    assert all(len(line) <= int(width) for line in shown.stdout.splitlines())
+    for told in ("33 trials", "67 trials", "screen", "seed", "sprt", "cusum", "0.73 %", "0.81 %", "suite of 50 evals"):
+        assert told in " ".join(shown.stdout.split()), told
+
+
+def test_it_speaks_json(project: Project):  # noqa: F811
+    """For programs, with all digits."""
+    told = json.loads(project.holdfast("power", "0.95", "0.8", "--json").stdout)
+    assert told["known"] == [33, 5]
+    gate = {rule["rule"]: rule["rows"] for rule in told["gate"]}
+    assert gate["seed"][0]["chance"] == pytest.approx(0.00725)
+    (rule,) = json.loads(project.holdfast("power", "--rule", "screen", "--json").stdout)
+    assert rule["action"] == "reject"
+
+
+def test_a_rule_tells_its_error_rates(project: Project):  # noqa: F811
+    """All rules of that name: the gate's, promotion's, demotion's."""
+    shown = project.holdfast("power", "--rule", "seed").stdout
+    assert [word in shown for word in ("rejects", "promotes", "demotes")] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["80%", "95%"], "there is no drop"),
+        (["95", "80"], "expected a rate between 0 and 1"),
+        (["--rule", "sprr"], "did you mean 'sprt'?"),
+        (["--level", "0.5", "--power", "0.5"], "chance alone does as well"),
+        (["--history", "4000"], "at most 400"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(project: Project, words: list[str], told: str):  # noqa: F811
+    """Exit code 2, with the remedy."""
+    shown = project.holdfast("power", *words)
+    assert shown.returncode == 2
+    assert told in shown.stderr

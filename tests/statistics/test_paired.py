@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from holdfast.statistics.paired import paired_difference, paired_rates
+
+
+def test_the_published_example() -> None:
+    """Eight evals, one trial each: the difference is a quarter, its error 0.163663."""
+    found = paired_difference([1, 1, 0, 1, 1, 0, 1, 1], [1, 0, 0, 1, 0, 0, 1, 1])
+    assert found is not None
+    assert (found.value, found.error) == (pytest.approx(-0.25), pytest.approx(0.163663, abs=1e-6))
+
+
+@given(pairs=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30))
+def test_it_agrees_with_scipy(pairs: list[tuple[float, float]]) -> None:
+    """The interval of a paired t-test."""
+    a, b = zip(*pairs, strict=True)
+    differences = {round(y - x, 12) for x, y in pairs}
+    if len(differences) == 1:
+        return
+    theirs = stats.ttest_rel(b, a).confidence_interval(0.95)
+    found = paired_difference(a, b)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+
+
+def test_no_spread_is_no_certainty() -> None:
+    """Three of three everywhere, twice: the difference may still be some points."""
+    same = [[(3, 3)]] * 20
+    found = paired_rates(same, same)
+    assert found is not None
+    assert found.value == 0
+    assert found.low < -0.005 < 0.005 < found.high
+
+
+def test_subjects_are_averaged_within_their_eval() -> None:
+    """An eval tried with six subjects weighs as much as one tried with one."""
+    found = paired_rates([[(3, 3)] * 6, [(3, 3)]], [[(0, 3)] * 6, [(3, 3)]])
+    assert found is not None
+    assert (found.value, found.pairs) == (-0.5, 2)
+
+
+@pytest.mark.parametrize(("evals", "trials", "drop"), [(30, 3, 0.0), (30, 3, 0.05), (50, 5, 0.1)])
+def test_the_interval_holds_the_truth_as_often_as_it_says(evals: int, trials: int, drop: float) -> None:
+    """95 %, by simulation, on a suite with rates as they are."""
+    rng, held = random.Random(17), 0
+    for _ in range(400):
+        rates = [rng.betavariate(38, 2) for _ in range(evals)]
+
+        def seen(rate: float) -> list[tuple[int, int]]:
+            return [(sum(rng.random() < rate for _ in range(trials)), trials)]
+
+        found = paired_rates([seen(rate) for rate in rates], [seen(rate - drop) for rate in rates])
+        assert found is not None
+        held += found.low <= -drop <= found.high
+    assert held / 400 >= 0.95 - 0.025
+
+
+def test_one_eval_has_no_interval_and_uneven_sides_are_refused() -> None:
+    """None, and an error."""
+    assert paired_rates([[(3, 3)]], [[(2, 3)]]) is None
+    assert paired_rates([], []) is None
+    with pytest.raises(ValueError, match="each needs its partner"):
+        paired_difference([1], [1, 0])

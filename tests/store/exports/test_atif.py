@@ -1,0 +1,84 @@
+"""Trajectories in the interchange format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.exchange import Exchange, Message, Request, Response, Text, Usage
+from holdfast.core.trajectory import Called, Event, Faulted, Kind, ModelFailed, Said, Thought
+from holdfast.store.exports.atif import trajectory
+from tests.store.past import record
+
+_TOP = {"schema_version", "session_id", "agent", "steps", "final_metrics", "extra"}
+_AGENT_ONLY = {"model_name", "reasoning_content", "tool_calls", "metrics", "observation"}
+_STEP = {"step_id", "source", "message", "extra", *_AGENT_ONLY}
+
+TURN = st.integers(1, 3)
+EVENTS = st.lists(
+    st.one_of(
+        st.builds(Said, turn=TURN, text=st.text(max_size=5)),
+        st.builds(Thought, turn=TURN, text=st.text(max_size=5)),
+        st.builds(
+            Called,
+            turn=TURN,
+            id=st.sampled_from(["", "a", "b"]),
+            tool=st.text(max_size=3),
+            kind=st.sampled_from(Kind),
+            arguments=st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+            result=st.none() | st.text(max_size=3),
+            succeeded=st.none() | st.booleans(),
+        ),
+        st.builds(ModelFailed, turn=TURN, status=st.none(), reason=st.just("server"), message=st.text(max_size=3)),
+        st.builds(Faulted, turn=TURN, kind=st.just("cut"), detail=st.text(max_size=3)),
+    ),
+    max_size=8,
+)
+
+
+def check(found: dict[str, Any]) -> None:
+    """The rules of the format: nothing that it does not know, and every reference within its step."""
+    assert set(found) <= _TOP
+    assert found["schema_version"] == "ATIF-v1.7"
+    assert [step["step_id"] for step in found["steps"]] == list(range(1, len(found["steps"]) + 1))
+    assert found["steps"]
+    for step in found["steps"]:
+        assert set(step) <= _STEP
+        assert step["source"] in {"system", "user", "agent"}
+        assert isinstance(step["message"], str)
+        assert step["source"] == "agent" or not _AGENT_ONLY & set(step)
+        ids = [call["tool_call_id"] for call in step.get("tool_calls", ())]
+        assert len(set(ids)) == len(ids)
+        for result in step.get("observation", {}).get("results", ()):
+            assert result["source_call_id"] in ids
+            assert set(result) <= {"source_call_id", "content", "extra"}
+
+
+@given(EVENTS)
+def test_whatever_happened_the_format_is_kept_and_no_call_is_lost(events: list[Event]):
+    """Also calls without an answer, without an id, or with the id of another."""
+    found = trajectory(record(1), events)
+    check(found)
+    calls = [call for step in found["steps"] for call in step.get("tool_calls", ())]
+    assert len(calls) == sum(isinstance(event, Called) for event in events)
+
+
+def test_what_was_asked_and_used_is_told_where_it_is_known():
+    """From the exchanges of the capture."""
+    exchange = Exchange(
+        number=1,
+        dialect="openai",
+        request=Request(model="m", messages=(Message(role="user", parts=(Text(text="greet"),)),)),
+        response=Response(parts=(), usage=Usage(input=7, output=2)),
+        cost_usd=0.5,
+    )
+    found = trajectory(record(1), [Said(turn=1, text="hi")], [exchange])
+    check(found)
+    user, agent = found["steps"]
+    assert (user["source"], user["message"], agent["message"]) == ("user", "greet", "hi")
+    assert agent["metrics"] == {"prompt_tokens": 7, "completion_tokens": 2, "cost_usd": 0.5}
+    assert found["final_metrics"] == {
+        "total_prompt_tokens": 10, "total_completion_tokens": 5, "total_cost_usd": 0.25, "total_steps": 2,
+    }  # fmt: skip
