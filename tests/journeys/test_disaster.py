@@ -22,6 +22,7 @@ from tests.journeys.test_survival import start, until
 
 CONFIG = """\
 subjects = ["quick"]
+sandbox = "none"
 jobs = 2
 [agents.quick]
 adapter = "command"

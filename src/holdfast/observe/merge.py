@@ -20,12 +20,11 @@ def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...
     for event in wire:
         if isinstance(event, Called):
             twin = _twin(event, open_calls)
-            asked_first = any(isinstance(one, Asked) and _same_id(event, one.id) for one in log)
-            if twin is None and not event.raw and not asked_first:  # what can't be read is not done, nor told
+            if twin is None and not event.raw and not _asked_about(event, log):  # what can't be read is not done
                 disagreements.append(
                     f"{_name(event)} was asked for by the model, but the agent's log does not know of it"
                 )
-            if twin is not None:
+            elif twin is not None:
                 open_calls.remove(twin)
                 event = _complete(event, twin)  # noqa: PLW2901 - the same event, told better
         merged.append(event)
@@ -51,6 +50,10 @@ def _twin(event: Called, candidates: Sequence[Called]) -> Called | None:
 def _same_id(event: Called, told: str) -> bool:
     """Some agents put the tool's name before the model's id: `write_file__call_1`."""
     return told == event.id or (bool(event.id) and told == f"{event.tool}__{event.id}")
+
+
+def _asked_about(event: Called, log: Sequence[Event]) -> bool:
+    return any(isinstance(one, Asked) and _same_id(event, one.id) for one in log)
 
 
 def _may_be_named(told: str, name: str) -> bool:
