@@ -105,10 +105,24 @@ def reads(words: Sequence[str], folder: Path) -> tuple[str, ...]:
     for word in words:
         path = Path(word)
         if path.is_absolute() and path.exists():
-            found |= dict.fromkeys(_home_of(place, folder) for place in (path, path.resolve()))
+            places = (path, path.resolve(), *_interpreter(path))
+            found |= dict.fromkeys(_home_of(place, folder) for place in places)
     if node := shutil.which("node"):
         found |= dict.fromkeys(_home_of(place, folder) for place in (Path(node), Path(node).resolve()))
     return tuple(found)
+
+
+def _interpreter(program: Path) -> tuple[Path, ...]:
+    """The program that runs a script, which in a virtual environment is a link to one elsewhere."""
+    try:
+        with program.open("rb") as file:
+            words = file.readline(4096).decode(errors="replace").split()
+    except OSError:
+        return ()
+    named = words[0].removeprefix("#!") if words and words[0].startswith("#!") else ""
+    named = named or (words[1] if words[:1] == ["#!"] and len(words) > 1 else "")
+    path = Path(named)
+    return (path, path.resolve()) if path.is_absolute() and path.exists() else ()
 
 
 def _home_of(program: Path, folder: Path) -> str:

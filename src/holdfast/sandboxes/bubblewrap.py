@@ -126,13 +126,14 @@ class BubblewrapSandbox:
 
     def _lower(self, folder: Path) -> str:
         """The starting state as a room can have it: where root gives up its rights, it belongs to whom root becomes."""
-        if os.getuid() != 0:
+        uid = _user()
+        if uid is None:
             return str(folder)
         if not folder.is_relative_to(self.folder):
             copied = self._premises.new_path()
             subprocess.run(["cp", "-a", f"{folder}/.", f"{copied}/"], check=True, capture_output=True)
             folder = Path(copied)
-        _give_to(str(folder), _user())
+        _give_to(str(folder), uid)
         return str(folder)
 
     def _plan(self, lower: str, network: Network) -> RoomPlan:
@@ -180,8 +181,8 @@ class BubblewrapSandbox:
         try:
             place.mkdir()
             restore(tree, place)
-            if os.getuid() == 0:
-                _give_to(str(place), _user())
+            if (uid := _user()) is not None:
+                _give_to(str(place), uid)
             room = Room(launcher, self._plan(str(place), "none"))
             try:
                 room.entered_blocking()
@@ -281,10 +282,18 @@ def _means() -> tuple[str, bytes]:
 
 
 @cache
-def _user() -> int:
-    """Whom root lets trials run as."""
+def _user() -> int | None:
+    """Whom root lets trials run as; None where we are no root whose rights could be given up.
+
+    Root of a user namespace may be an ordinary user outside, for whom nobody else is there to become.
+    """
+    if os.getuid() != 0:
+        return None
     ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    return next((uid for uid in _USERS if any(0 <= uid - first < count for first, _, count in ranges)), _USERS[-1])
+    found = next((uid for uid in _USERS if any(0 <= uid - first < count for first, _, count in ranges)), None)
+    if found is None and any(first == 0 == outside for first, outside, _ in ranges):
+        raise WorldError(VoidCause.SANDBOX, "we are root, and in this user namespace there is nobody else to become")
+    return found
 
 
 def _give_to(folder: str, uid: int) -> None:
