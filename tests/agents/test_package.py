@@ -17,9 +17,10 @@ def test_a_script_needs_its_installation_and_the_home_of_its_interpreter(tmp_pat
     script = link.with_name("mini")
     for path in (real, link):
         path.parent.mkdir(parents=True)
-    real.touch()
+    real.touch(mode=0o755)
     link.symlink_to(real)
     script.write_text(line.format(python=link) + "\nprint()\n")
+    script.chmod(0o755)
     found = reads((str(script),), tmp_path / "agents")
     assert {str(tmp_path / "agents/mini/2.0"), str(tmp_path / "pythons/3.11")} <= set(found)
 
