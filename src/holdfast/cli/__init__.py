@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = {
     "run": "run evals and decide",
     "nightly": "run all evals on all subjects, and keep it as a night",
     "gate": "tell whether a change may merge",
+    "compare": "tell whether one version is worse than another",
     "report": "show a night and the nights before it",
     "history": "show how the pass rate of an eval went over time",
     "analyze": "reckon pass@k, pass^k and flakiness of runs, and sort their failures",

@@ -18,12 +18,13 @@ def config_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def choice_arguments(parser: argparse.ArgumentParser) -> None:
+def choice_arguments(parser: argparse.ArgumentParser, *, paths: bool = True) -> None:
     """Add the options that choose evals."""
     group = parser.add_argument_group("which evals")
-    group.add_argument(
-        "paths", nargs="*", metavar="PATH", help="files or folders, with ::name for one eval (default: evals/)"
-    )
+    if paths:
+        group.add_argument(
+            "paths", nargs="*", metavar="PATH", help="files or folders, with ::name for one eval (default: evals/)"
+        )
     group.add_argument(
         "-k", dest="keyword", default="", metavar="EXPR", help="only evals that match, such as 'notes and not slow'"
     )

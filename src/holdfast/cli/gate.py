@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     stop = Stop()
     started = time.monotonic()
     terms = wiring.run_terms(config, request)
-    with watching_on(plan, store, quiet=args.json) as watch:
+    with watching_on(plan, (), quiet=args.json) as watch:
         interrupted = run_interruptibly(
             conduct(plan, info, house, terms=terms, watch=_both(gating, watch), stop=stop, more=gating.round)
         )

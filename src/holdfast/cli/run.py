@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from holdfast.core.request import RunRequest
 if TYPE_CHECKING:
     from holdfast.core.config import Config
     from holdfast.core.progress import Progress
+    from holdfast.core.record import Record
     from holdfast.core.trial import Plan
     from holdfast.report.run_report import RunReport
     from holdfast.session import House
@@ -129,7 +130,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     stop = Stop()
     terms = wiring.run_terms(config, request)
     started = time.monotonic()
-    with watching_on(plan, store, quiet=args.json) as watch:
+    with watching_on(plan, store.records(), quiet=args.json) as watch:
         interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=watch, stop=stop))
     report = wiring.make_report(
         info,
@@ -147,13 +148,15 @@ def run(args: argparse.Namespace) -> ExitCode:
     return report.exit_code
 
 
-def watching_on(plan: Plan, store: RunFolder, *, quiet: bool) -> AbstractContextManager[Callable[[Progress], None]]:
+def watching_on(
+    plan: Plan, kept: Iterable[Record], *, quiet: bool
+) -> AbstractContextManager[Callable[[Progress], None]]:
     """Progress on standard error, so that standard output holds the report alone."""
     if quiet:
         return nullcontext(lambda news: None)
     from holdfast.report.live import watching
 
-    return watching(plan, sys.stderr, kept=store.records())
+    return watching(plan, sys.stderr, kept=kept)
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:
