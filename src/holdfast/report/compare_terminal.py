@@ -16,6 +16,7 @@ from holdfast.report.layout import Column, table, wrapped
 from holdfast.report.paint import paint
 from holdfast.report.screen import Screen
 
+_VISIBLE = "visible drop"
 _STYLES = {
     Outcome.REGRESSED: "bold red",
     Outcome.IMPROVED: "bold green",
@@ -35,9 +36,10 @@ def _lines(report: CompareReport, screen: Screen) -> Iterator[Text]:
     yield from wrapped(Text(compare_words.headline(report), style), screen.width)
     for label, side in (("base", report.base), ("new", report.new)):
         yield from _labelled(label, compare_words.side(side), screen)
+    lines = table(list(_columns(report, screen)), screen.width, ellipsis=screen.safe("…"))
     if report.comparison.evals:
         yield Text()
-        yield from table(list(_columns(report, screen)), screen.width, ellipsis=screen.safe("…"))
+        yield from lines
         yield Text()
         for label, text in compare_words.shifts(report):
             yield from _labelled(label, text, screen)
@@ -50,9 +52,9 @@ def _lines(report: CompareReport, screen: Screen) -> Iterator[Text]:
     level = rate(report.comparison.level)
     told = f"regressed and improved: at most {level} of them by chance (Boschloo, Benjamini-Hochberg)"
     yield from wrapped(Text(told, "dim"), screen.width)
-    yield from wrapped(
-        Text("visible drop: the smallest that so many trials show four times out of five", "dim"), screen.width
-    )
+    if _VISIBLE in lines[0].plain:
+        told = f"{_VISIBLE}: the smallest that so many trials show four times out of five"
+        yield from wrapped(Text(told, "dim"), screen.width)
     notes = dict.fromkeys((*report.notes, *(f"{e.eval}: {note}" for e in report.comparison.evals for note in e.notes)))
     for note in notes:
         yield from _labelled("note", one_line(note, width=400), screen)
@@ -80,4 +82,4 @@ def _columns(report: CompareReport, screen: Screen) -> Iterator[Column]:
     yield figure("new", [compare_words.score(one.new) for one in evals])
     yield figure("p", [compare_words.p_value(one.p_value) for one in evals], rank=2)
     yield figure("adjusted", [compare_words.p_value(one.adjusted) for one in evals], rank=1)
-    yield figure("visible drop", [compare_words.drop(one.detectable_drop) for one in evals], rank=3)
+    yield figure(_VISIBLE, [compare_words.drop(one.detectable_drop) for one in evals], rank=3)

@@ -25,8 +25,8 @@ def headline(report: CompareReport) -> str:
 
 
 def side(one: SideNote) -> str:
-    """`main (commit 0123456789ab), 1 run`."""
-    commit = f" (commit {one.commit[:12]})" if one.commit else ""
+    """`commit main (0123456789ab), 1 run`."""
+    commit = f" ({one.commit[:12]})" if one.commit else ""
     return f"{one.kind} {one.name}{commit}, {count(len(one.runs), 'run')}"
 
 

@@ -1,4 +1,7 @@
-"""The two sides of a comparison that lie in the history: runs, branches, commits or subjects."""
+"""The two sides of a comparison that lie in the history: runs, branches, commits or subjects.
+
+A run with uncommitted changes is none of its branch nor of its commit: it can be compared by its own name only.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def _subject(history: History, name: str, nights: int) -> Side | None:
 
 
 def _branch(history: History, name: str, nights: int) -> Side | None:
-    runs = history.runs(branch=name, limit=nights)
+    runs = tuple(run for run in history.runs(branch=name) if not run.info.dirty)[:nights]
     return _added_up(history, name, "branch", runs) if runs else None
 
 
@@ -57,7 +60,7 @@ def _commit(history: History, name: str, root: Path) -> Side | None:
         commit = name
     if len(commit) < 4:
         return None
-    runs = history.runs(commit=commit)
+    runs = tuple(run for run in history.runs(commit=commit) if not run.info.dirty)
     return _added_up(history, name, "commit", runs) if runs else None
 
 
