@@ -112,12 +112,13 @@ def _change(
     from holdfast.wiring.past import history_of
     from holdfast.wiring.promoting import keep_change
 
+    (own,) = load([f"{own.source.path}::{own.name}"])  # an earlier change may have moved its lines
     path = policy_file(own)
     before = path.read_bytes()
-    text = repolicied(own, TARGETS[action])
+    content = repolicied(own, TARGETS[action])
     kept = False
     try:
-        path.write_bytes(text.encode("utf-8"))
+        path.write_bytes(content)
         (now,) = load([f"{own.source.path}::{own.name}"])
         if now.policy is not TARGETS[action]:
             raise UsageError(f"{path}: the policy of {own.name!r} could not be changed\n  → change it by hand")
@@ -128,12 +129,12 @@ def _change(
             if found.exit_code is ExitCode.INTERRUPTED:
                 raise KeyboardInterrupt
             passed, judged = (sum(getattr(c.tally, key) for c in found.cells) for key in ("passed", "judged"))
-            said = f"verified locally: {passed} of {judged} passed (run {found.run.id})"
+            said = f"tried here: {passed} of {judged} passed (run {found.run.id})"
             run, commit = found.run.id, found.run.commit
     finally:
         if not kept:
             path.write_bytes(before)
-    where = f"{own.source.path}"
+    where = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     print(f"{'changed' if kept else 'kept'}  {where}  {own.name}" + (f"  {said}" if said else ""))
     if not kept:
         return None

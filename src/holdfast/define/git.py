@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 _DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+_OF_A_HOOK = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}
+"""What git sets for its hooks: another repository, or another state of it, than the one that is asked about."""
 
 
 class GitSays(Exception):
@@ -16,7 +19,12 @@ def git(folder: Path, *arguments: str) -> str:
     """What a git command prints."""
     try:
         end = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, check=False, encoding="utf-8", errors="replace"
+            ["git", "-C", str(folder), *arguments],
+            env={name: value for name, value in os.environ.items() if name not in _OF_A_HOOK},
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
         )
     except OSError as error:
         raise GitSays(str(error)) from None

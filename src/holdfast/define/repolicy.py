@@ -3,16 +3,18 @@
 In Python the first argument of the eval's `eval_test` is replaced, however it is written: `USUALLY_PASSES`,
 `Policy.USUALLY_PASSES`, `holdfast.USUALLY_PASSES` or a string. Where the new name is not yet imported it joins the old
 one in its import, or takes its place where nothing else uses the old one. In `scenario.toml` the value of `policy` is.
-What comes out is read again before it is written: everything but the policy must be as it was.
+
+The syntax tree tells where these words stand, and only their bytes are replaced. What comes out is read again: it must
+say the same but for the policy.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from holdfast.core.errors import BadInput
 from holdfast.core.evals import Eval
@@ -20,10 +22,12 @@ from holdfast.core.policy import Policy
 from holdfast.define.seed_folder import CONFIG
 from holdfast.define.toml_folder import SCENARIO
 
-if TYPE_CHECKING:
-    import libcst
-
 _BY_HAND = "change the policy by hand, and say so in the commit message"
+_KNOWN = {one.value for one in Policy}
+_BOM = b"\xef\xbb\xbf"
+
+Splice = tuple[int, int, str]
+"""From where to where, in bytes, and what is put there."""
 
 
 def policy_file(one: Eval) -> Path:
@@ -32,122 +36,137 @@ def policy_file(one: Eval) -> Path:
     return folder if folder.is_file() else folder / (SCENARIO if (folder / SCENARIO).is_file() else CONFIG)
 
 
-def repolicied(one: Eval, policy: Policy) -> str:
-    """The text of that file with another policy for the eval; nothing is written."""
+def repolicied(one: Eval, policy: Policy) -> bytes:
+    """The content of that file with another policy for the eval; nothing is written."""
     path = policy_file(one)
-    source = path.read_bytes().decode("utf-8")
+    source = path.read_bytes()
     if path.name == CONFIG:
         raise BadInput("such a folder has no policy of its own", where=path, remedy=f"turn it into a {SCENARIO} first")
-    return _in_toml(source, policy, path) if path.name == SCENARIO else _in_python(source, one, policy, path)
+    try:
+        text = source.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadInput("is not UTF-8 text", where=path, remedy=_BY_HAND) from None
+    if path.name == SCENARIO:
+        return _in_toml(text, policy, path).encode("utf-8")
+    return _in_python(source, one, policy, path)
 
 
 def _in_toml(source: str, policy: Policy, path: Path) -> str:
-    """Only above the first table: a key below it is another one."""
-    top = re.search(r"^[ \t]*\[", source, re.M)
-    head, rest = (source[: top.start()], source[top.start() :]) if top else (source, "")
-    found = list(re.finditer(r"""^([ \t]*(?:policy|"policy"|'policy')[ \t]*=[ \t]*)(["'])(\w+)\2""", head, re.M))
-    for match in found:
+    """Whichever line it is: the right one is the one that changes the policy and nothing else."""
+    before = tomllib.loads(source)
+    line = re.compile(r"""^([ \t]*(?:policy|"policy"|'policy')[ \t]*=[ \t]*)(["'])(\w+)\2""", re.M)
+    for match in line.finditer(source):
         put = f"{match[1]}{match[2]}{policy.value}{match[2]}"
-        text = head[: match.start()] + put + head[match.end() :] + rest
-        try:
-            if tomllib.loads(text) == {**tomllib.loads(source), "policy": policy.value}:
-                return text
-        except tomllib.TOMLDecodeError:
-            continue
+        text = source[: match.start()] + put + source[match.end() :]
+        if tomllib.loads(text) == {**before, "policy": policy.value}:
+            return text
     raise BadInput("the line with the policy was not found", where=path, key="policy", remedy=_BY_HAND)
 
 
-def _in_python(source: str, one: Eval, policy: Policy, path: Path) -> str:
-    import libcst
-    from libcst.metadata import MetadataWrapper, PositionProvider
-
-    try:
-        wrapper = MetadataWrapper(libcst.parse_module(source), unsafe_skip_copy=True)
-    except libcst.ParserSyntaxError as error:
-        raise BadInput(f"can't be read: {error.message}", where=path) from None
-    lines = wrapper.resolve(PositionProvider)
-    own = None
-    for node in wrapper.module.body:
-        if isinstance(node, libcst.FunctionDef) and node.decorators:
-            first, last = lines[node.decorators[0]].start.line, lines[node].end.line
-            if first <= one.source.line <= last:
-                own = node
-    argument = _policy_argument(own) if own else None
-    if argument is None:
-        raise BadInput(
-            f"the policy of {one.name!r} is not the first argument of its eval_test",
-            where=f"{path}:{one.source.line}",
-            remedy=_BY_HAND,
-        )
-    value = _renamed(argument.value, policy, where=f"{path}:{one.source.line}")
-    module = _replaced(wrapper.module, argument, argument.with_changes(value=value))
-    if isinstance(argument.value, libcst.Name):
-        module = _imported(module, argument.value.value, value, where=str(path))
-    return module.code
+def _in_python(source: bytes, one: Eval, policy: Policy, path: Path) -> bytes:
+    where = f"{path}:{one.source.line}"
+    tree = ast.parse(source)
+    value = next((found for found in _policies(tree, one.source.line)), None)
+    if value is None:
+        raise BadInput(f"the policy of {one.name!r} is no argument of its eval_test", where=where, remedy=_BY_HAND)
+    written = _written(value)
+    if written is None:
+        raise BadInput("the policy is computed, so it can't be changed here", where=where, remedy=_BY_HAND)
+    places = _Places(source)
+    end = places.end(value)
+    splices = [_word(source, places.start(value), end, written, policy.value)]
+    if isinstance(value, ast.Name):
+        splices += _import(tree, value, policy.value, source, places, where=str(path))
+    text = _spliced(source, splices)
+    if not _same_but_policy(text, source):
+        raise BadInput("the policy can't be changed without changing more", where=where, remedy=_BY_HAND)
+    return text
 
 
-def _replaced(module: libcst.Module, old: libcst.CSTNode, new: libcst.CSTNode) -> libcst.Module:
-    return cast("libcst.Module", module.deep_replace(old, new))
+def _policies(tree: ast.Module, line: int) -> Iterator[ast.expr]:
+    """The policy arguments of the decorated function that stands at a line."""
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.decorator_list:
+            continue
+        if node.decorator_list[0].lineno <= line <= (node.end_lineno or node.lineno):
+            for call in (one for one in node.decorator_list if isinstance(one, ast.Call)):
+                yield from call.args[:1]
 
 
-def _policy_argument(function: libcst.FunctionDef) -> libcst.Arg | None:
-    import libcst
-
-    for decorator in function.decorators:
-        call = decorator.decorator
-        if isinstance(call, libcst.Call) and call.args and call.args[0].star == "":
-            first = call.args[0]
-            if first.keyword is None or first.keyword.value == "policy":
-                return first
-            return next((arg for arg in call.args if arg.keyword and arg.keyword.value == "policy"), None)
-    return None
+def _written(value: ast.expr) -> str | None:
+    """The policy as it is written; None where it is computed."""
+    if isinstance(value, ast.Name):
+        found = value.id
+    elif isinstance(value, ast.Attribute):
+        found = value.attr
+    else:
+        found = str(value.value) if isinstance(value, ast.Constant) else ""
+    return found if found in _KNOWN else None
 
 
-def _renamed(value: libcst.BaseExpression, policy: Policy, *, where: str) -> libcst.BaseExpression:
-    """The same expression for another policy, written in the same way."""
-    import libcst
-
-    known = {one.value for one in Policy}
-    if isinstance(value, libcst.Name) and value.value in known:
-        return value.with_changes(value=policy.value)
-    if isinstance(value, libcst.Attribute) and value.attr.value in known:
-        return value.with_changes(attr=value.attr.with_changes(value=policy.value))
-    if isinstance(value, libcst.SimpleString) and value.evaluated_value in known:
-        return value.with_changes(value=value.value.replace(str(value.evaluated_value), policy.value))
-    raise BadInput("the policy is computed, so it can't be changed here", where=where, remedy=_BY_HAND)
+def _word(source: bytes, start: int, end: int, old: str, new: str) -> Splice:
+    """The last time that the old word stands in the argument: after `holdfast.`, within quotes."""
+    place = source.rindex(old.encode(), start, end)
+    return place, place + len(old), new
 
 
-def _imported(module: libcst.Module, old: str, value: libcst.BaseExpression, *, where: str) -> libcst.Module:
-    """The module with the new name imported from where the old one was."""
-    import libcst
-    from libcst import matchers
-
-    new = value.value if isinstance(value, libcst.Name) else ""
-    imports = [node for node in matchers.findall(module, matchers.ImportFrom()) if isinstance(node, libcst.ImportFrom)]
-    names = [(node, node.names) for node in imports if not isinstance(node.names, libcst.ImportStar)]
-    if any(alias.evaluated_name == new and not alias.asname for _, aliases in names for alias in aliases):
-        return module
-    for node, aliases in names:
-        plain = [alias for alias in aliases if alias.evaluated_name == old and not alias.asname]
-        if plain and isinstance(aliases, Sequence):
-            return _replaced(module, node, node.with_changes(names=_with(aliases, plain[0], new, module, old)))
-    if any(isinstance(node.names, libcst.ImportStar) for node in imports):
-        return module
-    raise BadInput(f"{old} is not imported by that name", where=where, remedy=_BY_HAND)
-
-
-def _with(
-    aliases: Sequence[libcst.ImportAlias], own: libcst.ImportAlias, new: str, module: libcst.Module, old: str
-) -> list[libcst.ImportAlias]:
-    import libcst
-    from libcst import matchers
-
-    used = len(matchers.findall(module, matchers.Name(value=old))) > 1  # the import itself is one
+def _import(tree: ast.Module, value: ast.Name, new: str, source: bytes, places: _Places, *, where: str) -> list[Splice]:
+    """What makes the new name known, where it is not."""
+    old = value.id
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    aliases = [alias for node in imports for alias in node.names]
+    if any(alias.name == new and not alias.asname for alias in aliases):
+        return []
+    own = next((alias for alias in aliases if alias.name == old and not alias.asname), None)
+    if own is None and any(alias.name == "*" for alias in aliases):
+        return []
+    if own is None:
+        raise BadInput(f"{old} is not imported by that name", where=where, remedy=_BY_HAND)
+    start = places.start(own)
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == old and node is not value]
     if not used:
-        return [alias.with_changes(name=libcst.Name(new)) if alias is own else alias for alias in aliases]
-    place = list(aliases).index(own)
-    comma = next((a.comma for a in aliases if isinstance(a.comma, libcst.Comma)), None) or libcst.Comma(
-        whitespace_after=libcst.SimpleWhitespace(" ")
-    )
-    added = libcst.ImportAlias(name=libcst.Name(new), comma=comma)
-    return [*aliases[:place], added, *aliases[place:]]
+        return [(start, places.end(own), new)]
+    indent = source[source.rfind(b"\n", 0, start) + 1 : start]
+    return [(start, start, f"{new},\n{indent.decode()}" if not indent.strip() else f"{new}, ")]
+
+
+def _spliced(source: bytes, splices: Sequence[Splice]) -> bytes:
+    for start, end, text in sorted(splices, reverse=True):
+        source = source[:start] + text.encode() + source[end:]
+    return source
+
+
+class _Places:
+    """Where the nodes of a syntax tree stand in a file, in bytes."""
+
+    def __init__(self, source: bytes) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", source))]
+        self._bom = len(_BOM) if source.startswith(_BOM) else 0
+
+    def start(self, node: ast.expr | ast.alias) -> int:
+        """Its first byte."""
+        return self._at(node.lineno, node.col_offset)
+
+    def end(self, node: ast.expr | ast.alias) -> int:
+        """The byte after its last."""
+        return self._at(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+
+    def _at(self, line: int, column: int) -> int:
+        return self._starts[line - 1] + column + (self._bom if line == 1 else 0)
+
+
+def _same_but_policy(text: bytes, source: bytes) -> bool:
+    """Whether two files say the same where all policies are one word, and are imported once."""
+    try:
+        return _anonymous(text) == _anonymous(source)
+    except SyntaxError:
+        return False
+
+
+def _anonymous(source: bytes) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = dict.fromkeys(("POLICY" if a.name in _KNOWN else a.name, a.asname) for a in node.names)
+            node.names = [ast.alias(name=name, asname=asname) for name, asname in names]
+    return re.sub("|".join(_KNOWN), "POLICY", ast.dump(tree))
