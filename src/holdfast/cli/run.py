@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.session import House
     from holdfast.store.folder import RunFolder
 
-_SANDBOXES = ("bubblewrap", "none")
+_SANDBOXES = ("bubblewrap", "landlock", "none")
 _NOTHING_GATES = """\
 holdfast: none of the chosen evals is ALWAYS_PASSES, so nothing was run and nothing is gated
   → run all of them with --policy all, or with RUN_EVALS=1

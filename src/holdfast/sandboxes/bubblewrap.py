@@ -39,14 +39,12 @@ from holdfast.sandboxes.premises import (
 from holdfast.sandboxes.room import Room, RoomPlan, launch_message
 from holdfast.sandboxes.running import Program, attend, attend_blocking
 from holdfast.sandboxes.seccomp import filter_for
+from holdfast.sandboxes.users import give_to, spare_user
 from holdfast.sandboxes.walls import HOME_SEEN, TEMP_SEEN, WORKSPACE_SEEN, arguments, lay_etc, to_show, visible
 from holdfast.sandboxes.warden import FILTER, STATUS
 
 PORT = 11811
 """Where an agent finds the gateway: an unusual number, the same in every room."""
-
-_USERS = (0x70000000, 100_000, 65_533)
-"""Whom root lets trials run as: the first of them that there is here. systemd hands out lower ones."""
 
 
 class BubblewrapSandbox:
@@ -132,7 +130,7 @@ class BubblewrapSandbox:
             copied = self._premises.new_path()
             subprocess.run(["cp", "-a", f"{folder}/.", f"{copied}/"], check=True, capture_output=True)
             folder = Path(copied)
-        _give_to(str(folder), _user())
+        give_to(str(folder), spare_user())
         return str(folder)
 
     def _plan(self, lower: str, network: Network) -> RoomPlan:
@@ -144,7 +142,7 @@ class BubblewrapSandbox:
             lower=lower,
             network=network,
             port=PORT,
-            uid=_user(),
+            uid=spare_user(),
             disk=ceilings.disk,
             inodes=ceilings.files,
             memory=ceilings.memory,
@@ -181,7 +179,7 @@ class BubblewrapSandbox:
             place.mkdir()
             restore(tree, place)
             if os.getuid() == 0:
-                _give_to(str(place), _user())
+                give_to(str(place), spare_user())
             room = Room(launcher, self._plan(str(place), "none"))
             try:
                 room.entered_blocking()
@@ -278,18 +276,3 @@ def _means() -> tuple[str, bytes]:
     if rules is None:
         raise WorldError(VoidCause.SANDBOX, f"no filter of system calls is known for {os.uname().machine}")
     return bwrap, rules
-
-
-@cache
-def _user() -> int:
-    """Whom root lets trials run as."""
-    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    return next((uid for uid in _USERS if any(0 <= uid - first < count for first, _, count in ranges)), _USERS[-1])
-
-
-def _give_to(folder: str, uid: int) -> None:
-    """Let everything in a folder of ours belong to somebody else."""
-    os.lchown(folder, uid, uid)
-    for top, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.lchown(f"{top}/{name}", uid, uid)

@@ -120,7 +120,7 @@ async def attempt(sandbox: Sandbox, oracle: Mapping[str, str]) -> dict[str, str]
     with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
         template = _template(Path(folder))
         reads = (sys.prefix, sys.base_prefix, sys.executable)
-        launch = Launch(argv=(sys.executable, "-I", "-S", "probe.py", json.dumps(dict(oracle))), reads=reads)
+        launch = Launch(argv=("/usr/bin/python3", "-I", "-S", "probe.py", json.dumps(dict(oracle))), reads=reads)
         async with sandbox.bench(template) as bench:
             end = await bench.run(launch, limits=Limits(wall=_TAKES), last_activity=lambda: 0.0)
     return _answers(end)
