@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import sys
 
 LEAST = 4
 """The version that is needed."""
@@ -41,6 +42,8 @@ USES = _READ | _WRITE
 
 def version() -> int:
     """The version of the rules that this kernel knows; 0 where it has none."""
+    if sys.platform != "linux":
+        return 0
     return max(0, int(_LIBC.syscall(_CREATE, None, ctypes.c_size_t(0), _ASK_VERSION)))
 
 
