@@ -265,11 +265,9 @@ def _calls(network: Network) -> bytes:
     """The filter for this machine; raises WorldError where something that is needed is missing."""
     if sys.platform != "linux":
         raise WorldError(VoidCause.SANDBOX, f"landlock needs Linux, and this is {sys.platform}")
-    version = ruleset.version()
-    if version < ruleset.LEAST:
-        have = f"of version {version}" if version else "not there, or switched off (lsm= on the kernel's command line)"
-        why = f"landlock is {have} here; version {ruleset.LEAST} is needed, which Linux 6.7 brought"
-        raise WorldError(VoidCause.SANDBOX, why)
+    problem = ruleset.obstacle(ruleset.version())
+    if problem:
+        raise WorldError(VoidCause.SANDBOX, problem)
     rules = filter_for(os.uname().machine, network)
     if rules is None:
         raise WorldError(VoidCause.SANDBOX, f"no filter of system calls is known for {os.uname().machine}")

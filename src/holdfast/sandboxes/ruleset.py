@@ -47,13 +47,22 @@ def version() -> int:
     return max(0, int(_LIBC.syscall(_CREATE, None, ctypes.c_size_t(0), _ASK_VERSION)))
 
 
+def obstacle(known: int) -> str | None:
+    """Why rules of that version are not enough; None where they are."""
+    if known >= LEAST:
+        return None
+    have = f"of version {known}" if known else "not there, or switched off (lsm= on the kernel's command line)"
+    return f"landlock is {have} here; version {LEAST} is needed, which Linux 6.7 brought"
+
+
 def restrict(reads: list[str], uses: list[str], writes: list[str], ports: list[int] | None) -> int:
     """A set of rules, to be laid upon oneself with `enter`: what may be read, used and written; and the TCP ports that
     may be reached, None for all of them.
     """
     known = version()
-    if known < LEAST:
-        raise OSError(95, f"landlock is of version {known} here, and {LEAST} is needed (Linux 6.7)")
+    problem = obstacle(known)
+    if problem:
+        raise OSError(95, problem)
     everything = (1 << 15) - 1 | (_IOCTL if known >= 5 else 0)
     network = 0 if ports is None else _BIND | _CONNECT
     content = struct.pack("=QQ", everything, network)
