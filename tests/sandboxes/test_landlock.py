@@ -68,8 +68,9 @@ def test_an_agent_works_in_its_own_folders_as_nobody_special(yard: Yard) -> None
     async def body(bench: LandlockBench) -> None:
         bench.lay_home({".config/agent.json": b"{}"})
         script = (
-            "echo new > file; rm README.md; mv docs manual; cat ~/.config/agent.json; echo x > ~/log; echo y > $TMPDIR/t;"
-            " mv $TMPDIR/t ~/t; chmod +x file; ln -s /etc/shadow evil; truncate -s 3 manual/guide.txt;"
+            "echo new > file; rm README.md; mv docs manual; cat ~/.config/agent.json; echo x > ~/log;"
+            " echo y > $TMPDIR/t; mv $TMPDIR/t ~/t;"
+            " chmod +x file; ln -s /etc/shadow evil; truncate -s 3 manual/guide.txt;"
             " for f in / /usr /etc /dev /home /tmp /dev/shm ../..; do touch $f/x 2>/dev/null && echo wrote $f; done;"
             " echo z > /dev/null; grep -h -e CapEff -e NoNewPrivs /proc/self/status; id -u"
         )
