@@ -10,7 +10,7 @@ from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.agents.events import read_events
-from holdfast.agents.interpreter import PACKAGE, python_folders
+from holdfast.agents.interpreter import python_folders
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.codec import encode
 from holdfast.core.process import Launch, ProcessEnd
@@ -58,7 +58,7 @@ class NativeAgent:
         env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, "PYTHONPATH": _PACKAGES}
         env["PYTHONDONTWRITEBYTECODE"] = "1"
         return Orders(
-            launches=(Launch(argv=(*program, *words), env=env, reads=(*python_folders(), PACKAGE)),),
+            launches=(Launch(argv=(*program, *words), env=env, reads=(*python_folders(), _PACKAGES)),),
             home_files={"task.json": file.encode()},
         )
 

@@ -39,14 +39,12 @@ from holdfast.sandboxes.premises import (
 from holdfast.sandboxes.room import Room, RoomPlan, launch_message
 from holdfast.sandboxes.running import Program, attend, attend_blocking
 from holdfast.sandboxes.seccomp import filter_for
+from holdfast.sandboxes.users import give_to, spare_user
 from holdfast.sandboxes.walls import HOME_SEEN, TEMP_SEEN, WORKSPACE_SEEN, arguments, lay_etc, to_show, visible
 from holdfast.sandboxes.warden import FILTER, STATUS
 
 PORT = 11811
 """Where an agent finds the gateway: an unusual number, the same in every room."""
-
-_USERS = (0x70000000, 100_000, 65_533)
-"""Whom root lets trials run as: the first of them that there is here. systemd hands out lower ones."""
 
 
 class BubblewrapSandbox:
@@ -126,14 +124,14 @@ class BubblewrapSandbox:
 
     def _lower(self, folder: Path) -> str:
         """The starting state as a room can have it: where root gives up its rights, it belongs to whom root becomes."""
-        uid = _user()
+        uid = spare_user()
         if uid is None:
             return str(folder)
         if not folder.is_relative_to(self.folder):
             copied = self._premises.new_path()
             subprocess.run(["cp", "-a", f"{folder}/.", f"{copied}/"], check=True, capture_output=True)
             folder = Path(copied)
-        _give_to(str(folder), uid)
+        give_to(str(folder), uid)
         return str(folder)
 
     def _plan(self, lower: str, network: Network) -> RoomPlan:
@@ -145,7 +143,7 @@ class BubblewrapSandbox:
             lower=lower,
             network=network,
             port=PORT,
-            uid=_user(),
+            uid=spare_user(),
             disk=ceilings.disk,
             inodes=ceilings.files,
             memory=ceilings.memory,
@@ -181,8 +179,8 @@ class BubblewrapSandbox:
         try:
             place.mkdir()
             restore(tree, place)
-            if (uid := _user()) is not None:
-                _give_to(str(place), uid)
+            if (uid := spare_user()) is not None:
+                give_to(str(place), uid)
             room = Room(launcher, self._plan(str(place), "none"))
             try:
                 room.entered_blocking()
@@ -279,26 +277,3 @@ def _means() -> tuple[str, bytes]:
     if rules is None:
         raise WorldError(VoidCause.SANDBOX, f"no filter of system calls is known for {os.uname().machine}")
     return bwrap, rules
-
-
-@cache
-def _user() -> int | None:
-    """Whom root lets trials run as; None where we are no root whose rights could be given up.
-
-    Root of a user namespace may be an ordinary user outside, for whom nobody else is there to become.
-    """
-    if os.getuid() != 0:
-        return None
-    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    found = next((uid for uid in _USERS if any(0 <= uid - first < count for first, _, count in ranges)), None)
-    if found is None and any(first == 0 == outside for first, outside, _ in ranges):
-        raise WorldError(VoidCause.SANDBOX, "we are root, and in this user namespace there is nobody else to become")
-    return found
-
-
-def _give_to(folder: str, uid: int) -> None:
-    """Let everything in a folder of ours belong to somebody else."""
-    os.lchown(folder, uid, uid)
-    for top, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.lchown(f"{top}/{name}", uid, uid)

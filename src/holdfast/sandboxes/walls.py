@@ -27,7 +27,7 @@ UID = 1000
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """What is shown of the host's system, as far as it is there."""
 
-_HOST_ETC = (
+HOST_ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem",
     "pki/tls", "pki/ca-trust", "ca-certificates", "localtime", "services", "protocols", "mime.types", "os-release",
 )  # fmt: skip
@@ -50,7 +50,7 @@ def lay_etc(folder: Path) -> None:
     Each thing that is mounted costs time at every start; a copy costs some once.
     """
     folder.mkdir(mode=0o755)
-    for name in _HOST_ETC:
+    for name in HOST_ETC:
         if os.path.isfile(f"/etc/{name}"):
             (folder / name).parent.mkdir(exist_ok=True, mode=0o755)
             shutil.copyfile(f"/etc/{name}", folder / name)
@@ -112,4 +112,4 @@ def _system() -> Iterator[str]:
 
 @cache
 def _etc_folders() -> tuple[str, ...]:
-    return tuple(name for name in _HOST_ETC if os.path.isdir(f"/etc/{name}"))
+    return tuple(name for name in HOST_ETC if os.path.isdir(f"/etc/{name}"))
