@@ -142,7 +142,7 @@ def test_pi_replays_with_its_clock_400_days_ahead(project: Project, tmp_path: Pa
     start.write_text(PI_START)
     clock.write_text(CLOCK)
     program = installed("pi")
-    modules = program.parents[1]
+    modules = next(parent for parent in program.parents if parent.name == "node_modules")
     project.write(
         evals__eval_note_py=EVAL,
         holdfast_toml=PI_CONFIG.format(start=start, pi=program, modules=modules, clock=clock),
