@@ -26,12 +26,15 @@ from tests.store.past import records  # noqa: E402
 from tests.store.postgres_server import postgres_server  # noqa: E402
 
 from holdfast.core.record import RunInfo  # noqa: E402
+from holdfast.report.night_report import NightReport  # noqa: E402
+from holdfast.report.night_terminal import night_terminal  # noqa: E402
 from holdfast.store.history import SqlHistory, open_history  # noqa: E402
 from holdfast.store.history.database import Database, Row  # noqa: E402
 from holdfast.store.history.tallies import CellTally, write_tallies  # noqa: E402
 from holdfast.store.history.writing import Kept, PlannedCell, RunWriter  # noqa: E402
+from holdfast.wiring.nights import find_past_run, make_night_report  # noqa: E402
 
-BARS = {"report": 1.0, "promote": 2.0, "history": 0.2, "insert": 0.002}
+BARS = {"nights": 1.0, "report": 1.0, "promote": 2.0, "history": 0.2, "insert": 0.002}
 HASHES = ("0123456789ab", "ba9876543210", "1.4.2", "aaaabbbbcccc", "f" * 64)
 SUBJECTS = [f"agent-{number % 2}:model-{number}" for number in range(6)]
 
@@ -128,10 +131,16 @@ def two_writers(place: str, many: int) -> int:
     return found
 
 
+def report_of(history: SqlHistory) -> NightReport:
+    """The last night and the seven before it, with the reasons of 20 failures."""
+    return make_night_report(history, find_past_run(history, None))
+
+
 def measure(history: SqlHistory, name: str) -> None:
     """Ask what reports and decisions ask."""
     figures = {
-        "report": ("7 nights of all evals", best_of(5, lambda: history.nights(7))),
+        "nights": ("7 nights of all evals", best_of(5, lambda: history.nights(7))),
+        "report": ("the report of a night", best_of(5, lambda: night_terminal(report_of(history)))),
         "promote": ("promote: 10 nights, decisions", best_of(5, lambda: (history.nights(10), history.decisions()))),
         "history": ("one eval's history", best_of(5, lambda: history.eval_history("eval-123"))),
         "insert": ("insert, 8 trials at a time", insert(history.database, 8)),
@@ -139,6 +148,12 @@ def measure(history: SqlHistory, name: str) -> None:
     for key, (told, seconds) in figures.items():
         verdict = "within" if seconds < BARS[key] else "ABOVE"
         print(f"{name:10} {told:32} {seconds * 1000:9.2f} ms   {verdict} the bar of {BARS[key] * 1000:g} ms")
+    started = time.process_time()
+    history.nights(7)
+    used = time.process_time() - started
+    print(
+        f"{name:10} {'7 nights: CPU time of our own':32} {used * 1000:9.2f} ms   (this process only, without waiting)"
+    )
     print(f"{name:10} {'insert, one trial at a time':32} {insert(history.database, 1) * 1000:9.2f} ms   (no bar)")
     everything = best_of(1, lambda: history.nights(None))
     print(f"{name:10} {'all nights of all evals':32} {everything * 1000:9.2f} ms   (no bar)")

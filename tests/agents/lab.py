@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,23 @@ def hostile(name: str) -> st.SearchStrategy[str]:
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=6),
         max_leaves=24,
     )
-    known = st.sampled_from([json.loads(line) for line in sample(name).splitlines()])
-    changed = st.tuples(known, texts, values).map(lambda made: {**made[0], made[1]: made[2]})
-    lines = st.dictionaries(texts, values, max_size=6) | changed | values
+    lines = st.dictionaries(texts, values, max_size=6) | values
     return st.lists(lines.map(json.dumps) | st.text(max_size=20), max_size=12).map("\n".join)
+
+
+def spoiled(name: str) -> Iterator[str]:
+    """A sample again and again, each time with another value in one place, for every place in it."""
+    lines = sample(name).splitlines()
+    for at, line in enumerate(lines):
+        for changed in _variants(json.loads(line)):
+            yield "\n".join([*lines[:at], json.dumps(changed), *lines[at + 1 :]])
+
+
+def _variants(data: Any) -> Iterator[Any]:
+    yield from (None, True, 10**400, "", [], {}, [[]], {"type": {}})
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from ({**data, key: other} for other in _variants(value))
+    elif isinstance(data, list):
+        for at, value in enumerate(data):
+            yield from ([*data[:at], other, *data[at + 1 :]] for other in _variants(value))

@@ -6,12 +6,12 @@ import os
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from holdfast.agents.claude_code import RECIPE
 from holdfast.core.scenario import Approval
 from holdfast.core.trajectory import Called, Event, Kind, Said, Thought
-from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample
+from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample, spoiled
 
 _SESSION = "projects/-bench-workspace"
 
@@ -105,6 +105,7 @@ def _told(event: Event) -> tuple[object, ...]:
     return event.turn, event.text
 
 
+@settings(max_examples=30, deadline=None)
 @given(hostile("claude_code"))
 def test_hostile_output_is_read_or_refused(text: str):
     """Whatever it prints, the reader does not fall over."""
@@ -115,3 +116,9 @@ def test_output_that_was_cut_is_no_witness():
     """What is missing in the middle can't be known."""
     with pytest.raises(ValueError, match="its log is cut"):
         RECIPE.read_log(printed("{}", left_out=1), {})
+
+
+def test_any_value_may_be_anything():
+    """Each value of real lines in its turn."""
+    for text in spoiled("claude_code"):
+        RECIPE.read_log(printed(text), {})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from holdfast.agents.gemini_cli import RECIPE
 from holdfast.core.trajectory import Called, Kind, Said
-from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample
+from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample, spoiled
 
 
 def test_it_works_alone_and_talks_to_the_gateway_only():
@@ -77,7 +77,14 @@ def test_pieces_of_an_answer_are_one_saying():
     assert RECIPE.read_log(printed(pieces), {}) == (Said(turn=1, text="Hello."),)
 
 
+@settings(max_examples=30, deadline=None)
 @given(hostile("gemini_cli"))
 def test_hostile_output_is_read_or_refused(text: str):
     """Whatever it prints, the reader does not fall over."""
     RECIPE.read_log(printed(text), {})
+
+
+def test_any_value_may_be_anything():
+    """Each value of real lines in its turn."""
+    for text in spoiled("gemini_cli"):
+        RECIPE.read_log(printed(text), {})

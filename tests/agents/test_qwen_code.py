@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from holdfast.agents.qwen_code import RECIPE
 from holdfast.agents.recipe import RecipeAgent, Setup
 from holdfast.core.trajectory import Called, Kind
-from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample, task
+from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample, spoiled, task
 
 
 def test_it_works_alone_and_talks_to_the_gateway_only():
@@ -78,7 +78,14 @@ def test_what_it_prints_is_understood():
     ]
 
 
+@settings(max_examples=30, deadline=None)
 @given(hostile("qwen_code"))
 def test_hostile_output_is_read_or_refused(text: str):
     """Whatever it prints, the reader does not fall over."""
     RECIPE.read_log(printed(text), {})
+
+
+def test_any_value_may_be_anything():
+    """Each value of real lines in its turn."""
+    for text in spoiled("qwen_code"):
+        RECIPE.read_log(printed(text), {})

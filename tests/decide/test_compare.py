@@ -102,6 +102,8 @@ def test_mixed_fingerprints_within_a_side_are_told() -> None:
     found = compare([night(0), night(1, fingerprint="f2")], [night(2)])
     assert found.evals[0].notes == ("the base adds up 2 different fingerprints: f1, f2",)
     assert found.evals[0].base == (6, 6)
+    within = compare([night(0, fingerprint="f1 + f2")], [night(2)])
+    assert within.evals[0].notes == found.evals[0].notes
 
 
 def test_money_tokens_turns_and_time_are_compared_per_judged_trial() -> None:
@@ -118,6 +120,14 @@ def test_money_tokens_turns_and_time_are_compared_per_judged_trial() -> None:
     assert found.turns is not None
     assert found.seconds is not None
     assert (found.turns.value, found.seconds.value) == pytest.approx((1, 2))
+
+
+def test_a_lower_bound_is_not_compared() -> None:
+    """Where the cost of some attempts is unknown, nothing is said of money; turns and time are known."""
+    spent = Spent(cost_usd=1.0, turns=3, seconds=1)
+    found = compare([night(0, spent=spent)], [night(1, spent=spent, unpriced=1)])
+    assert found.cost_usd is None
+    assert found.turns is not None
 
 
 def test_large_samples_are_quick_and_nearly_the_same() -> None:

@@ -4,7 +4,10 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from holdfast.decide.rules import NAMES
+from holdfast.statistics import boschloo, fisher
 from holdfast.statistics.intervals import clopper_pearson, wilson
 from holdfast.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 
@@ -27,8 +30,12 @@ def test_the_numbers_in_the_docs_are_right() -> None:
     """Every row «c of n» of docs/statistics.md is reckoned again."""
     text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) of (\d+) \| (.*) \|$", text, re.MULTILINE)
-    assert len(rows) == 9
+    assert len(rows) == 13
     for passed, judged, rest in ((int(c), int(n), rest) for c, n, rest in rows):
+        if two := re.match(r"(\d+) of (\d+) \| (\S+) \| (\S+)$", rest):
+            for p, test in zip(two.groups()[2:], (fisher.fallen, boschloo.fallen), strict=True):
+                assert float(p) == pytest.approx(test(passed, judged, int(two[1]), int(two[2])), rel=0.06)
+            continue
         if "–" in rest:
             ends = [wilson(passed, judged), clopper_pearson(passed, judged)]
             shown = [f"{passed / judged:.0%}", *(f"{low * 100:.0f}–{high:.0%}" for low, high in ends)]

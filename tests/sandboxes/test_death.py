@@ -42,8 +42,12 @@ def life():
 
 def nursery_of(parent: int) -> int:
     """The pid of the nursery that `parent` has started."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return next(int(pid) for pid in children if b"nursery" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+    def found() -> list[int]:  # the list may miss a process while others come and go
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        return [int(pid) for pid in children if b"nursery" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    return wait_until(found)[0]
 
 
 def test_daemon_in_a_session_of_its_own_dies_when_its_agent_ends(lab: Lab) -> None:

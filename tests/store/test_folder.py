@@ -86,7 +86,9 @@ def test_the_workspace_of_a_failure_is_kept_whole_and_links_lead_nowhere(tmp_pat
 
 def test_half_a_line_is_no_record_and_is_cut_off_on_resume(tmp_path: Path):
     """A machine that went down while writing costs the attempt that was being written, and no other."""
-    kept = keep(begun(tmp_path / "r"), 1, Pass())
+    down = begun(tmp_path / "r")
+    kept = keep(down, 1, Pass())
+    down.close()
     ledger = tmp_path / "r" / "ledger.jsonl"
     with ledger.open("ab") as file:
         file.write(b'{"eval": "sav')

@@ -137,6 +137,7 @@ def test_what_a_killed_process_had_not_written_is_written_when_the_run_is_resume
     folder.begin(a_run(), PLAN)
     one = record(1, policy=ALWAYS_PASSES)
     folder.keep(one, Capture(trial=one.trial, attempt=1), Evidence(trial=one.trial))
+    folder.close()
     store = RememberedRun(RunFolder(tmp_path / "night-1"), str(tmp_path / "holdfast.db"))
     store.begin(a_run(), PLAN)
     keep(store, 2)

@@ -18,7 +18,6 @@ from holdfast.core.table import Table
 from holdfast.core.trajectory import Event, Kind
 
 _PACKAGES = str(Path(__file__).resolve().parents[2])
-_PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +58,7 @@ class NativeAgent:
         env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, "PYTHONPATH": _PACKAGES}
         env["PYTHONDONTWRITEBYTECODE"] = "1"
         return Orders(
-            launches=(Launch(argv=(*program, *words), env=env, reads=(*python_folders(), _PACKAGE)),),
+            launches=(Launch(argv=(*program, *words), env=env, reads=(*python_folders(), _PACKAGES)),),
             home_files={"task.json": file.encode()},
         )
 

@@ -125,7 +125,7 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
         if message.get("role") == "toolResult":
             said = "\n".join(text(part.get("text")) for part in rows(message.get("content")))
             story.answered(text(message.get("toolCallId")), said, succeeded=message.get("isError") is not True)
-        elif message.get("role") == "assistant" and message.get("stopReason") not in {"error", "aborted"}:
+        elif message.get("role") == "assistant" and text(message.get("stopReason")) not in {"error", "aborted"}:
             story.next_turn()
             for part in rows(message.get("content")):
                 _tell(story, part)

@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.core.config import Config, read_config
 from holdfast.core.errors import BadInput
 
-_SANDBOXES = ("bubblewrap", "none")
+_SANDBOXES = ("bubblewrap", "landlock", "none")
 
 
 def config_argument(parser: argparse.ArgumentParser) -> None:

@@ -39,12 +39,21 @@ class Item:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
+    parser.add_argument(
+        "--sandboxes",
+        action="store_true",
+        help="try what hostile programs try, at each level, and print what came of it",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Look at everything, print it; 1 where something is broken."""
+    if args.sandboxes:
+        from holdfast.cli.matrix import show
+
+        return show(load_config(args), as_json=args.json)
     items = list(_look(args))
     if args.json:
         from holdfast.core.codec import encode
@@ -155,6 +164,7 @@ def _sandbox(config: Config) -> Item:
 
 _PROMISES = {
     "none": "own workspace, HOME and environment, certain end; no wall against hostile code",
+    "landlock": "reads an allow-list, writes its own folders, connects to one port; sees the host's processes",
     "bubblewrap": "sees an allow-list of the host, reaches its gateway only, has limits, ends for certain",
 }
 

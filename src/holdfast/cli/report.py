@@ -34,6 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--details", type=positive_int, default=20, metavar="N", help="how many failures are told in full (default: 20)"
     )
+    parser.add_argument("--all", action="store_true", help="show every eval on the screen, however many there are")
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
     config_argument(parser)
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             branch=args.branch,
             details=args.details,
         )
-        text = _text(args.format, report, history, config, results, to_file=args.out is not None)
+        text = _text(args.format, report, history, config, results, args)
     finally:
         history.close()
     if args.out is None:
@@ -69,7 +70,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
-def _text(how: str, report: NightReport, history: History, config: Config, results: Path, *, to_file: bool) -> str:
+def _text(
+    how: str, report: NightReport, history: History, config: Config, results: Path, args: argparse.Namespace
+) -> str:
     """The report in one of its forms; each is loaded only where it is asked for."""
     if how == "json":
         from holdfast.report.night_json import night_json
@@ -88,7 +91,8 @@ def _text(how: str, report: NightReport, history: History, config: Config, resul
         from holdfast.wiring.stories import story_pairs
 
         return night_html(report, story_pairs(history, report, config, results))
-    from holdfast.report.night_terminal import night_terminal
+    from holdfast.report.night_terminal import MOST_ROWS, night_terminal
     from holdfast.report.screen import Screen, screen_of
 
-    return night_terminal(report, Screen() if to_file else screen_of(sys.stdout))
+    screen = Screen() if args.out else screen_of(sys.stdout)
+    return night_terminal(report, screen, most_rows=10**9 if args.all else MOST_ROWS)

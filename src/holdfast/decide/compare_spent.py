@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
 from holdfast.core.comparison import Shift
-from holdfast.core.evidence import Spent
 from holdfast.core.history import RunCell
 from holdfast.statistics.paired import paired_difference
 
@@ -21,17 +20,20 @@ class Shifts(TypedDict):
 
 
 def spent_shifts(pairs: Mapping[tuple[str, str], tuple[list[RunCell], list[RunCell]]]) -> Shifts:
-    """The mean differences per judged trial. What void attempts used counts too: it was paid for."""
+    """The mean differences per judged trial. What void attempts used counts too: it was paid for.
+
+    A lower bound is no number to compare: where some of it is not known, the eval is left out.
+    """
     return Shifts(
-        cost_usd=_shift(pairs, lambda spent: spent.cost_usd),
-        tokens=_shift(pairs, lambda spent: spent.tokens),
-        turns=_shift(pairs, lambda spent: spent.turns),
-        seconds=_shift(pairs, lambda spent: spent.seconds),
+        cost_usd=_shift(pairs, lambda cell: None if cell.unpriced else cell.spent.cost_usd),
+        tokens=_shift(pairs, lambda cell: None if cell.uncounted else cell.spent.tokens),
+        turns=_shift(pairs, lambda cell: cell.spent.turns),
+        seconds=_shift(pairs, lambda cell: cell.spent.seconds),
     )
 
 
 def _shift(
-    pairs: Mapping[tuple[str, str], tuple[list[RunCell], list[RunCell]]], of: Callable[[Spent], float | None]
+    pairs: Mapping[tuple[str, str], tuple[list[RunCell], list[RunCell]]], of: Callable[[RunCell], float | None]
 ) -> Shift | None:
     """The paired difference over the evals for which the number is known on both sides."""
     known: dict[str, list[tuple[float, float]]] = {}
@@ -54,8 +56,8 @@ def _shift(
     )
 
 
-def _per_trial(cells: Sequence[RunCell], of: Callable[[Spent], float | None]) -> float | None:
-    amounts = [(of(cell.spent), cell.judged) for cell in cells if cell.judged or cell.voided]
+def _per_trial(cells: Sequence[RunCell], of: Callable[[RunCell], float | None]) -> float | None:
+    amounts = [(of(cell), cell.judged) for cell in cells if cell.judged or cell.voided]
     if any(amount is None for amount, _ in amounts):
         return None
     return sum(amount for amount, _ in amounts if amount is not None) / sum(judged for _, judged in amounts)

@@ -42,8 +42,9 @@ def count(cells: Iterable[RunCell]) -> tuple[int, int]:
 
 
 def fingerprints(cells: Iterable[RunCell]) -> tuple[str, ...]:
-    """The known fingerprints of judged cells, in order of appearance."""
-    return tuple(dict.fromkeys(cell.fingerprint for cell in cells if cell.fingerprint and cell.judged))
+    """The known fingerprints of judged cells, in order of appearance; a cell that mixes some says so: `a + b`."""
+    known = (cell.fingerprint.split(" + ") for cell in cells if cell.fingerprint and cell.judged)
+    return tuple(dict.fromkeys(one for several in known for one in several))
 
 
 def changes(cells: Sequence[RunCell]) -> Iterator[Change]:

@@ -24,9 +24,8 @@ def asked(request: Request, facts: Mapping[str, str]) -> str:
     for name in ("workspace", "home"):
         if facts.get(name):
             text = text.replace(facts[name], f"<{name}>")
-            text = text.replace(
-                re.sub(r"[^A-Za-z0-9]", "-", facts[name]), f"<{name}>"
-            )  # a path as the name of a folder
+            as_folder = re.sub(r"[^A-Za-z0-9]", "-", facts[name])  # agents name folders after it
+            text = text.replace(as_folder, f"<{name}>")
     return _IDS.sub("<id>", _DATES.sub("<date>", text))
 
 

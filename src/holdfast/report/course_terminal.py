@@ -36,7 +36,7 @@ def _lines(found: EvalCourse, screen: Screen) -> Iterator[Text]:
 def _subject(one: SubjectCourse, screen: Screen) -> Iterator[Text]:
     judged = sum(past.cell.judged > 0 for past in one.past)
     told = f"  {POLICIES[one.policy]}, {count(len(one.past), 'run')}, {judged} with data"
-    yield Text.assemble((screen.safe(one_line(one.subject)), "bold"), (told, "dim"))
+    yield from wrapped(Text.assemble((screen.safe(one_line(one.subject)), "bold"), (told, "dim")), screen.width)
     yield from _bars(one.past, screen)
     days = {past.run: night_words.when(past.started) for past in one.past}
     for stretch in one.stretches:
@@ -86,11 +86,11 @@ def _point(point: ChangePoint, days: dict[str, str]) -> str:
 
 
 def _false_alarms(one: SubjectCourse) -> str:
-    if one.course.assumed_rate is None:
-        return _WARM_UP
     nights = f"{one.course.nights_between_false_alarms:g}"
-    normal = figures.percent(one.course.assumed_rate)
-    return f"a fall that is none is seen once in about {nights} nights, and so is a rise (CUSUM, normal rate {normal})"
+    stated = f"a fall that is none is seen once in about {nights} nights, and so is a rise (CUSUM"
+    if one.course.assumed_rate is not None:
+        return f"{stated}, normal rate {figures.percent(one.course.assumed_rate)})"
+    return f"{stated}); {_WARM_UP}" if one.course.points else _WARM_UP
 
 
 def _told(text: str, screen: Screen, style: str = "") -> Iterator[Text]:

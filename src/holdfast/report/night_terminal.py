@@ -11,26 +11,30 @@ from holdfast.report import figures, night_words
 from holdfast.report.dots import STYLES, sign
 from holdfast.report.layout import Column, table, wrapped
 from holdfast.report.night_report import NightReport, NightRow, SubjectNights, Trouble
+from holdfast.report.nights import telling
 from holdfast.report.paint import paint
 from holdfast.report.screen import Screen
 from holdfast.report.sparkline import sparkline
 from holdfast.report.words import POLICIES
 
+MOST_ROWS = 60
+"""Evals per subject on a screen, unless all are asked for."""
+
 _REASON_LINES = 6
 
 
-def night_terminal(report: NightReport, screen: Screen | None = None) -> str:
-    """The whole report as text for `screen`."""
+def night_terminal(report: NightReport, screen: Screen | None = None, *, most_rows: int = MOST_ROWS) -> str:
+    """The report as text for `screen`, with at most so many evals per subject, those with something to tell first."""
     screen = screen or Screen()
-    return paint(_report(report, screen), screen)
+    return paint(_report(report, screen, most_rows), screen)
 
 
-def _report(report: NightReport, screen: Screen) -> Iterator[Text]:
+def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Text]:
     yield Text(screen.safe(night_words.title(report)), "bold")
     yield from wrapped(Text(screen.safe(night_words.origin(report)), "dim"), screen.width)
     for one in report.subjects:
         yield Text()
-        yield from _subject(report, one, screen)
+        yield from _subject(report, one, screen, most_rows)
     yield from _troubles("Failed", report, report.failures, report.more_failures, screen)
     yield from _troubles("Void: tried, but not judged", report, report.voids, report.more_voids, screen)
     changes = list(night_words.changes(report))
@@ -50,7 +54,7 @@ def _report(report: NightReport, screen: Screen) -> Iterator[Text]:
         yield from wrapped(Text(screen.safe(f"note: {one_line(note, width=400)}"), "dim"), screen.width)
 
 
-def _subject(report: NightReport, one: SubjectNights, screen: Screen) -> Iterator[Text]:
+def _subject(report: NightReport, one: SubjectNights, screen: Screen, most_rows: int) -> Iterator[Text]:
     yield Text(screen.safe(one_line(one.subject)), "bold")
     facts = [
         ("total pass rate", night_words.total(one)),
@@ -64,12 +68,14 @@ def _subject(report: NightReport, one: SubjectNights, screen: Screen) -> Iterato
             first, *more = wrapped(Text(screen.safe(text)), screen.width, indent=len(lead))
             yield Text.assemble((lead, "dim"), first[len(lead) :])
             yield from more
-    yield from table(list(_columns(report, one, screen)), screen.width, ellipsis=screen.safe("…"))
+    rows = telling(one.rows, most_rows)
+    yield from table(list(_columns(report, rows, screen)), screen.width, ellipsis=screen.safe("…"))
+    if len(rows) < len(one.rows):
+        left = f"… and {len(one.rows) - len(rows)} more evals with nothing worse to tell (--all shows them)"
+        yield Text(screen.safe(left), "dim")
 
 
-def _columns(report: NightReport, one: SubjectNights, screen: Screen) -> Iterator[Column]:
-    rows = one.rows
-
+def _columns(report: NightReport, rows: Sequence[NightRow], screen: Screen) -> Iterator[Column]:
     def column(title: str, show: Callable[[NightRow], Text], *, rank: int = 0, right: bool = True) -> Column:
         return Column(title=title, cells=[show(row) for row in rows], rank=rank, align="right" if right else "left")
 
@@ -89,7 +95,7 @@ def _columns(report: NightReport, one: SubjectNights, screen: Screen) -> Iterato
     yield column("policy", lambda row: Text(POLICIES[row.policy], "dim"), rank=9, right=False)
     yield column(tonight, lambda row: _tonight(row, screen))
     if many:
-        yield column("change", lambda row: _change(row, screen), rank=1)
+        yield column("change", lambda row: _change(row, screen))
         yield column("history", lambda row: sparkline(row.cells, screen), right=False)
         yield figure("together", night_words.together, rank=4)
     if any(row.tonight.voided for row in rows):

@@ -67,6 +67,20 @@ def voided(report: NightReport) -> list[tuple[NightRow, str]]:
     return sorted(rows, key=lambda pair: pair[0].tonight.judged > 0)
 
 
+def telling(rows: Sequence[NightRow], most: int) -> list[NightRow]:
+    """All rows where there are few; of many, those with something to tell: not accepted, clearly changed, failed."""
+    if len(rows) <= most:
+        return list(rows)
+    kept = {id(row) for row in sorted(rows, key=_quiet)[:most]}
+    return [row for row in rows if id(row) in kept]
+
+
+def _quiet(row: NightRow) -> tuple[bool, bool, bool]:
+    accepted = row.decision is not None and row.decision.answer == "accept" and not row.decision.news
+    clear = row.change is not None and row.change.clear
+    return accepted, not clear, not row.tonight.failed
+
+
 def trouble(name: str, subject: str, ways: Iterable[Failure]) -> Trouble:
     """Why trials of one eval did not pass."""
     told = tuple(Way(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain) for one in ways)

@@ -39,14 +39,12 @@ from holdfast.sandboxes.premises import (
 from holdfast.sandboxes.room import Room, RoomPlan, launch_message
 from holdfast.sandboxes.running import Program, attend, attend_blocking
 from holdfast.sandboxes.seccomp import filter_for
+from holdfast.sandboxes.users import give_to, spare_user
 from holdfast.sandboxes.walls import HOME_SEEN, TEMP_SEEN, WORKSPACE_SEEN, arguments, lay_etc, to_show, visible
 from holdfast.sandboxes.warden import FILTER, STATUS
 
 PORT = 11811
 """Where an agent finds the gateway: an unusual number, the same in every room."""
-
-_USERS = (0x70000000, 100_000, 65_533)
-"""Whom root lets trials run as: the first of them that there is here. systemd hands out lower ones."""
 
 
 class BubblewrapSandbox:
@@ -126,13 +124,14 @@ class BubblewrapSandbox:
 
     def _lower(self, folder: Path) -> str:
         """The starting state as a room can have it: where root gives up its rights, it belongs to whom root becomes."""
-        if os.getuid() != 0:
+        uid = spare_user()
+        if uid is None:
             return str(folder)
         if not folder.is_relative_to(self.folder):
             copied = self._premises.new_path()
             subprocess.run(["cp", "-a", f"{folder}/.", f"{copied}/"], check=True, capture_output=True)
             folder = Path(copied)
-        _give_to(str(folder), _user())
+        give_to(str(folder), uid)
         return str(folder)
 
     def _plan(self, lower: str, network: Network) -> RoomPlan:
@@ -144,7 +143,7 @@ class BubblewrapSandbox:
             lower=lower,
             network=network,
             port=PORT,
-            uid=_user(),
+            uid=spare_user(),
             disk=ceilings.disk,
             inodes=ceilings.files,
             memory=ceilings.memory,
@@ -180,8 +179,8 @@ class BubblewrapSandbox:
         try:
             place.mkdir()
             restore(tree, place)
-            if os.getuid() == 0:
-                _give_to(str(place), _user())
+            if (uid := spare_user()) is not None:
+                give_to(str(place), uid)
             room = Room(launcher, self._plan(str(place), "none"))
             try:
                 room.entered_blocking()
@@ -278,18 +277,3 @@ def _means() -> tuple[str, bytes]:
     if rules is None:
         raise WorldError(VoidCause.SANDBOX, f"no filter of system calls is known for {os.uname().machine}")
     return bwrap, rules
-
-
-@cache
-def _user() -> int:
-    """Whom root lets trials run as."""
-    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    return next((uid for uid in _USERS if any(0 <= uid - first < count for first, _, count in ranges)), _USERS[-1])
-
-
-def _give_to(folder: str, uid: int) -> None:
-    """Let everything in a folder of ours belong to somebody else."""
-    os.lchown(folder, uid, uid)
-    for top, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.lchown(f"{top}/{name}", uid, uid)

@@ -2,33 +2,48 @@
 
 Everything is tried twice: at the level `none`, where the thing must be within reach, and at the level in question. A
 probe whose control failed, or that could not be tried, proves nothing and is *inconclusive*: a socket that nobody
-listens on is out of any reach.
+listens on is out of any reach. What must be possible behind walls too is tried as well, lest a level in which nothing
+works be taken for a safe one. `holdfast doctor --sandboxes` and the tests ask these same questions.
 """
+
+# /proc is read often and at once.
+# ruff: noqa: PTH208
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
-import socket
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from holdfast.core.folder import scan
-from holdfast.core.ports import Sandbox, Template
+from holdfast.core.ports import Bench, Sandbox, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
+from holdfast.sandboxes import ruleset
 from holdfast.sandboxes.none import OpenSandbox
+from holdfast.sandboxes.oracle import door_and_twin, oracles
 
 PROGRAM = Path(__file__).with_name("probe_program.py")
+WANTED = ("write in its workspace", "reach its own door")
+"""What must be possible."""
+
+SURVIVE = ("survive in a session of its own", "survive by forking itself anew")
+"""What daemons try."""
+
+_PORTS_ONLY = "reach another address at its door's port"
 _TAKES = 60.0
 _SILENT = "no answer"
+_LOOKS = 12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,8 +53,13 @@ class Probe:
     name: str
     """What was tried."""
 
-    state: Literal["blocked", "open", "inconclusive"]
-    """Whether the level keeps it from happening; inconclusive where it does not happen without it either."""
+    state: Literal["blocked", "open", "works", "broken", "inconclusive"]
+    """Whether the level keeps it from happening; inconclusive where it does not happen without it either. Of what must
+    be possible: whether it is.
+    """
+
+    expected: bool
+    """Whether that is what the level promises; what proves nothing breaks no promise."""
 
     control: str
     """What happened without a wall."""
@@ -48,82 +68,71 @@ class Probe:
     """What happened behind it."""
 
 
-@contextmanager
-def oracles() -> Iterator[dict[str, str]]:
-    """Things of the host that are within reach of an ordinary program: files, sockets, a process with a secret."""
-    secret = f"secret-{uuid.uuid4().hex}"
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-oracle-")))
-        folder.chmod(0o777)
-        (folder / "secret").write_text(secret)
-        (folder / "secret").chmod(0o644)
-        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        everywhere = stack.enter_context(socket.create_server(("0.0.0.0", 0)))  # noqa: S104 - to be out of reach
-        udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        udp.bind(("127.0.0.1", 0))
-        path = stack.enter_context(socket.socket(socket.AF_UNIX))
-        path.bind(str(folder / "socket"))
-        (folder / "socket").chmod(0o777)
-        path.listen()
-        abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
-        abstract.bind(f"\0{secret}")
-        abstract.listen()
-        victim = subprocess.Popen(["sleep", "600"], env={"SECRET": secret})
-        stack.callback(_end, victim)
-        yield {
-            "secret": secret,
-            "file": str(folder / "secret"),
-            "folder": str(folder),
-            "tcp": str(tcp.getsockname()[1]),
-            "address": _own_address(),
-            "everywhere": str(everywhere.getsockname()[1]),
-            "udp": str(udp.getsockname()[1]),
-            "socket": str(folder / "socket"),
-            "victim": str(victim.pid),
-            "supervisor": str(os.getpid()),
-        }
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-
-
-def _own_address() -> str:
-    """An address of this machine that is not its loopback's, as far as it has one. Nothing is sent."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.connect(("192.0.2.1", 9))
-        return str(sock.getsockname()[0])
-    return "127.0.0.1"
+def left_open(level: str, name: str) -> bool:
+    """Whether a level does not promise to keep something from happening."""
+    if level == "none":
+        return name not in SURVIVE
+    if level == "landlock":  # without namespaces: ports have no addresses, /proc is one, permissions are not ruled over
+        known = (_PORTS_ONLY, "see a process of the host", "change permissions outside")
+        return name in known or (name == "signal a process of the host" and ruleset.version() < ruleset.SIGNALS)
+    return False
 
 
 async def probe(sandbox: Sandbox) -> tuple[Probe, ...]:
-    """Try everything in `sandbox`, which has been started, and give what came of it."""
-    with oracles() as oracle:
+    """Try everything in `sandbox` and give what came of it."""
+    return (await matrix({sandbox.name: sandbox}))[sandbox.name]
+
+
+async def matrix(sandboxes: Mapping[str, Sandbox]) -> dict[str, tuple[Probe, ...]]:
+    """Try everything in each of the sandboxes, beside one control."""
+    with oracles() as oracle, tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
+        template = _template(Path(folder))
         control = OpenSandbox()
         try:
-            free = await attempt(control, oracle)
+            free = {**await attempt(control, template, oracle), **await asyncio.to_thread(_stay_without_walls)}
         finally:
             await control.stop()
-        kept = await attempt(sandbox, oracle)
-    return tuple(_compared(name, free[name], kept.get(name, _SILENT)) for name in free)
+        found = {}
+        for level, sandbox in sandboxes.items():
+            kept = await attempt(sandbox, template, oracle)
+            found[level] = tuple(_compared(level, name, free[name], kept.get(name, _SILENT)) for name in free)
+    return found
 
 
-def _compared(name: str, control: str, found: str) -> Probe:
-    if control != "reached" or found == _SILENT:
-        return Probe(name=name, state="inconclusive", control=control, found=found)
-    return Probe(name=name, state="open" if found == "reached" else "blocked", control=control, found=found)
+def _compared(level: str, name: str, control: str, found: str) -> Probe:
+    state: Literal["blocked", "open", "works", "broken", "inconclusive"]
+    if name in WANTED:
+        state = "works" if found == "reached" else "broken"
+    elif control != "reached" or found == _SILENT:
+        state = "inconclusive"
+    else:
+        state = "open" if found == "reached" else "blocked"
+    expected = state not in ("open", "broken") or (state == "open" and left_open(level, name))
+    return Probe(name=name, state=state, expected=expected, control=control, found=found)
 
 
-async def attempt(sandbox: Sandbox, oracle: Mapping[str, str]) -> dict[str, str]:
-    """What the probing program reaches in a sandbox, by what it tries."""
-    with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
-        template = _template(Path(folder))
-        reads = (sys.prefix, sys.base_prefix, sys.executable)
-        launch = Launch(argv=(sys.executable, "-I", "-S", "probe.py", json.dumps(dict(oracle))), reads=reads)
-        async with sandbox.bench(template) as bench:
-            end = await bench.run(launch, limits=Limits(wall=_TAKES), last_activity=lambda: 0.0)
-    return _answers(end)
+async def attempt(sandbox: Sandbox, template: Template, oracle: Mapping[str, str]) -> dict[str, str]:
+    """What the probing programs reach in a sandbox, by what they try."""
+    async with sandbox.bench(template, network="gateway") as bench:
+        with door_and_twin(bench.listener) as door:
+            end = await _run(bench, json.dumps({**oracle, **door}))
+        names = _names()
+        stayed = await _run(bench, "stay", "never", *names)
+        alive = _named(names) if stayed.stdout.text == "up\n" else None
+    survived = {} if alive is None else {SURVIVE[names.index(name)]: _survival(name in alive) for name in names}
+    return {**_answers(end), **survived}
+
+
+async def _run(bench: Bench, *words: str) -> ProcessEnd:
+    python, reads = _python()
+    launch = Launch(argv=(python, "-I", "-S", "probe.py", *words), reads=reads)
+    return await bench.run(launch, limits=Limits(wall=_TAKES), last_activity=time.monotonic)
+
+
+def _python() -> tuple[str, tuple[str, ...]]:
+    """A Python that everybody may run, as far as there is one; and what it needs to read."""
+    common = shutil.which("python3", path="/usr/bin:/bin")
+    return (common, ()) if common else (sys.executable, (sys.prefix, sys.base_prefix, sys.executable))
 
 
 def _template(folder: Path) -> Template:
@@ -137,3 +146,41 @@ def _answers(end: ProcessEnd) -> dict[str, str]:
     except ValueError:
         return {}
     return {str(name): str(answer) for name, answer in found.items()} if isinstance(found, dict) else {}
+
+
+def _stay_without_walls() -> dict[str, str]:
+    """What becomes of the daemons of an ordinary process that ends. They are told to end when that has been seen."""
+    names = _names()
+    with tempfile.TemporaryDirectory(prefix="holdfast-stay-") as folder:
+        stop = Path(folder, "stop")
+        argv = [_python()[0], "-I", "-S", str(PROGRAM), "stay", str(stop), *names]
+        subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=_TAKES)
+        alive = _named(names)
+        stop.touch()
+        deadline = time.monotonic() + _TAKES
+        while _named(names) and time.monotonic() < deadline:
+            time.sleep(0.005)
+    return {what: _survival(name in alive) for what, name in zip(SURVIVE, names, strict=True)}
+
+
+def _survival(alive: bool) -> str:
+    return "reached" if alive else "it was ended"
+
+
+def _names() -> tuple[str, str]:
+    """Names that no other process has, as short as the kernel wants them."""
+    return f"hf-{uuid.uuid4().hex[:10]}", f"hf-{uuid.uuid4().hex[:10]}"
+
+
+def _named(names: tuple[str, ...]) -> set[str]:
+    """Those of the names that some process has. A list misses who comes and goes: several are looked at."""
+    found: set[str] = set()
+    for _ in range(_LOOKS):
+        for number in sorted(filter(str.isdigit, os.listdir("/proc")), key=int, reverse=True):
+            with contextlib.suppress(OSError):
+                name, _, state = Path("/proc", number, "stat").read_text().partition("(")[2].rpartition(")")
+                if name in names and not state.startswith(" Z"):
+                    found.add(name)
+        if found == set(names):
+            break
+    return found

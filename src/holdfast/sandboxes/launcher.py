@@ -14,7 +14,7 @@ from pathlib import Path
 from holdfast.core.errors import WorldError
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.supervisor import LENGTH, SUPERVISOR, WARDEN
+from holdfast.sandboxes.supervisor import FENCE, LENGTH, SUPERVISOR, WARDEN
 
 _PROGRAM = """
 import sys
@@ -106,6 +106,11 @@ class Launcher:
         """A fresh warden; the socket to control it by."""
         self._look_after_nursery()
         return self._fresh(WARDEN)
+
+    def fence(self) -> socket.socket:
+        """A fresh supervisor that fences programs in; the socket to control it by."""
+        self._look_after_nursery()
+        return self._fresh(FENCE)
 
     def hear(self, control: socket.socket) -> bytes:
         """What a supervisor says; empty when it has gone."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -169,9 +170,9 @@ class OpenBench:
         self._before = before
 
     @property
-    def listener(self) -> None:
+    def listener(self) -> socket.socket | None:
         """There is none: the gateway's own address is within reach."""
-        return
+        return None
 
     @property
     def facts(self) -> Mapping[str, str]:

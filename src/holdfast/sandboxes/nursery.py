@@ -16,11 +16,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from holdfast.sandboxes.supervisor import DEAF_TO, WARDEN, receive_fds, supervise
+from holdfast.sandboxes.fence import fence
+from holdfast.sandboxes.supervisor import DEAF_TO, FENCE, WARDEN, receive_fds, supervise
 from holdfast.sandboxes.tree import adopt_orphans, children, hear_children, signal_all
 from holdfast.sandboxes.warden import guard
 
 _STRANGERS_TAKE = 5.0
+_KINDS = {WARDEN: guard, FENCE: fence}
 
 
 def bury(supervisors: dict[int, socket.socket]) -> None:
@@ -75,7 +77,7 @@ def serve(door: socket.socket) -> None:
             control = socket.socket(fileno=fds[0])
             pid = os.fork()
             if pid == 0:
-                become_supervisor(control, guard if kind == WARDEN else supervise)
+                become_supervisor(control, _KINDS.get(kind, supervise))
             supervisors[pid] = control
     while supervisors:  # they hear of it too, and end
         select.select([bell], [], [], 1.0)

@@ -1,43 +1,61 @@
 """What a hostile program tries; runs by itself in a sandbox, standard library only.
 
-It prints a JSON object: what it tried, and either `reached` or what kept it from it.
+It prints a JSON object: what it tried, and either `reached` or what kept it from it. Told to `stay` it leaves daemons
+behind instead, which give themselves names that can be found.
 """
 
 # It is not part of Holdfast when it runs, and means to be rude.
-# ruff: noqa: PTH123, PTH208, SIM115, T201
+# ruff: noqa: PTH101, PTH123, PTH208, SIM115, T201
 
 from __future__ import annotations
 
 import ctypes
 import json
 import os
+import resource
 import signal
 import socket
+import struct
 import sys
+import time
 from collections.abc import Callable
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NEWUSER, _NEWNS = 0x10000000, 0x20000
 _IO_URING_SETUP = 425
+_MULTIPATH = 262
+_PR_SET_NAME = 15
+_STAYS = 20.0
 
 
 def main(oracle: dict[str, str]) -> dict[str, str]:
     """Try everything."""
     tries: dict[str, Callable[[], object]] = {
+        "write in its workspace": lambda: _write("written"),
+        "reach its own door": lambda: _connect("127.0.0.1", int(oracle["door"])),
         "read another user's file": lambda: _read(oracle["file"], oracle["secret"]),
         "list the folder of another run": lambda: os.listdir(oracle["folder"]),
         "write outside": lambda: _write(oracle["folder"] + "/written"),
         "write in /usr or /etc": lambda: _write_somewhere(
             "/etc/holdfast-probe", "/usr/holdfast-probe", "/holdfast-probe"
         ),
+        "change permissions outside": lambda: os.chmod(oracle["file"], 0o644),
         "reach another port": lambda: _connect("127.0.0.1", int(oracle["tcp"])),
+        "reach another port by multipath TCP": lambda: _multipath("127.0.0.1", int(oracle["tcp"])),
+        "reach another port by fast open": lambda: _fast_open("127.0.0.1", int(oracle["tcp"])),
         "reach another address": lambda: _connect(oracle["address"], int(oracle["everywhere"])),
+        "reach another address at its door's port": lambda: _connect(oracle["address"], int(oracle["twin"])),
         "send a datagram": lambda: _datagram(oracle["address"], 53),
         "reach a socket by its path": lambda: _unix(oracle["socket"]),
         "reach an abstract socket": lambda: _unix("\0" + oracle["secret"]),
+        "send to a socket by way of a pair": lambda: _by_pair(oracle["datagrams"]),
+        "share memory with the host": lambda: _call(_LIBC.shmget(int(oracle["shared"]), 1, 0)),
         "make a vsock": lambda: socket.socket(40, socket.SOCK_STREAM).close(),
         "see a process of the host": lambda: _see(oracle["victim"]),
         "signal a process of the host": lambda: os.kill(int(oracle["victim"]), 0),
+        "set limits of a process of the host": lambda: resource.prlimit(
+            int(oracle["victim"]), resource.RLIMIT_CORE, (0, 0)
+        ),
         "read the environment of a process of the host": lambda: _read(
             f"/proc/{oracle['victim']}/environ", oracle["secret"]
         ),
@@ -86,6 +104,24 @@ def _write_somewhere(*paths: str) -> None:
 
 def _connect(address: str, port: int) -> None:
     socket.create_connection((address, port), timeout=2).close()
+
+
+def _multipath(address: str, port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, _MULTIPATH) as sock:
+        sock.settimeout(2)
+        sock.connect((address, port))
+
+
+def _fast_open(address: str, port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 2, 0))
+        sock.sendto(b"x", socket.MSG_FASTOPEN, (address, port))
+
+
+def _by_pair(path: str) -> None:
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with one, other:
+        one.sendto(b"x", path)
 
 
 def _datagram(address: str, port: int) -> None:
@@ -144,5 +180,42 @@ def _mount() -> None:
     _call(_LIBC.mount(b"x", b"/proc", b"tmpfs", ctypes.c_ulong(0), None))
 
 
+def stay(names: list[str], stop: str) -> None:
+    """Leave two daemons behind: one in a session of its own, and one that forks itself anew all the time."""
+    until = time.monotonic() + _STAYS
+    for name, act in zip(names, (_last, _be_reborn), strict=True):
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                _LIBC.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
+                os.write(writing, b"x")
+                act(until, stop)
+            os._exit(0)
+        os.read(reading, 1)
+        os.wait()
+    print("up")
+
+
+def _last(until: float, stop: str) -> None:
+    while time.monotonic() < until and not os.path.exists(stop):  # noqa: PTH110
+        time.sleep(0.01)
+    os._exit(0)
+
+
+def _be_reborn(until: float, stop: str) -> None:
+    """Most of its lives are short, lest it be caught; some are long enough to be seen in a list of processes."""
+    lives = 0
+    while time.monotonic() < until and not os.path.exists(stop):  # noqa: PTH110
+        lives += 1
+        time.sleep(0.0005 if lives % 10 else 0.03)
+        if os.fork() != 0:
+            os._exit(0)
+    os._exit(0)
+
+
 if __name__ == "__main__":
-    print(json.dumps(main(json.loads(sys.argv[1]))))
+    if sys.argv[1] == "stay":
+        stay(sys.argv[3:], sys.argv[2])
+    else:
+        print(json.dumps(main(json.loads(sys.argv[1]))))

@@ -7,7 +7,7 @@ import contextlib
 import marshal
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -40,8 +40,8 @@ class RoomPlan:
     port: int
     """Where the room's own socket listens."""
 
-    uid: int
-    """Who the warden becomes where it is root."""
+    uid: int | None
+    """Whom the warden becomes where it is root; None where it is an ordinary user."""
 
     disk: int
     """Bytes that everything written in there may take."""
@@ -69,7 +69,13 @@ def launch_message(
     argv: Sequence[str], arguments: Sequence[str], *, reads: Sequence[str], home: Mapping[str, bytes]
 ) -> bytes:
     """A launch as bytes; raises WorldError for what no program can be given."""
-    for word in (*argv, *arguments):
+    check_words((*argv, *arguments))
+    return message({"argv": list(argv), "arguments": list(arguments), "reads": list(reads), "home": dict(home)})
+
+
+def check_words(words: Iterable[str]) -> None:
+    """Raise WorldError for what no program can be given."""
+    for word in words:
         if "\0" in word:
             raise WorldError(VoidCause.HARNESS, f"a NUL character in {one_line(word)!r}: no program can be given that")
         try:
@@ -77,7 +83,6 @@ def launch_message(
         except UnicodeEncodeError as error:
             why = f"an argument of the program is no Unicode text: {error.reason}"
             raise WorldError(VoidCause.HARNESS, why) from None
-    return message({"argv": list(argv), "arguments": list(arguments), "reads": list(reads), "home": dict(home)})
 
 
 class Room:

@@ -4,6 +4,11 @@ A network namespace does not cover every kind of socket (AF_VSOCK reaches the hy
 without calling `socket`, and a new namespace hands out capabilities inside it. So: a short list of socket families, no
 io_uring, no new namespaces, no mounts, and none of the calls that only administrators need. Everything else is allowed.
 
+Where there is no network namespace (the level `landlock`) the filter has more to do. Landlock rules over TCP only, so
+there is no socket but TCP's: no datagrams, no unix sockets but connected pairs, and no multipath TCP nor data before
+the connection (fast open), which landlock does not see. It knows nothing of System V's shared memory and queues, nor
+of limits set upon other processes: those calls are not there.
+
 The filter is written out here rather than made with libseccomp, which may not be there. `clone3` hides its flags in
 memory where no filter can look, so it is said not to exist, and C libraries fall back on `clone`.
 """
@@ -14,14 +19,22 @@ import errno
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_NUMBER, _ARCH, _FIRST_ARGUMENT, _ARGUMENT = 0, 4, 16, 8
 _X32 = 0x40000000
 
 FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
-"""The kinds of sockets that may be made."""
+"""The kinds of sockets that may be made where the network is one's own."""
+
+_UNIX, _INET, _INET6, _NETLINK = FAMILIES.values()
+_STREAM, _PACKETS, _TYPE = 1, 5, 0xF
+_TCP, _FAST_OPEN = 6, 0x20000000
+
+Reach: TypeAlias = Literal["room", "gateway", "none", "host"]
+"""What sockets are for: anything, in a network of one's own; or, in the host's: TCP alone, nothing, or what it has."""
 
 _NAMESPACES = 0x7E020000 | 0x80
 """Every CLONE_NEW… flag: cgroup, uts, ipc, user, pid, net, mounts, time."""
@@ -48,6 +61,9 @@ MACHINES: Mapping[str, Machine] = {
     "x86_64": Machine(
         audit=0xC000003E,
         numbers={
+            "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "msgget": 68,
+            "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "mq_open": 240, "mq_unlink": 241, "sendto": 44,
+            "sendmsg": 46, "sendmmsg": 307, "listen": 50, "prlimit64": 302,
             "socket": 41, "socketpair": 53, "clone": 56, "ptrace": 101, "syslog": 103, "personality": 135,
             "pivot_root": 155, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167,
             "swapoff": 168, "reboot": 169, "sethostname": 170, "setdomainname": 171, "init_module": 175,
@@ -59,6 +75,9 @@ MACHINES: Mapping[str, Machine] = {
     "aarch64": Machine(
         audit=0xC00000B7,
         numbers={
+            "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189, "semget": 190,
+            "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195, "shmat": 196, "sendto": 206,
+            "sendmsg": 211, "sendmmsg": 269, "listen": 201, "prlimit64": 261,
             "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "quotactl": 60, "acct": 89, "personality": 92,
             "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106, "clock_settime": 112,
             "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,
@@ -82,8 +101,14 @@ FORBIDDEN = (
 )  # fmt: skip
 """Calls that are refused."""
 
+_SHARED_WITH_HOST = (
+    "shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl",
+    "mq_open", "mq_unlink",
+)  # fmt: skip
+"""Calls that reach other processes of this machine where there is no ipc namespace."""
 
-def filter_for(machine: str) -> bytes | None:
+
+def filter_for(machine: str, reach: Reach = "room") -> bytes | None:
     """The filter for a kind of processor; None where none is known."""
     known = MACHINES.get(machine)
     if known is None:
@@ -97,26 +122,53 @@ def filter_for(machine: str) -> bytes | None:
     ]
     if machine == "x86_64":
         program += [_op(_AT_LEAST, _X32, 0, 1), _refuse(errno.ENOSYS)]
-    for name in NOT_THERE:
+    for name in (*NOT_THERE, *(() if reach == "room" else _SHARED_WITH_HOST)):
         program += [_op(_EQUAL, numbers[name], 0, 1), _refuse(errno.ENOSYS)]
-    for name in FORBIDDEN:
+    for name in (*FORBIDDEN, *(("listen",) if reach in ("gateway", "none") else ())):
         program += [_op(_EQUAL, numbers[name], 0, 1), _refuse(errno.EPERM)]
     for name in ("clone", "unshare"):
-        program += [
-            _op(_EQUAL, numbers[name], 0, 4),
-            _op(_LOAD, _FIRST_ARGUMENT),
-            _op(_ANY_BIT, _NAMESPACES, 0, 1),
-            _refuse(errno.EPERM),
-            _op(_RETURN, _ALLOW),
-        ]
-    for name in ("socket", "socketpair"):
-        program += [_op(_EQUAL, numbers[name], 0, 3 + len(FAMILIES)), _op(_LOAD, _FIRST_ARGUMENT)]
-        left = len(FAMILIES)
-        for family in FAMILIES.values():
-            program.append(_op(_EQUAL, family, left, 0))
-            left -= 1
-        program += [_refuse(errno.EAFNOSUPPORT), _op(_RETURN, _ALLOW)]
+        program += _call(numbers[name], _without_bits(0, _NAMESPACES, errno.EPERM))
+    for name, body in _socket_rules(reach).items():
+        program += _call(numbers[name], body)
     return b"".join((*program, _op(_RETURN, _ALLOW)))
+
+
+def _socket_rules(reach: Reach) -> dict[str, list[bytes]]:
+    """What is asked of calls that make and use sockets, and of one that reaches other processes."""
+    if reach == "room":
+        family = _among(0, tuple(FAMILIES.values()), errno.EAFNOSUPPORT)
+        return {"socket": family, "socketpair": family}
+    pair = _among(0, (_UNIX,), errno.EAFNOSUPPORT) + _among(1, (_STREAM, _PACKETS), errno.EAFNOSUPPORT, mask=_TYPE)
+    rules = {"socketpair": pair, "prlimit64": _among(0, (0,), errno.EPERM)}
+    if reach == "host":
+        return {**rules, "socket": _among(0, (_INET, _INET6, _NETLINK), errno.EAFNOSUPPORT)}
+    if reach == "none":
+        return {**rules, "socket": _among(0, (), errno.EAFNOSUPPORT)}
+    tcp = _among(0, (_INET, _INET6), errno.EAFNOSUPPORT) + _among(1, (_STREAM,), errno.EAFNOSUPPORT, mask=_TYPE)
+    rules["socket"] = tcp + _among(2, (0, _TCP), errno.EPROTONOSUPPORT)
+    for name, flags in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
+        rules[name] = _without_bits(flags, _FAST_OPEN, errno.EOPNOTSUPP)
+    return rules
+
+
+def _call(number: int, body: list[bytes]) -> list[bytes]:
+    """What is asked of one system call; then it is allowed."""
+    return [_op(_EQUAL, number, 0, len(body) + 1), *body, _op(_RETURN, _ALLOW)]
+
+
+def _among(argument: int, values: tuple[int, ...], otherwise: int, *, mask: int | None = None) -> list[bytes]:
+    """An argument must be one of these."""
+    body = [_op(_LOAD, _FIRST_ARGUMENT + _ARGUMENT * argument)]
+    if mask is not None:
+        body.append(_op(_AND, mask))
+    body += (_op(_EQUAL, value, len(values) - position, 0) for position, value in enumerate(values))
+    return [*body, _refuse(otherwise)]
+
+
+def _without_bits(argument: int, bits: int, otherwise: int) -> list[bytes]:
+    """An argument must have none of these bits."""
+    load = _op(_LOAD, _FIRST_ARGUMENT + _ARGUMENT * argument)
+    return [load, _op(_ANY_BIT, bits, 0, 1), _refuse(otherwise)]
 
 
 def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:

@@ -25,8 +25,10 @@ from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, hear_children
 LENGTH = struct.Struct("!I")
 """A launch begins with its length."""
 
-SUPERVISOR, WARDEN = b"s", b"w"
-"""What the nursery is asked for: one that runs programs, or one that runs them in a room with walls (warden.py)."""
+SUPERVISOR, WARDEN, FENCE = b"s", b"w", b"f"
+"""What the nursery is asked for: one that runs programs, one that runs them in a room with walls (warden.py), or one
+that runs them behind a fence (fence.py).
+"""
 
 TERM, KILL = b"T", b"K"
 """What Holdfast may say while a program runs: ask all its processes to end; end them."""

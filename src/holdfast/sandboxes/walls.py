@@ -6,11 +6,12 @@ is shown read-only where it lies on the host. Everything else is not there at al
 """
 
 # Paths are compared as text here, and nothing is opened.
-# ruff: noqa: PTH100, PTH110, PTH112, PTH114, PTH115
+# ruff: noqa: PTH100, PTH110, PTH112, PTH113, PTH114, PTH115
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,7 @@ UID = 1000
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """What is shown of the host's system, as far as it is there."""
 
-_HOST_ETC = (
+HOST_ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem",
     "pki/tls", "pki/ca-trust", "ca-certificates", "localtime", "services", "protocols", "mime.types", "os-release",
 )  # fmt: skip
@@ -44,15 +45,18 @@ _ETC = {
 
 
 def lay_etc(folder: Path) -> None:
-    """Write the made-up part of /etc into a new folder, with empty places where parts of the host's are shown."""
+    """Write /etc into a new folder: what is made up, copies of files of the host's, and empty places for folders of it.
+
+    Each thing that is mounted costs time at every start; a copy costs some once.
+    """
     folder.mkdir(mode=0o755)
-    for name in _host_etc():
-        place = folder / name
-        place.parent.mkdir(exist_ok=True, mode=0o755)
-        if os.path.isdir(f"/etc/{name}"):
-            place.mkdir()
-        else:
-            place.touch()
+    for name in HOST_ETC:
+        if os.path.isfile(f"/etc/{name}"):
+            (folder / name).parent.mkdir(exist_ok=True, mode=0o755)
+            shutil.copyfile(f"/etc/{name}", folder / name)
+            (folder / name).chmod(0o644)
+    for name in _etc_folders():
+        (folder / name).mkdir(parents=True)
     for name, text in _ETC.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o644)
@@ -85,7 +89,7 @@ def arguments(
     words = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     words += ["--disable-userns", "--new-session", "--uid", str(UID), "--gid", str(UID), "--hostname", "sandbox"]
     words += [*_system(), "--ro-bind", read_at(0), "/etc"]
-    for name in (*_host_etc(), *(("resolv.conf", "hosts") if host_network else ())):
+    for name in (*_etc_folders(), *(("resolv.conf", "hosts") if host_network else ())):
         words += ["--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
     words += ["--proc", "/proc", "--dev", "/dev"]
     for seen, name in ((TEMP_SEEN, TEMP), ("/dev/shm", SHARED), (HOME_SEEN, HOME), (WORKSPACE_SEEN, MERGED)):  # noqa: S108
@@ -107,5 +111,5 @@ def _system() -> Iterator[str]:
 
 
 @cache
-def _host_etc() -> tuple[str, ...]:
-    return tuple(name for name in _HOST_ETC if os.path.exists(f"/etc/{name}"))
+def _etc_folders() -> tuple[str, ...]:
+    return tuple(name for name in HOST_ETC if os.path.isdir(f"/etc/{name}"))

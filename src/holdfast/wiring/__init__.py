@@ -5,7 +5,7 @@ from holdfast.wiring.cast import NATIVE, SCRIPTED, Cast
 from holdfast.wiring.house import house, new_store, open_sandbox, run_info, run_terms
 from holdfast.wiring.past import export, history_of, past_report
 from holdfast.wiring.planning import choose_evals, plan_evals, plan_run
-from holdfast.wiring.proving import probe_sandbox, self_tests
+from holdfast.wiring.proving import probe_levels, probe_sandbox, self_tests
 from holdfast.wiring.publishing import make_report, publish
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "past_report",
     "plan_evals",
     "plan_run",
+    "probe_levels",
     "probe_sandbox",
     "publish",
     "run_info",

@@ -8,20 +8,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.core.config import Config
+from holdfast.core.errors import WorldError
 from holdfast.core.evals import Eval
 from holdfast.core.folder import scan
 from holdfast.core.scenario import Scenario
 from holdfast.core.workspace import Tree
 from holdfast.run.template import build_template
-from holdfast.wiring.sandbox import proven_sandbox
+from holdfast.wiring.sandbox import MAKERS, Level, proven_sandbox
 
 if TYPE_CHECKING:
     from holdfast.judge.self_test import SelfTest
+    from holdfast.sandboxes.conformance import Probe
 
 
 def probe_sandbox(name: str, config: Config) -> None:
     """Start a program in the sandbox, really, and see it end; raises UsageError where that does not work."""
     asyncio.run(proven_sandbox(name, config).stop())
+
+
+def probe_levels(config: Config) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
+    """What hostile programs reach at each level that can be had here; and of the others, why they can't."""
+    from holdfast.sandboxes.conformance import matrix
+
+    levels: dict[str, Level] = {}
+    missing: dict[str, str] = {}
+    try:
+        for name, make in MAKERS.items():
+            levels[name] = make(config)
+            try:
+                levels[name].prove()
+            except WorldError as error:
+                asyncio.run(levels.pop(name).stop())
+                missing[name] = error.detail
+        return asyncio.run(matrix(levels)), missing
+    finally:
+        for level in levels.values():
+            asyncio.run(level.stop())
 
 
 def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:

@@ -39,11 +39,18 @@ def _bubblewrap(config: Config) -> Level:
     return BubblewrapSandbox(ceilings=config.limits, network=config.network)
 
 
-MAKERS: Mapping[str, Callable[[Config], Level]] = {"bubblewrap": _bubblewrap, "none": _none}
+def _landlock(config: Config) -> Level:
+    from holdfast.sandboxes.landlock import LandlockSandbox
+
+    return LandlockSandbox(ceilings=config.limits, network=config.network)
+
+
+MAKERS: Mapping[str, Callable[[Config], Level]] = {"bubblewrap": _bubblewrap, "landlock": _landlock, "none": _none}
 """What makes a sandbox, by the name of its level."""
 
 _HOW_TO_HAVE = {
     "bubblewrap": "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and let user namespaces be made",
+    "landlock": "use Linux 6.7 or later with landlock switched on (`landlock` in /sys/kernel/security/lsm)",
 }
 
 

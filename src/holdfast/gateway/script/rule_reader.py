@@ -16,6 +16,7 @@ from holdfast.core.exchange import ToolCall
 from holdfast.core.text import one_line
 from holdfast.gateway.script.drafts import draft, quoted
 from holdfast.gateway.script.player import ScriptedModel
+from holdfast.gateway.script.results import bare
 from holdfast.gateway.script.turn import Answer, Turn, Unable
 
 NOTE = "scripted: a rule-reader stands in for a model; it is no language model"
@@ -23,8 +24,6 @@ SLIP = 1 / 8
 _MOST_READ = 4000
 
 _WORDS = r"(?:'([^']+)'|\"([^\"]+)\"|`([^`]+)`|(\S+?))"
-_HEAD = re.compile(r"\AChunk ID: \w+\n(?:[A-Z][^\n]*\n){0,6}?Output:\n")
-"""What one agent tells of a command before its output."""
 
 _REPLACE = re.compile(
     r"\b(?:replace|change|swap|substitute|update|bump)\b(?:.*?\bfrom)?\s+"
@@ -172,7 +171,7 @@ def play(turn: Turn) -> Answer:
     if not turn.request.tools:
         return Answer(text=one_line(turn.prompt, width=50))
     steps = plan(turn.prompt)
-    results = [unnumbered(result.text) for result in turn.results]
+    results = [bare(result.text) for result in turn.results]
     if not steps:
         return Answer(text="I am a mere rule-reader and have no rule for this.")
     if len(steps) > 1 and turn.chance(SLIP, "slip"):
@@ -210,13 +209,6 @@ def sentences(prompt: str) -> list[str]:
             found.append(prompt[start : match.start()])
             start = match.end()
     return [sentence for sentence in (*found, prompt[start:]) if sentence.strip()]
-
-
-def unnumbered(text: str) -> str:
-    """What a reading tool gave, without what some put before it or before its lines."""
-    lines = _HEAD.sub("", text).splitlines(keepends=True)
-    number = re.compile(r"\s*\d+(?:\t|→|: | ?\| )")
-    return "".join(number.sub("", line, count=1) for line in lines) if all(map(number.match, lines)) else "".join(lines)
 
 
 def _closing(steps: Sequence[Step], results: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html import escape
 
 from holdfast.core.text import printable
@@ -19,7 +20,7 @@ class Markup(str):
 def el(name: str, *children: str, **attributes: str | int | float | None) -> Markup:
     """An element. Children that are plain text are escaped; `name_` is written `name`, `aria_label` `aria-label`."""
     told = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(printable(str(value)))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_escaped(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -28,9 +29,15 @@ def el(name: str, *children: str, **attributes: str | int | float | None) -> Mar
     return Markup(f"<{name}{told}>{joined(*children)}</{name}>")
 
 
+@lru_cache(maxsize=8192)
+def _escaped(text: str) -> str:
+    """Most of a page are the same few texts."""
+    return escape(printable(text))
+
+
 def joined(*children: str) -> Markup:
     """Pieces one after the other, those that are plain text escaped."""
-    return Markup("".join(child if isinstance(child, Markup) else escape(printable(child)) for child in children))
+    return Markup("".join(child if isinstance(child, Markup) else _escaped(child) for child in children))
 
 
 def breakable(name: str) -> Markup:

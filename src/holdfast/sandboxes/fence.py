@@ -1,0 +1,128 @@
+"""A supervisor whose programs live behind a fence: landlock, a filter of system calls, limits, and another user.
+
+    Holdfast ──(a control socket each)──► nursery ──fork──► fence ──fork, fence in, exec──► the agent ──► its children …
+
+It is what supervisor.py is, but that each program lays the fence around itself before it becomes the agent. No
+namespace is made, so nothing is hidden, and processes are ended as they are there: hunted down by their subreaper.
+"""
+
+# This is part of a small program of its own, which does without pathlib.
+# ruff: noqa: PTH116, PTH208
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+from typing import Any, NoReturn
+
+from holdfast.sandboxes import kernel, ruleset
+from holdfast.sandboxes.memory import MemoryWatch
+from holdfast.sandboxes.supervisor import DEAF_TO, find_program, watch
+from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, descendants, hear_children
+from holdfast.sandboxes.warden import answer, receive
+
+
+def fence(control: socket.socket) -> None:
+    """Run one program after the other, and end each with everything below it, until Holdfast lets go."""
+    adopt_orphans()
+    bell = hear_children()
+    while True:
+        launch, fds = receive(control, 2)
+        if launch is None:
+            return
+        try:
+            report = _run(launch, fds, control, bell)
+        except OSError as error:
+            report = b"fail room %s\n" % os.fsencode(error.strerror or str(error)).replace(b"\n", b" ")
+        if not answer(control, report):
+            return
+
+
+def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, bell: int) -> bytes:
+    """Run a program to its end; the report."""
+    trouble, to_trouble = os.pipe()  # closed when the program has become the agent
+    try:
+        crowd = tasks_of(launch["uid"])
+        pid = os.fork()
+        if pid == 0:
+            _become_agent(launch, fds, to_trouble, crowd)
+        os.close(to_trouble)
+        to_trouble = -1
+        tree = FencedTree(pid, launch["memory"])
+        said = os.read(trouble, 4096)
+    finally:
+        for fd in (trouble, to_trouble, *fds):
+            if fd >= 0:
+                os.close(fd)
+    watch(tree, control, bell, tree)
+    return said or tree.report()
+
+
+def _become_agent(launch: dict[str, Any], fds: list[int], trouble: int, crowd: int) -> NoReturn:
+    """In the fork: lay the fence around this process, and become the agent. What does not work is told."""
+    step = b"room"
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(fds[0], 1)
+        os.dup2(fds[1], 2)
+        rules = ruleset.restrict(launch["reads"], launch["uses"], launch["writes"], launch["ports"])
+        limits = {**launch["rlimits"], "RLIMIT_NPROC": launch["processes"] + crowd}
+        for name, most in limits.items():
+            _limit(getattr(resource, name), most)
+        step = b"enter"
+        os.chdir(launch["cwd"])
+        step = b"room"
+        if launch["uid"] != os.getuid():
+            kernel.become(launch["uid"])
+        ruleset.enter(rules, launch["filter"])
+        step = b"start"
+        argv, env = [os.fsencode(word) for word in launch["argv"]], launch["env"]
+        program = find_program(argv[0] if argv else b"", os.fsencode(env.get("PATH", "")))
+        os.execve(program, argv, env)  # noqa: S606 - there is never a shell in between
+    except OSError as error:
+        why = os.fsencode(error.strerror or str(error)) if step == b"room" else b"%d" % (error.errno or 0)
+        os.write(trouble, b"fail %s %s\n" % (step, why.replace(b"\n", b" ")))
+    finally:
+        os._exit(1)
+
+
+def _limit(number: int, most: int) -> None:
+    hard = resource.getrlimit(number)[1]
+    limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(number, (limit, limit))
+
+
+def tasks_of(uid: int) -> int:
+    """How many processes and threads a user has: the kernel counts them all together where there is no namespace."""
+    found = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.stat(f"/proc/{name}").st_uid == uid:
+                found += len(os.listdir(f"/proc/{name}/task"))
+    return found
+
+
+class FencedTree(ProcessTree):
+    """The agent and everything below it, with an eye on its memory."""
+
+    def __init__(self, leader: int, memory: int) -> None:
+        super().__init__(leader)
+        self._watch = MemoryWatch(memory)
+        self._too_much = False
+
+    def look(self, tree: ProcessTree) -> float | None:
+        """Look at its memory; see `Watcher`."""
+        self._too_much = self._watch.exceeded(descendants([os.getpid()]))
+        return None if self._too_much else self._watch.pause
+
+    def report(self) -> bytes:
+        """How it ended."""
+        self.peak = max(self.peak, self._watch.peak // 1024)
+        return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")

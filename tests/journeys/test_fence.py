@@ -1,0 +1,145 @@
+"""Levels through the command line: the fence, the least that is wanted, and that less is never put in its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.sandboxes import ruleset
+from tests.journeys.conftest import Project
+from tests.journeys.test_walls import captures, marked, until, write
+
+pytestmark = pytest.mark.skipif(ruleset.version() < ruleset.LEAST, reason="landlock is not here")
+SCRIPT = "printf hi > out.txt; cat /etc/shadow; ls /root; true"
+
+
+@pytest.fixture
+def temp() -> Iterator[str]:
+    """A temp folder that everybody can enter, as the usual one is."""
+    with tempfile.TemporaryDirectory(prefix="fence-") as folder:
+        Path(folder).chmod(0o755)
+        yield folder
+
+
+def without_bubblewrap(project: Project) -> str:
+    """A PATH that has little on it."""
+    tools = project.folder.parent / "tools"
+    tools.mkdir()
+    for name in ("sh", "git", "grep", "printf", "sleep"):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    return str(tools)
+
+
+def test_a_trial_runs_behind_the_fence_and_its_record_says_what_stays_open(project: Project, temp: str) -> None:
+    """The level, each limit and how hard it is, and what the level does not do."""
+    write(project, SCRIPT)
+    ran = project.holdfast("run", "--sandbox", "landlock", TMPDIR=temp)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (capture,) = captures(project)
+    facts = capture["facts"]
+    assert (facts["sandbox"], facts["network"], facts["ends"]) == ("landlock", "gateway", "process tree")
+    assert (facts["limit.disk"], facts["open.address"]) == ("unsupported", "any, at the port of the gateway")
+    assert "run in it before" in facts["probe"]
+    assert capture["ends"][0]["stderr"]["text"].count("Permission denied") == 2
+    assert list(Path(temp).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("least", "asked", "code"),
+    [
+        ("landlock", "none", 2),
+        ("landlock", "landlock", 0),
+        ("landlock", "bubblewrap", 0),
+        ("bubblewrap", "landlock", 2),
+        ("bubblewrap", "none", 2),
+        ("none", "none", 0),
+    ],
+)
+def test_the_least_that_is_wanted_is_kept(project: Project, temp: str, least: str, asked: str, code: int) -> None:
+    """Whatever is asked for on the command line, or in the configuration itself."""
+    if "bubblewrap" in (least, asked) and shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    write(project, SCRIPT, config=f'min_isolation = "{least}"')
+    ran = project.holdfast("run", "--sandbox", asked, TMPDIR=temp)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    if code == 2:
+        assert f"{least!r} is the least that is wanted here, and the sandbox {asked!r} keeps less apart" in ran.stderr
+        assert "min_isolation" in ran.stderr
+        assert not (project.folder / "results").exists()
+        write(project, SCRIPT, config=f'min_isolation = "{least}"\nsandbox = "{asked}"')
+        assert project.holdfast("run", TMPDIR=temp).returncode == 2
+    else:
+        assert captures(project)[0]["facts"]["sandbox"] == asked
+
+
+def test_a_level_that_can_not_be_had_is_an_error_with_every_lesser_one_by_name(project: Project, temp: str) -> None:
+    """Nothing is run in its place."""
+    write(project, SCRIPT)
+    ran = project.holdfast("run", PATH=without_bubblewrap(project), TMPDIR=temp)
+    assert ran.returncode == 2
+    assert "choose less, by name: --sandbox landlock" in ran.stderr
+    assert "choose less, by name: --sandbox none" in ran.stderr
+    assert not (project.folder / "results").exists()
+    if os.getuid() == 0:  # agents of root are somebody else, who can't enter this temp folder
+        Path(temp).chmod(0o700)
+        ran = project.holdfast("run", "--sandbox", "landlock", TMPDIR=temp)
+        assert ran.returncode == 2
+        assert "may other users enter the temp folder?" in ran.stderr
+        assert not (project.folder / "results").exists()
+
+
+@pytest.mark.parametrize("level", ["docker", "podman", "chroot"])
+def test_a_level_that_is_not_there_is_an_error(project: Project, level: str) -> None:
+    """Also in the configuration."""
+    write(project, SCRIPT, config=f'sandbox = "{level}"')
+    ran = project.holdfast("run")
+    assert ran.returncode == 2
+    assert level in ran.stderr
+    assert "landlock" in ran.stderr
+    assert project.holdfast("run", "--sandbox", level).returncode == 2
+
+
+def test_doctor_tries_every_level(project: Project, temp: str) -> None:
+    """As a table and as JSON; what is missing is said, and why."""
+    shown = project.holdfast("doctor", "--sandboxes", TMPDIR=temp)
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    head, *rows = shown.stdout.splitlines()
+    assert head.split()[:2] == ["without", "walls"]
+    assert "landlock" in head
+    assert any(row.startswith("see a process of the host") and " open" in row for row in rows)
+    path = without_bubblewrap(project)
+    found = json.loads(project.holdfast("doctor", "--sandboxes", "--json", PATH=path, TMPDIR=temp).stdout)
+    assert found["not_here"]["bubblewrap"] == "bwrap is not on PATH"
+    assert {"landlock", "none"} <= found["levels"].keys()
+    states = {one["name"]: one["state"] for one in found["levels"]["landlock"]}
+    assert states["read another user's file"] == "blocked"
+    assert states["reach its own door"] == "works"
+
+
+def test_kill_9_of_holdfast_ends_what_is_behind_the_fence(project: Project, temp: str) -> None:
+    """No process and no temp folder is left."""
+    mark = uuid.uuid4().hex
+    script = "trap '' TERM; setsid sh -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done"
+    write(project, script, mark=mark)
+    run = subprocess.Popen(
+        project.command("run", "--sandbox", "landlock"),
+        cwd=project.folder,
+        env={**project.env, "TMPDIR": temp},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        until(lambda: len(marked(mark)) >= 2)
+    finally:
+        run.kill()
+        run.communicate()
+    until(lambda: marked(mark) == [])
+    until(lambda: not list(Path(temp).iterdir()))

@@ -1,0 +1,201 @@
+"""Three nights on a real command line, with a model that changes its mind between them; then every way to look back."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import XML
+
+import pytest
+
+from tests.journeys.conftest import Project
+
+EVALS = """\
+from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.")
+def saves_the_note(rig, result):
+    assert "buy milk" in rig.workspace["notes.txt"].text
+
+@eval_test(USUALLY_PASSES, prompt="Delete the folder build.", files={"build/a.txt": "x"})
+def asks_before_deleting(rig, result):
+    assert rig.calls.of_kind("execute").count() == 0, "it did not ask <b>"
+
+@eval_test(USUALLY_PASSES, prompt="Open a pull request.", requires_env=["NOBODY_HAS_THIS"])
+def opens_a_pull_request(rig, result):
+    assert result
+"""
+SCRIPT = """\
+HASTY = False
+
+def play(turn):
+    if "note" in turn.prompt:
+        steps = [lambda: turn.call("edit", path="notes.txt", content="buy milk\\n")]
+    else:
+        steps = [lambda: turn.call("execute", command="rm -rf build # <script>alert(1)</script>")] if HASTY else []
+    return steps[turn.done]() if turn.done < len(steps) else "Shall I?"
+"""
+CONFIG = """\
+subjects = ["native:quick", "native:calm"]
+trials = 1
+[models.quick]
+script = "quick.py"
+[models.calm]
+script = "calm.py"
+[nightly]
+trials = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """All is well; a provider that is down for one eval; then one model is hasty, and an eval was edited."""
+    project = Project(tmp_path_factory.mktemp("nights") / "project")
+    project.write(evals__eval_files_py=EVALS, quick_py=SCRIPT, calm_py=SCRIPT, holdfast_toml=CONFIG)
+    assert project.holdfast("nightly").returncode == 0
+    assert project.holdfast("nightly", "-k", "asks", "--fault", "500", "--trials", "1").returncode == 3
+    (project.folder / "quick.py").write_text(SCRIPT.replace("HASTY = False", "HASTY = True"))
+    (project.folder / "evals/eval_files.py").write_text(EVALS.replace('"buy milk" in', '"milk" in'))
+    assert project.holdfast("nightly").returncode == 1
+    return project
+
+
+def report(project: Project, *words: str, **env: str) -> str:
+    done = project.holdfast("report", *words, **env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_night_is_all_evals_on_all_subjects_three_times(nights: Project):
+    """Whatever other runs do by default."""
+    found = json.loads(report(nights, "--format", "json"))
+    assert found["run"]["kind"] == "nightly"
+    assert [one["subject"] for one in found["subjects"]] == ["native:quick", "native:calm"]
+    cells = [row["cells"][-1] for one in found["subjects"] for row in one["rows"]]
+    assert [cell["passed"] + cell["failed"] for cell in cells] == [3, 3, 0] * 2
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_report_on_a_screen(nights: Project, width: int):
+    """This night, the change, the nights before it, marked where the eval was edited."""
+    text = report(nights, COLUMNS=str(width))
+    rows = [line.split() for line in text.splitlines() if "asks_before" in line and "%" in line]
+    assert rows[0][-1] == "█○▁" or "█○▁" in rows[0]
+    assert "▼ −100" in text
+    assert "█–◇█" in text
+    assert max(len(line) for line in text.splitlines() if not line.startswith("  $ ")) <= width
+    assert "holdfast trace asks_before_deleting/native:quick/1 --run" in text
+
+
+def test_the_report_as_markdown(nights: Project):
+    """The table that a CI job shows."""
+    text = report(nights, "--format", "markdown")
+    row = next(line for line in text.splitlines() if "`asks_before_deleting`" in line)
+    assert [cell.strip() for cell in row.split("|")][3:6] == ["100 %", "no data", "0 % [0–56]"]
+    assert "| ⏭️ | `opens_a_pull_request` | skipped | – | skipped |" in text
+    assert "<script>" not in re.sub(r"```text\n.*?```", "", text, flags=re.S)
+
+
+def test_the_report_as_junit(nights: Project):
+    """What was rejected fails, what was skipped is skipped."""
+    root = XML(report(nights, "--format", "junit"))
+    assert (root.get("tests"), root.get("failures"), root.get("errors"), root.get("skipped")) == ("6", "1", "0", "2")
+
+
+class Elements(HTMLParser):
+    """The elements of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+
+
+def test_the_report_as_a_page(nights: Project, tmp_path: Path):
+    """A failing trial of tonight beside the one that passed two nights ago, and nothing that a browser would run."""
+    place = tmp_path / "new" / "report.html"
+    assert report(nights, "--format", "html", "--out", str(place)) == ""
+    text = place.read_text("utf-8")
+    assert not {"script", "img", "link", "iframe", "form", "a"} & set(Elements(text).names)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    first, _, last = (path.name for path in sorted((nights.folder / "results").glob("2*")))
+    assert f"Failed: trial 1 of run {last}" in text
+    assert f"Passed: trial 1 of run {first}" in text
+    assert "said: Shall I?" in text
+
+
+def test_a_page_says_what_is_not_at_hand(nights: Project, tmp_path: Path):
+    """Where only the database was kept, as on another machine."""
+    history = tmp_path / "copy.db"
+    done = nights.holdfast("export", "--format", "json", "--out", str(tmp_path / "run.json"))
+    assert done.returncode == 0, done.stderr
+    done = nights.holdfast("import", str(tmp_path / "run.json"), HOLDFAST_STORE=str(history))
+    assert done.returncode == 0, done.stderr
+    text = report(nights, "--format", "html", "--results", str(tmp_path / "none"), HOLDFAST_STORE=str(history))
+    assert "are not at hand:" in text
+
+
+def test_an_older_night_can_be_told_again(nights: Project):
+    """By its name or its folder, with the nights before it only."""
+    first, second, _ = sorted((nights.folder / "results").glob("2*"))
+    assert "no night is kept before this run" in report(nights, first.name)
+    assert "1 night before this run" in report(nights, str(second))
+
+
+def test_an_interrupted_night_is_resumed(nights: Project, tmp_path: Path):
+    """The last one that is a night, and only what is missing of it: here, nothing."""
+    done = nights.holdfast("nightly", "--resume", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert found["run"]["id"] == sorted(path.name for path in (nights.folder / "results").glob("2*"))[-1]
+    assert nights.holdfast("nightly", "--resume", "--out", str(tmp_path / "empty")).returncode == 2
+
+
+def test_the_history_of_an_eval(nights: Project):
+    """Gaps are gaps, and what was edited is not averaged with what it was before."""
+    shown = nights.holdfast("history", "saves_the_note", "--subject", "native:quick")
+    assert "█–◇█" in shown.stdout, shown.stderr
+    assert "100 % [44–100], 3 of 3 in 1 run" in shown.stdout
+    assert "too few to watch" in shown.stdout
+    found: dict[str, Any] = json.loads(nights.holdfast("history", "saves_the_note", "--json").stdout)
+    assert [one["cell"]["state"] for one in found["subjects"][0]["past"]] == ["judged", "absent", "judged"]
+    unknown = nights.holdfast("history", "saves_the_noet")
+    assert unknown.returncode == 2
+    assert "saves_the_note" in unknown.stderr
+
+
+def test_runs_and_files_are_analysed(nights: Project, tmp_path: Path):
+    """The latest by default, several by name or folder, and files that were never imported; with a file of patterns."""
+    latest = nights.holdfast("analyze")
+    assert "pass^3" in latest.stdout, latest.stderr
+    assert "3  behaviour" in latest.stdout
+    assert "0  unclassified" in latest.stdout
+    runs = [path.name for path in sorted((nights.folder / "results").glob("2*"))]
+    found = json.loads(nights.holdfast("analyze", *runs, "--k", "5", "--json").stdout)
+    asks = found["rows"][[row["tally"]["eval"] for row in found["rows"]].index("asks_before_deleting")]
+    assert (asks["tally"]["passed"], asks["tally"]["failed"], asks["tally"]["voided"]) == (3, 3, 1)
+    assert asks["flakiness"] == 1.0
+    assert sum(row["tally"]["eval"] == "saves_the_note" and row["differs"] for row in found["rows"]) == 4
+    (tmp_path / "known.yaml").write_text(
+        "version: 1\npatterns:\n  - {name: hasty, pattern: 'did not ask', category: provider_bug}\n"
+    )
+    xml = nights.folder / "junit.xml"
+    xml.write_text(report(nights, "--format", "junit"))
+    read = nights.holdfast("analyze", "junit.xml", "--patterns", str(tmp_path / "known.yaml"))
+    assert read.returncode == 0, read.stderr
+    assert "hasty" in read.stdout
+
+
+def test_without_any_run_the_remedy_is_named(project: Project):
+    """Nothing is made up, and no file is left behind."""
+    for command in (["report"], ["analyze"], ["history", "x"]):
+        done = project.holdfast(*command)
+        assert done.returncode == 2, done.stdout + done.stderr
+    assert "holdfast nightly" in project.holdfast("report").stderr
+    assert not (project.folder / "results").exists()
