@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -85,8 +85,12 @@ async def conduct(
     terms: Terms,
     watch: Callable[[Progress], None],
     stop: Stop,
+    more: Callable[[], Sequence[Trial]] = tuple,
 ) -> None:
-    """Run what is missing of the plan. Records go to the store and to who watches; none is held here."""
+    """Run what is missing of the plan. Records go to the store and to who watches; none is held here.
+
+    `more` is asked when all trials are done: whoever wants further ones to be sure gets them in another round.
+    """
     house.store.begin(redacted(run, house.cleaner.redactor), plan)
     kept = house.store.records()
     spent = sum(record.spent.cost_usd or 0.0 for record in kept)
@@ -110,9 +114,13 @@ async def conduct(
     del kept
     try:
         async with _open(house):
-            await run_trials(
-                missing, house.executor, conclude, retries=house.retries, stop=stop, started=started, tried=tried
-            )
+            while missing := missing or list(more()):
+                await run_trials(
+                    missing, house.executor, conclude, retries=house.retries, stop=stop, started=started, tried=tried
+                )
+                missing = []
+                if stop.reason is not None:
+                    break
     finally:
         house.store.close()
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from holdfast.agents.codex import RECIPE
-from holdfast.core.scenario import Approval
+from holdfast.core.scenario import Answer, Approval
 from holdfast.core.trajectory import Called, Kind, Said
-from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample, spoiled
+from tests.agents.lab import EARLIER, home_json, hostile, option, orders, printed, sample, spoiled
 
 _ROLLOUT = ".codex/sessions/2026/11/16/rollout-2026-11-16T00-06-48-x.jsonl"
 _BYPASS = "--dangerously-bypass-approvals-and-sandbox"
@@ -53,12 +53,18 @@ def test_an_earlier_conversation_is_a_session():
     ]
 
 
-def test_a_shell_is_no_way_around_a_forbidden_edit():
-    """The patch tool is refused by a hook; commands run where they can't write."""
-    found = orders(RECIPE, approval=NO_EDITS)
-    assert option(found.launches[0], "--sandbox") == "read-only"
-    assert _BYPASS not in found.launches[0].argv
-    assert _refused(found) == ["apply_patch"]
+@pytest.mark.parametrize(
+    ("rules", "refused"),
+    [
+        ({"edit": "deny"}, ["Bash", "apply_patch"]),
+        ({"edit": "deny", "execute": "allow"}, ["apply_patch"]),
+        ({"apply_patch": "deny", "exec_command": "allow"}, ["apply_patch"]),
+        ({"execute": "deny"}, ["Bash"]),
+    ],
+)
+def test_a_shell_is_no_way_around_a_forbidden_edit(rules: dict[str, Answer], refused: list[str]):
+    """Unless a rule says that commands may be run."""
+    assert _refused(orders(RECIPE, approval=Approval(rules=rules))) == refused
 
 
 def test_commands_are_refused_under_the_name_that_hooks_know():

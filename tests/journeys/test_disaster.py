@@ -22,6 +22,7 @@ from tests.journeys.test_survival import start, until
 
 CONFIG = """\
 subjects = ["quick"]
+sandbox = "none"
 jobs = 2
 [agents.quick]
 adapter = "command"
@@ -42,14 +43,17 @@ def in_namespace(project: Project, script: str) -> subprocess.CompletedProcess[s
 
 def test_a_full_disk_stops_the_run_loudly_and_the_rest_is_done_later(project: Project) -> None:
     """No half line, no verdict lost or doubled: with room again, the run is resumed."""
-    project.write(holdfast_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
+    mark, full = project.folder.parent / "mark", project.folder / "results/full"
+    fill = f"mkdir {mark}/1 || mkdir {mark}/2 || mkdir {mark}/3 || {{ mkdir {mark}/4 && cat /dev/zero > {full}; }}"
+    mark.mkdir()
+    project.write(holdfast_toml=CONFIG.format(script=f"{WRITES}; {fill}; true"), evals__eval_writes_py=EVALS)
     ran = in_namespace(
         project,
         """
-        mkdir results; mount -t tmpfs -o size=100k,nr_inodes=400 full results
+        mkdir results; mount -t tmpfs -o size=2m full results
         code=0; holdfast run || code=$?; echo "first $code"
         cat results/*/ledger.jsonl | wc -l
-        mount -o remount,size=50m,nr_inodes=4000 results
+        rm results/full
         holdfast run --resume latest || echo "again $?"
         cp -r results/. ../kept
         """,
@@ -67,9 +71,10 @@ def test_a_full_disk_stops_the_run_loudly_and_the_rest_is_done_later(project: Pr
 
 def test_a_file_that_may_not_grow_stops_the_run_loudly(project: Project) -> None:
     """The same by a limit of the process, which needs no namespace."""
-    project.write(holdfast_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
+    talks = f"{WRITES}; head -c 60000 /dev/urandom | base64"
+    project.write(holdfast_toml=CONFIG.format(script=talks), evals__eval_writes_py=EVALS)
     ran = subprocess.run(
-        ["sh", "-c", f'ulimit -f 8; exec "{sys.executable}" -m holdfast run'],
+        ["sh", "-c", f'ulimit -f 800; exec "{sys.executable}" -m holdfast run'],
         cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert ran.returncode == 70, ran.stdout + ran.stderr

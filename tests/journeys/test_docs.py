@@ -57,6 +57,8 @@ def test_configurations_of_the_docs_can_be_read(tmp_path: Path, name: str):
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / name).read_text(), re.S)
     assert blocks
     for block in blocks:
+        if block.startswith("# pyproject.toml"):  # another file's, where our own keys stand in [tool.holdfast]
+            continue
         (tmp_path / "holdfast.toml").write_text(block)
         config = read_config(tmp_path)
         for agent, table in config.tables("agents").items():

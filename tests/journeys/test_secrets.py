@@ -93,7 +93,15 @@ def test_no_secret_reaches_the_disk(blabber: Project) -> None:
         assert shape.encode() not in kept, shape
         assert base64.b64encode(shape.encode())[:-4] not in kept, f"{shape} in a capture"
     names = {path.name for path in (blabber.folder / "results").rglob("*")}
-    assert {"log.txt", "workspace.diff", "out.bin", "kept.txt", "captures.jsonl.gz", "junit.xml"} <= names
+    assert {
+        "log.txt",
+        "workspace.diff",
+        "out.bin",
+        "kept.txt",
+        "captures.jsonl.gz",
+        "junit.xml",
+        "holdfast.db",
+    } <= names
     diff = next((blabber.folder / "results").rglob("workspace.diff")).read_text()
     assert diff.count("‹redacted:PASSED_VALUE:") >= 8
     assert diff.count("‹redacted:github-token:") >= 1

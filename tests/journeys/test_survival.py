@@ -189,7 +189,7 @@ def test_a_second_ctrl_c_forces_the_end_and_still_leaves_nothing(project: Projec
         project.command("run"), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
         text=True,
     )  # fmt: skip
-    until(lambda: len(agents_alive(project)) >= 2)
+    until(lambda: bool(list(project.folder.glob("results/*/ledger.jsonl"))) and len(agents_alive(project)) >= 2)
     run.send_signal(signal.SIGINT)
     assert run.stderr is not None
     until(lambda: "what is finished is kept" in run.stderr.readline())  # type: ignore[union-attr]

@@ -11,9 +11,12 @@ import pytest
 from holdfast.decide.change_points import course_of
 from holdfast.report.analysis import Source, analysis
 from holdfast.report.analysis_json import analysis_json, analysis_schema
+from holdfast.report.compare_json import compare_json, compare_schema
 from holdfast.report.course_json import course_json, course_schema
 from holdfast.report.eval_course import eval_course
+from holdfast.report.gate_json import gate_json, gate_schema
 from holdfast.report.night_json import night_json, night_schema
+from tests.report.decisions_lab import a_comparison, a_gate
 from tests.report.nights_lab import a_week, changed, nights
 from tests.store.past import records
 
@@ -25,6 +28,8 @@ DOCUMENTS = {
     "nights": (night_json(a_week()), night_schema()),
     "history": (course_json(COURSE), course_schema()),
     "analysis": (analysis_json(ANALYSIS), analysis_schema()),
+    "gate": (gate_json(a_gate()[0]), gate_schema()),
+    "compare": (compare_json(a_comparison()), compare_schema()),
 }
 
 

@@ -64,9 +64,12 @@ def test_what_an_earlier_part_did_is_counted_but_says_nothing_of_the_speed(cell:
     assert standing.eta(now=10) == pytest.approx(5)
 
 
-def test_news_of_unknown_trials_change_nothing(cell: MakeCell, record: MakeRecord) -> None:
-    """Neither a cell nor a trial is made up."""
+def test_a_trial_that_is_asked_for_later_is_added_and_an_unknown_cell_is_not(
+    cell: MakeCell, record: MakeRecord
+) -> None:
+    """A gate plans as it goes."""
     standing = Standing(Plan(cells=(cell("e", trials=1),)), now=0)
     standing.update(started(cell("other"), 1))
-    standing.update(started(cell("e"), 7))
-    assert [row.trials for row in standing.rows.values()] == [{1: "missing"}]
+    standing.update(started(cell("e"), 2))
+    assert [row.trials for row in standing.rows.values()] == [{1: "missing", 2: "running"}]
+    assert (standing.planned, +standing.counts) == (2, {"missing": 1, "running": 1})

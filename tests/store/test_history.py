@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +17,8 @@ from holdfast.core.policy import Policy
 from holdfast.core.verdict import Fail, Finding
 from holdfast.store.history import SqlHistory
 from holdfast.store.history.rows import clean, digest, usage
-from holdfast.store.history.writing import Kept, PlannedCell, RunWriter
+from holdfast.store.history.where import open_database
+from holdfast.store.history.writing import Kept, PlannedCell, RunWriter, attempts_at
 from tests.store.past import FAILED, PASSED, VERDICTS, VOIDED, a_run, nights, record, records, write
 
 
@@ -128,6 +130,14 @@ def test_the_usage_of_each_exchange_is_kept(history: SqlHistory):
     RunWriter(history.database, a_run()).write((), [Kept(record=record(1), usages=(usage(exchange),))])
     (row,) = history.database.rows("SELECT exchange, model, stopped, input_tokens, cache_read, ended FROM usages")
     assert tuple(row) == (1, "m-1", "end", 7, 5, 1.5)
+
+
+def test_adding_some_attempts_reads_only_their_trials(tmp_path: Path):
+    """With a million attempts in the table, the wrong plan takes a hundred times as long as the right one."""
+    database = open_database(str(tmp_path / "holdfast.db"))
+    plan = " ".join(str(row) for row in database.rows(f"EXPLAIN QUERY PLAN {attempts_at(8)}", [1] * 16))
+    assert "SEARCH attempts USING INDEX" in plan
+    assert "SCAN attempts" not in plan
 
 
 def test_decisions_are_kept_once_and_the_newest_is_found(history: SqlHistory):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.agents.events import read_events
+from holdfast.agents.interpreter import PACKAGE, python_folders
 from holdfast.agents.places import PLACES, check_places, fill, places_of
 from holdfast.agents.program import Program, read_program
 from holdfast.core.agent import Ability, Orders, Task
@@ -96,7 +97,7 @@ class AcpAgent:
         }
         # -P keeps the workspace off the import path: a file `json.py` there must not become part of the client.
         argv = (sys.executable, "-P", "-s", "-S", "-m", "holdfast.acp", str(task.home / _TASK))
-        launch = Launch(argv=argv, env={**env, **_OURS}, reads=self.program.readable())
+        launch = Launch(argv=argv, env={**env, **_OURS}, reads=(*python_folders(), PACKAGE, *self.program.readable()))
         laid = {**self.program.files(places), _TASK: json.dumps(fields).encode()}
         return Orders(launches=(launch,), home_files=laid)
 

@@ -15,6 +15,7 @@ from holdfast.agents.settings import json_file, own_settings, toml_file
 from holdfast.agents.story import Story
 from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
+from holdfast.core.scenario import Approval
 from holdfast.core.trajectory import Event, Kind
 
 _FOLDER = ".codex"
@@ -28,7 +29,7 @@ _HOOK_NAMES = {"exec_command": "Bash"}
 def _orders(task: Task, setup: Setup) -> Orders:
     """One run per prompt, all of one session; an earlier conversation is a session that is there already."""
     files = {f"{_FOLDER}/config.toml": toml_file(_settings(task, setup), setup.settings, own_settings(task))}
-    forbidden = denied(task.approval, ("exec_command", "apply_patch"), _KINDS)
+    forbidden = _forbidden(task.approval)
     if forbidden:
         files[f"{_FOLDER}/hooks.json"] = json_file(hooks(_HOOK_NAMES.get(tool, tool) for tool in forbidden))
     session = str(uuid.uuid5(uuid.NAMESPACE_OID, f"holdfast/{task.seed}"))
@@ -37,17 +38,23 @@ def _orders(task: Task, setup: Setup) -> Orders:
     launches: list[Launch] = []
     for prompt in task.prompts:
         resume = ["resume", session] if task.messages else ["resume", "--last"] if launches else []
-        words = ["exec", "--json", "--skip-git-repo-check", *_reach(forbidden), *resume]
+        words = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+        words += ["--dangerously-bypass-hook-trust", *resume] if forbidden else resume
         env = {"CODEX_HOME": str(task.home / _FOLDER), "HOLDFAST_TOKEN": task.token}
         launches.append(Launch(argv=(*setup.program, *words, "--", prompt), env=env))
     return Orders(launches=tuple(launches), home_files=files, leavings=(_ROLLOUTS,))
 
 
-def _reach(forbidden: tuple[str, ...]) -> tuple[str, ...]:
-    """What its commands may do. Where it may not edit, the shell must not be a way around that."""
-    if "apply_patch" in forbidden:
-        return ("--sandbox", "read-only", "--dangerously-bypass-hook-trust")
-    return ("--dangerously-bypass-approvals-and-sandbox", *(("--dangerously-bypass-hook-trust",) if forbidden else ()))
+def _forbidden(approval: Approval) -> tuple[str, ...]:
+    """What it may not use. It edits with its shell too, so that goes with editing unless a rule speaks for it.
+
+    Its own read-only sandbox is no way out: within another sandbox it can't be set up, and no command runs at all.
+    """
+    found = denied(approval, ("exec_command", "apply_patch"), _KINDS)
+    spoken_for = "allow" in (approval.rules.get("exec_command"), approval.rules.get(Kind.EXECUTE))
+    if "apply_patch" not in found or spoken_for:
+        return found
+    return tuple(dict.fromkeys((*found, "exec_command")))
 
 
 def _settings(task: Task, setup: Setup) -> dict[str, Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+PACKAGE = str(Path(__file__).resolve().parents[1])
+"""Holdfast's own code, for agents that are part of it."""
+
 
 def python_folders() -> tuple[str, ...]:
     """What must be readable for `sys.executable` to start: its environment, and the one that this was made from."""

@@ -7,16 +7,19 @@ changed, and several versions live side by side.
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
+
+from holdfast.agents.installation import installation
 
 _PATIENCE = 30.0
 
@@ -99,26 +102,18 @@ def find(name: str, package: Package, folder: Path, version: str | None) -> Path
     return Path(on_path) if on_path else None
 
 
-def reads(words: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """The folders that must be readable for a program to start: its own installation, and its interpreter's."""
+@cache
+def reads(words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    """What must be readable for a program to start: its own installation, its interpreter's, and Node's."""
     found: dict[str, None] = {}
-    for word in words:
+    for word in (*words, "node"):
         path = Path(word)
-        if path.is_absolute() and path.exists():
-            found |= dict.fromkeys(_home_of(place, folder) for place in (path, path.resolve()))
-    if node := shutil.which("node"):
-        found |= dict.fromkeys(_home_of(place, folder) for place in (Path(node), Path(node).resolve()))
+        if path.is_relative_to(folder):
+            found[str(Path(folder, *path.relative_to(folder).parts[:2]))] = None
+        elif path.is_absolute() and path.exists() and not os.access(path, os.X_OK):
+            found[str(path.parent)] = None  # a script that is handed to its interpreter, and what lies beside it
+        found |= dict.fromkeys(installation(word))
     return tuple(found)
-
-
-def _home_of(program: Path, folder: Path) -> str:
-    """The folder that a program was installed to as a whole."""
-    if program.is_relative_to(folder):
-        return str(Path(folder, *program.relative_to(folder).parts[:2]))
-    for parent in program.parents:
-        if parent.name == "node_modules":
-            return str(parent)
-    return str(program.parent.parent if program.parent.name == "bin" else program.parent)
 
 
 @cache

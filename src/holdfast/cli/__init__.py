@@ -21,6 +21,10 @@ from holdfast.core.exit_code import ExitCode
 COMMANDS: Mapping[str, str] = {
     "run": "run evals and decide",
     "nightly": "run all evals on all subjects, and keep it as a night",
+    "gate": "tell whether a change may merge",
+    "compare": "tell whether one version is worse than another",
+    "promote": "list the evals that have earned ALWAYS_PASSES, and change them",
+    "demote": "list the evals that no longer deserve ALWAYS_PASSES, and change them",
     "report": "show a night and the nights before it",
     "history": "show how the pass rate of an eval went over time",
     "analyze": "reckon pass@k, pass^k and flakiness of runs, and sort their failures",

@@ -8,6 +8,8 @@ from pathlib import Path
 from holdfast.core.config import Config, read_config
 from holdfast.core.errors import BadInput
 
+_SANDBOXES = ("bubblewrap", "landlock", "none")
+
 
 def config_argument(parser: argparse.ArgumentParser) -> None:
     """Add `--config`."""
@@ -16,12 +18,13 @@ def config_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def choice_arguments(parser: argparse.ArgumentParser) -> None:
+def choice_arguments(parser: argparse.ArgumentParser, *, paths: bool = True) -> None:
     """Add the options that choose evals."""
     group = parser.add_argument_group("which evals")
-    group.add_argument(
-        "paths", nargs="*", metavar="PATH", help="files or folders, with ::name for one eval (default: evals/)"
-    )
+    if paths:
+        group.add_argument(
+            "paths", nargs="*", metavar="PATH", help="files or folders, with ::name for one eval (default: evals/)"
+        )
     group.add_argument(
         "-k", dest="keyword", default="", metavar="EXPR", help="only evals that match, such as 'notes and not slow'"
     )
@@ -32,6 +35,31 @@ def choice_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite", action="append", default=[], metavar="NAME", help="only evals of this suite; repeatable"
     )
     group.add_argument("--tag", action="append", default=[], metavar="TAG", help="only evals with this tag; repeatable")
+
+
+def who_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose subjects."""
+    who = parser.add_argument_group("on whom")
+    who.add_argument("--subject", action="append", default=[], metavar="AGENT:MODEL", help="whom to try; repeatable")
+    who.add_argument("--model", metavar="MODEL", help="try every subject with this model instead of its own")
+
+
+def pace_arguments(how: argparse._ArgumentGroup) -> None:
+    """Add the options of every command that runs trials."""
+    how.add_argument(
+        "--jobs",
+        type=positive_int,
+        metavar="N",
+        help="trials at once (default: twice the cores, at most 8; 2 with a local model)",
+    )
+    how.add_argument(
+        "--timeout", type=positive_float, metavar="SECONDS", help="time limit of a trial, whatever evals say"
+    )
+    how.add_argument(
+        "--budget-usd", type=positive_float, metavar="USD", help="start nothing more once this much is spent"
+    )
+    how.add_argument("--sandbox", choices=_SANDBOXES, help="where agents run (default: bubblewrap)")
+    how.add_argument("--seed", type=int, metavar="N", help="make what Holdfast draws repeatable")
 
 
 def load_config(args: argparse.Namespace) -> Config:

@@ -6,13 +6,20 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.common import choice_arguments, config_argument, load_config, positive_float, positive_int
+from holdfast.cli.common import (
+    choice_arguments,
+    config_argument,
+    load_config,
+    pace_arguments,
+    positive_int,
+    who_arguments,
+)
 from holdfast.core.codec import DecodeError, decode
 from holdfast.core.errors import BadInput, StoreError
 from holdfast.core.exit_code import ExitCode
@@ -22,12 +29,12 @@ from holdfast.core.request import RunRequest
 if TYPE_CHECKING:
     from holdfast.core.config import Config
     from holdfast.core.progress import Progress
+    from holdfast.core.record import Record
     from holdfast.core.trial import Plan
     from holdfast.report.run_report import RunReport
     from holdfast.session import House
     from holdfast.store.folder import RunFolder
 
-_SANDBOXES = ("bubblewrap", "landlock", "none")
 _NOTHING_GATES = """\
 holdfast: none of the chosen evals is ALWAYS_PASSES, so nothing was run and nothing is gated
   → run all of them with --policy all, or with RUN_EVALS=1
@@ -57,25 +64,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """The options of every command that runs evals; the group that says how, for more of them."""
     choice_arguments(parser)
-    who = parser.add_argument_group("on whom")
-    who.add_argument("--subject", action="append", default=[], metavar="AGENT:MODEL", help="whom to try; repeatable")
-    who.add_argument("--model", metavar="MODEL", help="try every subject with this model instead of its own")
+    who_arguments(parser)
     how = parser.add_argument_group("how")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
-    how.add_argument(
-        "--jobs",
-        type=positive_int,
-        metavar="N",
-        help="trials at once (default: twice the cores, at most 8; 2 with a local model)",
-    )
-    how.add_argument(
-        "--timeout", type=positive_float, metavar="SECONDS", help="time limit of a trial, whatever evals say"
-    )
-    how.add_argument(
-        "--budget-usd", type=positive_float, metavar="USD", help="start nothing more once this much is spent"
-    )
+    pace_arguments(how)
     how.add_argument("--fail-fast", action="store_true", help="start nothing more after the first failure")
-    how.add_argument("--sandbox", choices=_SANDBOXES, help="where agents run (default: bubblewrap)")
     how.add_argument(
         "--fault",
         action="append",
@@ -83,7 +76,6 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="KIND[@WHEN][:OPTION=VALUE]",
         help="break answers of the model on purpose, such as 429@1, cut@2-3 or 500@30%%; repeatable (docs/faults.md)",
     )
-    how.add_argument("--seed", type=int, metavar="N", help="make what Holdfast draws repeatable")
     wire = how.add_mutually_exclusive_group()
     wire.add_argument(
         "--record", nargs="?", const="", metavar="DIR", help="keep a cassette of each trial (default: evals/cassettes)"
@@ -138,7 +130,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     stop = Stop()
     terms = wiring.run_terms(config, request)
     started = time.monotonic()
-    with _watching(plan, store, quiet=args.json) as watch:
+    with watching_on(plan, store.records(), quiet=args.json) as watch:
         interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=watch, stop=stop))
     report = wiring.make_report(
         info,
@@ -156,13 +148,15 @@ def run(args: argparse.Namespace) -> ExitCode:
     return report.exit_code
 
 
-def _watching(plan: Plan, store: RunFolder, *, quiet: bool) -> AbstractContextManager[Callable[[Progress], None]]:
+def watching_on(
+    plan: Plan, kept: Iterable[Record], *, quiet: bool
+) -> AbstractContextManager[Callable[[Progress], None]]:
     """Progress on standard error, so that standard output holds the report alone."""
     if quiet:
         return nullcontext(lambda news: None)
     from holdfast.report.live import watching
 
-    return watching(plan, sys.stderr, kept=store.records())
+    return watching(plan, sys.stderr, kept=kept)
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:

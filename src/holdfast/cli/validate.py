@@ -14,16 +14,24 @@ from holdfast.core.exit_code import ExitCode
 from holdfast.core.text import count
 
 if TYPE_CHECKING:
+    from holdfast.core.config import Config
+    from holdfast.core.evals import Eval
     from holdfast.judge.self_test import SelfTest
 
 _TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; it is promoted when it has proven to be stable"
+
+_BY_HAND = "ALWAYS_PASSES without a recorded promotion; `holdfast promote` tells whether it has earned it"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     choice_arguments(parser)
     parser.add_argument("--base", metavar="REV", help="what new evals are told by (default: where the branch began)")
-    parser.add_argument("--strict", action="store_true", help="an eval that nothing proves to pass is a fault too")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="an eval that nothing proves to pass is a fault too, and so is a promotion by hand",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     config_argument(parser)
 
@@ -41,10 +49,14 @@ def run(args: argparse.Namespace) -> ExitCode:
     too_early = {change.eval.name for change in history.new}
     tests = list(wiring.self_tests(evals, config))
     cassettes = wiring.cassette_faults(wiring.Cast(config=config, environ=os.environ), evals)
-    faulty = [test.eval for test in tests if test.eval in too_early or _faults(test, strict=args.strict)]
+    by_hand, faulty_by_hand = _by_hand(config, evals, {change.eval.name for change in history.promoted}, args)
+    faulty = [
+        test.eval for test in tests if test.eval in too_early | faulty_by_hand or _faults(test, strict=args.strict)
+    ]
     if args.json:
         warnings = [{"file": str(one.file), "fault": one.fault, "detail": one.detail} for one in cassettes]
         found: dict[str, Any] = {"ok": not faulty, "faulty": faulty, "base": history.base, "problem": history.problem}
+        found["promoted_by_hand"] = sorted(by_hand)
         print(
             json.dumps(
                 {**found, "too_early": sorted(too_early), "evals": encode(tests), "cassettes": warnings}, indent=2
@@ -52,6 +64,8 @@ def run(args: argparse.Namespace) -> ExitCode:
         )
     else:
         print("\n".join(_lines(tests, too_early, strict=args.strict)))
+        for name in sorted(by_hand):
+            print(f"{'FAULT' if name in faulty_by_hand else 'warning'}: {name}: {_BY_HAND}")
         for one in cassettes:
             print(f"warning: {one.file}: {one.fault}: {one.detail}")
         rehearsed = count(sum(test.rehearsed for test in tests), "rehearsal")
@@ -59,6 +73,25 @@ def run(args: argparse.Namespace) -> ExitCode:
         if history.problem:
             print(f"note: new evals can't be told from old ones: {history.problem}")
     return ExitCode.REJECTED if faulty else ExitCode.ACCEPTED
+
+
+def _by_hand(
+    config: Config, evals: Sequence[Eval], raised: set[str], args: argparse.Namespace
+) -> tuple[set[str], set[str]]:
+    """Promotions that nobody recorded; and those that are faults, which needs --strict and a history of promotions.
+
+    A project that never used `holdfast promote` hears only of what was raised on this branch.
+    """
+    from holdfast import wiring
+    from holdfast.wiring.promoting import unrecorded
+
+    history = wiring.history_of(config, os.environ)
+    try:
+        missing, in_use = unrecorded(history, evals)
+    finally:
+        history.close()
+    found = missing if in_use else missing & raised
+    return found, found if in_use and args.strict else set()
 
 
 def _faults(test: SelfTest, *, strict: bool) -> int:

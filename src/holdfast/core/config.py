@@ -47,6 +47,34 @@ class NightRules:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GateRules:
+    """What `holdfast gate` does otherwise than other runs."""
+
+    subjects: tuple[str, ...] = ()
+    """The key subjects, on which a change depends; none means the same as in other runs."""
+
+    rule: str | None = None
+    """How USUALLY_PASSES is judged."""
+
+    budget_usd: float | None = None
+    """What a gate may spend."""
+
+    max_trials: int | None = None
+    """The most trials of all cells together."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildRules:
+    """How a checkout of the project becomes something that can be tried."""
+
+    command: tuple[str, ...] = ()
+    """A program and its arguments, run in the folder that the configuration is in; none where nothing is built."""
+
+    timeout: float = 1800.0
+    """Seconds that it may take."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReplayRules:
     """What a project adds to the rules by which a replay compares requests."""
 
@@ -126,6 +154,12 @@ class Config:
 
     nightly: NightRules = field(default_factory=NightRules)
     """What nightly runs do otherwise: `subjects`, `trials` and `budget_usd`; see [Reports](report.md#nightly)."""
+
+    gate: GateRules = field(default_factory=GateRules)
+    """What the gate does otherwise: key `subjects`, `rule`, `budget_usd`, `max_trials`; see [Decisions](decide.md)."""
+
+    build: BuildRules = field(default_factory=BuildRules)
+    """How a commit is built to be tried, `["make", "build"]`; or a table of `command` and `timeout` (seconds)."""
 
     cassettes: str = "evals/cassettes"
     """The folder that cassettes are recorded in and replayed from."""
@@ -219,6 +253,8 @@ def _config(table: Table, path: Path) -> Config:
         providers=_tables(table, "providers"),
         budgets=_budgets(table),
         nightly=_nightly(table),
+        gate=_gate(table),
+        build=_build(table),
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=_replay(table),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),
@@ -278,6 +314,35 @@ def _nightly(table: Table) -> NightRules:
         trials=own.whole("trials", least=1, most=10_000),
         budget_usd=own.number("budget_usd", least=0),
     )
+    own.finish()
+    return found
+
+
+def _gate(table: Table) -> GateRules:
+    own = table.table("gate")
+    if own is None:
+        return GateRules()
+    found = GateRules(
+        subjects=own.texts("subjects"),
+        rule=own.maybe_text("rule"),
+        budget_usd=own.number("budget_usd", least=0),
+        max_trials=own.whole("max_trials", least=1),
+    )
+    own.finish()
+    return found
+
+
+def _build(table: Table) -> BuildRules:
+    """A command, or a table with one."""
+    if isinstance(table.anything("build"), list):
+        return BuildRules(command=table.texts("build"))
+    own = table.table("build")
+    if own is None:
+        return BuildRules()
+    command = own.texts("command")
+    if not command:
+        own.fail("command", "is required", 'for example: command = ["make", "build"]')
+    found = BuildRules(command=command, timeout=own.number("timeout", least=1) or BuildRules().timeout)
     own.finish()
     return found
 

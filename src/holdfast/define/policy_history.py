@@ -8,7 +8,6 @@ name or policy is computed can't be read on either side, so nothing is said of i
 from __future__ import annotations
 
 import ast
-import subprocess
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,11 +15,10 @@ from pathlib import Path
 
 from holdfast.core.evals import Eval
 from holdfast.core.policy import ALWAYS_PASSES, Policy
+from holdfast.define.git import GitSays, fork_point, git
 from holdfast.define.module import is_eval_file
 from holdfast.define.seed_folder import CONFIG
 from holdfast.define.toml_folder import SCENARIO
-
-_DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,13 +59,13 @@ class PolicyHistory:
 def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None) -> PolicyHistory:
     """Hold what `evals` promise against the repository of `root` at `base` (or where its branch began)."""
     try:
-        top = Path(_git(root, "rev-parse", "--show-toplevel").strip())
-    except _GitSays as error:
+        top = Path(git(root, "rev-parse", "--show-toplevel").strip())
+    except GitSays as error:
         return PolicyHistory(base=None, problem=f"{root} is in no git repository: {error}")
-    wanted = base or _fork_point(top)
+    wanted = base or fork_point(top)
     try:
-        commit = _git(top, "rev-parse", "--verify", f"{wanted}^{{commit}}").strip()
-    except _GitSays as error:
+        commit = git(top, "rev-parse", "--verify", f"{wanted}^{{commit}}").strip()
+    except GitSays as error:
         return PolicyHistory(base=None, problem=f"there is no commit {wanted!r} to compare with: {error}")
     then = policies_at(top, commit)
     found = [
@@ -88,10 +86,10 @@ def _policy_now(one: Eval) -> Policy | None:
 def policies_at(top: Path, commit: str) -> dict[str, Policy]:
     """What every eval of the repository promised at `commit`, by its name."""
     found: dict[str, Policy] = {}
-    for path in _git(top, "ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
+    for path in git(top, "ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
         pure = Path(path)
         if is_eval_file(pure.name) or pure.name in {SCENARIO, CONFIG}:
-            found.update(policies_in(pure, _git(top, "show", f"{commit}:{path}")))
+            found.update(policies_in(pure, git(top, "show", f"{commit}:{path}")))
     return found
 
 
@@ -140,29 +138,3 @@ def _last_name(node: ast.expr, aliases: Mapping[str, str]) -> str:
 def _aliases(tree: ast.Module) -> dict[str, str]:
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {alias.asname: alias.name for node in imports for alias in node.names if alias.asname}
-
-
-class _GitSays(Exception):
-    """What git said when it could not."""
-
-
-def _fork_point(top: Path) -> str:
-    """Where the current branch left the default one; HEAD on the default branch itself."""
-    for branch in _DEFAULT_BRANCHES:
-        try:
-            return _git(top, "merge-base", "HEAD", branch).strip()
-        except _GitSays:
-            continue
-    return "HEAD"
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    try:
-        end = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, check=False, encoding="utf-8", errors="replace"
-        )
-    except OSError as error:
-        raise _GitSays(str(error)) from None
-    if end.returncode != 0:
-        raise _GitSays(end.stderr.strip().removeprefix("fatal: ") or f"git exited with {end.returncode}")
-    return end.stdout

@@ -37,7 +37,7 @@ class Row:
 
 
 class Standing:
-    """Where a run stands. Its rows and their trials are fixed at the start, so it may be drawn at any moment."""
+    """Where a run stands. Its rows are fixed at the start, their trials replaced: it may be drawn at any moment."""
 
     def __init__(self, plan: Plan, *, now: float, kept: Iterable[Record] = ()) -> None:
         """The start of a run at the time `now`; `kept` are the records of an earlier part of it."""
@@ -59,7 +59,7 @@ class Standing:
         self._before = self.ended
 
     def update(self, news: Progress) -> None:
-        """Take in one piece of news; news of an unknown trial changes nothing."""
+        """Take in one piece of news; a trial that was asked for later is added, an unknown cell changes nothing."""
         if isinstance(news, AttemptStarted):
             self._set(news.cell, news.number, "running")
         else:
@@ -81,7 +81,11 @@ class Standing:
 
     def _set(self, cell: str, number: int, outcome: str) -> None:
         row = self.rows.get(cell)
-        if row is not None and number in row.trials:
+        if row is not None:
+            if number not in row.trials:
+                row.trials = {**row.trials, number: "missing"}
+                self.planned += 1
+                self.counts["missing"] += 1
             self.counts[row.trials[number]] -= 1
             self.counts[outcome] += 1
             row.trials[number] = outcome

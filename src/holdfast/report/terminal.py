@@ -40,6 +40,11 @@ def _report(report: RunReport, screen: Screen) -> Iterator[Text]:
     for summary in report.summaries:
         yield Text()
         yield from subject_table(report, summary, screen)
+    yield from details(report, screen)
+
+
+def details(report: RunReport, screen: Screen) -> Iterator[Text]:
+    """What broke, what could not be judged, what was used and what follows; other reports end with it as well."""
     yield from _section("What broke", [_failed(cell, screen) for cell in words.broken(report)])
     yield from _section("Failed, but tolerated", [_failed(cell, screen) for cell in words.tolerated(report)])
     yield from _section("News", [_title(cell, cell.decision.reason, screen) for cell in words.news(report)])

@@ -124,13 +124,14 @@ class BubblewrapSandbox:
 
     def _lower(self, folder: Path) -> str:
         """The starting state as a room can have it: where root gives up its rights, it belongs to whom root becomes."""
-        if os.getuid() != 0:
+        uid = spare_user()
+        if uid is None:
             return str(folder)
         if not folder.is_relative_to(self.folder):
             copied = self._premises.new_path()
             subprocess.run(["cp", "-a", f"{folder}/.", f"{copied}/"], check=True, capture_output=True)
             folder = Path(copied)
-        give_to(str(folder), spare_user())
+        give_to(str(folder), uid)
         return str(folder)
 
     def _plan(self, lower: str, network: Network) -> RoomPlan:
@@ -178,8 +179,8 @@ class BubblewrapSandbox:
         try:
             place.mkdir()
             restore(tree, place)
-            if os.getuid() == 0:
-                give_to(str(place), spare_user())
+            if (uid := spare_user()) is not None:
+                give_to(str(place), uid)
             room = Room(launcher, self._plan(str(place), "none"))
             try:
                 room.entered_blocking()

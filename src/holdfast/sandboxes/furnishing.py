@@ -42,7 +42,7 @@ def read_at(number: int) -> str:
 def seclude(order: dict[str, Any]) -> socket.socket | None:
     """Enter namespaces of our own; the socket that listens in there, where one is wanted."""
     own_network = order["network"] != "host"
-    if os.getuid() == 0:
+    if order["uid"] is not None:
         kernel.unshare(kernel.NEWNS | (kernel.NEWNET if own_network else 0))
     else:
         uid, gid = os.getuid(), os.getgid()
@@ -62,8 +62,8 @@ def seclude(order: dict[str, Any]) -> socket.socket | None:
 def furnish(order: dict[str, Any]) -> tuple[bool, int]:
     """Lay out everything that programs in the room will find; whether it is an overlay, and the disk, opened."""
     _set_stage(order["lower"], order["reads"])
-    if os.getuid() == 0:
-        uid = order["uid"]
+    uid = order["uid"]
+    if uid is not None:
         kernel.become(uid)
         kernel.unshare(kernel.NEWUSER | kernel.NEWNS)
         kernel.map_users(uid, uid)

@@ -73,7 +73,7 @@ class LandlockSandbox:
         """What a trial's record should say of this level, and of what it leaves open."""
         most = self._ceilings
         version = ruleset.version()
-        own = os.getuid() == 0 and own_user() != spare_user()
+        own = spare_user() not in {None, own_user()}
         return {
             "sandbox": self.name,
             "ends": "process tree",
@@ -127,7 +127,7 @@ class LandlockSandbox:
         if master is None:
             master = self._masters[template.folder] = await in_thread(read_master, template.folder)
         place = Place(f"{self.folder}/{Path(self._premises.new_path()).name}", master)
-        uid = own_user() if os.getuid() == 0 else os.getuid()
+        uid = own_user()
         enclosure: Enclosure | None = None
         door: socket.socket | None = None
         try:
@@ -180,7 +180,7 @@ class LandlockSandbox:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
         calls = _calls("none")
         place = f"{self.folder}/{Path(self._premises.new_path()).name}"
-        uid = own_user() if os.getuid() == 0 else os.getuid()
+        uid = own_user()
         try:
             for name in ("", HOME, TEMP, WORKSPACE):
                 Path(place, name).mkdir(mode=0o700)

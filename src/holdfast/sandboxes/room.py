@@ -40,8 +40,8 @@ class RoomPlan:
     port: int
     """Where the room's own socket listens."""
 
-    uid: int
-    """Who the warden becomes where it is root."""
+    uid: int | None
+    """Whom the warden becomes where it is root; None where it is an ordinary user."""
 
     disk: int
     """Bytes that everything written in there may take."""

@@ -7,6 +7,9 @@ import os
 from functools import cache
 from pathlib import Path
 
+from holdfast.core.errors import WorldError
+from holdfast.core.verdict import VoidCause
+
 _USERS = (0x70000000, 100_000, 65_533)
 """The first of them that there is here. systemd hands out lower ones."""
 
@@ -15,15 +18,26 @@ _numbers = itertools.count(int.from_bytes(os.urandom(2), "big") % _MANY)
 
 
 @cache
-def spare_user() -> int:
-    """A user that nobody has."""
-    return next((uid for uid in _USERS if _is_here(uid)), _USERS[-1])
+def spare_user() -> int | None:
+    """A user that nobody has; None where we are no root whose rights could be given up.
+
+    Root of a user namespace may be an ordinary user outside, for whom nobody else is there to become.
+    """
+    if os.getuid() != 0:
+        return None
+    found = next((uid for uid in _USERS if _is_here(uid)), None)
+    if found is None and any(first == 0 == outside for first, outside, _ in _ranges()):
+        raise WorldError(VoidCause.SANDBOX, "we are root, and in this user namespace there is nobody else to become")
+    return found
 
 
 def own_user() -> int:
-    """A user that nobody has and that was not given to another attempt, as far as this machine has so many."""
-    uid = spare_user() + next(_numbers) % _MANY
-    return uid if spare_user() != _USERS[-1] and _is_here(uid) else spare_user()
+    """A user that nobody has and that was not given to another attempt, as far as there are so many; else ourselves."""
+    spare = spare_user()
+    if spare is None:
+        return os.getuid()
+    uid = spare + next(_numbers) % _MANY
+    return uid if spare != _USERS[-1] and _is_here(uid) else spare
 
 
 def give_to(folder: str, uid: int) -> None:
@@ -35,10 +49,11 @@ def give_to(folder: str, uid: int) -> None:
 
 
 @cache
-def _ranges() -> tuple[tuple[int, int], ...]:
+def _ranges() -> tuple[tuple[int, int, int], ...]:
+    """The users there are: the first one here, who that is outside, and how many follow."""
     lines = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    return tuple((int(first), int(count)) for first, _, count in lines)
+    return tuple((int(first), int(outside), int(count)) for first, outside, count in lines)
 
 
 def _is_here(uid: int) -> bool:
-    return any(0 <= uid - first < count for first, count in _ranges())
+    return any(0 <= uid - first < count for first, _, count in _ranges())

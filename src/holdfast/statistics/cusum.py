@@ -130,23 +130,23 @@ def _run_length(up: int, down: int, limit: int, bad: float, trials: int) -> floa
             if total + step < limit:
                 row[max(0, total + step)] -= chance
         rows.append(row)
-    return _first_unknown(rows, reach=trials * down)
+    return _first_unknown(rows, left=trials * down, right=trials * up)
 
 
-def _first_unknown(rows: Sequence[list[float]], *, reach: int) -> float:
+def _first_unknown(rows: Sequence[list[float]], *, left: int, right: int) -> float:
     """The first unknown of linear equations, last column the right side; infinite where it has no end.
 
     The matrix is one minus the chances to move on, so elimination from the last unknown to the first needs no pivoting.
-    No row has anything further than `reach` to the left of its diagonal, and elimination keeps it so.
+    No row has anything further than `left` and `right` from its diagonal, and elimination keeps it so.
     """
     for index in range(len(rows) - 1, 0, -1):
         pivot = rows[index]
         if pivot[index] <= 0:
             return math.inf
-        for row in rows[:index]:
+        for row in rows[max(0, index - right) : index]:
             factor = row[index] / pivot[index]
             if factor:
-                for column in range(max(0, index - reach), index):
+                for column in range(max(0, index - left), index):
                     row[column] -= factor * pivot[column]
                 row[-1] -= factor * pivot[-1]
     return rows[0][-1] / rows[0][0] if rows[0][0] > 1e-12 else math.inf

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from holdfast.core.errors import StoreError
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.redaction import Redactor
+from holdfast.core.tally import Decision, Tally
 from holdfast.core.trial import Plan
 from holdfast.decide.rules import decide
 from holdfast.decide.run import exit_code
@@ -32,6 +33,7 @@ def make_report(
     interrupted: bool = False,
     plug_in: bool = False,
     notes: Sequence[str] = (),
+    decide: Callable[[Tally], Decision] = decide,
 ) -> RunReport:
     """Records → tallies → decisions → the value that every report is made of."""
     return run_report(
@@ -61,21 +63,35 @@ def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
 
 
 def publish(
-    report: RunReport, folder: Path, *, environ: Mapping[str, str], redactor: Redactor, junit: Path | None = None
+    report: RunReport,
+    folder: Path,
+    *,
+    environ: Mapping[str, str],
+    redactor: Redactor,
+    junit: Path | None = None,
+    lead: str = "",
+    files: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the report's files into the run's folder, and wherever else it is wanted, all without secrets."""
+    """Write the report's files into the run's folder, and wherever else it is wanted, all without secrets.
+
+    `lead` is put before the summary; `files` are other files for the run's folder.
+    """
     try:
-        _write(report, folder, environ, redactor, junit)
+        for name, text in (files or {}).items():
+            write_whole(folder / name, redactor.text(text))
+        _write(report, folder, environ, redactor, junit, lead)
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: the report can't be written: {error.strerror}") from error
 
 
-def _write(report: RunReport, folder: Path, environ: Mapping[str, str], redactor: Redactor, junit: Path | None) -> None:
+def _write(
+    report: RunReport, folder: Path, environ: Mapping[str, str], redactor: Redactor, junit: Path | None, lead: str
+) -> None:
     from holdfast.report.json_report import json_report
     from holdfast.report.markdown import markdown
 
     write_whole(folder / "report.json", redactor.text(json_report(report)))
-    summary = redactor.text(markdown(report))
+    summary = redactor.text((f"{lead}\n" if lead else "") + markdown(report))
     write_whole(folder / "summary.md", summary)
     if junit is not None:
         from holdfast.report.junit import junit as junit_xml

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from holdfast.core.config import Config
 from holdfast.core.secret import can_be_secret, telling
@@ -12,6 +13,9 @@ from holdfast.core.secret import can_be_secret, telling
 def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
     """By name: keys of providers, variables that agents are passed, and whatever variable is named like a secret."""
     found = telling(environ)
+    for key in ("store", "captures"):
+        if password := _password(getattr(config, key)):
+            found[f"{key}.password"] = password
     for name, provider in config.providers.items():
         found.update(_of_provider(name, provider, environ))
     for agent in config.agents.values():
@@ -37,6 +41,14 @@ def _passed(agent: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tu
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str) and can_be_secret(environ.get(name, "")):
             yield name, environ[name]
+
+
+def _password(address: str) -> str | None:
+    """The password in an address such as `postgresql://user:password@host`."""
+    try:
+        return urlsplit(address).password
+    except ValueError:
+        return None
 
 
 def _texts(table: object) -> dict[str, str]:

@@ -148,10 +148,9 @@ class RunWriter:
         trials = sorted({key[:2] for key in made if key[0] in known})
         there: list[Row] = []
         for some in pieces(trials):
-            pairs = ", ".join(["(?, ?)"] * len(some))
-            sql = f"SELECT {rows.ATTEMPT_COLUMNS} FROM attempts WHERE (cell_id, number) IN (VALUES {pairs})"
-            there += self._database.rows(sql, [number for pair in some for number in pair])
-        made = {key: found for key, found in made.items() if key not in {tuple(row[:3]) for row in there}}
+            there += self._database.rows(attempts_at(len(some)), [number for pair in some for number in pair])
+        old = {tuple(row[:3]) for row in there}
+        made = {key: found for key, found in made.items() if key not in old}
         new = [row for row, _ in made.values() if row[0] in known]
         changed = [
             known[cell].plus(
@@ -161,6 +160,15 @@ class RunWriter:
         ]
         write_tallies(self._database, changed)
         return made
+
+
+def attempts_at(trials: int) -> str:
+    """A query for the attempts at some trials: a join, since SQLite would read the whole table for `(a, b) IN (…)`."""
+    pairs = ", ".join(["(?, ?)"] * trials)
+    return (
+        f"WITH wanted (cell, trial) AS (VALUES {pairs}) SELECT {rows.ATTEMPT_COLUMNS}"
+        " FROM wanted CROSS JOIN attempts WHERE cell_id = cell AND number = trial"
+    )
 
 
 def _implied(kept: Iterable[Kept]) -> Iterable[PlannedCell]:

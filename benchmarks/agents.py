@@ -1,0 +1,113 @@
+"""What Holdfast adds around a real agent: from the start of an attempt to the agent's first instruction, and from its
+last one to the verdict; and what a replay of a real agent costs against its own run.
+
+    python benchmarks/agents.py [--trials N] [--sandbox LEVEL] [--replay AGENT]
+
+Each adapter is measured with a program in its agent's place that only tells the time, so that everything which the
+adapter does (settings, files in HOME, reading the log) is in the figures, and nothing of the agent's. What the sandbox
+alone costs is measured with the adapter `command`, and taken off. Replay needs an installed agent (default: goose).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast import wiring
+from holdfast.agents import CODING_AGENTS
+from holdfast.core.config import Config
+from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
+from holdfast.core.request import RunRequest
+from holdfast.define.load import load
+from holdfast.run.schedule import Stop
+from holdfast.session import Terms, conduct
+
+BAR_MS = 60.0
+REPLAY_BAR = 1.3
+STAMP = "#!/bin/sh\ndate +%s%N\ndate +%s%N\n"
+EVAL = """\
+from holdfast import USUALLY_PASSES, eval_test
+
+@eval_test(USUALLY_PASSES, prompt="Save the note 'buy milk' in notes.txt.")
+def saves_the_note(rig, result):
+    assert "buy milk" in rig.workspace["notes.txt"].text
+"""
+
+
+def run(config: Config, subject: str, trials: int, sandbox: str, **more: str) -> list[tuple[float, float, float]]:
+    """For each trial: milliseconds before the program, in the agent's hands, and after the program."""
+    started: dict[str, int] = {}
+    times: list[tuple[float, float, float]] = []
+
+    def watch(news: Progress) -> None:
+        now = time.time_ns()
+        if isinstance(news, AttemptStarted):
+            started[f"{news.eval}/{news.number}"] = now
+        elif isinstance(news, AttemptJudged):
+            record = news.record
+            stamps = [int(line) for line in record.stdout.split() if line.isdecimal()]
+            if len(stamps) == 2:
+                begun = started[f"{record.eval}/{record.number}"]
+                times.append(((stamps[0] - begun) / 1e6, record.spent.seconds * 1e3, (now - stamps[1]) / 1e6))
+            else:
+                assert record.verdict.outcome == "pass", record
+                times.append((0.0, record.spent.seconds * 1e3, 0.0))
+
+    request = RunRequest(subjects=(subject,), policy="all", trials=trials, jobs=1, sandbox=sandbox, seed=1, **more)
+    cast = wiring.Cast(config=config, environ=os.environ, replaying="replay" in more)
+    plan = wiring.plan_evals(cast, load([str(config.root / "evals")]), request, os.environ)
+    store = wiring.new_store(config.root / "results")
+    info = replace(wiring.run_info(config, request), id=store.folder.name)
+    house = wiring.house(cast, plan, request, store, seed=1)
+    asyncio.run(conduct(plan, info, house, terms=Terms(), watch=watch, stop=Stop()))
+    return times
+
+
+def medians(times: list[tuple[float, float, float]]) -> tuple[float, float, float]:
+    """The median of each column; the first trial, which lays out the template, does not count."""
+    before, during, after = (statistics.median(column) for column in zip(*times[1:], strict=True))
+    return before, during, after
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=15)
+    parser.add_argument("--sandbox", default="bubblewrap")
+    parser.add_argument("--replay", default="goose", metavar="AGENT")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "evals").mkdir()
+        (root / "evals/eval_note.py").write_text(EVAL)
+        stamp = root / "stamp"
+        stamp.write_text(STAMP)
+        stamp.chmod(0o755)
+        agents: dict[str, dict[str, object]] = {name: {"program": str(stamp)} for name in CODING_AGENTS}
+        agents["bare"] = {"adapter": "command", "command": [str(stamp), "{prompt}"]}
+        config = Config(root=root, agents=agents, attempts=1, canary="off")
+        bare = medians(run(config, "bare", args.trials, args.sandbox))
+        print(f"{'sandbox alone':<16} before {bare[0]:6.1f} ms   after {bare[2]:6.1f} ms   ({args.sandbox})")
+        worst = 0.0
+        for name in CODING_AGENTS:
+            before, _, after = medians(run(config, f"{name}:scripted", args.trials, args.sandbox))
+            extra = (before - bare[0], after - bare[2])
+            worst = max(worst, *extra)
+            print(f"{name:<16} before {extra[0]:+6.1f} ms   after {extra[1]:+6.1f} ms   beyond the sandbox")
+        print(f"{'worst':<16} {worst:.1f} ms (bar {BAR_MS:.0f})")
+        plain = Config(root=root, attempts=1, canary="off")
+        subject, cassettes = f"{args.replay}:scripted", str(root / "cassettes")
+        live = medians(run(plain, subject, args.trials, args.sandbox, record=cassettes))[1]
+        again = medians(run(plain, subject, args.trials, args.sandbox, replay=cassettes))[1]
+        print(f"{args.replay} live {live:.0f} ms, replayed {again:.0f} ms: ratio {again / live:.2f} (bar {REPLAY_BAR})")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
