@@ -45,7 +45,7 @@ def _lines(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Text]
     for found in report.characteristics:
         yield from wrapped(Text(screen.safe(gate_words.error_rates(found)), "dim"), screen.width)
     yield from wrapped(Text(screen.safe(f"more: holdfast power --rule {report.rule}"), "dim"), screen.width)
-    yield from details(run, screen)
+    yield from details(run, screen, resumable=False)
 
 
 def _why(row: GateRow, screen: Screen) -> Iterator[Text]:

@@ -43,7 +43,7 @@ def _report(report: RunReport, screen: Screen) -> Iterator[Text]:
     yield from details(report, screen)
 
 
-def details(report: RunReport, screen: Screen) -> Iterator[Text]:
+def details(report: RunReport, screen: Screen, *, resumable: bool = True) -> Iterator[Text]:
     """What broke, what could not be judged, what was used and what follows; other reports end with it as well."""
     yield from _section("What broke", [_failed(cell, screen) for cell in words.broken(report)])
     yield from _section("Failed, but tolerated", [_failed(cell, screen) for cell in words.tolerated(report)])
@@ -51,7 +51,7 @@ def details(report: RunReport, screen: Screen) -> Iterator[Text]:
     yield from _section("Void: tried, but not judged", [_void(cell, screen) for cell in words.voided(report)])
     yield from _section("Skipped", [_title(c, c.tally.skipped or "", screen) for c in words.skipped(report)])
     yield Text()
-    yield from _footer(report, screen)
+    yield from _footer(report, screen, words.next_step(report) if resumable else None)
 
 
 def _section(title: str, parts: Sequence[Iterable[Text]]) -> Iterator[Text]:
@@ -132,8 +132,8 @@ def _command(parts: Sequence[str], screen: Screen) -> Iterator[Text]:
         yield Text(f"    $ {whole}", "cyan")
 
 
-def _footer(report: RunReport, screen: Screen) -> Iterator[Text]:
-    for label, text in _facts(report):
+def _footer(report: RunReport, screen: Screen, step: str | None) -> Iterator[Text]:
+    for label, text in (*_facts(report), *([("next", step)] if step else ())):
         yield from _labelled(f"{label:<8}", text, screen, indent=0)
     yield Text()
     code, meaning = f"exit {int(report.exit_code)}", words.MEANINGS[report.exit_code]
@@ -165,6 +165,3 @@ def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
         yield "kept in", report.folder
     for note in report.notes:
         yield "note", one_line(note, width=400)
-    step = words.next_step(report)
-    if step:
-        yield "next", step
