@@ -35,7 +35,7 @@ def changed(path: Path, source: str, name: str = "saves") -> str:
         ("import holdfast\nfrom holdfast import eval_test\n", "holdfast.USUALLY_PASSES"),
         ("from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n", "USUALLY_PASSES"),
         ("from holdfast import *\n", "USUALLY_PASSES"),
-        ("from holdfast import eval_test\n", "'USUALLY_PASSES'"),
+        ("from holdfast import eval_test\nfrom holdfast.core.policy import Policy\n", "(Policy . USUALLY_PASSES)"),
     ],
 )
 def test_only_the_argument_differs(tmp_path: Path, imports: str, argument: str) -> None:

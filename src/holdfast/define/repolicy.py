@@ -1,7 +1,7 @@
 """Changing an eval's policy in the author's own file: the one argument, and not a blank beside it.
 
 In Python the first argument of the eval's `eval_test` is replaced, however it is written: `USUALLY_PASSES`,
-`Policy.USUALLY_PASSES`, `holdfast.USUALLY_PASSES` or a string. Where the new name is not yet imported it joins the old
+`Policy.USUALLY_PASSES` or `holdfast.USUALLY_PASSES`. Where the new name is not yet imported it joins the old
 one in its import, or takes its place where nothing else uses the old one. In `scenario.toml` the value of `policy` is.
 
 The syntax tree tells where these words stand, and only their bytes are replaced. What comes out is read again: it must
@@ -95,17 +95,12 @@ def _policies(tree: ast.Module, line: int) -> Iterator[ast.expr]:
 
 def _written(value: ast.expr) -> str | None:
     """The policy as it is written; None where it is computed."""
-    if isinstance(value, ast.Name):
-        found = value.id
-    elif isinstance(value, ast.Attribute):
-        found = value.attr
-    else:
-        found = str(value.value) if isinstance(value, ast.Constant) else ""
+    found = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
     return found if found in _KNOWN else None
 
 
 def _word(source: bytes, start: int, end: int, old: str, new: str) -> Splice:
-    """The last time that the old word stands in the argument: after `holdfast.`, within quotes."""
+    """The last time that the old word stands in the argument: after `holdfast.`."""
     place = source.rindex(old.encode(), start, end)
     return place, place + len(old), new
 

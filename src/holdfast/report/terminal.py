@@ -137,7 +137,9 @@ def _footer(report: RunReport, screen: Screen) -> Iterator[Text]:
         yield from _labelled(f"{label:<8}", text, screen, indent=0)
     yield Text()
     code, meaning = f"exit {int(report.exit_code)}", words.MEANINGS[report.exit_code]
-    yield Text.assemble((f"{code:<10}", _style(report)), meaning)
+    first, *more = wrapped(Text(meaning), screen.width, indent=10)
+    yield Text.assemble((f"{code:<10}", _style(report)), first[10:])
+    yield from more
 
 
 def _style(report: RunReport) -> str:

@@ -1,0 +1,105 @@
+"""Is one version worse than another? Two commits, each built, tried side by side; and what the history knows."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.conftest import Project
+from tests.journeys.decisions_lab import Versions
+
+
+@pytest.fixture
+def versions(project: Project) -> Versions:
+    """A good main, and a branch whose agent never does what it should."""
+    made = Versions(project)
+    made.git("switch", "--quiet", "-c", "worse")
+    made.behave("f")
+    made.commit()
+    return made
+
+
+def outcomes(text: str) -> dict[str, tuple]:
+    found = json.loads(text)["comparison"]["evals"]
+    return {one["eval"]: (one["outcome"], one["base"], one["new"]) for one in found}
+
+
+def test_both_commits_are_built_and_tried_side_by_side(versions: Versions):
+    """The working tree is not touched, and nothing is left; the two runs can be compared again for nothing."""
+    (versions.folder / "agent" / "plan").write_text("p")  # not committed, so not tried
+    done = versions.project.holdfast("compare", "--base", "main", "--trials", "6", "--json")
+    assert done.returncode == 1, done.stderr
+    assert outcomes(done.stdout) == {name: ("regressed", [6, 6], [0, 6]) for name in ("always", "usually")}
+    assert "with `make build`, on this machine as your own code, outside of any sandbox" in done.stderr
+    assert "uncommitted changes" in done.stdout
+    assert versions.worktrees() == []
+    assert (versions.folder / "agent" / "plan").read_text() == "p"
+    again = versions.project.holdfast("compare", "main", "worse", COLUMNS="60")
+    assert again.returncode == 1, again.stderr
+    assert again.stdout.startswith("Regressed: 2 regressed of 2 cells")
+    assert max(map(len, again.stdout.splitlines())) <= 60
+    runs = json.loads(done.stdout)
+    new, base = runs["new"]["runs"][0], runs["base"]["runs"][0]
+    turned = versions.project.holdfast("compare", new, f"results/{base}", "--format", "markdown")
+    assert (turned.returncode, turned.stdout.count("| improved |")) == (0, 2)
+
+
+def test_a_build_that_fails_tells_so_and_leaves_nothing(versions: Versions):
+    """Before anything is tried."""
+    (versions.folder / "Makefile").write_text("build:\n\t@echo no such compiler; exit 3\n")
+    versions.commit()
+    done = versions.project.holdfast("compare", "--base", "main")
+    assert (done.returncode, versions.worktrees()) == (2, [])
+    assert "exit code 2 for HEAD" in done.stderr
+    assert "no such compiler" in done.stderr
+    assert not (versions.folder / "results").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+@pytest.mark.parametrize("during", ["build", "trials"])
+def test_whoever_stops_it_finds_no_worktree_left(versions: Versions, number: signal.Signals, during: str):
+    """While it builds and while it tries; what the build started is gone too."""
+    sign = versions.folder.parent / "started"
+    if during == "build":
+        (versions.folder / "Makefile").write_text(f"build:\n\techo $$$$ > {sign}; exec sleep 60\n")
+    else:
+        (versions.folder / "agent" / "agent.sh").write_text(f"#!/bin/sh\necho $$ > {sign}; exec sleep 60\n")
+    versions.commit()
+    process = subprocess.Popen(
+        versions.project.command("compare", "--base", "HEAD~1"), cwd=versions.folder, env=versions.project.env,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    with process:
+        while not (sign.exists() and sign.read_text().strip()) and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert (process.returncode, versions.worktrees()) == (130, [])
+    status = Path(f"/proc/{sign.read_text().strip()}/status")
+    assert not status.exists() or "\nState:\tZ" in status.read_text()
+
+
+def test_what_a_killed_one_left_is_removed_by_the_next(versions: Versions):
+    """Its worktree tells whose it was."""
+    left = versions.folder.parent / "tmp" / "holdfast-checkout-99999999-x" / "tree"
+    versions.git("worktree", "add", "--detach", str(left), "main")
+    done = versions.project.holdfast("compare", "--base", "main", "--trials", "1", "-k", "usually")
+    assert (done.returncode, versions.worktrees()) == (0, []), done.stderr
+    assert "1 underpowered" in done.stdout
+
+
+def test_mistakes_are_told(versions: Versions):
+    """With what to do instead."""
+    for words, told in (
+        (("main",), "two sides are needed"),
+        (("main", "worse"), "'main' is no run, subject, branch or commit that the history knows"),
+        (("--base", "nowhere"), "'nowhere' is no revision"),
+        (("a", "b", "--base", "main"), "one commit is compared with it, not 2"),
+    ):
+        done = versions.project.holdfast("compare", *words)
+        assert (done.returncode, told in done.stderr) == (2, True), done.stderr

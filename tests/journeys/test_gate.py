@@ -1,0 +1,102 @@
+"""May this change merge? From nights to an answer, with no more trials than it takes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from tests.journeys.conftest import Project
+from tests.journeys.decisions_lab import EVALS, Versions
+
+
+@pytest.fixture
+def versions(project: Project) -> Versions:
+    """A project with three good nights of seven trials."""
+    made = Versions(project)
+    made.nights(3, trials=7)
+    return made
+
+
+def rows(text: str) -> dict[str, dict]:
+    """The gate's rows by eval."""
+    return {row["eval"]: row for row in json.loads(text)["rows"]}
+
+
+def test_a_good_change_may_merge_after_three_passes_each(versions: Versions):
+    """In every format, with the past it was held against and the rule's error rates; and it is kept."""
+    done = versions.project.holdfast("gate", "--junit", "junit.xml", COLUMNS="100")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("May merge: all 2 cells are accepted")
+    assert "3/3     21/21 in 3 nights" in done.stdout
+    assert "Error rates of the rules" in done.stdout
+    assert ET.parse(versions.folder / "junit.xml").getroot().get("failures") == "0"  # noqa: S314 - our own
+    latest = versions.folder / "results" / "latest"
+    assert "May merge" in (latest / "summary.md").read_text()
+    assert json.loads((latest / "gate.json").read_text())["schema"] == "holdfast-gate/1"
+    with sqlite3.connect(versions.folder / "results" / "holdfast.db") as database:
+        kept = database.execute("SELECT eval, answer, rule FROM decisions WHERE ruling = 'gate' ORDER BY 1").fetchall()
+    database.close()
+    assert kept == [("always", "accept", "every_trial"), ("usually", "accept", "screen")]
+
+
+def test_what_is_broken_must_not_merge_and_stops_as_soon_as_that_is_sure(versions: Versions):
+    """One fail ends the promise to pass always; the other is held against its own nights."""
+    versions.behave("f")
+    done = versions.project.holdfast("gate", "--json")
+    assert done.returncode == 1, done.stderr
+    found = rows(done.stdout)
+    assert found["always"]["decision"]["answer"] == "reject"
+    assert found["usually"]["decision"]["answer"] == "reject"
+    assert found["usually"]["adjusted"] < 0.1
+    assert found["usually"]["failed"] < 11
+
+
+def test_one_fail_is_looked_at_again_and_forgiven(versions: Versions):
+    """Fresh trials decide, and no more of them than it takes."""
+    versions.behave("ppfp")  # the third trial is the last of its first round
+    done = versions.project.holdfast("gate", "--json", "-k", "usually")
+    assert done.returncode == 0, done.stderr
+    (row,) = rows(done.stdout).values()
+    assert (row["decision"]["answer"], row["failed"]) == ("accept", 1)
+    assert 3 < row["passed"] + row["failed"] < 13
+    assert row["p_value"] > 0.1
+
+
+def test_two_of_three_are_enough_by_the_rule_that_teams_know(versions: Versions):
+    """By name; the same trials are judged otherwise."""
+    versions.behave("pfp")
+    seed = versions.project.holdfast("gate", "--json", "-k", "usually", "--rule", "seed")
+    (row,) = rows(seed.stdout).values()
+    assert (seed.returncode, row["passed"], row["failed"]) == (0, 2, 1)
+    unknown = versions.project.holdfast("gate", "--rule", "sede")
+    assert (unknown.returncode, "did you mean 'seed'?" in unknown.stderr) == (2, True)
+
+
+def test_too_few_trials_leave_it_undecided(versions: Versions):
+    """With an exit code of its own, and what would still be wanted."""
+    done = versions.project.holdfast("gate", "--max-trials", "4", COLUMNS="60")
+    assert done.returncode == 3, done.stderr
+    assert done.stdout.startswith("Undecided: ")
+    assert "Without an answer" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 60
+    assert "2 more are" in done.stdout
+
+
+def test_what_the_change_adds_or_edits_is_always_looked_at(versions: Versions):
+    """Whatever is chosen; and an edited eval has no past."""
+    versions.git("switch", "--quiet", "-c", "change")
+    only = versions.project.holdfast("gate", "--json", "--policy", "always")
+    assert list(rows(only.stdout)) == ["always"]
+    edited = EVALS.replace("Write out.txt, usually.", "Write out.txt, please.")
+    newborn = EVALS.rpartition("\n\n\n")[2].replace("usually", "newborn")
+    versions.evals.write_text(f"{edited}\n\n{newborn}")
+    done = versions.project.holdfast("gate", "--json", "--policy", "always")
+    assert done.returncode == 0, done.stderr
+    found = rows(done.stdout)
+    assert {name: row["edit"] for name, row in found.items()} == {"always": "", "usually": "edited", "newborn": "new"}
+    assert (found["always"]["past"]["nights"], found["usually"]["past"], found["newborn"]["past"]) == (3, None, None)
+    wrong = versions.project.holdfast("gate", "--base", "nowhere")
+    assert (wrong.returncode, "no commit 'nowhere'" in wrong.stderr) == (2, True)

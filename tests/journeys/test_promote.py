@@ -1,0 +1,112 @@
+"""A promise that is earned by nights, and lost by them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+
+import pytest
+
+from tests.journeys.conftest import Project
+from tests.journeys.decisions_lab import EVALS, Versions
+
+SCENARIO = """\
+# A scenario with a comment.
+policy   = "USUALLY_PASSES"  # incubating
+prompt = "Write out.txt."
+
+[[checks]]
+check = "file_exists"
+path = "out.txt"
+"""
+
+
+@pytest.fixture
+def versions(project: Project) -> Versions:
+    """A project with ten good nights, and an eval that is younger."""
+    made = Versions(project)
+    made.nights(1)
+    project.write(evals__folder__scenario_toml=SCENARIO)
+    made.commit()
+    made.nights(9)
+    return made
+
+
+def changed_lines(before: str, after: str) -> list[str]:
+    found = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return [line for line in found if line[0] in "+-" and line[:3] not in {"+++", "---"}]
+
+
+def test_ten_nights_earn_a_promotion_and_nine_are_the_nearest_miss(versions: Versions):
+    """With the evidence, and what is missing."""
+    done = versions.project.holdfast("promote", COLUMNS="60")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 of 2 evals to promote to ALWAYS_PASSES")
+    assert "promote  usually  ✓✓✓✓✓✓✓" in done.stdout
+    assert "wait     folder" in done.stdout
+    assert "Nearest misses" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 60
+    found = json.loads(versions.project.holdfast("promote", "--json").stdout)
+    assert [(one["eval"], one["answer"], one["distance"]) for one in found["candidates"]] == [
+        ("usually", "promote", 0),
+        ("folder", "wait", 1),
+    ]
+    sprt = json.loads(versions.project.holdfast("promote", "--rule", "sprt", "--json").stdout)
+    assert {one["answer"] for one in sprt["candidates"]} == {"wait"}
+
+
+def test_applying_changes_one_argument_verifies_and_records_it(versions: Versions):
+    """And proposes a commit message with the evidence; a promise that was raised by hand is noticed."""
+    before = versions.project.holdfast("validate")
+    assert "without a recorded promotion" not in before.stdout
+    done = versions.project.holdfast("promote", "--apply")
+    assert done.returncode == 0, done.stderr
+    assert changed_lines(EVALS, versions.evals.read_text()) == [
+        '-@eval_test( USUALLY_PASSES,prompt = "Write out.txt, usually." )  # odd, but its author\'s',
+        '+@eval_test( ALWAYS_PASSES,prompt = "Write out.txt, usually." )  # odd, but its author\'s',
+    ]
+    for told in ("Promote eval usually to ALWAYS_PASSES", "writer: 7 of 7 passed", "tried here: 3 of 3 passed"):
+        assert told in done.stdout
+    checked = versions.project.holdfast("validate", "--json")
+    assert (checked.returncode, json.loads(checked.stdout)["promoted_by_hand"]) == (0, ["always"])
+    strict = versions.project.holdfast("validate", "--strict", "--json")
+    assert (strict.returncode, "always" in json.loads(strict.stdout)["faulty"]) == (1, True)
+    versions.nights(1)
+    folder = versions.project.holdfast("promote", "folder", "--apply")
+    assert folder.returncode == 0, folder.stderr
+    text = (versions.folder / "evals" / "folder" / "scenario.toml").read_text()
+    assert text == SCENARIO.replace("USUALLY", "ALWAYS")
+
+
+def test_what_does_not_hold_here_stays_as_it_was(versions: Versions):
+    """Whatever its nights say; and who asks for more than is earned is told what is missing."""
+    versions.behave("f")
+    done = versions.project.holdfast("promote", "--apply")
+    assert (done.returncode, versions.evals.read_text()) == (1, EVALS)
+    assert "left as it was" in done.stdout
+    early = versions.project.holdfast("promote", "folder", "--apply")
+    assert early.returncode == 2
+    assert "is not ripe by the rule 'seed'" in early.stderr
+
+
+def test_an_eval_that_was_edited_after_its_nights_has_not_earned_it(versions: Versions):
+    """Its nights are of another eval."""
+    versions.evals.write_text(EVALS.replace("out.txt, usually", "out.txt, really"))
+    done = versions.project.holdfast("promote", "usually")
+    assert done.stdout.startswith("none of 1 eval to promote")
+    assert "it was edited after its last night" in done.stdout
+
+
+def test_a_fail_at_night_costs_the_promise(versions: Versions):
+    """By the same door, and recorded."""
+    calm = versions.project.holdfast("demote")
+    assert calm.stdout.startswith("none of 1 eval to demote")
+    versions.behave("f")
+    versions.nights(1)
+    done = versions.project.holdfast("demote", "--apply")
+    assert done.returncode == 0, done.stderr
+    assert changed_lines(EVALS, versions.evals.read_text()) == [
+        '-@eval_test( ALWAYS_PASSES,prompt = "Write out.txt, always." )  # odd, but its author\'s',
+        '+@eval_test( USUALLY_PASSES,prompt = "Write out.txt, always." )  # odd, but its author\'s',
+    ]
+    assert "Demote eval always to USUALLY_PASSES" in done.stdout
