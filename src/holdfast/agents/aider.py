@@ -123,6 +123,7 @@ RECIPE = Recipe(
         Ability.TOOL_ERROR: _NO_TOOLS,
         Ability.MALFORMED: _NO_TOOLS,
         Ability.DENY: _NO_TOOLS,
+        Ability.CLEAN: "it has no tools, so no model can make it start a process",
     },
     params=("files", "edit_format"),
 )
