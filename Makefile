@@ -7,7 +7,7 @@ MODEL  ?= qwen2.5-coder-1.5b
 DEMO   := examples/smoke examples/eval_notes.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-agents check fix docs bench clean
+.PHONY: help env machine demo test test-agents check fix docs bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,14 +22,19 @@ $(STAMP): pyproject.toml constraints.txt
 
 # A real model fails some evals, and that is what the demo shows: only an error of Holdfast itself is one of the demo.
 demo: $(STAMP)  ## Run examples with a language model on this machine (MODEL=scripted: at once, without one)
-	@model='$(MODEL)'; case "$$model" in scripted|*/*) ;; *) \
+	@sandbox=bubblewrap; tools/system.sh git bubblewrap || { sandbox=none; \
+	  echo "demo: no bubblewrap, so it goes on with --sandbox none: no wall around the agent" >&2; }; \
+	model='$(MODEL)'; case "$$model" in scripted|*/*) ;; *) \
 	  $(BIN)/holdfast models fetch "$$model" || { model=scripted; \
 	    echo "demo: no weights, so it goes on with native:scripted: a rule-reader, which is no model" >&2; } ;; esac; \
-	$(BIN)/holdfast run $(DEMO) --policy all --trials 3 --subject "native:$$model"; code=$$?; \
+	$(BIN)/holdfast run $(DEMO) --policy all --trials 3 --sandbox $$sandbox --subject "native:$$model"; code=$$?; \
 	case $$code in 1|3) echo "demo: done; what did not hold is told above (exit $$code of holdfast run)"; exit 0 ;; esac; \
 	exit $$code
 
-check: $(STAMP)  ## Format, lint, types, floors, docs
+machine:
+	@tools/system.sh git bubblewrap postgresql
+
+check: $(STAMP) machine  ## Format, lint, types, floors, docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -37,10 +42,9 @@ check: $(STAMP)  ## Format, lint, types, floors, docs
 	$(BIN)/python tools/docs.py --check
 
 test: check  ## All checks and all tests
-	@tools/system.sh
 	$(BIN)/python -m pytest -n 4 -m "not agents"
 
-test-agents: $(STAMP)  ## Real agents from npm, recorded and replayed (needs node and npm)
+test-agents: $(STAMP) machine  ## Real agents from npm and PyPI, checked, recorded and replayed (needs node and npm)
 	$(BIN)/python -m pytest -n 2 -m agents
 
 fix: $(STAMP)  ## Format and mend what can be mended

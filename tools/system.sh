@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
-# What the tests need of the machine besides Python: found, or installed from Debian's packages, or asked for loudly.
+# tools/system.sh PACKAGE…: what is needed of the machine besides Python (git, bubblewrap, postgresql): found, or
+# installed from Debian's packages, or asked for loudly.
 set -euo pipefail
 
+found() {
+  case "$1" in
+    bubblewrap) command -v bwrap ;;
+    postgresql) command -v initdb || compgen -G "/usr/lib/postgresql/*/bin/initdb" ;;
+    *) command -v "$1" ;;
+  esac >/dev/null 2>&1
+}
+
 missing=()
-have() { command -v "$1" >/dev/null 2>&1 || compgen -G "$2" >/dev/null 2>&1; }
-have git "/usr/bin/git" || missing+=(git)
-have bwrap "/usr/bin/bwrap" || missing+=(bubblewrap)
-have initdb "/usr/lib/postgresql/*/bin/initdb" || missing+=(postgresql)
+for package in "$@"; do found "$package" || missing+=("$package"); done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 as_root=()
@@ -18,6 +24,6 @@ if command -v apt-get >/dev/null 2>&1; then
     exit 0
   fi
 fi
-echo "the tests need: ${missing[*]}" >&2
+echo "needed of this machine, and not there: ${missing[*]}" >&2
 echo "  → install them with this machine's package manager, then run this again" >&2
 exit 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.conftest import Project
-from tests.journeys.npm import GOOSE, installed
+from tests.journeys.installing import installed
 
 AGENT = Path(__file__).parents[1] / "acp/agent.py"
 SMALL = f"""\
@@ -122,7 +122,7 @@ def test_an_agent_that_never_ends_is_ended(project: Project):
 @pytest.mark.parametrize("files", ["false", "true"])
 def test_goose_is_driven_over_acp(project: Project, files: str):
     """It makes a file, is denied, and goes on in the same session; with the client's files and with its own."""
-    program = installed(GOOSE) / "@aaif/goose-binary-linux-x64/bin/goose"
+    program = installed("goose")
     project.write(holdfast_toml=GOOSE_CONFIG.format(goose=program, files=files), evals__eval_note_py=GOOSE_EVALS)
     ran = project.holdfast("run", "--trials", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -131,7 +131,7 @@ def test_goose_is_driven_over_acp(project: Project, files: str):
 @pytest.mark.agents
 def test_goose_says_end_turn_and_the_wire_knows_better(project: Project):
     """Every model call fails; the trial is void, whatever the protocol says."""
-    program = installed(GOOSE) / "@aaif/goose-binary-linux-x64/bin/goose"
+    program = installed("goose")
     project.write(holdfast_toml=GOOSE_CONFIG.format(goose=program, files="false"), evals__eval_note_py=GOOSE_EVALS)
     ran = project.holdfast("run", "evals/eval_note.py::saves_the_note", "--trials", "1", "--fault", "500")
     assert ran.returncode == 3, ran.stdout + ran.stderr

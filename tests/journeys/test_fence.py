@@ -52,6 +52,33 @@ def test_a_trial_runs_behind_the_fence_and_its_record_says_what_stays_open(proje
     assert list(Path(temp).iterdir()) == []
 
 
+CALLER = """\
+import json, os, urllib.request
+body = dict(model="scripted", messages=[dict(role="user", content="Say hi.")])
+key = dict([("Authorization", "Bearer " + os.environ["OPENAI_API_KEY"]), ("Content-Type", "application/json")])
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+answer = urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), key))
+assert json.load(answer)["choices"]
+open("out.txt", "w").write("hi")
+"""
+
+
+def test_an_agent_reaches_its_model_through_the_fence(project: Project, temp: str) -> None:
+    """Through a port of its own, and what it asked is in the record."""
+    python = shutil.which("python3", path="/usr/bin")
+    if python is None:
+        pytest.skip("needs a Python that everybody may run")
+    write(project, SCRIPT)
+    table = f'command = ["{python}", "-I", "-c", {json.dumps(CALLER)}, "{{prompt}}"]\ndialect = "openai-chat"\n'
+    table += 'base_url_env = ["OPENAI_BASE_URL"]\ntoken_env = ["OPENAI_API_KEY"]\n'
+    config = f'trials = 1\nattempts = 1\nsubjects = ["mine:scripted"]\n[agents.mine]\nadapter = "command"\n{table}'
+    project.write(holdfast_toml=config)
+    ran = project.holdfast("run", "--sandbox", "landlock", TMPDIR=temp)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (capture,) = captures(project)
+    assert len(capture["exchanges"]) == 1
+
+
 @pytest.mark.parametrize(
     ("least", "asked", "code"),
     [

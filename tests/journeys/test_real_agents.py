@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.conftest import Project
+from tests.journeys.installing import AGENTS_FOLDER
 
 pytestmark = pytest.mark.agents
 AGENTS = ("goose", "pi", "claude-code", "codex", "gemini-cli", "cline", "opencode", "mini-swe-agent")
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast-test-agents"
-ENV = {"HOLDFAST_AGENTS": str(CACHE)}
+ENV = {"HOLDFAST_AGENTS": str(AGENTS_FOLDER)}
 
 
 def holdfast(project: Project, *words: str, **env: str) -> subprocess.CompletedProcess[str]:

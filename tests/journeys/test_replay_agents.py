@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.conftest import Project
-from tests.journeys.npm import GOOSE, PI, installed
+from tests.journeys.installing import installed
 from tests.journeys.test_replay import CASSETTES, latest, other_place, stories
 
 pytestmark = pytest.mark.agents
@@ -94,7 +94,7 @@ def replayed_elsewhere(project: Project, **env: str) -> dict[str, Any]:
 @pytest.fixture
 def goose(project: Project) -> Project:
     """A project in which three trials of goose were recorded."""
-    program = installed(GOOSE) / "@aaif/goose-binary-linux-x64/bin/goose"
+    program = installed("goose")
     project.write(evals__eval_note_py=EVAL)
     project.write(holdfast_toml=GOOSE_CONFIG.format(goose=program, word="careful"))
     ran = project.holdfast("run", "--record", "--jobs", "3")
@@ -141,10 +141,11 @@ def test_pi_replays_with_its_clock_400_days_ahead(project: Project, tmp_path: Pa
     start, clock = tmp_path / "start.sh", tmp_path / "clock.cjs"
     start.write_text(PI_START)
     clock.write_text(CLOCK)
-    modules = installed(PI)
+    program = installed("pi")
+    modules = next(parent for parent in program.parents if parent.name == "node_modules")
     project.write(
         evals__eval_note_py=EVAL,
-        holdfast_toml=PI_CONFIG.format(start=start, pi=modules / ".bin/pi", modules=modules, clock=clock),
+        holdfast_toml=PI_CONFIG.format(start=start, pi=program, modules=modules, clock=clock),
     )
     ran = project.holdfast("run", "--record", "--jobs", "3")
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -285,6 +285,15 @@ def test_what_stays_open_is_in_the_facts(yard: Yard) -> None:
 
 
 @needs_landlock
+def test_nothing_is_inherited(yard: Yard) -> None:
+    """Neither the way to Holdfast nor the rules themselves: three streams, and the list that is being read."""
+    end = yard.ends("ls", "-l", "/proc/self/fd")
+    assert [line.split()[8] for line in end.stdout.text.splitlines()[1:]] == ["0", "1", "2", "3"]
+    assert "/proc/" in end.stdout.text.splitlines()[-1]
+    assert "socket" not in end.stdout.text
+
+
+@needs_landlock
 def test_nothing_is_left_open(yard: Yard) -> None:
     """No descriptor leaks, whether attempts end well or badly."""
     before = len(list(Path("/proc/self/fd").iterdir()))

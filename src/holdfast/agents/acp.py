@@ -10,11 +10,10 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.agents.events import read_events
-from holdfast.agents.interpreter import PACKAGE, python_folders
+from holdfast.agents.interpreter import PACKAGES, python_folders
 from holdfast.agents.places import PLACES, check_places, fill, places_of
 from holdfast.agents.program import Program, read_program
 from holdfast.core.agent import Ability, Orders, Task
@@ -23,8 +22,7 @@ from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.table import Table
 from holdfast.core.trajectory import Event, Kind, usual_kinds
 
-_PACKAGES = str(Path(__file__).resolve().parents[2])
-_OURS = {"PYTHONPATH": _PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
+_OURS = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
 _TASK = ".holdfast/acp.json"
 _CANNOT = {
     Ability.MESSAGES: "the protocol can load a session that the agent kept itself, but none that others wrote",
@@ -97,7 +95,7 @@ class AcpAgent:
         }
         # -P keeps the workspace off the import path: a file `json.py` there must not become part of the client.
         argv = (sys.executable, "-P", "-s", "-S", "-m", "holdfast.acp", str(task.home / _TASK))
-        launch = Launch(argv=argv, env={**env, **_OURS}, reads=(*python_folders(), PACKAGE, *self.program.readable()))
+        launch = Launch(argv=argv, env={**env, **_OURS}, reads=(*python_folders(), PACKAGES, *self.program.readable()))
         laid = {**self.program.files(places), _TASK: json.dumps(fields).encode()}
         return Orders(launches=(launch,), home_files=laid)
 

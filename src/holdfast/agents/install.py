@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.agents.package import Package, find_python
@@ -34,22 +36,31 @@ def install(
     if not _VERSION.fullmatch(wanted):
         raise UsageError(f"{wanted!r} is no exact version\n  → such as {recipe.name}@{package.version}")
     place = folder / recipe.name / wanted
-    if package.program_in(place).exists():
-        tell(f"{recipe.name} {wanted} is there already: {place}")
-        return package.program_in(place)
     place.parent.mkdir(parents=True, exist_ok=True)
-    tell(f"installing {package.full_name} {wanted} with {package.manager} into {place}")
-    with tempfile.TemporaryDirectory(prefix=f".{wanted}-", dir=place.parent) as half:
-        made = Path(half, "made")
-        made.mkdir()
-        (_by_npm if package.manager == "npm" else _by_pip)(package, wanted, made, Path(half, "home"), environ)
-        if not package.program_in(made).exists():
-            raise InstallError(f"{package.full_name} {wanted} was installed, but holds no {package.program}")
-        shutil.rmtree(place, ignore_errors=True)
-        made.rename(place)
-    if package.manager == "pip":
-        _settle(place, made)
+    with _alone(place.parent):
+        if package.program_in(place).exists():
+            tell(f"{recipe.name} {wanted} is there already: {place}")
+            return package.program_in(place)
+        tell(f"installing {package.full_name} {wanted} with {package.manager} into {place}")
+        with tempfile.TemporaryDirectory(prefix=f".{wanted}-", dir=place.parent) as half:
+            made = Path(half, "made")
+            made.mkdir()
+            (_by_npm if package.manager == "npm" else _by_pip)(package, wanted, made, Path(half, "home"), environ)
+            if not package.program_in(made).exists():
+                raise InstallError(f"{package.full_name} {wanted} was installed, but holds no {package.program}")
+            if package.manager == "pip":
+                _settle(made, place)
+            shutil.rmtree(place, ignore_errors=True)
+            made.rename(place)
     return package.program_in(place)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Nobody else installs the same agent meanwhile; whoever comes later waits, and finds it."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _by_npm(package: Package, version: str, folder: Path, home: Path, environ: Mapping[str, str]) -> None:
@@ -70,9 +81,9 @@ def _by_pip(package: Package, version: str, folder: Path, home: Path, environ: M
     _run([*pip, f"{package.name}=={version}", *package.others], folder, home, environ)
 
 
-def _settle(place: Path, made: Path) -> None:
-    """A virtual environment knows where it was made; let its programs know where it is now."""
-    for program in (place / "bin").iterdir():
+def _settle(made: Path, place: Path) -> None:
+    """A virtual environment knows where it was made; let its programs know where it will be."""
+    for program in (made / "bin").iterdir():
         if program.is_symlink() or not program.is_file():
             continue
         content = program.read_bytes()

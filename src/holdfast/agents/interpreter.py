@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-PACKAGE = str(Path(__file__).resolve().parents[1])
-"""Holdfast's own code, for agents that are part of it."""
+PACKAGES = str(Path(__file__).resolve().parents[2])
+"""Where Holdfast's own code lies, for agents that are part of it. Python lists this folder, so it must be readable."""
 
 
 def python_folders() -> tuple[str, ...]:

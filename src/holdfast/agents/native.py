@@ -6,18 +6,15 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.agents.events import read_events
-from holdfast.agents.interpreter import python_folders
+from holdfast.agents.interpreter import PACKAGES, python_folders
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.codec import encode
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.table import Table
 from holdfast.core.trajectory import Event, Kind
-
-_PACKAGES = str(Path(__file__).resolve().parents[2])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,10 +52,10 @@ class NativeAgent:
         options: dict[str, object] = {"--task": task.home / "task.json", "--model": task.model}
         options |= {"--max-turns": self.max_turns, "--seed": task.seed}
         words = (str(word) for option in options.items() for word in option)
-        env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, "PYTHONPATH": _PACKAGES}
+        env = {"OPENAI_BASE_URL": f"{task.base_url}/v1", "OPENAI_API_KEY": task.token, "PYTHONPATH": PACKAGES}
         env["PYTHONDONTWRITEBYTECODE"] = "1"
         return Orders(
-            launches=(Launch(argv=(*program, *words), env=env, reads=(*python_folders(), _PACKAGES)),),
+            launches=(Launch(argv=(*program, *words), env=env, reads=(*python_folders(), PACKAGES)),),
             home_files={"task.json": file.encode()},
         )
 

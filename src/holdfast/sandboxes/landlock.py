@@ -9,7 +9,7 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
 from holdfast.sandboxes import ruleset
+from holdfast.sandboxes.allowed import check_readable, devices, readable
 from holdfast.sandboxes.enclosure import Enclosure, Grounds, launch_message
 from holdfast.sandboxes.folder import SMALL, Master, read_master, remove
 from holdfast.sandboxes.none import OpenBench
@@ -38,12 +39,7 @@ from holdfast.sandboxes.premises import (
 from holdfast.sandboxes.running import Program, attend, attend_blocking
 from holdfast.sandboxes.seccomp import filter_for
 from holdfast.sandboxes.users import give_to, own_user, spare_user
-from holdfast.sandboxes.walls import HOST_ETC, SYSTEM, to_show, visible
-
-_ETC = (*HOST_ETC, "passwd", "group", "hosts", "nsswitch.conf")
-"""What can be read of /etc: nothing is made up here, so that the host's users are to be seen."""
-
-_DEVICES = ("null", "zero", "full", "random", "urandom")
+from holdfast.sandboxes.walls import to_show, visible
 
 
 class LandlockSandbox:
@@ -153,19 +149,18 @@ class LandlockSandbox:
         """Start a program behind the fence."""
         shown = to_show(launch.reads)
         if grounds.uid != os.getuid():
-            _check_readable(shown)
+            check_readable(shown)
         place, most = grounds.place, self._ceilings
         seen = [folder for folder in self._path.split(os.pathsep) if visible(folder, shown)]
         base = base_environment(os.pathsep.join(seen) or os.defpath, self._pass_env)
-        also = ("resolv.conf",) if grounds.network == "host" else ()
         message = launch_message(
             {
                 "argv": list(launch.argv),
                 "env": {**environment(base, f"{place}/{HOME}", f"{place}/{TEMP}"), **launch.env},
                 "cwd": f"{place}/{WORKSPACE}",
                 "uid": grounds.uid,
-                "reads": [*_there(SYSTEM), *_there(f"/etc/{name}" for name in (*_ETC, *also)), "/proc", *shown],
-                "uses": list(_there(f"/dev/{name}" for name in _DEVICES)),
+                "reads": [*readable(host_network=grounds.network == "host"), *shown],
+                "uses": list(devices()),
                 "writes": [f"{place}/{name}" for name in (WORKSPACE, HOME, TEMP)],
                 "ports": None if grounds.network == "host" else [grounds.port] if grounds.port else [],
                 "filter": grounds.filter,
@@ -244,20 +239,6 @@ def _lay_out(place: Place, uid: int) -> None:
     place.make()
     if os.getuid() == 0:
         give_to(place.path, uid)
-
-
-def _check_readable(shown: tuple[str, ...]) -> None:
-    """Where root lets somebody else be the agent, an installation must be for everybody."""
-    for path in shown:
-        for folder in Path(path).parents:
-            if not folder.stat().st_mode & 0o001:
-                why = f"{path} is for root alone, since others can't enter {folder}, and an agent never runs as root"
-                remedy = "install it where everybody can read it, run Holdfast as an ordinary user, or use bubblewrap"
-                raise WorldError(VoidCause.MISSING, f"{why}; {remedy}")
-
-
-def _there(paths: Iterable[str]) -> tuple[str, ...]:
-    return tuple(path for path in paths if Path(path).exists())
 
 
 @cache

@@ -56,6 +56,10 @@ _HOW_TO_HAVE = {
 
 def make_sandbox(name: str, config: Config) -> Level:
     """The sandbox of that name, which may not work here."""
+    if name in RANKS and name not in MAKERS:
+        problem = f"there is no level {name!r} in this version of Holdfast"
+        levels = ", ".join(MAKERS)
+        raise BadInput(problem, where=config.where, key="sandbox", remedy=f"the levels are {levels}: docs/sandboxes.md")
     if name not in MAKERS:
         raise UnknownName("sandbox", name, MAKERS)
     least = config.min_isolation
