@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,8 +25,11 @@ Action: TypeAlias = Literal["promote", "demote"]
 BEFORE: Mapping[Action, Policy] = {"promote": Policy.USUALLY_PASSES, "demote": Policy.ALWAYS_PASSES}
 """The policy that an eval has before."""
 
-_LOOK_BACK = 30
-"""Nights that the rule `seed` looks through: ten complete ones and the last seven are among them, or it has to wait."""
+_ENOUGH = 10
+"""Nights that settle the rule `seed` for an eval that was judged on every subject in all of them."""
+
+_LOOK_BACK = 60
+"""Nights that are looked through for the others, in which some are missing."""
 
 
 def enabled_subjects(cast: Cast, evals: Sequence[Eval]) -> dict[str, tuple[str, ...]]:
@@ -45,10 +49,9 @@ def make_promotion_report(
     name = rule or DEFAULT
     asked = {one.name: one for one in evals if one.policy is BEFORE[action]}
     enabled = enabled_subjects(cast, list(asked.values()))
-    last = _LOOK_BACK if name == "seed" else None
-    runs = history.runs(kind="nightly", limit=last)
+    runs = history.runs(kind="nightly")
     nights = [(run.info.started, run.name) for run in reversed(runs)]
-    cells = history.nights(last, evals=set(asked)) if asked else ()
+    cells = _nights(history, enabled, seed=name == "seed")
     found = (promote if action == "promote" else demote)(cells, enabled, rule=name, nights=nights)
     rules = PROMOTE if action == "promote" else DEMOTE
     subjects = max((len(names) for names in enabled.values()), default=1)
@@ -56,9 +59,27 @@ def make_promotion_report(
         action=action,
         rule=name,
         candidates=_as_they_are_now(found, asked, cells) if action == "promote" else found,
-        nights=len(runs) if last is None else len(history.runs(kind="nightly")),
+        nights=len(runs),
         characteristics=rules[name].characteristics(subjects=max(1, subjects)),
     )
+
+
+def _nights(history: History, enabled: Mapping[str, Sequence[str]], *, seed: bool) -> tuple[RunCell, ...]:
+    """As much of the past as the rule can use: a long one has far more."""
+    if not enabled:
+        return ()
+    if not seed:
+        return history.nights(None, evals=enabled)
+    latest = history.nights(_ENOUGH, evals=enabled)
+    judged: dict[tuple[str, str], set[str]] = {}
+    for cell in latest:
+        if cell.judged:
+            judged.setdefault((cell.eval, cell.run), set()).add(cell.subject)
+    complete = Counter(name for (name, _), subjects in judged.items() if subjects >= set(enabled[name]))
+    sparse = {name for name in enabled if complete[name] < _ENOUGH}
+    if not sparse:
+        return latest
+    return (*history.nights(_LOOK_BACK, evals=sparse), *(cell for cell in latest if cell.eval not in sparse))
 
 
 def _as_they_are_now(
