@@ -56,6 +56,6 @@ def test_no_history_breaks_the_reader(history: str, runs: int):
 
 def test_it_has_no_tools():
     """And its exit says nothing."""
-    expected = {Ability.PARALLEL, Ability.TOOL_ERROR, Ability.MALFORMED, Ability.DENY}
+    expected = {Ability.PARALLEL, Ability.TOOL_ERROR, Ability.MALFORMED, Ability.DENY, Ability.CLEAN}
     assert set(agent("aider").cannot) == expected
     assert agent("aider").exit_ok(end()) is None

@@ -12,6 +12,7 @@ from holdfast.core.policy import Policy
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.workspace import Entry, Tree
+from holdfast.define.load import load
 
 
 def saved(rig: object, result: str) -> None:
@@ -52,6 +53,25 @@ def test_policy_labels_and_place_do_not_make_it_another_one():
     moved = replace(EVAL, policy=Policy.ALWAYS_PASSES, tags=("x",), source=Source(path=Path("b.py"), line=9))
     git = Tree(entries={**TREE.entries, ".git/HEAD": Entry(kind="file", sha256="33")})
     assert eval_hash(moved, git) == eval_hash(EVAL, TREE)
+
+
+def written(policy: str, body: str, tmp_path: Path) -> Eval:
+    """An eval as an author writes it."""
+    file = tmp_path / f"eval_{policy.lower()}_{len(list(tmp_path.iterdir()))}.py"
+    file.write_text(
+        f"from holdfast import {policy}, eval_test\n\n"
+        f"@eval_test({policy}, prompt='Save it.', tags=['{policy}'])\ndef saves(rig, result):\n    {body}\n"
+    )
+    (one,) = load([str(file)])
+    return one
+
+
+def test_a_promotion_in_the_authors_file_keeps_the_history(tmp_path: Path):
+    """The policy stands in the decorator of the very function that is the check."""
+    usually = written("USUALLY_PASSES", "assert result", tmp_path)
+    always = written("ALWAYS_PASSES", "assert result", tmp_path)
+    stricter = written("ALWAYS_PASSES", "assert result == 'Saved.'", tmp_path)
+    assert eval_hash(usually, TREE) == eval_hash(always, TREE) != eval_hash(stricter, TREE)
 
 
 def test_a_subject_is_another_one_as_soon_as_anything_of_it_changes():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import json
+import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -46,10 +48,14 @@ def _asked(check: Check) -> str:
 
 @cache
 def _source(function: Callable[..., Any]) -> str:
+    """The function as it is written, without its decorators: those say how the eval is labelled, and what it asks
+    is counted from its scenario."""
     try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):  # made at run time: nothing but its name is known
+        source = textwrap.dedent(inspect.getsource(function))
+        begins = ast.parse(source).body[0].lineno - 1
+    except (OSError, TypeError, SyntaxError, IndexError):  # made at run time: nothing but its name is known
         return getattr(function, "__qualname__", type(function).__name__)
+    return "\n".join(source.splitlines()[begins:])
 
 
 def subject_hash(subject: Subject, *, version: str | None, prompt: str | None, facts: Mapping[str, str]) -> str:
