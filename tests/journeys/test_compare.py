@@ -60,6 +60,11 @@ def test_a_build_that_fails_tells_so_and_leaves_nothing(versions: Versions):
     assert not (versions.folder / "results").exists()
 
 
+def _hears_ctrl_c() -> None:
+    """Tests that run in the background of a shell were told to ignore it, and what they start inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 @pytest.mark.parametrize("during", ["build", "trials"])
 def test_whoever_stops_it_finds_no_worktree_left(versions: Versions, number: signal.Signals, during: str):
@@ -72,7 +77,7 @@ def test_whoever_stops_it_finds_no_worktree_left(versions: Versions, number: sig
     versions.commit()
     process = subprocess.Popen(
         versions.project.command("compare", "--base", "HEAD~1"), cwd=versions.folder, env=versions.project.env,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread
     )  # fmt: skip
     with process:
         while not (sign.exists() and sign.read_text().strip()) and process.poll() is None:
