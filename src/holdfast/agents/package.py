@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from holdfast.agents.installation import installation
+from holdfast.agents.version import told_version
 
 _PATIENCE = 30.0
 
@@ -123,13 +123,7 @@ def version_of(words: tuple[str, ...], package: Package, option: str) -> str | N
     for parent in program.parents:
         if version := _told_by(parent, package):
             return version
-    if not option:
-        return None
-    try:
-        done = subprocess.run([*words, option], capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
-        return None
-    return next((line.strip() for line in done.stdout.splitlines() if line.strip()), None)
+    return told_version((*words, option)) if option else None
 
 
 def _told_by(folder: Path, package: Package) -> str | None:

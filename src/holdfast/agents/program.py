@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.agents.installation import installation
 from holdfast.agents.places import PLACES, PROMPT, check_places, fill, has_place
+from holdfast.agents.version import told_version
 from holdfast.core.table import Table, path_problem
 from holdfast.core.trajectory import Kind
 
@@ -78,15 +78,7 @@ class Program:
 
     def version(self) -> str | None:
         """The first line of what its version command prints."""
-        if not self.version_command:
-            return None
-        try:
-            done = subprocess.run(
-                self.version_command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return next(iter(done.stdout.splitlines()), None)
+        return told_version(self.version_command) if self.version_command else None
 
 
 def read_program(table: Table, *, prompt: bool) -> Program:
