@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from pathlib import Path
 
 _LONGEST_LINE = 512
 _SHARED = (".local", "opt", "usr", "local", "home")
 
 
+@cache
 def installation(word: str) -> tuple[str, ...]:
     """The files and folders that the program named `word` needs; nothing where it is not there."""
     found = shutil.which(word)

@@ -183,9 +183,10 @@ class OpenBench:
         """Write configuration files into HOME, before the first program runs."""
         check_home_files(files)
         for path, content in files.items():
-            place = self.home / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
+            if "/" in path:
+                (self.home / path).parent.mkdir(parents=True, exist_ok=True)
+            with open(f"{self.home}/{path}", "wb", buffering=0) as file:  # noqa: PTH123 - once per attempt
+                file.write(content)
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""

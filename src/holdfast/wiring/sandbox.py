@@ -72,6 +72,8 @@ def make_sandbox(name: str, config: Config) -> Level:
 def proven_sandbox(name: str, config: Config) -> Level:
     """The sandbox of that name; raises UsageError, with what to do, where it does not work here."""
     sandbox = make_sandbox(name, config)
+    if RANKS[name] == 0:  # no wall, so none that could be missing; a program that can't be started voids its trial
+        return sandbox
     try:
         sandbox.prove()
     except WorldError as error:
