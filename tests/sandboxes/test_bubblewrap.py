@@ -92,7 +92,7 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: p
             "TERM": "xterm",
         }
 
-    lab.walled(body, path="/opt/secret/bin:/usr/bin:/root/bin:/bin")
+    lab.walled(body, path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
 
 
 def test_only_what_is_meant_to_be_written_can_be(lab: Lab) -> None:

@@ -154,7 +154,7 @@ async def _listener(bench: LandlockBench) -> socket.socket | None:
 def test_environment_is_the_allow_list_and_nothing_else(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     """The host's variables stay with the host, and PATH holds only what can be read."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    end = yard.ends("env", "-0", path="/opt/secret/bin:/usr/bin:/root/bin:/bin")
+    end = yard.ends("env", "-0", path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
     found = dict(item.split("=", 1) for item in end.stdout.text.split("\0")[:-1])
     assert found.pop("MARK") == yard.mark
     assert found["PATH"] == "/usr/bin:/bin"
