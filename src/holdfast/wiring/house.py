@@ -77,7 +77,7 @@ def open_sandbox(config: Config, request: RunRequest) -> Level:
     return proven_sandbox(request.sandbox or config.sandbox, config)
 
 
-def house(
+def open_house(
     cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int, sandbox: Level | None = None
 ) -> House:
     """Everything that a run is conducted with."""
