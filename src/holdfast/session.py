@@ -181,7 +181,7 @@ class Court:
 
 
 def judged(trial: Trial, attempt: int, capture: Capture, court: Court) -> tuple[Record, Evidence]:
-    """Capture → evidence → verdict: the one way in which an attempt is judged, at first and whenever it is judged again.
+    """Capture → evidence → verdict: the one way in which an attempt is judged, at first and at any time after that.
 
     The record holds what follows from the capture; when it ended and who was tried are not for the court to say.
     """
@@ -237,7 +237,7 @@ def _cleaned(
 
 
 def _start(before: Tree, clean: Tree) -> Tree:
-    """The starting state as it may be kept: itself, unless it holds secrets. Git would keep those compressed, unseen."""
+    """The starting state as it may be kept: itself, unless it holds secrets; git would keep those compressed."""
     pairs = ((old, clean.entries.get(path)) for path, old in before.entries.items())
     return before if all(new is old or old.same(new) for old, new in pairs) else replace(clean, gaps=(SECRETS,))
 

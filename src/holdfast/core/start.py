@@ -17,8 +17,8 @@ SECRETS = "a secret was found in the starting files, so they are not kept"
 def start_hash(tree: Tree) -> str:
     """SHA-256 of the files, and of what git's branches point to.
 
-    How git stores that differs each time that the same state is laid out (its index holds inodes), so it does not count:
-    two states of one hash are the same for whoever works in them.
+    How git stores that differs each time that a state is laid out (its index holds inodes), so it does not count: two
+    states of one hash are the same for whoever works in them.
     """
     digest = hashlib.sha256()
     for path, entry in sorted(tree.entries.items()):

@@ -149,10 +149,19 @@ class RunFolder:
             capture=self._captures.append(text),
             capture_hash=content_hash(text),
         )
-        line = json.dumps(encode(kept)).encode() + b"\n"
-        with self._turn:
-            append_whole(self._ledger, line)
+        self._note_down(kept)
         return kept
+
+    def refer(self, record: Record) -> None:
+        """Keep the record of an attempt whose leavings lie elsewhere."""
+        self._note_down(record)
+
+    def _note_down(self, record: Record) -> None:
+        line = json.dumps(encode(record)).encode() + b"\n"
+        with self._turn:
+            if self._ledger is None:
+                raise StoreError(f"{self.folder}: the run was not begun")
+            append_whole(self._ledger, line)
 
     def close(self) -> None:
         """Make what was kept durable, and close the ledger when everybody who began the run is done."""

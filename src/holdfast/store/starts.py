@@ -22,6 +22,7 @@ from holdfast.core.start import fit_to_keep, start_hash
 from holdfast.core.workspace import Entry, Tree
 
 FOLDER = "starts"
+_SUFFIX = ".jsonl.gz"
 _WORTH_A_LOOK = 2**20
 """From this size on it is cheaper to look for an earlier one than to write it."""
 _REMEMBERED = 256
@@ -54,7 +55,11 @@ class Starts:
     def read(self, name: str) -> Tree | None:
         """A state again; None where it is not kept here."""
         packed = self.packed(name)
-        return None if packed is None else read_start(packed, name, where=str(self._place(name)))
+        return None if packed is None else unpack_start(packed, name, where=str(self._place(name)))
+
+    def names(self) -> list[str]:
+        """The hashes of all that are kept here."""
+        return sorted(path.name.removesuffix(_SUFFIX) for path in self.folder.glob(f"[!.]*{_SUFFIX}"))
 
     def packed(self, name: str) -> bytes | None:
         """A state as it lies here, compressed; None where it does not."""
@@ -66,7 +71,7 @@ class Starts:
             raise StoreError(f"{self._place(name)}: can't be read: {error.strerror}") from None
 
     def _place(self, name: str) -> Path:
-        return self.folder / f"{name}.jsonl.gz"
+        return self.folder / f"{name}{_SUFFIX}"
 
     def _write(self, name: str, tree: Tree) -> None:
         place = self._place(name)
@@ -92,7 +97,7 @@ class Starts:
         return False
 
 
-def read_start(packed: bytes, name: str, *, where: str) -> Tree:
+def unpack_start(packed: bytes, name: str, *, where: str) -> Tree:
     """A starting state from its compressed lines, which must be the one that is meant."""
     entries: dict[str, Entry] = {}
     try:
