@@ -11,6 +11,7 @@ from holdfast.core.agent import Agent, Orders, Task
 from holdfast.core.canary import canary, with_canary
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.errors import WorldError
+from holdfast.core.identity import scenario_hashes
 from holdfast.core.ports import Bench, Gateway, GatewaySession, Sandbox, Template
 from holdfast.core.process import Limits, ProcessEnd
 from holdfast.core.scenario import Scenario
@@ -108,6 +109,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             requests_told=agent.tells_requests and log_problem is None,
             ends=ends,
             exit_ok=agent.exit_ok(ends[-1]),
+            scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
             after=await bench.harvest(),
             provider_silent=silent,
