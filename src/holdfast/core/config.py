@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 
 from holdfast.core.errors import BadInput
 from holdfast.core.fault import Fault, parse_faults
+from holdfast.core.fix_rules import FixRules, read_fix_rules
 from holdfast.core.sandboxing import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
 from holdfast.core.table import Table
 
@@ -158,6 +159,9 @@ class Config:
     gate: GateRules = field(default_factory=GateRules)
     """What the gate does otherwise: key `subjects`, `rule`, `budget_usd`, `max_trials`; see [Decisions](decide.md)."""
 
+    fix: FixRules = field(default_factory=FixRules)
+    """Who mends what broke, where it may write, and how its work is proven; see [Fix](fix.md)."""
+
     build: BuildRules = field(default_factory=BuildRules)
     """How a commit is built to be tried, `["make", "build"]`; or a table of `command` and `timeout` (seconds)."""
 
@@ -254,6 +258,7 @@ def _config(table: Table, path: Path) -> Config:
         budgets=_budgets(table),
         nightly=_nightly(table),
         gate=_gate(table),
+        fix=read_fix_rules(table.table("fix")),
         build=_build(table),
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=_replay(table),
