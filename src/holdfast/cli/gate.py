@@ -19,9 +19,9 @@ from holdfast.cli.common import (
     positive_int,
     who_arguments,
 )
-from holdfast.core.config import Limit
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.request import RunRequest
+from holdfast.core.rules import Limit
 
 if TYPE_CHECKING:
     from holdfast.core.config import Config
