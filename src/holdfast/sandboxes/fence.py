@@ -19,9 +19,9 @@ import socket
 from typing import Any, NoReturn
 
 from holdfast.sandboxes import kernel, ruleset
-from holdfast.sandboxes.memory import MemoryWatch
+from holdfast.sandboxes.memory import MeasuredTree
 from holdfast.sandboxes.supervisor import DEAF_TO, find_program, watch
-from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, descendants, hear_children
+from holdfast.sandboxes.tree import adopt_orphans, descendants, hear_children
 from holdfast.sandboxes.warden import answer, receive
 
 
@@ -109,20 +109,9 @@ def tasks_of(uid: int) -> int:
     return found
 
 
-class FencedTree(ProcessTree):
-    """The agent and everything below it, with an eye on its memory."""
+class FencedTree(MeasuredTree):
+    """The agent and everything below it."""
 
-    def __init__(self, leader: int, memory: int) -> None:
-        super().__init__(leader)
-        self._watch = MemoryWatch(memory)
-        self._too_much = False
-
-    def look(self, tree: ProcessTree) -> float | None:
-        """Look at its memory; see `Watcher`."""
-        self._too_much = self._watch.exceeded(descendants([os.getpid()]))
-        return None if self._too_much else self._watch.pause
-
-    def report(self) -> bytes:
-        """How it ended."""
-        self.peak = max(self.peak, self._watch.peak // 1024)
-        return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")
+    def members(self) -> list[int]:
+        """Whose memory counts."""
+        return descendants([os.getpid()])

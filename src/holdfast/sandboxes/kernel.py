@@ -64,6 +64,11 @@ def become(uid: int) -> None:
     _check(_LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
 
 
+def keep_to_oneself() -> None:
+    """Nobody of the same user can trace this process, nor open what it has open."""
+    _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
+
+
 def map_users(uid: int, gid: int) -> None:
     """In the new user namespace there is one user: the one we are."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):

@@ -3,9 +3,6 @@
 What this level promises, and what it does not, is said in docs/sandboxes.md.
 """
 
-# pathlib costs more than the system calls that are made here in large numbers.
-# ruff: noqa: PTH102
-
 from __future__ import annotations
 
 import asyncio
@@ -18,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.core.errors import WorldError
-from holdfast.core.folder import Known, TooMany, restore, scan
+from holdfast.core.folder import Known, TooMany, scan
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandboxing import Network
@@ -28,8 +25,8 @@ from holdfast.sandboxes.folder import SMALL, Master, read_master, remove
 from holdfast.sandboxes.launcher import Launcher, pack
 from holdfast.sandboxes.place import HOME, TEMP, WORKSPACE, Place
 from holdfast.sandboxes.premises import (
-    PROOF_TAKES,
     Premises,
+    address_of,
     base_environment,
     check_home_files,
     command_limits,
@@ -37,8 +34,9 @@ from holdfast.sandboxes.premises import (
     environment,
     in_thread,
     leavings_in,
+    prove_by,
 )
-from holdfast.sandboxes.running import Program, attend, attend_blocking
+from holdfast.sandboxes.running import Program, attend
 from holdfast.sandboxes.tree import WHOLE
 
 _MOST_IDLE = 64
@@ -75,9 +73,7 @@ class OpenSandbox:
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
-        result = self.command(Tree(), ("sh", "-c", "echo works"), timeout=PROOF_TAKES)
-        if result.stdout != "works\n":
-            raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}")
+        prove_by(self.command)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
@@ -134,22 +130,10 @@ class OpenSandbox:
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
         launcher = self._premises.ready()
-        place = self._premises.new_path()
-        try:
-            for folder in ("", HOME, TEMP, WORKSPACE):
-                os.mkdir(f"{place}/{folder}", 0o700)
-            restore(tree, Path(place, WORKSPACE))
+        with self._premises.laid_out(tree) as place:
             message = pack(f"{place}/{WORKSPACE}", argv, self.environment(place))
             program = Program(launcher, message, name=argv[0] if argv else "", limits=command_limits(timeout))
-            try:
-                end = attend_blocking(program)
-            finally:
-                program.close()
-        except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"the workspace can't be laid out for a command: {error}") from error
-        finally:
-            remove(place)
-        return command_result(end)
+            return command_result(program)
 
 
 def _host_path() -> str:
@@ -170,6 +154,11 @@ class OpenBench:
         self._before = before
 
     @property
+    def address(self) -> tuple[str, int] | None:
+        """Where programs find whoever serves the listener."""
+        return address_of(self.listener)
+
+    @property
     def listener(self) -> socket.socket | None:
         """There is none: the gateway's own address is within reach."""
         return None
@@ -187,6 +176,9 @@ class OpenBench:
                 (self.home / path).parent.mkdir(parents=True, exist_ok=True)
             with open(f"{self.home}/{path}", "wb", buffering=0) as file:  # noqa: PTH123 - once per attempt
                 file.write(content)
+
+    async def furnish(self, launches: Sequence[Launch]) -> None:
+        """There is nothing to be shown that is not there anyway."""
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""

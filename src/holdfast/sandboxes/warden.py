@@ -22,9 +22,9 @@ import socket
 from typing import Any
 
 from holdfast.sandboxes.furnishing import furnish, lay_home, seclude
-from holdfast.sandboxes.memory import MemoryWatch
+from holdfast.sandboxes.memory import MeasuredTree
 from holdfast.sandboxes.supervisor import DEAF_TO, LENGTH, receive_fds, watch
-from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, children, cpu_of, descendants, hear_children, send
+from holdfast.sandboxes.tree import adopt_orphans, children, cpu_of, descendants, hear_children, send
 
 _SHELL_SAYS_SIGNAL = 128
 _SIGNALS = 64
@@ -169,13 +169,11 @@ def _read_all(pipe: int) -> bytes:
     return b"".join(pieces)
 
 
-class RoomTree(ProcessTree):
+class RoomTree(MeasuredTree):
     """bubblewrap, the init of its pid namespace, and everything in that."""
 
     def __init__(self, leader: int, memory: int) -> None:
-        super().__init__(leader)
-        self._watch = MemoryWatch(memory)
-        self._too_much = False
+        super().__init__(leader, memory)
         self._frame = {leader}
         self._doomed: set[int] = set()
 
@@ -206,10 +204,9 @@ class RoomTree(ProcessTree):
             finally:
                 os.close(handle)
 
-    def look(self, tree: ProcessTree) -> float | None:
-        """Look at its memory; see `Watcher`."""
-        self._too_much = self._watch.exceeded(descendants(children(self.leader)))
-        return None if self._too_much else self._watch.pause
+    def members(self) -> list[int]:
+        """Whose memory counts."""
+        return descendants(children(self.leader))
 
     def report(self) -> bytes:
         """How it ended. bubblewrap says of a program that a signal ended what shells say: 128 and the signal."""
@@ -218,5 +215,4 @@ class RoomTree(ProcessTree):
             if 0 < number <= _SIGNALS:
                 self.status = number
         self.leftovers -= self._frame
-        self.peak = max(self.peak, self._watch.peak // 1024)
-        return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")
+        return super().report()
