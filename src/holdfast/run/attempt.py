@@ -89,7 +89,6 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
                 session.move(bench.address)
             facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.know(facts)
-        started = time.monotonic()
         orders = agent.orders(_task(trial, bench, session, seed))
         if means.canary:
             orders = with_canary(orders, canary(seed))
@@ -97,6 +96,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         await bench.furnish(orders.launches)
         if session and bench.listener is not None:
             await session.listen(bench.listener)
+        started = time.monotonic()
         ends, silent = await _work(trial, agent, orders, bench, session, means)
         seconds = time.monotonic() - started
         if session:

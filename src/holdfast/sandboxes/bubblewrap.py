@@ -62,8 +62,8 @@ class BubblewrapSandbox:
     ) -> None:
         self._path = path if path is not None else os.environ.get("PATH", os.defpath)
         self._pass_env = tuple(pass_env)
-        self._premises = Premises(root)
         self._ceilings = ceilings or Ceilings()
+        self._premises = Premises(root, memory=self._ceilings.memory + self._ceilings.disk)
         self._network = network
         self._overlay = overlay
         self._proof: dict[str, str] = {}
@@ -71,7 +71,7 @@ class BubblewrapSandbox:
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record should say of this level."""
-        most = self._ceilings
+        most, branch = self._ceilings, self._premises.branch
         return {
             "sandbox": self.name,
             "ends": "pid namespace",
@@ -81,7 +81,7 @@ class BubblewrapSandbox:
             "limit.processes": f"hard {most.processes}",
             "limit.disk": f"hard {most.disk}",
             "limit.files": f"hard {most.files}",
-            "limit.memory": f"soft {most.memory}",
+            "limit.memory": f"soft {most.memory}" + (f", hard {branch.memory} with the disk" if branch else ""),
             "limit.output": "hard",
             **self._proof,
         }

@@ -80,7 +80,7 @@ class ContainerSandbox:
             "limit.processes": f"hard {most.processes}",
             "limit.disk": f"hard {most.disk}",
             "limit.files": "unsupported",
-            "limit.memory": f"hard {most.memory + most.disk} with the disk, soft {most.memory}",
+            "limit.memory": f"soft {most.memory}, hard {most.memory + most.disk} with the disk",
             "limit.output": "hard",
             **self._proof,
         }

@@ -57,9 +57,9 @@ class LandlockSandbox:
     ) -> None:
         self._path = path if path is not None else os.environ.get("PATH", os.defpath)
         self._pass_env = tuple(pass_env)
-        # whom root becomes must be able to enter what is its own
-        self._premises = Premises(root, mode=0o711 if os.getuid() == 0 else 0o700)
         self._ceilings = ceilings or Ceilings()
+        mode = 0o711 if os.getuid() == 0 else 0o700  # whom root becomes must be able to enter what is its own
+        self._premises = Premises(root, mode, memory=self._ceilings.memory)
         self._network = network
         self._proof: dict[str, str] = {}
         self._masters: dict[Path, Master] = {}
@@ -85,7 +85,7 @@ class LandlockSandbox:
             "limit.disk": "unsupported",
             "limit.file_size": f"hard {most.disk}",
             "limit.files": "unsupported",
-            "limit.memory": f"soft {most.memory}",
+            "limit.memory": f"{'hard' if self._premises.branch else 'soft'} {most.memory}",
             "limit.output": "hard",
             **self._proof,
         }

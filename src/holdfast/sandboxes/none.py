@@ -87,18 +87,25 @@ class OpenSandbox:
     @asynccontextmanager
     async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[OpenBench]:
         """A fresh bench whose workspace is a copy of the template. Its network is the host's, whatever is asked for."""
-        launcher = self._premises.ready()
         master = self._masters.get(template.folder)
         if master is None:
             master = self._masters[template.folder] = await asyncio.to_thread(read_master, template.folder)
         place = await self._take_place(master, self._premises.new_path())
-        bench = OpenBench(place, launcher, self.environment(place.path), template.tree)
+        bench = self._bench(place, template, network)
         in_peace = False
         try:
             yield bench
             in_peace = bench.in_peace
         finally:
+            bench.close()
             await self._leave_place(place, master, in_peace)
+
+    def _bench(self, place: Place, template: Template, network: Network | None) -> OpenBench:
+        return OpenBench(place, self._premises.ready(), self.environment(place.path), template.tree)
+
+    def fenced(self, launch: Launch, place: str, network: Network, port: int | None) -> Launch:
+        """A launch as it is carried out at this level: as it is."""
+        return launch
 
     async def _take_place(self, master: Master, path: str) -> Place:
         if idle := self._idle.get(master.folder):
@@ -131,7 +138,8 @@ class OpenSandbox:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
         launcher = self._premises.ready()
         with self._premises.laid_out(tree) as place:
-            message = pack(f"{place}/{WORKSPACE}", argv, self.environment(place))
+            fenced = self.fenced(Launch(argv=argv), place, "none", None)
+            message = pack(f"{place}/{WORKSPACE}", fenced.argv, self.environment(place))
             program = Program(launcher, message, name=argv[0] if argv else "", limits=command_limits(timeout))
             return command_result(program)
 
@@ -192,6 +200,9 @@ class OpenBench:
             program.close()
         self.in_peace = peace and end.ended_by == "exit" and not end.leftovers
         return end
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
 
     def leavings(self, paths: tuple[str, ...]) -> dict[str, bytes]:
         """Files that the agent left in its HOME, as far as they are there; links are not followed."""

@@ -23,6 +23,7 @@ import socket
 from typing import Any
 
 from holdfast.sandboxes import kernel
+from holdfast.sandboxes.cgroup import around_us
 from holdfast.sandboxes.furnishing import HOME, MERGED, TEMP, copy_start, lay_home, listen_at
 from holdfast.sandboxes.memory import MeasuredTree
 from holdfast.sandboxes.ruleset import filter_calls
@@ -47,6 +48,7 @@ def main() -> None:
     for number in DEAF_TO:
         signal.signal(number, signal.SIG_IGN)
     os.umask(0o022)
+    turn = kernel.own_turn()
     kernel.keep_to_oneself()
     control = socket.socket(socket.AF_UNIX)
     control.connect(SOCKET)
@@ -65,7 +67,7 @@ def main() -> None:
         os.close(fd)
     while True:
         launch, fds = receive(control, 2)
-        if launch is None or not answer(control, _run(launch, order["memory"], fds, control, bell)):
+        if launch is None or not answer(control, _run(launch, order["memory"], turn, fds, control, bell)):
             return
 
 
@@ -83,7 +85,7 @@ def _lay_out(order: dict[str, Any]) -> list[int]:
     return fds
 
 
-def _run(launch: dict[str, Any], memory: int, fds: list[int], control: socket.socket, bell: int) -> bytes:
+def _run(launch: dict[str, Any], memory: int, turn: int, fds: list[int], control: socket.socket, bell: int) -> bytes:
     """Run a program to its end; the report."""
     step = b"room"
     try:
@@ -93,7 +95,9 @@ def _run(launch: dict[str, Any], memory: int, fds: list[int], control: socket.so
         step = b"start"
         argv = [os.fsencode(word) for word in launch["argv"]]
         env = {os.fsencode(name): os.fsencode(value) for name, value in launch["env"].items()}
-        tree = BoxedTree(start(argv or [b""], env, *fds), memory)
+        with kernel.first_to_go(turn):
+            pid = start(argv or [b""], env, *fds)
+        tree = BoxedTree(pid, memory, around_us())
     except OSError as error:
         why = os.fsencode(error.strerror or str(error)) if step == b"room" else b"%d" % (error.errno or 0)
         return b"fail %s %s\n" % (step, why.replace(b"\n", b" "))

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from holdfast.core.ports import CommandResult
 from holdfast.core.process import Limits
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
+from holdfast.sandboxes.cgroup import Branch, branch
 from holdfast.sandboxes.folder import remove
 from holdfast.sandboxes.launcher import Launcher
 from holdfast.sandboxes.place import HOME, TEMP, WORKSPACE
@@ -126,9 +128,11 @@ def leavings_in(home: Path | int, paths: tuple[str, ...]) -> dict[str, bytes]:
 class Premises:
     """The folder of a run's benches and the nursery of its supervisors, made when they are first needed."""
 
-    def __init__(self, root: Path | None = None, mode: int = 0o700) -> None:
+    def __init__(self, root: Path | None = None, mode: int = 0o700, memory: int | None = None) -> None:
+        """`memory` is how much each attempt may hold; None where that is not looked after."""
         self._root = root
         self._mode = mode
+        self._memory = memory
         self._lock = threading.Lock()
         self._launcher: Launcher | None = None
         self._numbers = itertools.count(1)
@@ -138,8 +142,26 @@ class Premises:
         """The launcher; raises WorldError where none can be had."""
         with self._lock:
             if self._launcher is None:
-                self._launcher = _new_launcher(Path(self._root or tempfile.gettempdir()).absolute(), self._mode)
+                self._launcher = self._new_launcher()
             return self._launcher
+
+    def _new_launcher(self) -> Launcher:
+        """A launcher with a folder of its own. Who removes the folder is there before it is made."""
+        root = Path(self._root or tempfile.gettempdir()).absolute()
+        launcher = Launcher(root / f"holdfast-{os.urandom(6).hex()}", self.branch)
+        launcher.start()
+        try:
+            launcher.folder.mkdir(mode=0o700)
+            launcher.folder.chmod(self._mode)
+        except OSError as error:
+            launcher.stop()
+            raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
+        return launcher
+
+    @property
+    def branch(self) -> Branch | None:
+        """Where attempts get control groups of their own; None where they can't have any."""
+        return None if self._memory is None else _branch(self._memory)
 
     def new_path(self) -> str:
         """The name of a folder that is not there yet."""
@@ -190,14 +212,4 @@ class Premises:
                 launcher.stop()
 
 
-def _new_launcher(root: Path, mode: int) -> Launcher:
-    """A launcher with a folder of its own. Who removes the folder is there before it is made."""
-    launcher = Launcher(root / f"holdfast-{os.urandom(6).hex()}")
-    launcher.start()
-    try:
-        launcher.folder.mkdir(mode=0o700)
-        launcher.folder.chmod(mode)
-    except OSError as error:
-        launcher.stop()
-        raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
-    return launcher
+_branch = cache(branch)
