@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.core.alignment import distance
+from holdfast.core.capture import Capture
 from holdfast.core.config import Config
 from holdfast.core.errors import StoreError
 from holdfast.core.history import PastRun
@@ -66,17 +67,23 @@ class _Teller:
             return Story(run=run, record=record, events=None, absence=absence)
 
     def _events(self, night: PastRun, record: Record) -> tuple[Event, ...]:
-        if night.origin != "holdfast":
-            raise StoreError(f"the run was imported from {night.origin}, which keeps no steps here")
-        run = next((RunFolder(path) for path in self._folders(night) if (path / RUN_FILE).is_file()), None)
+        run = _folder(night, self._results)
         if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
             return run.events(record)
-        if run is None and self._vault is None:
-            raise StoreError(f"the folder of the run is not on this machine ({night.source or night.name})")
-        # The workspace as it was before is not needed to tell what happened.
-        return observe(read_capture(record, Tree(), run=run, vault=self._vault), {}).trajectory.events
+        return observe(kept_capture(night, record, self._results, self._vault), {}).trajectory.events
 
-    def _folders(self, night: PastRun) -> Iterator[Path]:
-        if night.source:
-            yield Path(night.source)
-        yield self._results / night.name
+
+def kept_capture(night: PastRun, record: Record, results: Path, vault: Vault | None) -> Capture:
+    """A trial's capture, without the workspace as it was before; raises StoreError where it is not at hand."""
+    run = _folder(night, results)
+    if run is None and vault is None:
+        raise StoreError(f"the folder of the run is not on this machine ({night.source or night.name})")
+    return read_capture(record, Tree(), run=run, vault=vault)
+
+
+def _folder(night: PastRun, results: Path) -> RunFolder | None:
+    """Where a run is kept on this machine, if it is."""
+    if night.origin != "holdfast":
+        raise StoreError(f"the run was imported from {night.origin}, which keeps no steps here")
+    places = (*((Path(night.source),) if night.source else ()), results / night.name)
+    return next((RunFolder(path) for path in places if (path / RUN_FILE).is_file()), None)
