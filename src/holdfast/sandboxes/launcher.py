@@ -14,7 +14,7 @@ from pathlib import Path
 from holdfast.core.errors import WorldError
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.supervisor import FENCE, LENGTH, SUPERVISOR, WARDEN
+from holdfast.sandboxes.supervisor import FENCE, KEEPER, LENGTH, SUPERVISOR, WARDEN
 
 _PROGRAM = """
 import sys
@@ -111,6 +111,11 @@ class Launcher:
         """A fresh supervisor that fences programs in; the socket to control it by."""
         self._look_after_nursery()
         return self._fresh(FENCE)
+
+    def keeper(self) -> socket.socket:
+        """A fresh keeper of a lodge; the socket to control it by."""
+        self._look_after_nursery()
+        return self._fresh(KEEPER)
 
     def hear(self, control: socket.socket) -> bytes:
         """What a supervisor says; empty when it has gone."""

@@ -132,8 +132,8 @@ class Room:
 
     def _start(self, launch: dict[str, Any], fds: list[int], status: int) -> RoomTree:
         """Start bubblewrap in a session of its own. What it is told goes through memory."""
-        words = _in_memory("\0".join(launch["arguments"]).encode("utf-8", "surrogateescape"))
-        rules = _in_memory(self._filter)
+        words = in_memory("\0".join(launch["arguments"]).encode("utf-8", "surrogateescape"))
+        rules = in_memory(self._filter)
         actions: list[tuple[Any, ...]] = [
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
             (os.POSIX_SPAWN_DUP2, fds[0], 1),
@@ -154,7 +154,7 @@ class Room:
         return RoomTree(pid, self._memory)
 
 
-def _in_memory(content: bytes) -> int:
+def in_memory(content: bytes) -> int:
     """A file that lies nowhere; moved out of the way of the numbers that a program is given."""
     handle = os.memfd_create("holdfast")
     os.write(handle, content)
