@@ -47,7 +47,7 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
         return (f"the agent's own log could not be read: {capture.log_problem}",)
     if not capture.log:
         return ("no model traffic came through the gateway, and the agent keeps no log that Holdfast can read",)
-    return ()
+    return capture.gaps
 
 
 def _spent(capture: Capture, line: Sequence[Exchange], events: Sequence[Event]) -> Spent:
