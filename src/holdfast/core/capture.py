@@ -72,6 +72,12 @@ class Capture:
     seconds: float = 0.0
     """Wall time of the agent's work."""
 
+    rewards: Mapping[str, float] | None = None
+    """What the verifier of a Harbor task gave, by key; None where it gave nothing, or where there is none."""
+
+    step_rewards: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What the verifier gave for each step of a task with several; a step without any is left out."""
+
     notes: tuple[str, ...] = ()
     """What a person should know of the bench or of the model that answered."""
 

@@ -31,6 +31,8 @@ def short_hash(*parts: Any) -> str:
 
 def eval_hash(one: Eval, before: Tree) -> str:
     """What an eval asks and checks; its name, policy and labels do not count, nor where it lies."""
+    if one.task is not None:
+        return short_hash(one.task.content, [_asked(check) for check in one.checks])
     scenario = one.scenario
     return short_hash(
         scenario.prompts,

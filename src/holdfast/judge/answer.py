@@ -7,6 +7,7 @@ words. Being refuted is an AssertionError, as it is for a plain `assert`.
 from __future__ import annotations
 
 import json
+import math
 import re
 from functools import singledispatch
 from typing import Any
@@ -24,12 +25,14 @@ from holdfast.core.checks import (
     FunctionCheck,
     JsonPathEquals,
     PromptSnapshot,
+    RewardCheck,
     ToolUsed,
     UnchangedExcept,
 )
+from holdfast.core.errors import WorldError
 from holdfast.core.json_path import json_steps
 from holdfast.core.text import excerpt, one_line
-from holdfast.core.verdict import Finding
+from holdfast.core.verdict import Finding, VoidCause
 from holdfast.judge.author import ask_function, refutation
 from holdfast.judge.rig import Rig
 from holdfast.judge.snapshot import compare_snapshot
@@ -78,6 +81,11 @@ def _(check: ToolUsed) -> str:
 @title.register
 def _(check: AtMost) -> str:
     return f"at_most {check.limit:g} {check.quantity}"
+
+
+@title.register
+def _(check: RewardCheck) -> str:
+    return f"{check.key} at least {check.at_least:g}"
 
 
 @title.register
@@ -193,6 +201,20 @@ def _(check: FinalText, rig: Rig) -> None:
 @ask.register
 def _(check: PromptSnapshot, rig: Rig) -> None:
     compare_snapshot(check.file_of(rig.subject), rig.asked)
+
+
+@ask.register
+def _(check: RewardCheck, rig: Rig) -> None:
+    if rig.rewards is None:
+        raise WorldError(VoidCause.VERIFIER, "the verifier gave no reward")
+    if check.key not in rig.rewards:
+        given = ", ".join(rig.rewards) or "none at all"
+        raise WorldError(VoidCause.VERIFIER, f"the verifier gave no {check.key!r}; it gave: {one_line(given)}")
+    found = rig.rewards[check.key]
+    if not math.isfinite(found):
+        raise WorldError(VoidCause.VERIFIER, f"{check.key} is {found}, which is no reward")
+    if not found >= check.at_least:
+        raise AssertionError(f"{check.key} is {found:g}, at least {check.at_least:g} wanted")
 
 
 def _without_last_newline(text: str) -> str:

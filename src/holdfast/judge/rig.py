@@ -9,6 +9,7 @@ What the evidence can't tell is never guessed: the question raises Unknowable, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from holdfast.core.evidence import Evidence
@@ -115,6 +116,11 @@ class Rig:
         if not self.trajectory.requests_told:
             raise unknowable("what the agent asked permission for", ("it does not tell of its requests",))
         return tuple(event for event in self.trajectory.events if isinstance(event, Asked))
+
+    @property
+    def rewards(self) -> Mapping[str, float] | None:
+        """What the verifier of a Harbor task gave, by key; None where it gave nothing, or where there is none."""
+        return self._evidence.rewards
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         misdeed=misdeed(capture, exchanges),
         leak=leak(capture),
         injected=injected(capture, exchanges),
+        rewards=capture.rewards,
         notes=_notes(capture, disagreements),
     )
 
