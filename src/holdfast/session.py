@@ -210,7 +210,8 @@ def _mind(terms: Terms, record: Record, trial: Trial, spent: float, stop: Stop) 
 async def _open(house: House) -> AsyncIterator[None]:
     """The sandbox, the gateway and what else there is, up and down again."""
     async with AsyncExitStack() as stack:
-        for part in (house.sandbox, *house.benches, house.gateway):
+        parts: tuple[Sandbox | Gateway, ...] = (house.sandbox, *house.benches, house.gateway)
+        for part in parts:
             await part.start()
             stack.push_async_callback(part.stop)
         yield

@@ -61,9 +61,9 @@ async def _serve(listener: socket.socket, session: GatewaySession, taken: list[s
 
 async def _readable(connection: socket.socket) -> None:
     loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(connection, lambda: ready.done() or ready.set_result(None))
+    ready = asyncio.Event()
+    loop.add_reader(connection, ready.set)
     try:
-        await ready
+        await ready.wait()
     finally:
         loop.remove_reader(connection)

@@ -48,8 +48,9 @@ class Cast:
 
     @property
     def task_agents(self) -> tuple[str, ...]:
-        """Agents that play Harbor tasks and nothing else; one that the configuration has under this name goes first."""
-        return tuple(name for name in only_for_tasks(self.config.harbor) if name not in self.config.agents)
+        """Agents that play Harbor tasks and nothing else."""
+        others = {*BARE_AGENTS, *self.config.agents}
+        return tuple(name for name in only_for_tasks(self.config.harbor) if name not in others)
 
     def agents(self) -> dict[str, Agent]:
         """Every agent of the configuration, by name, and our own."""
