@@ -56,6 +56,9 @@ class House:
     benches: tuple[Sandbox, ...] = ()
     """What else must be up meanwhile, for attempts that run elsewhere than in the sandbox."""
 
+    notes: tuple[str, ...] = ()
+    """What a person should know of all this."""
+
     update_snapshots: bool = False
     """Whether prompt snapshots are written instead of compared."""
 

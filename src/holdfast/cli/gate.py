@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.dry_run:
         from holdfast.report.plan_text import plan_json, plan_text
 
-        print(plan_json(plan) if args.json else plan_text(plan))
+        print(plan_json(plan) if args.json else plan_text(plan, wiring.task_environment(config, request, plan)))
         return ExitCode.ACCEPTED
     sandbox = wiring.open_sandbox(config, request, plan)
     store = wiring.new_store(results)

@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.dry_run:
         from holdfast.report.plan_text import plan_json, plan_text
 
-        print(plan_json(plan) if args.json else plan_text(plan))
+        print(plan_json(plan) if args.json else plan_text(plan, wiring.task_environment(config, request, plan)))
         return ExitCode.ACCEPTED
     sandbox = wiring.open_sandbox(config, request, plan)
     store = earlier or wiring.new_store(results)
@@ -144,7 +144,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         stopped=stop.reason,
         interrupted=interrupted,
         plug_in=args.plug_in,
-        notes=(*_cassette_notes(request, house), *house.store.notes),
+        notes=(*_cassette_notes(request, house), *house.notes, *house.store.notes),
     )
     wiring.publish(report, store.folder, environ=os.environ, redactor=cast.redactor, junit=args.junit)
     _print(report, as_json=args.json)

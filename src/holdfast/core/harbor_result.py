@@ -16,6 +16,9 @@ from typing import Any
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
 
+VERIFIER_OUTPUT = "verifier/test-stdout.txt"
+"""Where Harbor keeps what a verifier printed."""
+
 _MOST_SAID = 2000
 
 _AGENTS_OWN = re.compile(

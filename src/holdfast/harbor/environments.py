@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from holdfast.core.errors import UnknownName, UsageError
@@ -68,7 +69,7 @@ class TaskPlace:
     pass_env: tuple[str, ...] = ()
     """Variables of this machine that Harbor itself may see."""
 
-    note: str = ""
+    notes: tuple[str, ...] = ()
     """What a person should know of how it was chosen."""
 
     @property
@@ -86,21 +87,24 @@ class TaskPlace:
 def task_place(asked: str | None, rules: HarborRules) -> TaskPlace:
     """Where tasks run: what is asked for, or what answers here; raises UsageError where it does not."""
     name = asked or rules.env
-    note = ""
+    notes: tuple[str, ...] = ()
     if name is None:
         name = next((engine for engine in _ENGINES if not engine_problem(engine)), BUBBLEWRAP)
         if name == BUBBLEWRAP:
-            note = (
-                "tasks run in bubblewrap, on this machine's own system: no container engine answers here, and images"
-                " are not used (--env bubblewrap says so without this note)"
+            notes = (
+                "no container engine answers here, so tasks are played in bubblewrap: on this machine's own system, not"
+                " on their images (--env bubblewrap says that this is meant)",
             )
     elif name in _ENGINES and (problem := engine_problem(name)):
         raise UsageError(f"--env {name}: {problem}\n  → start it, or run without it: --env {BUBBLEWRAP}")
     elif name != BUBBLEWRAP and name not in OFFERED and ":" not in name:
         raise UnknownName("environment", name, (BUBBLEWRAP, *OFFERED))
-    return TaskPlace(name=name, kwargs=rules.env_kwargs, pass_env=(*OFFERED.get(name, ()), *rules.pass_env), note=note)
+    return TaskPlace(
+        name=name, kwargs=rules.env_kwargs, pass_env=(*OFFERED.get(name, ()), *rules.pass_env), notes=notes
+    )
 
 
+@cache
 def engine_problem(engine: str) -> str | None:
     """Why a container engine does not answer; None where it does."""
     program = shutil.which(engine)

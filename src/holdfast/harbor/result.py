@@ -22,7 +22,6 @@ from holdfast.core.trajectory import Event, Kind
 from holdfast.harbor.job import JOB
 
 TRAJECTORY = "trajectory.json"
-VERIFIER_SAID = "verifier/test-stdout.txt"
 
 _MOST_RESULT = 16 * 2**20
 _MOST_READ = 32 * 2**20

@@ -37,7 +37,7 @@ from holdfast.store.results import new_run
 from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
 from holdfast.wiring.sandbox import Level, proven_sandbox
-from holdfast.wiring.tasks import has_tasks, only_tasks, task_means
+from holdfast.wiring.tasks import has_tasks, only_tasks, require_harbor, task_means
 
 if TYPE_CHECKING:
     from holdfast.harbor.attempt import TaskMeans
@@ -83,9 +83,14 @@ def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> St
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan | None = None) -> Level:
-    """Where agents run; a UsageError where it can't be had. Tasks bring walls of their own."""
-    if plan is not None and only_tasks(plan):
-        return OpenSandbox()
+    """Where agents run; a UsageError where it can't be had, or where Harbor can't that a plan needs.
+
+    Tasks bring walls of their own.
+    """
+    if plan is not None and has_tasks(plan):
+        require_harbor(config, os.environ)
+        if only_tasks(plan):
+            return OpenSandbox()
     return proven_sandbox(request.sandbox or config.sandbox, config)
 
 
@@ -110,15 +115,19 @@ def house(
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)
     benches: tuple[OpenSandbox, ...] = ()
+    notes: tuple[str, ...] = ()
     attempt: Attempt = partial(make_attempt, means=means)
     if has_tasks(plan):
         benches = (OpenSandbox(),)
-        attempt = _with_tasks(attempt, task_means(cast, request, benches[0], gateway, seed=seed))
+        for_tasks = task_means(cast, request, benches[0], gateway, seed=seed)
+        attempt = _with_tasks(attempt, for_tasks)
+        notes = for_tasks.place.notes
     return House(
         agent=cast.of,
         executor=LocalExecutor(slots=slots, attempt=attempt),
         sandbox=sandbox,
         benches=benches,
+        notes=notes,
         gateway=gateway,
         store=remembered(config, store, cast.environ),
         retries=Retries(most=config.attempts),

@@ -74,6 +74,12 @@ def harbor_problem(config: Config, environ: Mapping[str, str]) -> str | None:
     return None
 
 
+def require_harbor(config: Config, environ: Mapping[str, str]) -> None:
+    """Raise UsageError where tasks can't be run here."""
+    if problem := harbor_problem(config, environ):
+        raise UsageError(problem)
+
+
 def check_tasks(cast: Cast, plan: Plan, request: RunRequest) -> Plan:
     """A plan whose tasks can be run; raises UsageError where none can. What one agent can't do is skipped, visibly."""
     if not has_tasks(plan):
@@ -116,12 +122,16 @@ def place_of(config: Config, request: RunRequest) -> TaskPlace:
     return task_place(request.env, config.harbor)
 
 
+def task_environment(config: Config, request: RunRequest, plan: Plan) -> str | None:
+    """The name of that environment; None where a plan has no tasks."""
+    return place_of(config, request).name if has_tasks(plan) else None
+
+
 def task_means(cast: Cast, request: RunRequest, sandbox: OpenSandbox, gateway: Gateway, *, seed: int) -> TaskMeans:
     """What attempts at tasks are made with; raises UsageError where Harbor is not to be had."""
     from holdfast.harbor.attempt import TaskMeans
 
-    if problem := harbor_problem(cast.config, cast.environ):
-        raise UsageError(problem)
+    require_harbor(cast.config, cast.environ)
     words = find_harbor(cast.config, cast.environ)
     empty, packages = sandbox.folder / "empty", sandbox.folder / "packages"
     empty.mkdir(exist_ok=True)
