@@ -238,7 +238,7 @@ def _capture(
         log=log,
         log_problem=problem,
         ends=(ProcessEnd(exit_code=0, stdout=printed[-1] if printed else Output(), seconds=found.agent_seconds),),
-        breakdown=_breakdown(outcome, seen=bool(exchanges)),
+        breakdown=_breakdown(outcome, found.folder, seen=bool(exchanges)),
         provider_silent=silent,
         seconds=found.agent_seconds,
         rewards=outcome.rewards,
@@ -257,14 +257,17 @@ def _did_not_run(end: ProcessEnd, why: str) -> Breakdown:
     return Breakdown(cause=VoidCause.HARNESS, detail=f"harbor {how}, and {why}:\n{said}")
 
 
-def _breakdown(outcome: HarborOutcome, *, seen: bool) -> Breakdown | None:
-    """What broke around the agent. Of its provider Harbor knows by what was printed: who saw the wire knows better."""
+def _breakdown(outcome: HarborOutcome, folder: Path, *, seen: bool) -> Breakdown | None:
+    """What broke around the agent. Of its provider Harbor knows by what was printed: who saw the wire knows better.
+
+    The trial's folder, which is another one in each attempt, is left out of what is told.
+    """
     if outcome.trouble is None:
         return None
     cause, detail = outcome.trouble
     if seen and cause in OF_THE_PROVIDER and outcome.rewards is not None:
         return None
-    return Breakdown(cause=cause, detail=detail)
+    return Breakdown(cause=cause, detail=detail.replace(f"{folder}/", ""))
 
 
 def _timed_out(outcome: HarborOutcome) -> bool:
