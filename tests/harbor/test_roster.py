@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.agents import CODING_AGENTS
-from holdfast.core.errors import UnknownName
 from holdfast.core.harbor_rules import HarborRules, TaskAgentRules
+from holdfast.core.subject import Subject
 from holdfast.harbor.roster import ROSTER, WITHOUT_MODEL, only_for_tasks, player
 
 URL = "http://127.0.0.1:11811/t/abc"
@@ -39,8 +39,17 @@ def test_an_entry_of_the_configuration_goes_first():
     """It may be for an agent that Holdfast has never heard of."""
     own = TaskAgentRules(agent="openhands", model="openai/{model}", env={"LLM_BASE_URL": "{url}/v1"})
     rules = HarborRules(agents={"hands": own})
-    assert player("hands", rules).told(model="m", url=URL, token="t")[:2] == ("openai/m", {"LLM_BASE_URL": f"{URL}/v1"})
+    hands = player(Subject(agent="hands", model="m"), rules)
+    assert hands is not None
+    assert hands.told(model="m", url=URL, token="t")[:2] == ("openai/m", {"LLM_BASE_URL": f"{URL}/v1"})
     assert "hands" in only_for_tasks(rules)
-    assert not player("blind", HarborRules(agents={"blind": TaskAgentRules(agent="blind")})).reachable
-    with pytest.raises(UnknownName, match="did you mean 'hands'"):
-        player("hand", rules)
+    blind = player(Subject(agent="blind", model="m"), HarborRules(agents={"blind": TaskAgentRules(agent="blind")}))
+    assert blind is not None
+    assert not blind.reachable
+
+
+def test_an_agent_is_known_by_its_adapter():
+    """Whatever a project calls it."""
+    named = Subject(agent="ours", model="m", settings={"adapter": "claude-code"})
+    assert player(named, HarborRules()) is ROSTER["claude-code"]
+    assert player(Subject(agent="ours", model="m", settings={"adapter": "command"}), HarborRules()) is None

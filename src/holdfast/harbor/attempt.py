@@ -90,10 +90,9 @@ class TaskMeans:
 
 async def attempt_task(trial: Trial, number: int, means: TaskMeans) -> Capture:
     """Carry out one attempt. What breaks is told in the capture, or raised as a WorldError."""
-    task = trial.eval.task
-    if task is None:
-        raise WorldError(VoidCause.HARNESS, f"{trial.id} is no task")
-    who = player(trial.subject.agent, means.rules)
+    task, who = trial.eval.task, player(trial.subject, means.rules)
+    if task is None or who is None:
+        raise WorldError(VoidCause.HARNESS, f"{trial.id} can't be played by Harbor")
     seed = trial.seed(means.seed)
     async with AsyncExitStack() as stack:
         bench = await stack.enter_async_context(means.sandbox.bench(means.empty))
@@ -113,7 +112,7 @@ async def attempt_task(trial: Trial, number: int, means: TaskMeans) -> Capture:
         end = await _run(trial, task, who, means, bench, watch, direct=wire.direct)
         if wire.session:
             await wire.session.hang_up()
-        return _capture(trial, number, means, wire, facts, end, read_trial(jobs), watch)
+        return _capture(trial, number, means, who, wire, facts, end, read_trial(jobs), watch)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,7 +141,7 @@ async def _wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed:
     if not trial.subject.model or who.agent in WITHOUT_MODEL:
         yield _Wire()
         return
-    if why_not := unreachable(trial.subject, means.rules, means.place):
+    if why_not := unreachable(who, means.rules, means.place):
         if not means.rules.direct:
             raise WorldError(VoidCause.HARNESS, why_not)
         yield _Wire(direct=True)
@@ -166,12 +165,11 @@ async def _wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed:
         yield _Wire(url=url, session=session, options=options, facts=facts)
 
 
-def unreachable(subject: Subject, rules: HarborRules, place: TaskPlace) -> str | None:
+def unreachable(who: Player, rules: HarborRules, place: TaskPlace) -> str | None:
     """Why the gateway can't stand between this agent and its model; None where it can."""
-    who = player(subject.agent, rules)
     if not who.reachable:
         return (
-            f"Harbor's adapter of {subject.agent} can't be told another address than its provider's;"
+            f"Harbor's adapter {who.agent} can't be told another address than its provider's;"
             " `harbor.direct = true` lets it go there unseen"
         )
     if who.inside and not place.ours and not rules.gateway_host:
@@ -207,6 +205,7 @@ def _capture(
     trial: Trial,
     number: int,
     means: TaskMeans,
+    who: Player,
     wire: _Wire,
     facts: Mapping[str, str],
     end: ProcessEnd,
@@ -228,7 +227,7 @@ def _capture(
         )
     outcome = found.outcome
     agent = means.agent(trial.subject)
-    printed = found.printed(player(trial.subject.agent, means.rules).output)
+    printed = found.printed(who.output)
     log, problem = _log(agent, found, printed)
     silent = watch.before(found.agent_ended, trial.timeout) if _timed_out(outcome) else None
     return Capture(

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast.core.errors import UnknownName
 from holdfast.core.harbor_rules import HarborRules, TaskAgentRules
+from holdfast.core.subject import Subject
 
 NATIVE = "holdfast.harbor_env:NativeAgent"
 ORACLE, NOP = "oracle", "nop"
@@ -144,13 +144,11 @@ def only_for_tasks(rules: HarborRules) -> tuple[str, ...]:
     return (*WITHOUT_MODEL, "terminus-2", *rules.agents)
 
 
-def player(name: str, rules: HarborRules) -> Player:
-    """How Harbor is asked for the agent of that name; what the configuration says goes first."""
-    if own := rules.agents.get(name):
+def player(subject: Subject, rules: HarborRules) -> Player | None:
+    """How Harbor is asked for a subject's agent; None where it can't be. What the configuration says goes first."""
+    if own := rules.agents.get(subject.agent):
         return _own(own)
-    if name not in ROSTER:
-        raise UnknownName("agent for tasks", name, {*ROSTER, *rules.agents})
-    return ROSTER[name]
+    return ROSTER.get(str(subject.settings.get("adapter", subject.agent)))
 
 
 def _own(rules: TaskAgentRules) -> Player:
