@@ -31,6 +31,8 @@ COMMANDS: Mapping[str, str] = {
     "list": "show the evals that are defined",
     "validate": "prove, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
+    "rejudge": "judge what was kept again, without agent or model",
+    "triage": "group what went wrong in a run, and say what to do about each",
     "import": "bring results that other tools or machines have kept into the history",
     "export": "write a run of the history for other tools",
     "power": "tell how many trials it takes to see a drop, and what each rule misses",

@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-from holdfast.core.config import BuildRules, Config
+from holdfast.core.config import Config
 from holdfast.core.errors import UsageError
+from holdfast.core.rules import BuildRules
 from holdfast.core.text import excerpt
 from holdfast.define.git import GitSays, commit_of, git
 
@@ -58,9 +59,14 @@ def resolve(root: Path, revision: str) -> str:
 
 @contextmanager
 def checked_out(
-    config: Config, revision: str, *, environ: Mapping[str, str], tell: Callable[[str], None] = lambda line: None
+    config: Config,
+    revision: str,
+    *,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None] = lambda line: None,
+    change: Callable[[Path], None] = lambda folder: None,
 ) -> Iterator[Checkout]:
-    """Check a revision out and build it; `tell` hears what is done, before it is."""
+    """Check a revision out, `change` what is there, and build it; `tell` hears what is done, before it is."""
     commit = resolve(config.root, revision)
     with _terminable():
         top = _top(config.root)
@@ -69,6 +75,7 @@ def checked_out(
         folder = home / "tree"
         try:
             _add(top, folder, commit)
+            change(folder)
             root = folder / config.root.resolve().relative_to(top)
             root.mkdir(parents=True, exist_ok=True)
             _build(config.build, root, f"{revision} ({commit[:12]})", home / "build.log", environ, tell)

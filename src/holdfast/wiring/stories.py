@@ -26,6 +26,24 @@ def story_pairs(history: History, report: NightReport, config: Config, results: 
     return tuple(teller.pair(one, report.row(one.eval, one.subject), report) for one in report.failures)
 
 
+def story_of(name: str, record: Record, run: RunFolder | None, vault: Vault | None) -> Story:
+    """A trial of the run `name`, told by its steps as far as they are at hand: in its folder, or in the vault."""
+    try:
+        return Story(run=name, record=record, events=_events(name, record, run, vault))
+    except StoreError as error:
+        absence, _, _ = str(error).partition("\n")
+        return Story(run=name, record=record, events=None, absence=absence)
+
+
+def _events(name: str, record: Record, run: RunFolder | None, vault: Vault | None) -> tuple[Event, ...]:
+    if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
+        return run.events(record)
+    if run is None and vault is None:
+        raise StoreError(f"the folder of the run is not on this machine ({name})")
+    # The workspace as it was before is not needed to tell what happened.
+    return observe(read_capture(record, Tree(), run=run, vault=vault), {}).trajectory.events
+
+
 class _Teller:
     """Finds trials and reads their steps."""
 
@@ -59,22 +77,12 @@ class _Teller:
         return first
 
     def _story(self, run: str, record: Record) -> Story:
-        try:
-            return Story(run=run, record=record, events=self._events(self._nights[run], record))
-        except StoreError as error:
-            absence, _, _ = str(error).partition("\n")
-            return Story(run=run, record=record, events=None, absence=absence)
-
-    def _events(self, night: PastRun, record: Record) -> tuple[Event, ...]:
+        night = self._nights[run]
         if night.origin != "holdfast":
-            raise StoreError(f"the run was imported from {night.origin}, which keeps no steps here")
-        run = next((RunFolder(path) for path in self._folders(night) if (path / RUN_FILE).is_file()), None)
-        if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
-            return run.events(record)
-        if run is None and self._vault is None:
-            raise StoreError(f"the folder of the run is not on this machine ({night.source or night.name})")
-        # The workspace as it was before is not needed to tell what happened.
-        return observe(read_capture(record, Tree(), run=run, vault=self._vault), {}).trajectory.events
+            absence = f"the run was imported from {night.origin}, which keeps no steps here"
+            return Story(run=run, record=record, events=None, absence=absence)
+        folder = next((RunFolder(path) for path in self._folders(night) if (path / RUN_FILE).is_file()), None)
+        return story_of(run, record, folder, self._vault)
 
     def _folders(self, night: PastRun) -> Iterator[Path]:
         if night.source:
