@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, str] = {
     "power": "tell how many trials it takes to see a drop, and what each rule misses",
     "contract": "check the wire formats of the model APIs, without a model",
     "agents": "show, install or check the coding agents that can be tried",
+    "harbor": "show or install Harbor, which runs whole tasks",
     "models": "show, fetch or remove the language models that run on this machine",
     "gateway": "serve models to an agent that you start yourself",
     "task": "begin a new task in the format of Harbor",

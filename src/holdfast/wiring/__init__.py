@@ -7,6 +7,7 @@ from holdfast.wiring.past import export, history_of, past_report
 from holdfast.wiring.planning import choose_evals, plan_evals, plan_run
 from holdfast.wiring.proving import probe_levels, probe_sandbox, self_tests
 from holdfast.wiring.publishing import make_report, publish
+from holdfast.wiring.tasks import task_environment
 
 __all__ = [
     "NATIVE",
@@ -29,4 +30,5 @@ __all__ = [
     "run_info",
     "run_terms",
     "self_tests",
+    "task_environment",
 ]
