@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, str] = {
     "harbor": "show or install Harbor, which runs whole tasks",
     "models": "show, fetch or remove the language models that run on this machine",
     "gateway": "serve models to an agent that you start yourself",
+    "task": "begin a new task in the format of Harbor",
     "init": "set up evals, configuration and CI in this folder",
     "doctor": "show what is installed, what works and what to do",
     "completion": "print a completion script for your shell",
