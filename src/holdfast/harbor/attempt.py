@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from holdfast.core.agent import Agent
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.errors import WorldError
+from holdfast.core.exchange import Exchange
 from holdfast.core.harbor_result import OF_THE_PROVIDER, HarborOutcome
 from holdfast.core.harbor_rules import HarborRules
 from holdfast.core.harbor_task import HarborTask
@@ -155,7 +156,7 @@ async def _wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed:
         elif means.place.ours:
             door = bench.home / "gateway"
             await stack.enter_async_context(handing_over(session, door))
-            options = {"gateway": str(door), "gateway_port": PORT}
+            options = {"gateway": str(door), "port": PORT}
             url = f"http://127.0.0.1:{PORT}{own.path}"
         else:
             sock = stack.enter_context(socket.create_server(("0.0.0.0", 0), backlog=128))  # noqa: S104 - one session's own door, with a token
@@ -181,8 +182,8 @@ def unreachable(who: Player, rules: HarborRules, place: TaskPlace) -> str | None
 
 
 def _job(trial: Trial, task: HarborTask, who: Player, means: TaskMeans, wire: _Wire, jobs: Path) -> bytes:
-    token = wire.facts.get("token", "")
-    model, env, kwargs = who.told(model=trial.subject.model, url=wire.url, token=token)
+    words = {"model": trial.subject.model, "token": wire.facts.get("token", ""), "seed": wire.facts.get("seed", "")}
+    model, env, kwargs = who.told(url=wire.url, **words)
     agent = agent_config(who.agent, model=model if trial.subject.model else "", env=env, kwargs=kwargs)
     return job_config(trial, task, place=means.place, agent=agent, jobs=str(jobs), options=wire.options)
 
@@ -237,7 +238,7 @@ def _capture(
         log=log,
         log_problem=problem,
         ends=(ProcessEnd(exit_code=0, stdout=printed[-1] if printed else Output(), seconds=found.agent_seconds),),
-        breakdown=_breakdown(outcome, found.folder, seen=bool(exchanges)),
+        breakdown=_breakdown(outcome, found.folder, exchanges),
         provider_silent=silent,
         seconds=found.agent_seconds,
         rewards=outcome.rewards,
@@ -256,15 +257,18 @@ def _did_not_run(end: ProcessEnd, why: str) -> Breakdown:
     return Breakdown(cause=VoidCause.HARNESS, detail=f"harbor {how}, and {why}:\n{said}")
 
 
-def _breakdown(outcome: HarborOutcome, folder: Path, *, seen: bool) -> Breakdown | None:
+def _breakdown(outcome: HarborOutcome, folder: Path, exchanges: tuple[Exchange, ...]) -> Breakdown | None:
     """What broke around the agent. Of its provider Harbor knows by what was printed: who saw the wire knows better.
 
     The trial's folder, which is another one in each attempt, is left out of what is told.
     """
+    failed = bool(exchanges) and exchanges[-1].error is not None
     if outcome.trouble is None:
         return None
     cause, detail = outcome.trouble
-    if seen and cause in OF_THE_PROVIDER and outcome.rewards is not None:
+    if failed and cause in {*OF_THE_PROVIDER, VoidCause.HARNESS, VoidCause.VERIFIER}:
+        return None
+    if exchanges and cause in OF_THE_PROVIDER and outcome.rewards is not None:
         return None
     return Breakdown(cause=cause, detail=detail.replace(f"{folder}/", ""))
 
