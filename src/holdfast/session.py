@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -54,6 +54,12 @@ class House:
 
     retries: Retries
     """How voids are tried again."""
+
+    benches: tuple[Sandbox, ...] = ()
+    """What else must be up meanwhile, for attempts that run elsewhere than in the sandbox."""
+
+    notes: tuple[str, ...] = ()
+    """What a person should know of all this."""
 
     update_snapshots: bool = False
     """Whether prompt snapshots are written instead of compared."""
@@ -139,8 +145,8 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
     )
     record, evidence = judged(trial, attempt, capture, court)
     verdict = record.verdict
-    version = agent.version() if capture.ends else None
     prompt, facts = record.prompt_hash, capture.facts
+    version = facts.get("agent_version") or (agent.version() if capture.ends else None)
     record = replace(
         record,
         ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -253,13 +259,10 @@ def _mind(terms: Terms, record: Record, trial: Trial, spent: float, stop: Stop) 
 
 @asynccontextmanager
 async def _open(house: House) -> AsyncIterator[None]:
-    """The sandbox and the gateway, up and down again."""
-    await house.sandbox.start()
-    try:
-        await house.gateway.start()
-        try:
-            yield
-        finally:
-            await house.gateway.stop()
-    finally:
-        await house.sandbox.stop()
+    """The sandbox, the gateway and what else there is, up and down again."""
+    async with AsyncExitStack() as stack:
+        parts: tuple[Sandbox | Gateway, ...] = (house.sandbox, *house.benches, house.gateway)
+        for part in parts:
+            await part.start()
+            stack.push_async_callback(part.stop)
+        yield

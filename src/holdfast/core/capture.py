@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.core.exchange import Exchange
-from holdfast.core.process import ProcessEnd
+from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Event
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
@@ -41,6 +41,12 @@ class Capture:
 
     log_problem: str | None = None
     """Why the agent's own log could not be read, if so."""
+
+    leavings: Mapping[str, Output] = field(default_factory=dict)
+    """Files that were left beside the workspace by path, within bounds: a task's native logs, its verifier's output."""
+
+    gaps: tuple[str, ...] = ()
+    """Why what is told above is known to be incomplete, if it is."""
 
     requests_told: bool = False
     """Whether that log tells each time that the agent asks for permission."""

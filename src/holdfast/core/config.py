@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 from holdfast.core.errors import BadInput
 from holdfast.core.fault import Fault, parse_faults
 from holdfast.core.fix_rules import FixRules, read_fix_rules
+from holdfast.core.harbor_rules import HarborRules, read_harbor
 from holdfast.core.rules import (
     BuildRules,
     GateRules,
@@ -120,6 +121,9 @@ class Config:
     faults: tuple[Fault, ...] = ()
     """How answers of the model are broken on purpose, such as `["429@1", "cut@30%"]`; see [Faults](faults.md)."""
 
+    harbor: HarborRules = field(default_factory=HarborRules)
+    """How whole tasks are run: `program`, `env`, `gateway_host`, `direct`, …; see [Harbor](harbor.md#configuration)."""
+
     @property
     def where(self) -> Path:
         """The configuration's file, or where it would be."""
@@ -209,6 +213,7 @@ def _config(table: Table, path: Path) -> Config:
         cassettes=table.text("cassettes", "evals/cassettes"),
         replay=read_replay(table),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),
+        harbor=read_harbor(table),
     )
     table.finish()
     return config

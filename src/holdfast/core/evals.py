@@ -85,6 +85,11 @@ class Eval:
     does_nothing_passes: bool = False
     """True where doing nothing is right (a «must not act» eval); such an eval must give a `fails_on`."""
 
+    @property
+    def layer(self) -> int:
+        """Which layer of the pyramid it belongs to: 2 where it asks for a behaviour, 3 where it is a whole task."""
+        return 2 if self.task is None else 3
+
     def __call__(self, rig: Any, result: str) -> Any:
         """Ask the author's function directly, as a plain function would be called."""
         for check in self.checks:

@@ -28,6 +28,9 @@ class TaskNetwork:
     hosts: tuple[str, ...] = ()
     """What is listed: names, `*.names`, addresses and ranges."""
 
+    declared: bool = True
+    """Whether the task says so; where it says nothing, Harbor lets it reach everything."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskEnvironment:
@@ -48,7 +51,7 @@ class TaskEnvironment:
     os: Literal["linux", "windows"] = "linux"
     """The operating system."""
 
-    network: TaskNetwork = field(default_factory=TaskNetwork)
+    network: TaskNetwork = TaskNetwork(declared=False)
     """What can be reached where a phase says nothing else."""
 
     build_timeout: float = 600.0
@@ -89,10 +92,10 @@ class TaskStep:
     verifier_mode: VerifierMode = "shared"
     """Whether the verifier runs where the agent ran, or in an environment of its own."""
 
-    agent_network: TaskNetwork = field(default_factory=TaskNetwork)
+    agent_network: TaskNetwork = TaskNetwork(declared=False)
     """What the agent may reach."""
 
-    verifier_network: TaskNetwork = field(default_factory=TaskNetwork)
+    verifier_network: TaskNetwork = TaskNetwork(declared=False)
     """What the verifier may reach."""
 
     verifier_environment: TaskEnvironment | None = None

@@ -20,6 +20,9 @@ from holdfast.core.workspace import Tree
 PATH_TOOLS = "path_tools"
 """The fact of a capture that tells which programs on PATH change how agents behave."""
 
+TASK_ENVIRONMENT = "environment"
+"""The fact of a capture that tells in which of Harbor's environments a task was played."""
+
 
 def short_hash(*parts: Any) -> str:
     """Twelve hex digits that differ as soon as one of the parts does."""
@@ -73,5 +76,6 @@ def _source(function: Callable[..., Any]) -> str:
 
 
 def subject_hash(subject: Subject, *, version: str | None, prompt: str | None, facts: Mapping[str, str]) -> str:
-    """A subject as it really was: settings, version, what it told its model first, and the programs it found."""
-    return short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""))
+    """A subject as it really was: settings, version, what it told its model first, and where it worked."""
+    where = [facts[TASK_ENVIRONMENT]] if TASK_ENVIRONMENT in facts else []
+    return short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""), *where)

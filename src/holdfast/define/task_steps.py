@@ -56,7 +56,7 @@ def _machine(folder: Path, table: EnvironmentTable) -> TaskEnvironment:
         dockerfile=(folder / "Dockerfile").is_file(),
         compose=(folder / "docker-compose.yaml").is_file(),
         os=table.os or "linux",
-        network=table.network or TaskNetwork(),
+        network=table.network or TaskNetwork(declared=False),
         build_timeout=table.build_timeout,
         cpus=table.cpus,
         memory_mb=table.memory_mb,

@@ -123,6 +123,16 @@ class Rig:
         return self._evidence.rewards
 
     @property
+    def step_rewards(self) -> Mapping[str, Mapping[str, float]]:
+        """What it gave for each step, of a task with several."""
+        return self._evidence.step_rewards
+
+    @property
+    def verifier_said(self) -> str:
+        """The end of what the verifier of a Harbor task printed."""
+        return self._evidence.verifier_said
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know of the trial."""
         return self._evidence.notes

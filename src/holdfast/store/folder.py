@@ -4,7 +4,8 @@
     <run>/ledger.jsonl                  one line per attempt, appended as it ends: the truth
     <run>/captures.jsonl.gz             the raw capture of every attempt, one compressed line each (`zcat` reads it)
     <run>/starts/<hash>.jsonl.gz        each state that workspaces started from, once; captures hold what changed
-    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff; workspace/ where it failed
+    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff; workspace/ where it failed;
+                                        logs/ with the native logs of a Harbor task
 
 To make a file costs more than many an agent's work, so an empty trajectory or difference is not written. A line of the
 ledger is written with one `write` after everything else of its attempt, so that `kill -9` loses at most the attempts
@@ -26,6 +27,7 @@ from holdfast.core.capture import Capture
 from holdfast.core.codec import DecodeError, decode, encode
 from holdfast.core.errors import StoreError, UsageError
 from holdfast.core.evidence import Evidence
+from holdfast.core.folder import tree_path_problem
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.text import printable, slug
 from holdfast.core.trajectory import Event, Trajectory
@@ -190,7 +192,17 @@ class RunFolder:
             _write(folder, "workspace.diff", difference.encode("utf-8", "replace"))
         if isinstance(record.verdict, Fail):
             restore(evidence.after, Path(folder, "workspace"))
+        for path, left in capture.leavings.items():
+            _leave_log(Path(folder, "logs"), path, left.text)
         return name
+
+
+def _leave_log(folder: Path, path: str, text: str) -> None:
+    """Write a log as text, never out of its folder."""
+    if tree_path_problem(path) is None:
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8", "backslashreplace")
 
 
 def _cell_folder(name: str, subject: str) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast.wiring.planning import choose_evals, plan_evals, plan_run
     from holdfast.wiring.proving import probe_levels, probe_sandbox, self_tests
     from holdfast.wiring.publishing import make_report, publish
+    from holdfast.wiring.tasks import task_environment
 
 __all__ = [
     "NATIVE",
@@ -37,6 +38,7 @@ __all__ = [
     "run_info",
     "run_terms",
     "self_tests",
+    "task_environment",
 ]
 
 _HOMES = {
@@ -60,6 +62,7 @@ _HOMES = {
     "self_tests": "proving",
     "make_report": "publishing",
     "publish": "publishing",
+    "task_environment": "tasks",
 }
 
 
