@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.capture import Breakdown, Capture
+from holdfast.core.conversation import Message, Text, ToolCall
 from holdfast.core.errors import StoreError
-from holdfast.core.exchange import Exchange, Message, ProviderError, Request, Response, Text, ToolCall
+from holdfast.core.exchange import Exchange, ProviderError, Request, Response
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Called, Kind, Said
 from holdfast.core.verdict import VoidCause

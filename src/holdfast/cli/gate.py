@@ -21,9 +21,9 @@ from holdfast.cli.common import (
     task_arguments,
     who_arguments,
 )
-from holdfast.core.config import Limit
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.request import RunRequest
+from holdfast.core.rules import Limit
 
 if TYPE_CHECKING:
     from holdfast.core.config import Config
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     sandbox = wiring.open_sandbox(config, request, plan)
     store = wiring.new_store(results)
     info = replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    house = wiring.open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop = Stop()
     started = time.monotonic()
     terms = wiring.run_terms(config, request)

@@ -129,7 +129,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     sandbox = wiring.open_sandbox(config, request, plan)
     store = earlier or wiring.new_store(results)
     info = earlier.info() if earlier else replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    house = wiring.open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop = Stop()
     terms = wiring.run_terms(config, request)
     started = time.monotonic()

@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.core.checks import Check, FunctionCheck, PromptSnapshot
 from holdfast.core.evals import Eval
+from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.workspace import Tree
 
@@ -43,6 +44,17 @@ def eval_hash(one: Eval, before: Tree) -> str:
         repr(scenario.faults),
         [_asked(check) for check in one.checks],
     )
+
+
+def scenario_hashes(scenario: Scenario) -> dict[str, str]:
+    """The situation besides its files, part by part: an attempt is judged again only where it still is the same."""
+    return {
+        "prompt": short_hash(scenario.prompts),
+        "params": short_hash({name: repr(value) for name, value in scenario.params.items()}),
+        "approval": short_hash(repr(scenario.approval)),
+        "messages": short_hash(repr(scenario.messages)),
+        "faults": short_hash(repr(scenario.faults)),
+    }
 
 
 def _asked(check: Check) -> str:

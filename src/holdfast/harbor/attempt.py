@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from holdfast.core.agent import Agent
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.errors import WorldError
+from holdfast.core.exchange import Exchange
 from holdfast.core.harbor_result import OF_THE_PROVIDER, HarborOutcome
 from holdfast.core.harbor_rules import HarborRules
 from holdfast.core.harbor_task import HarborTask
@@ -90,10 +91,9 @@ class TaskMeans:
 
 async def attempt_task(trial: Trial, number: int, means: TaskMeans) -> Capture:
     """Carry out one attempt. What breaks is told in the capture, or raised as a WorldError."""
-    task = trial.eval.task
-    if task is None:
-        raise WorldError(VoidCause.HARNESS, f"{trial.id} is no task")
-    who = player(trial.subject.agent, means.rules)
+    task, who = trial.eval.task, player(trial.subject, means.rules)
+    if task is None or who is None:
+        raise WorldError(VoidCause.HARNESS, f"{trial.id} can't be played by Harbor")
     seed = trial.seed(means.seed)
     async with AsyncExitStack() as stack:
         bench = await stack.enter_async_context(means.sandbox.bench(means.empty))
@@ -113,7 +113,7 @@ async def attempt_task(trial: Trial, number: int, means: TaskMeans) -> Capture:
         end = await _run(trial, task, who, means, bench, watch, direct=wire.direct)
         if wire.session:
             await wire.session.hang_up()
-        return _capture(trial, number, means, wire, facts, end, read_trial(jobs), watch)
+        return _capture(trial, number, means, who, wire, facts, end, read_trial(jobs), watch)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,7 +142,7 @@ async def _wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed:
     if not trial.subject.model or who.agent in WITHOUT_MODEL:
         yield _Wire()
         return
-    if why_not := unreachable(trial.subject, means.rules, means.place):
+    if why_not := unreachable(who, means.rules, means.place):
         if not means.rules.direct:
             raise WorldError(VoidCause.HARNESS, why_not)
         yield _Wire(direct=True)
@@ -156,7 +156,7 @@ async def _wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed:
         elif means.place.ours:
             door = bench.home / "gateway"
             await stack.enter_async_context(handing_over(session, door))
-            options = {"gateway": str(door), "gateway_port": PORT}
+            options = {"gateway": str(door), "port": PORT}
             url = f"http://127.0.0.1:{PORT}{own.path}"
         else:
             sock = stack.enter_context(socket.create_server(("0.0.0.0", 0), backlog=128))  # noqa: S104 - one session's own door, with a token
@@ -166,12 +166,11 @@ async def _wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed:
         yield _Wire(url=url, session=session, options=options, facts=facts)
 
 
-def unreachable(subject: Subject, rules: HarborRules, place: TaskPlace) -> str | None:
+def unreachable(who: Player, rules: HarborRules, place: TaskPlace) -> str | None:
     """Why the gateway can't stand between this agent and its model; None where it can."""
-    who = player(subject.agent, rules)
     if not who.reachable:
         return (
-            f"Harbor's adapter of {subject.agent} can't be told another address than its provider's;"
+            f"Harbor's adapter {who.agent} can't be told another address than its provider's;"
             " `harbor.direct = true` lets it go there unseen"
         )
     if who.inside and not place.ours and not rules.gateway_host:
@@ -183,8 +182,8 @@ def unreachable(subject: Subject, rules: HarborRules, place: TaskPlace) -> str |
 
 
 def _job(trial: Trial, task: HarborTask, who: Player, means: TaskMeans, wire: _Wire, jobs: Path) -> bytes:
-    token = wire.facts.get("token", "")
-    model, env, kwargs = who.told(model=trial.subject.model, url=wire.url, token=token)
+    words = {"model": trial.subject.model, "token": wire.facts.get("token", ""), "seed": wire.facts.get("seed", "")}
+    model, env, kwargs = who.told(url=wire.url, **words)
     agent = agent_config(who.agent, model=model if trial.subject.model else "", env=env, kwargs=kwargs)
     return job_config(trial, task, place=means.place, agent=agent, jobs=str(jobs), options=wire.options)
 
@@ -207,6 +206,7 @@ def _capture(
     trial: Trial,
     number: int,
     means: TaskMeans,
+    who: Player,
     wire: _Wire,
     facts: Mapping[str, str],
     end: ProcessEnd,
@@ -228,7 +228,7 @@ def _capture(
         )
     outcome = found.outcome
     agent = means.agent(trial.subject)
-    printed = found.printed(player(trial.subject.agent, means.rules).output)
+    printed = found.printed(who.output)
     log, problem = _log(agent, found, printed)
     silent = watch.before(found.agent_ended, trial.timeout) if _timed_out(outcome) else None
     return Capture(
@@ -238,7 +238,7 @@ def _capture(
         log=log,
         log_problem=problem,
         ends=(ProcessEnd(exit_code=0, stdout=printed[-1] if printed else Output(), seconds=found.agent_seconds),),
-        breakdown=_breakdown(outcome, seen=bool(exchanges)),
+        breakdown=_breakdown(outcome, found.folder, exchanges),
         provider_silent=silent,
         seconds=found.agent_seconds,
         rewards=outcome.rewards,
@@ -257,14 +257,20 @@ def _did_not_run(end: ProcessEnd, why: str) -> Breakdown:
     return Breakdown(cause=VoidCause.HARNESS, detail=f"harbor {how}, and {why}:\n{said}")
 
 
-def _breakdown(outcome: HarborOutcome, *, seen: bool) -> Breakdown | None:
-    """What broke around the agent. Of its provider Harbor knows by what was printed: who saw the wire knows better."""
+def _breakdown(outcome: HarborOutcome, folder: Path, exchanges: tuple[Exchange, ...]) -> Breakdown | None:
+    """What broke around the agent. Of its provider Harbor knows by what was printed: who saw the wire knows better.
+
+    The trial's folder, which is another one in each attempt, is left out of what is told.
+    """
+    failed = bool(exchanges) and exchanges[-1].error is not None
     if outcome.trouble is None:
         return None
     cause, detail = outcome.trouble
-    if seen and cause in OF_THE_PROVIDER and outcome.rewards is not None:
+    if failed and cause in {*OF_THE_PROVIDER, VoidCause.HARNESS, VoidCause.VERIFIER}:
         return None
-    return Breakdown(cause=cause, detail=detail)
+    if exchanges and cause in OF_THE_PROVIDER and outcome.rewards is not None:
+        return None
+    return Breakdown(cause=cause, detail=detail.replace(f"{folder}/", ""))
 
 
 def _timed_out(outcome: HarborOutcome) -> bool:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast.core.errors import UnknownName
 from holdfast.core.harbor_rules import HarborRules, TaskAgentRules
+from holdfast.core.subject import Subject
 
 NATIVE = "holdfast.harbor_env:NativeAgent"
 ORACLE, NOP = "oracle", "nop"
@@ -48,7 +48,7 @@ class Player:
     reachable: bool = True
     """Whether it can be told another address than its provider's."""
 
-    def told(self, *, model: str, url: str, token: str) -> tuple[str, dict[str, str], dict[str, Any]]:
+    def told(self, *, model: str, url: str, token: str, seed: str = "") -> tuple[str, dict[str, str], dict[str, Any]]:
         """Its model, variables and options, with everything in place. Without an address it is told none."""
         if not url:
             return self.model.replace("{model}", model), {}, {key: self.kwargs[key] for key in _plain(self.kwargs)}
@@ -59,7 +59,7 @@ class Player:
             "{path}": parts.path.strip("/"),
             "{token}": token,
         }
-        words["{model}"] = model
+        words |= {"{model}": model, "{seed}": seed}
         env = {name: _filled(text, words) for name, text in self.env.items()}
         kwargs = {key: _filled(value, words) if isinstance(value, str) else value for key, value in self.kwargs.items()}
         return self.model.replace("{model}", model), env, kwargs
@@ -82,7 +82,13 @@ _OPENAI_KEYS = ("OPENAI_API_KEY",)
 ROSTER: Mapping[str, Player] = {
     ORACLE: Player(agent=ORACLE),
     NOP: Player(agent=NOP),
-    "native": Player(agent=NATIVE, env=_OPENAI, keys=_OPENAI_KEYS, output="native.txt"),
+    "native": Player(
+        agent=NATIVE,
+        env={"OPENAI_API_KEY": "{token}"},
+        kwargs={"base_url": "{url}/v1", "seed": "{seed}"},
+        keys=_OPENAI_KEYS,
+        output="native.jsonl",
+    ),
     "claude-code": Player(
         agent="claude-code",
         env={"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "{token}"},
@@ -144,13 +150,11 @@ def only_for_tasks(rules: HarborRules) -> tuple[str, ...]:
     return (*WITHOUT_MODEL, "terminus-2", *rules.agents)
 
 
-def player(name: str, rules: HarborRules) -> Player:
-    """How Harbor is asked for the agent of that name; what the configuration says goes first."""
-    if own := rules.agents.get(name):
+def player(subject: Subject, rules: HarborRules) -> Player | None:
+    """How Harbor is asked for a subject's agent; None where it can't be. What the configuration says goes first."""
+    if own := rules.agents.get(subject.agent):
         return _own(own)
-    if name not in ROSTER:
-        raise UnknownName("agent for tasks", name, {*ROSTER, *rules.agents})
-    return ROSTER[name]
+    return ROSTER.get(str(subject.settings.get("adapter", subject.agent)))
 
 
 def _own(rules: TaskAgentRules) -> Player:

@@ -11,6 +11,7 @@ from holdfast.core.agent import Agent, Orders, Task
 from holdfast.core.canary import canary, with_canary
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.errors import WorldError
+from holdfast.core.identity import scenario_hashes
 from holdfast.core.ports import Bench, Gateway, GatewaySession, Sandbox, Template
 from holdfast.core.process import Limits, ProcessEnd
 from holdfast.core.scenario import Scenario
@@ -89,15 +90,18 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         if means.canary:
             facts["canary"] = canary(seed)
         if session:
-            if bench.listener is not None:
-                await session.listen(bench.listener)
+            if bench.address is not None:
+                session.move(bench.address)
             facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.know(facts)
-        started = time.monotonic()
         orders = agent.orders(_task(trial, bench, session, seed))
         if means.canary:
             orders = with_canary(orders, canary(seed))
         bench.lay_home(orders.home_files)
+        await bench.furnish(orders.launches)
+        if session and bench.listener is not None:
+            await session.listen(bench.listener)
+        started = time.monotonic()
         ends, silent = await _work(trial, agent, orders, bench, session, means)
         seconds = time.monotonic() - started
         if session:
@@ -112,6 +116,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             requests_told=agent.tells_requests and log_problem is None,
             ends=ends,
             exit_ok=agent.exit_ok(ends[-1]),
+            scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
             after=await bench.harvest(),
             provider_silent=silent,

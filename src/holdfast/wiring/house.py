@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from holdfast._version import __version__
 from holdfast.core.capture import Capture
 from holdfast.core.codec import encode
-from holdfast.core.config import Config, Limit
+from holdfast.core.config import Config
 from holdfast.core.identity import PATH_TOOLS
 from holdfast.core.ports import Gateway, Store
 from holdfast.core.record import RunInfo
 from holdfast.core.redacted import Cleaner
 from holdfast.core.request import RunRequest
+from holdfast.core.rules import Limit
 from holdfast.core.trial import Plan, Trial
 from holdfast.executors.local import LocalExecutor
 from holdfast.gateway.absent import AbsentGateway
@@ -94,7 +95,7 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan | None = None) 
     return proven_sandbox(request.sandbox or config.sandbox, config)
 
 
-def house(
+def open_house(
     cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int, sandbox: Level | None = None
 ) -> House:
     """Everything that a run is conducted with."""

@@ -82,7 +82,7 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     asked_for = bool(request.subjects or request.model)
     faults = request.faults or config.faults
     plan = make_plan(
-        [_under(one, faults) for one in evals],
+        [under_faults(one, faults) for one in evals],
         [cast.subject(text, request.model) for text in request.subjects or cast.subjects],
         subject_named=None if asked_for else cast.subject,
         trials=request.trials,
@@ -96,7 +96,7 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     return check_tasks(cast, Plan(cells=tuple(_possible(cast, cell) for cell in plan.cells)), request)
 
 
-def _under(one: Eval, faults: tuple[Fault, ...]) -> Eval:
+def under_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
     """An eval under its own faults, which come first, and under those of the run."""
     return replace(one, scenario=replace(one.scenario, faults=(*one.scenario.faults, *faults))) if faults else one
 

@@ -85,21 +85,21 @@ def check_tasks(cast: Cast, plan: Plan, request: RunRequest) -> Plan:
     if not has_tasks(plan):
         return plan
     from holdfast.harbor.attempt import unreachable
-    from holdfast.harbor.roster import ROSTER
+    from holdfast.harbor.roster import ROSTER, player
 
     rules = cast.config.harbor
     place = place_of(cast.config, request)
 
     def checked(cell: Cell) -> Cell:
-        agent = cell.subject.agent
         if cell.skipped or cell.eval.task is None:
             return cell
-        if agent not in ROSTER and agent not in rules.agents:
+        who, name = player(cell.subject, rules), cell.subject.agent
+        if who is None:
             known = ", ".join((*ROSTER, *rules.agents))
-            return _skipped(cell, f"{agent} can't play tasks; those that can: {known}, or [harbor.agents.{agent}]")
+            return _skipped(cell, f"{name} can't play tasks; those that can: {known}, or [harbor.agents.{name}]")
         if cast.of(cell.subject).dialect is None:
             return _skipped(cell, "no fault can be injected where no model is asked") if _faults(cell) else cell
-        why_not = unreachable(cell.subject, rules, place)
+        why_not = unreachable(who, rules, place)
         if why_not is None or (rules.direct and not _faults(cell) and request.replay is None):
             return cell
         return _skipped(cell, why_not)
