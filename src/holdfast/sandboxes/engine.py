@@ -25,7 +25,7 @@ from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.furnishing import TEMP
-from holdfast.sandboxes.porter import OWN, ROOM
+from holdfast.sandboxes.steward import OWN, ROOM
 from holdfast.sandboxes.walls import SYSTEM
 
 EngineName: TypeAlias = Literal["docker", "podman"]
