@@ -49,6 +49,10 @@ class Checkout:
     """The project's configuration as it is now, with the worktree as its root: programs are taken from there."""
 
 
+class BuildFailed(UsageError):
+    """What was checked out can't be built."""
+
+
 def resolve(root: Path, revision: str) -> str:
     """The commit that a revision stands for; an error where git knows none."""
     try:
@@ -135,16 +139,16 @@ def _build(
                 start_new_session=True,
             )
         except OSError as error:
-            raise UsageError(f"build = {shown!r}: can't be started: {error.strerror}") from None
+            raise BuildFailed(f"build = {shown!r}: can't be started: {error.strerror}") from None
         try:
             code = process.wait(timeout=rules.timeout)
         except subprocess.TimeoutExpired:
-            raise UsageError(f"build = {shown!r}: {what} was not built within {rules.timeout:g} s") from None
+            raise BuildFailed(f"build = {shown!r}: {what} was not built within {rules.timeout:g} s") from None
         finally:
             _end(process)
     if code != 0:
         said = excerpt(log.read_bytes()[-20_000:].decode("utf-8", "replace"), lines=20)
-        raise UsageError(f"build = {shown!r}: exit code {code} for {what}\n{said}")
+        raise BuildFailed(f"build = {shown!r}: exit code {code} for {what}\n{said}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
