@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "trace": "show what happened in a trial, step by step",
     "rejudge": "judge what was kept again, without agent or model",
     "triage": "group what went wrong in a run, and say what to do about each",
+    "fix": "let an agent mend what an eval shows to be broken, and prove it",
     "import": "bring results that other tools or machines have kept into the history",
     "export": "write a run of the history for other tools",
     "power": "tell how many trials it takes to see a drop, and what each rule misses",
@@ -45,7 +46,10 @@ COMMANDS: Mapping[str, str] = {
     "completion": "print a completion script for your shell",
 }
 
-_EXIT_CODES = "exit codes: 0 accepted, 1 rejected, 2 wrong usage, 3 undecided (only voids), 70 broken, 130 interrupted"
+_EXIT_CODES = (
+    "exit codes: 0 accepted, 1 rejected, 2 wrong usage, 3 undecided (only voids), 4 refused (fix), 70 broken, "
+    "130 interrupted"
+)
 
 
 def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from holdfast.core.config import Config, read_config
 from holdfast.core.errors import BadInput
-
-SANDBOXES = ("bubblewrap", "landlock", "none")
+from holdfast.core.sandboxing import RANKS
 
 
 def config_argument(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +57,7 @@ def pace_arguments(how: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--budget-usd", type=positive_float, metavar="USD", help="start nothing more once this much is spent"
     )
-    how.add_argument("--sandbox", choices=SANDBOXES, help="where agents run (default: bubblewrap)")
+    how.add_argument("--sandbox", choices=tuple(RANKS), help="where agents run (default: bubblewrap)")
     how.add_argument("--seed", type=int, metavar="N", help="make what Holdfast draws repeatable")
 
 

@@ -165,6 +165,9 @@ def _sandbox(config: Config) -> Item:
 _PROMISES = {
     "none": "own workspace, HOME and environment, certain end; no wall against hostile code",
     "landlock": "reads an allow-list, writes its own folders, connects to one port; sees the host's processes",
+    "seatbelt": "reads an allow-list, writes its own folders, connects to one port; best effort",
+    "docker": "a container each: sees an allow-list of the host, reaches its gateway only, has hard limits",
+    "podman": "a container each: sees an allow-list of the host, reaches its gateway only, has hard limits",
     "bubblewrap": "sees an allow-list of the host, reaches its gateway only, has limits, ends for certain",
 }
 

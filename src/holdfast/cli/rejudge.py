@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.common import SANDBOXES, config_argument, load_config, positive_int
+from holdfast.cli.common import config_argument, load_config, positive_int
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.exit_code import ExitCode
+from holdfast.core.sandboxing import RANKS
 
 if TYPE_CHECKING:
     from holdfast.core.config import Config
@@ -47,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", action="store_true", help="write the new verdicts down, beside those of the run, which stay"
     )
-    parser.add_argument("--sandbox", choices=SANDBOXES, help="where commands of checks run (default: as in the run)")
+    parser.add_argument("--sandbox", choices=tuple(RANKS), help="where commands of checks run (default: as in the run)")
     parser.add_argument(
         "--jobs", type=positive_int, metavar="N", help="trials judged at once (default: twice the cores)"
     )

@@ -71,7 +71,9 @@ class Config:
     """A folder, or `s3://…`, to publish captures to when a run ends; by default they stay in the run's own folder."""
 
     sandbox: str = DEFAULT_LEVEL
-    """Where agents run: `bubblewrap` (default), `landlock` or `none`; see [Sandboxes](sandboxes.md)."""
+    """Where agents run: `bubblewrap` (default), `docker`, `podman`, `landlock`, `seatbelt` or `none`; see
+    [Sandboxes](sandboxes.md).
+    """
 
     min_isolation: str | None = None
     """The least that agents are to be kept apart, whatever `--sandbox` says; none by default."""

@@ -70,8 +70,8 @@ def _where(group: Group) -> Iterator[str]:
 
 
 def _reasons(group: Group) -> Iterator[str]:
-    for reason, number in group.reasons[:_MOST_REASONS]:
-        yield f"In {count(number, 'trial')}:\n\n{markdown_block(opening(reason, lines=_REASON_LINES))}\n"
+    for reason in group.reasons[:_MOST_REASONS]:
+        yield f"In {count(reason.trials, 'trial')}:\n\n{markdown_block(opening(reason.text, lines=_REASON_LINES))}\n"
     if len(group.reasons) > _MOST_REASONS:
         yield f"And {count(len(group.reasons) - _MOST_REASONS, 'more reason')}.\n"
 

@@ -29,26 +29,14 @@ _NUMBERS = re.compile(r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:\.\d+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Triage:
-    """A run, and what went wrong in it."""
+class Reason:
+    """What was said of some trials."""
 
-    run: str
-    """The run's name."""
+    text: str
+    """The findings that said no, or the cause of the void. Hostile text."""
 
     trials: int
-    """How many trials count."""
-
-    failed: int
-    """How many of them failed."""
-
-    voided: int
-    """How many of them are void."""
-
-    groups: tuple[Group, ...]
-    """What went wrong, the largest group first."""
-
-    notes: tuple[str, ...] = ()
-    """What a person should know."""
+    """Of how many."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,8 +58,8 @@ class Group:
     parting: Parting | None = None
     """Where the example parts from the nearest trial that passed; None where that is not known."""
 
-    reasons: tuple[tuple[str, int], ...] = ()
-    """What was said of them, and how often, the most frequent first. Hostile text."""
+    reasons: tuple[Reason, ...] = ()
+    """What was said of them, the most frequent first."""
 
     reproduce: str = ""
     """The command that tries the example again."""
@@ -99,6 +87,29 @@ class Group:
     def subjects(self) -> tuple[str, ...]:
         """The subjects that are concerned."""
         return tuple(dict.fromkeys(subject for _, subject in self.cells))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Triage:
+    """A run, and what went wrong in it."""
+
+    run: str
+    """The run's name."""
+
+    trials: int
+    """How many trials count."""
+
+    failed: int
+    """How many of them failed."""
+
+    voided: int
+    """How many of them are void."""
+
+    groups: tuple[Group, ...]
+    """What went wrong, the largest group first."""
+
+    notes: tuple[str, ...] = ()
+    """What a person should know."""
 
 
 def triage(stories: Iterable[Story], others: Iterable[Story] = ()) -> tuple[Group, ...]:
@@ -174,7 +185,9 @@ def _group(kind: GroupKind, title: str, expected: bool, own: Sequence[tuple[Stor
         trials=tuple(story.record for story, _ in own),
         expected=expected,
         parting=own[0][1],
-        reasons=tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+        reasons=tuple(
+            Reason(text=text, trials=n) for text, n in sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import shlex
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -71,7 +71,7 @@ def _group(number: int, group: Group, screen: Screen) -> Iterator[Text]:
     if group.kind != "void" and group.reasons:
         others = len(group.reasons) - 1
         told = f"\n… and {count(others, 'other reason')}" if others else ""
-        yield from _labelled("   found", opening(group.reasons[0][0], lines=_REASON_LINES) + told, screen)
+        yield from _labelled("   found", opening(group.reasons[0].text, lines=_REASON_LINES) + told, screen)
     for command in filter(None, (group.trace, group.reproduce)):
         yield from _command(command, screen)
 
@@ -79,12 +79,18 @@ def _group(number: int, group: Group, screen: Screen) -> Iterator[Text]:
 def _command(command: str, screen: Screen) -> Iterator[Text]:
     """A command on one line, or on several that can be copied together."""
     room = screen.width - _INDENT - 6
-    lines = [""]
-    for option in re.split(r" (?=--)", command):
-        if lines[-1] and len(lines[-1]) + len(option) + 1 > room:
-            lines.append(option)
+    options: list[str] = []
+    for word in shlex.split(command):
+        if options and not word.startswith("--"):
+            options[-1] += f" {shlex.quote(word)}"
         else:
-            lines[-1] = f"{lines[-1]} {option}".strip()
+            options.append(shlex.quote(word))
+    lines: list[str] = []
+    for option in options:
+        if lines and len(lines[-1]) + len(option) < room:
+            lines[-1] += f" {option}"
+        else:
+            lines.append(option)
     for index, line in enumerate(lines):
         lead = "$ " if index == 0 else "    "
         end = " \\" if index + 1 < len(lines) else ""

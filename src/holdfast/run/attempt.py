@@ -86,15 +86,18 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         if means.canary:
             facts["canary"] = canary(seed)
         if session:
-            if bench.listener is not None:
-                await session.listen(bench.listener)
+            if bench.address is not None:
+                session.move(bench.address)
             facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.know(facts)
-        started = time.monotonic()
         orders = agent.orders(_task(trial, bench, session, seed))
         if means.canary:
             orders = with_canary(orders, canary(seed))
         bench.lay_home(orders.home_files)
+        await bench.furnish(orders.launches)
+        if session and bench.listener is not None:
+            await session.listen(bench.listener)
+        started = time.monotonic()
         ends, silent = await _work(trial, agent, orders, bench, session, means)
         seconds = time.monotonic() - started
         if session:

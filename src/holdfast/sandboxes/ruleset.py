@@ -93,6 +93,11 @@ def enter(rules: int, calls: bytes) -> None:
     """Live by the rules from now on, and by a filter of system calls; no program makes us anybody else."""
     _checked(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
     _checked(_LIBC.syscall(_RESTRICT, rules, 0), "landlock_restrict_self")
+    filter_calls(calls)
+
+
+def filter_calls(calls: bytes) -> None:
+    """Live by a filter of system calls from now on; only who has no_new_privs may."""
     content = ctypes.create_string_buffer(calls, len(calls))
     program = struct.pack("HxxxxxxP", len(calls) // 8, ctypes.addressof(content))
     _checked(_LIBC.prctl(_PR_SET_SECCOMP, _FILTER, program, 0, 0), "prctl(PR_SET_SECCOMP)")

@@ -106,7 +106,7 @@ def unpack_start(packed: bytes, name: str, *, where: str) -> Tree:
             path = str(data.pop("path"))
             entries[path] = decode(Entry, data)
             _check(path, entries[path])
-    except (OSError, EOFError, ValueError, KeyError, AttributeError, zlib.error) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise StoreError(f"{where}: the starting files can't be read: {error}") from None
     tree = Tree(entries=entries)
     if start_hash(tree) != name:

@@ -68,27 +68,31 @@ def checked_out(
     *,
     environ: Mapping[str, str],
     tell: Callable[[str], None] = lambda line: None,
-    change: Callable[[Path], None] = lambda folder: None,
+    change: Callable[[Path], None] | None = None,
 ) -> Iterator[Checkout]:
     """Check a revision out, `change` what is there, and build it; `tell` hears what is done, before it is."""
     commit = resolve(config.root, revision)
     with _terminable():
-        top = _top(config.root)
+        top = top_of(config.root)
         _sweep(top)
         home = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
         folder = home / "tree"
         try:
             _add(top, folder, commit)
-            change(folder)
+            if change is not None:
+                change(folder)
             root = folder / config.root.resolve().relative_to(top)
             root.mkdir(parents=True, exist_ok=True)
-            _build(config.build, root, f"{revision} ({commit[:12]})", home / "build.log", environ, tell)
+            what = commit[:12] if revision == commit else f"{revision} ({commit[:12]})"
+            what += ", changed," if change is not None else ""
+            _build(config.build, root, what, home / "build.log", environ, tell)
             yield Checkout(revision=revision, commit=commit, folder=folder, config=_moved(config, root))
         finally:
             _remove(top, folder, home)
 
 
-def _top(root: Path) -> Path:
+def top_of(root: Path) -> Path:
+    """The top of the repository that a folder is in."""
     try:
         return Path(git(root, "rev-parse", "--show-toplevel").strip()).resolve()
     except GitSays as error:

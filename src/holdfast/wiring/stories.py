@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.core.alignment import distance
+from holdfast.core.capture import Capture
 from holdfast.core.config import Config
 from holdfast.core.errors import StoreError
 from holdfast.core.history import PastRun
@@ -77,14 +78,24 @@ class _Teller:
         return first
 
     def _story(self, run: str, record: Record) -> Story:
-        night = self._nights[run]
-        if night.origin != "holdfast":
-            absence = f"the run was imported from {night.origin}, which keeps no steps here"
-            return Story(run=run, record=record, events=None, absence=absence)
-        folder = next((RunFolder(path) for path in self._folders(night) if (path / RUN_FILE).is_file()), None)
+        try:
+            folder = _folder(self._nights[run], self._results)
+        except StoreError as error:
+            return Story(run=run, record=record, events=None, absence=str(error))
         return story_of(run, record, folder, self._vault)
 
-    def _folders(self, night: PastRun) -> Iterator[Path]:
-        if night.source:
-            yield Path(night.source)
-        yield self._results / night.name
+
+def kept_capture(night: PastRun, record: Record, results: Path, vault: Vault | None) -> Capture:
+    """A trial's capture, without the workspace as it was before; raises StoreError where it is not at hand."""
+    run = _folder(night, results)
+    if run is None and vault is None:
+        raise StoreError(f"the folder of the run is not on this machine ({night.source or night.name})")
+    return read_capture(record, Tree(), run=run, vault=vault)
+
+
+def _folder(night: PastRun, results: Path) -> RunFolder | None:
+    """Where a run is kept on this machine, if it is."""
+    if night.origin != "holdfast":
+        raise StoreError(f"the run was imported from {night.origin}, which keeps no steps here")
+    places = (*((Path(night.source),) if night.source else ()), results / night.name)
+    return next((RunFolder(path) for path in places if (path / RUN_FILE).is_file()), None)
