@@ -1,14 +1,15 @@
 """What a bisection does next: the rule that chooses a version to try, and knows when it is sure enough.
 
-The ends are tried first, three times each, since everything rests on them. While it is doubtful that they differ at all they
-are tried on: nothing tells that sooner. Then the version whose next trial tells most is tried, until one version, or a
-row of versions which can't be told apart because none of them can be tried, is as likely as was asked for.
+The ends are tried first, three times each, since everything rests on them. While it is doubtful that they differ at
+all they are tried on: nothing tells that sooner. Then the version whose next trial tells most is tried, until one
+version, or a row of versions which can't be told apart because some can't be tried, is as likely as was asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from holdfast.core.bisection import BisectOutcome
 from holdfast.statistics.bisection import Belief, Tries, believe, most_telling
@@ -64,7 +65,7 @@ class Search:
     def suspects(self) -> Suspects:
         """The most likely version, with those that can't be told from it."""
         chances = self.belief.chances()
-        rows = [(low + 1, high) for low, high in zip(self.testable, self.testable[1:], strict=False)]
+        rows = [(low + 1, high) for low, high in pairwise(self.testable)]
         first, last = max(rows, key=lambda row: sum(chances[row[0] : row[1] + 1]))
         return Suspects(first=first, last=last, chance=sum(chances[first : last + 1]))
 
@@ -85,6 +86,11 @@ class Search:
         if self.suspects().chance >= self.confidence:
             return BisectOutcome.FOUND
         return BisectOutcome.NO_DIFFERENCE if self.belief.none >= self.confidence else None
+
+    def trials(self, version: int, *, at_once: int = 1) -> int:
+        """How many trials to make of it: at an end, all that are made there before anything else."""
+        missing = AT_THE_ENDS - self.tries.get(version, Tries()).judged if version in (0, self.last) else 0
+        return max(at_once, missing)
 
     def next(self, at_hand: Collection[int] = ()) -> int:
         """The version to try next; one `at_hand` costs no build."""

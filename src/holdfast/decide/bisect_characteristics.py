@@ -1,4 +1,4 @@
-"""How often a bisection is right, and what it costs: ours by simulation, the plain ones exactly, and what none can beat.
+"""How often a bisection is right, and what it costs: ours by simulation, plain ones exactly, and what none can beat.
 
 A plain bisection halves the commits and believes each answer. `plain` reckons it in the case that suits it best: it is
 given a number of commits that halves evenly, and both ends for nothing.
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from holdfast.core.bisection import BisectOutcome
 from holdfast.decide.bisect import Search
-from holdfast.statistics.bisection import Tries, entropy
 from holdfast.statistics.binomial import at_most
+from holdfast.statistics.bisection import Tries, entropy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,8 +83,9 @@ def _once(
             named = search.suspects().last if outcome is BisectOutcome.FOUND else None
             return named, made, len(tries)
         version = search.next(at_hand=tries)
-        tries[version] = tries.get(version, Tries()) + _made(passes, version, at_once)
-        made += at_once
+        number = search.trials(version, at_once=at_once)
+        tries[version] = tries.get(version, Tries()) + _made(passes, version, number)
+        made += number
 
 
 def _made(passes: Callable[[int], bool], version: int, number: int) -> Tries:
@@ -102,7 +103,9 @@ def plain(before: float, after: float, *, trials: int, fails: int, commits: int 
     return Performance(right=right, wrong=1 - right, trials=steps * trials, commits=steps)
 
 
-def plain_as_right(before: float, after: float, *, right: float = 0.95, commits: int = 64) -> tuple[Performance, int, int]:
+def plain_as_right(
+    before: float, after: float, *, right: float = 0.95, commits: int = 64
+) -> tuple[Performance, int, int]:
     """The cheapest plain bisection that is right as often as this; its trials at each step, and the fails it takes.
 
     It is told both rates, by which it chooses the number of fails.
