@@ -50,6 +50,11 @@ _TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs on PATH that make agents describe other tools, or use them."""
 
 
+def telling_tools() -> str:
+    """Those that are here."""
+    return " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))
+
+
 def run_info(config: Config, request: RunRequest) -> RunInfo:
     """Who runs what, now."""
     state = git_state(config.root)
@@ -109,7 +114,7 @@ def open_house(
         gateway=gateway,
         template=templates.get,
         seed=seed,
-        facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
+        facts={PATH_TOOLS: telling_tools()},
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         canary=config.canary != "off",
