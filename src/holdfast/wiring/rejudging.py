@@ -82,14 +82,15 @@ def judge_again(
 def make_rejudgement(answered: Sequence[Answered], *, kept: Sequence[Path] = ()) -> Rejudgement:
     """Everything that can be said of trials that were judged again."""
     broken = sum(isinstance(one.before.verdict, Void) and not one.before.eval_hash for one in answered if one.after)
-    notes = (f"{count(broken, 'trial')} broke down before there was anything to judge, and stay void",)
+    here = Path.cwd()
+    notes = (f"{count(broken, 'trial')} broke down before there was anything to judge: still void",)
     return rejudgement(
         answered,
         holdfast=__version__,
         decide=decide,
         exit_code=exit_code,
         notes=notes if broken else (),
-        kept=tuple(str(path) for path in kept),
+        kept=tuple(str(path.relative_to(here) if path.is_relative_to(here) else path) for path in kept),
     )
 
 
