@@ -332,6 +332,36 @@ def test_trials_that_were_imported_have_no_captures(project: Project):
     }
 
 
+READER = """\
+subjects = ["mine"]
+[agents.mine]
+adapter = "command"
+command = ["sh", "-c", "cat log.jsonl", "{{prompt}}"]
+output = "jsonl"
+[agents.mine.events]
+tool = "{tool}"
+arguments = "with"
+"""
+READS = """\
+from holdfast import ALWAYS_PASSES, eval_test
+
+LOG = '{"did": "read_file", "with": {"path": "a"}}'
+
+@eval_test(ALWAYS_PASSES, prompt="Read.", files={"log.jsonl": LOG}, trials=1)
+def reads(rig, result):
+    assert rig.calls.named("read_file").count() == 1
+"""
+
+
+def test_a_reader_that_was_mended_reads_what_was_kept(project: Project):
+    """The agent's own log is read again, by the adapter as it is configured now."""
+    project.write(evals__eval_reads_py=READS, holdfast_toml=READER.format(tool="name"))
+    assert project.holdfast("run").returncode != 0
+    project.write(holdfast_toml=READER.format(tool="did"))
+    (flip,) = changed(rejudged(project))
+    assert flip[3] == "pass"
+
+
 def _as_of_old(run: Path) -> None:
     """Make a run's captures those of the first version, which did not say what workspaces started from."""
     shutil.rmtree(run / "starts")

@@ -26,6 +26,7 @@ from holdfast.decide.run import exit_code
 from holdfast.plan import DEFAULT_TIMEOUT
 from holdfast.report.rejudge_json import rejudge_json
 from holdfast.report.rejudgement import Answered, Rejudgement, rejudgement
+from holdfast.run.attempt import told_by
 from holdfast.run.template import TemplateCache
 from holdfast.session import Court, judged
 from holdfast.store.folder import write_whole
@@ -163,6 +164,8 @@ async def _judge(
     except HoldfastError as error:
         raise Refused(f"its agent is not known here: {str(error).splitlines()[0]}") from None
     capture = await restorer.capture(record, one)
+    if capture.scenario:  # the first version of captures did not keep what an agent's own log is read from
+        capture = told_by(agent, capture)
     redactor = cast.redactor
     court = Court(agent=agent, command=command, redactor=redactor, leaks_fail=cast.config.canary == "fail")
     trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
