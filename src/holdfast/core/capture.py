@@ -57,6 +57,9 @@ class Capture:
     exit_ok: bool | None = None
     """Whether the adapter takes the exit for a success; None where it says nothing about it."""
 
+    leavings: Mapping[str, bytes] = field(default_factory=dict)
+    """The files in HOME that the agent's own log is read from, besides what it printed."""
+
     scenario: Mapping[str, str] = field(default_factory=dict)
     """Twelve hex digits of each part of the situation besides the files: it differs as soon as the part does."""
 
