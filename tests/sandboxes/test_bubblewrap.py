@@ -19,7 +19,8 @@ from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandboxing import Ceilings
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree, changes
-from holdfast.sandboxes.bubblewrap import PORT, BubblewrapBench, BubblewrapSandbox
+from holdfast.sandboxes.bubblewrap import BubblewrapBench, BubblewrapSandbox
+from holdfast.sandboxes.walls import PORT
 from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")

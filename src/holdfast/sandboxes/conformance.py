@@ -114,6 +114,7 @@ def _compared(level: str, name: str, control: str, found: str) -> Probe:
 async def attempt(sandbox: Sandbox, template: Template, oracle: Mapping[str, str]) -> dict[str, str]:
     """What the probing programs reach in a sandbox, by what they try."""
     async with sandbox.bench(template, network="gateway") as bench:
+        await bench.furnish((_launch(),))
         with door_and_twin(bench.listener) as door:
             end = await _run(bench, json.dumps({**oracle, **door}))
         names = _names()
@@ -124,9 +125,12 @@ async def attempt(sandbox: Sandbox, template: Template, oracle: Mapping[str, str
 
 
 async def _run(bench: Bench, *words: str) -> ProcessEnd:
+    return await bench.run(_launch(*words), limits=Limits(wall=_TAKES), last_activity=time.monotonic)
+
+
+def _launch(*words: str) -> Launch:
     python, reads = _python()
-    launch = Launch(argv=(python, "-I", "-S", "probe.py", *words), reads=reads)
-    return await bench.run(launch, limits=Limits(wall=_TAKES), last_activity=time.monotonic)
+    return Launch(argv=(python, "-I", "-S", "probe.py", *words), reads=reads)
 
 
 def _python() -> tuple[str, tuple[str, ...]]:

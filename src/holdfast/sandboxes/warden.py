@@ -21,19 +21,23 @@ import signal
 import socket
 from typing import Any
 
+from holdfast.sandboxes import kernel
+from holdfast.sandboxes.cgroup import Entry, Leaf
 from holdfast.sandboxes.furnishing import furnish, lay_home, seclude
-from holdfast.sandboxes.memory import MemoryWatch
+from holdfast.sandboxes.memory import MeasuredTree
 from holdfast.sandboxes.supervisor import DEAF_TO, LENGTH, receive_fds, watch
-from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, children, cpu_of, descendants, hear_children, send
+from holdfast.sandboxes.tree import adopt_orphans, children, cpu_of, descendants, hear_children, send
 
 _SHELL_SAYS_SIGNAL = 128
 _SIGNALS = 64
 _TICKS = os.sysconf("SC_CLK_TCK")
-_ARGUMENTS, FILTER, STATUS = 10, 11, 12
-"""The numbers under which bubblewrap finds what it is told, the filter, and where to say how it went."""
+_ARGUMENTS, FILTER, STATUS = 50, 51, 52
+"""The numbers under which bubblewrap finds what it is told, the filter, and where to say how it went. A warden has far
+fewer files open: these are free.
+"""
 
 
-def guard(control: socket.socket) -> None:
+def guard(control: socket.socket, entry: Entry | None) -> None:
     """Make a room, and run one program after the other in it, until Holdfast lets go."""
     adopt_orphans()
     bell = hear_children()
@@ -55,7 +59,7 @@ def guard(control: socket.socket) -> None:
             return
         try:
             if room is None:
-                room = Room(order, launch, control)
+                room = Room(order, launch, control, entry)
             report = room.run(launch, fds, control, bell)
         except OSError as error:
             if error.errno == errno.E2BIG:
@@ -96,12 +100,16 @@ def answer(control: socket.socket, words: bytes, fds: list[int] | None = None) -
 class Room:
     """A furnished room."""
 
-    def __init__(self, order: dict[str, Any], launch: dict[str, Any], control: socket.socket) -> None:
+    def __init__(
+        self, order: dict[str, Any], launch: dict[str, Any], control: socket.socket, entry: Entry | None
+    ) -> None:
         layered, disk = furnish({**order, "reads": launch["reads"]})
         self._reads = launch["reads"]
         self._bwrap: str = order["bwrap"]
         self._filter: bytes = order["filter"]
         self._memory: int = order["memory"]
+        self._leaf = entry.entered() if entry else None
+        self._turn = kernel.own_turn()
         for name, most in order["rlimits"].items():
             number = getattr(resource, name)
             hard = resource.getrlimit(number)[1]
@@ -132,8 +140,8 @@ class Room:
 
     def _start(self, launch: dict[str, Any], fds: list[int], status: int) -> RoomTree:
         """Start bubblewrap in a session of its own. What it is told goes through memory."""
-        words = _in_memory("\0".join(launch["arguments"]).encode("utf-8", "surrogateescape"))
-        rules = _in_memory(self._filter)
+        words = in_memory("\0".join(launch["arguments"]).encode("utf-8", "surrogateescape"))
+        rules = in_memory(self._filter)
         actions: list[tuple[Any, ...]] = [
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
             (os.POSIX_SPAWN_DUP2, fds[0], 1),
@@ -145,16 +153,17 @@ class Room:
         argv = [self._bwrap, "--args", str(_ARGUMENTS), "--", *launch["argv"]]
         heard = [*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
         try:
-            pid = os.posix_spawn(
-                self._bwrap, argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
-            )
+            with kernel.first_to_go(self._turn):
+                pid = os.posix_spawn(
+                    self._bwrap, argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
+                )
         finally:
             os.close(words)
             os.close(rules)
-        return RoomTree(pid, self._memory)
+        return RoomTree(pid, self._memory, self._leaf)
 
 
-def _in_memory(content: bytes) -> int:
+def in_memory(content: bytes) -> int:
     """A file that lies nowhere; moved out of the way of the numbers that a program is given."""
     handle = os.memfd_create("holdfast")
     os.write(handle, content)
@@ -169,13 +178,11 @@ def _read_all(pipe: int) -> bytes:
     return b"".join(pieces)
 
 
-class RoomTree(ProcessTree):
+class RoomTree(MeasuredTree):
     """bubblewrap, the init of its pid namespace, and everything in that."""
 
-    def __init__(self, leader: int, memory: int) -> None:
-        super().__init__(leader)
-        self._watch = MemoryWatch(memory)
-        self._too_much = False
+    def __init__(self, leader: int, memory: int, leaf: Leaf | None) -> None:
+        super().__init__(leader, memory, leaf)
         self._frame = {leader}
         self._doomed: set[int] = set()
 
@@ -206,10 +213,9 @@ class RoomTree(ProcessTree):
             finally:
                 os.close(handle)
 
-    def look(self, tree: ProcessTree) -> float | None:
-        """Look at its memory; see `Watcher`."""
-        self._too_much = self._watch.exceeded(descendants(children(self.leader)))
-        return None if self._too_much else self._watch.pause
+    def members(self) -> list[int]:
+        """Whose memory counts."""
+        return descendants(children(self.leader))
 
     def report(self) -> bytes:
         """How it ended. bubblewrap says of a program that a signal ended what shells say: 128 and the signal."""
@@ -218,5 +224,4 @@ class RoomTree(ProcessTree):
             if 0 < number <= _SIGNALS:
                 self.status = number
         self.leftovers -= self._frame
-        self.peak = max(self.peak, self._watch.peak // 1024)
-        return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")
+        return super().report()

@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-from holdfast.core.config import BuildRules, Config
+from holdfast.core.config import Config
 from holdfast.core.errors import UsageError
+from holdfast.core.rules import BuildRules
 from holdfast.core.text import excerpt
 from holdfast.define.git import GitSays, commit_of, git
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from holdfast.core.config import BuildRules, Config
+from holdfast.core.config import Config
 from holdfast.core.errors import HoldfastError
 from holdfast.core.evals import Eval
 from holdfast.core.redaction import Redactor
 from holdfast.core.refusal import Foul, Refusal
+from holdfast.core.rules import BuildRules
 from holdfast.core.workspace import Change
 from holdfast.decide.eval_change import harder, lost, new_complaints
 from holdfast.decide.patch import refusals

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.core.config import BuildRules, Config
+from holdfast.core.config import Config
 from holdfast.core.evals import Eval
+from holdfast.core.rules import BuildRules
 from holdfast.decide.patch import Bounds
 from holdfast.wiring.checkout import checked_out, top_of
 from holdfast.wiring.planning import choose_evals

@@ -6,14 +6,18 @@ A level is made by one function in `MAKERS`. Another level is another function t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core.config import Config
 from holdfast.core.errors import BadInput, UnknownName, UsageError, WorldError
 from holdfast.core.ports import Sandbox
 from holdfast.core.sandboxing import RANKS
 from holdfast.sandboxes.none import OpenSandbox
+
+if TYPE_CHECKING:
+    from holdfast.sandboxes.engine import EngineName
 
 
 class Level(Sandbox, Protocol):
@@ -45,21 +49,39 @@ def _landlock(config: Config) -> Level:
     return LandlockSandbox(ceilings=config.limits, network=config.network)
 
 
-MAKERS: Mapping[str, Callable[[Config], Level]] = {"bubblewrap": _bubblewrap, "landlock": _landlock, "none": _none}
+def _seatbelt(config: Config) -> Level:
+    from holdfast.sandboxes.seatbelt import SeatbeltSandbox
+
+    return SeatbeltSandbox(network=config.network)
+
+
+def _container(engine: EngineName, config: Config) -> Level:
+    from holdfast.sandboxes.container import ContainerSandbox
+
+    return ContainerSandbox(engine, ceilings=config.limits, network=config.network)
+
+
+MAKERS: Mapping[str, Callable[[Config], Level]] = {
+    "bubblewrap": _bubblewrap,
+    "docker": partial(_container, "docker"),
+    "podman": partial(_container, "podman"),
+    "landlock": _landlock,
+    "seatbelt": _seatbelt,
+    "none": _none,
+}
 """What makes a sandbox, by the name of its level."""
 
 _HOW_TO_HAVE = {
     "bubblewrap": "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and let user namespaces be made",
+    "docker": "install docker, start its daemon, and see that `docker run` works for you",
+    "podman": "install podman with a runtime (apt install podman runc), and see that `podman run` works for you",
     "landlock": "use Linux 6.7 or later with landlock switched on (`landlock` in /sys/kernel/security/lsm)",
+    "seatbelt": "it is for macOS; elsewhere, take another level",
 }
 
 
 def make_sandbox(name: str, config: Config) -> Level:
     """The sandbox of that name, which may not work here."""
-    if name in RANKS and name not in MAKERS:
-        problem = f"there is no level {name!r} in this version of Holdfast"
-        levels = ", ".join(MAKERS)
-        raise BadInput(problem, where=config.where, key="sandbox", remedy=f"the levels are {levels}: docs/sandboxes.md")
     if name not in MAKERS:
         raise UnknownName("sandbox", name, MAKERS)
     least = config.min_isolation

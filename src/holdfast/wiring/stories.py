@@ -27,6 +27,24 @@ def story_pairs(history: History, report: NightReport, config: Config, results: 
     return tuple(teller.pair(one, report.row(one.eval, one.subject), report) for one in report.failures)
 
 
+def story_of(name: str, record: Record, run: RunFolder | None, vault: Vault | None) -> Story:
+    """A trial of the run `name`, told by its steps as far as they are at hand: in its folder, or in the vault."""
+    try:
+        return Story(run=name, record=record, events=_events(name, record, run, vault))
+    except StoreError as error:
+        absence, _, _ = str(error).partition("\n")
+        return Story(run=name, record=record, events=None, absence=absence)
+
+
+def _events(name: str, record: Record, run: RunFolder | None, vault: Vault | None) -> tuple[Event, ...]:
+    if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
+        return run.events(record)
+    if run is None and vault is None:
+        raise StoreError(f"the folder of the run is not on this machine ({name})")
+    # The workspace as it was before is not needed to tell what happened.
+    return observe(read_capture(record, Tree(), run=run, vault=vault), {}).trajectory.events
+
+
 class _Teller:
     """Finds trials and reads their steps."""
 
@@ -61,16 +79,10 @@ class _Teller:
 
     def _story(self, run: str, record: Record) -> Story:
         try:
-            return Story(run=run, record=record, events=self._events(self._nights[run], record))
+            folder = _folder(self._nights[run], self._results)
         except StoreError as error:
-            absence, _, _ = str(error).partition("\n")
-            return Story(run=run, record=record, events=None, absence=absence)
-
-    def _events(self, night: PastRun, record: Record) -> tuple[Event, ...]:
-        run = _folder(night, self._results)
-        if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
-            return run.events(record)
-        return observe(kept_capture(night, record, self._results, self._vault), {}).trajectory.events
+            return Story(run=run, record=record, events=None, absence=str(error))
+        return story_of(run, record, folder, self._vault)
 
 
 def kept_capture(night: PastRun, record: Record, results: Path, vault: Vault | None) -> Capture:

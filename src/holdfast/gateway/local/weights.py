@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.core.errors import UnknownName
+from holdfast.core.user_cache import user_cache
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,11 +144,8 @@ class Cache:
 
 
 def cache_of(environ: Mapping[str, str]) -> Cache:
-    """The cache: in $HOLDFAST_CACHE, or where caches usually are."""
-    if own := environ.get("HOLDFAST_CACHE"):
-        return Cache(folder=Path(own).expanduser() / "models")
-    usual = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
-    return Cache(folder=Path(usual) / "holdfast" / "models")
+    """The cache: a folder of the user's."""
+    return Cache(folder=user_cache(environ) / "models")
 
 
 def _size(path: Path) -> int:
