@@ -33,7 +33,7 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run
 from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.sandbox import Level, proven_sandbox
+from holdfast.wiring.sandbox import Level, probed_sandbox
 
 _TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs on PATH that make agents describe other tools, or use them."""
@@ -73,8 +73,8 @@ def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> St
 
 
 def open_sandbox(config: Config, request: RunRequest) -> Level:
-    """Where agents run; a UsageError where it can't be had."""
-    return proven_sandbox(request.sandbox or config.sandbox, config)
+    """Where agents run; a UsageError where it can't be had, or does not keep what it promises."""
+    return probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
 
 
 def house(
