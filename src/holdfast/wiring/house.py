@@ -37,7 +37,7 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run
 from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.sandbox import Level, proven_sandbox
+from holdfast.wiring.sandbox import Level, probed_sandbox
 from holdfast.wiring.tasks import has_tasks, only_tasks, require_harbor, task_means
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> St
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan | None = None) -> Level:
-    """Where agents run; a UsageError where it can't be had, or where Harbor can't that a plan needs.
+    """Where agents run; a UsageError where it can't be had or does not keep what it promises, or where a plan needs Harbor
+    and there is none.
 
     Tasks bring walls of their own.
     """
@@ -97,7 +98,7 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan | None = None) 
         require_harbor(config, os.environ)
         if only_tasks(plan):
             return OpenSandbox()
-    return proven_sandbox(request.sandbox or config.sandbox, config)
+    return probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
 
 
 def open_house(
