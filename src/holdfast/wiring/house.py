@@ -89,8 +89,8 @@ def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> St
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan | None = None) -> Level:
-    """Where agents run; a UsageError where it can't be had or does not keep what it promises, or where a plan needs Harbor
-    and there is none.
+    """Where agents run. A UsageError where it can't be had or does not keep what it promises, and where a plan needs
+    Harbor and there is none.
 
     Tasks bring walls of their own.
     """
