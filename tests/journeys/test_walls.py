@@ -80,7 +80,8 @@ def test_a_trial_runs_behind_walls_and_its_record_says_so(project: Project) -> N
     assert (facts["sandbox"], facts["network"], facts["ends"]) == ("bubblewrap", "gateway", "pid namespace")
     assert facts["limit.processes"] == "hard 1024"
     assert facts["limit.memory"].startswith("soft ")
-    assert "run in it before" in facts["probe"]
+    assert facts["probes"].startswith("31 tried 20")
+    assert "probes.open" not in facts
     assert "agent" in capture["ends"][0]["stdout"]["text"]
     assert project.temporary() == []
 

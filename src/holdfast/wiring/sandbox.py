@@ -6,6 +6,7 @@ A level is made by one function in `MAKERS`. Another level is another function t
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -80,6 +81,8 @@ MAKERS: Mapping[str, Callable[[Config], Level]] = {
 }
 """What makes a sandbox, by the name of its level."""
 
+_ONLY_ON = {"landlock": "linux", "seatbelt": "darwin"}
+
 _HOW_TO_HAVE = {
     "bubblewrap": "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and let user namespaces be made",
     "docker": "install docker, start its daemon, and see that `docker run` works for you",
@@ -105,10 +108,11 @@ def proven_sandbox(name: str, config: Config) -> Level:
     sandbox = make_sandbox(name, config)
     if RANKS[name] == 0:  # no wall, so none that could be missing; a program that can't be started voids its trial
         return sandbox
+    here = sys.platform
     try:
         sandbox.prove()
     except WorldError as error:
-        less = [level for level in MAKERS if RANKS[level] < RANKS[name]]
+        less = [level for level in MAKERS if RANKS[level] < RANKS[name] and _ONLY_ON.get(level, here) == here]
         remedies = [_HOW_TO_HAVE.get(name, ""), *(f"or choose less, by name: --sandbox {level}" for level in less)]
         remedy = "\n  → ".join(filter(None, remedies))
         raise UsageError(f"the sandbox {name!r} can't be had here: {error.detail}\n  → {remedy}") from None
@@ -128,8 +132,12 @@ def probed_sandbox(name: str, config: Config, environ: Mapping[str, str]) -> Lev
     if proof is None:
         from holdfast.sandboxes.conformance import probe
 
-        with ThreadPoolExecutor(1) as thread:  # whoever calls may be in an event loop
-            found = thread.submit(asyncio.run, probe(sandbox)).result()
+        try:
+            with ThreadPoolExecutor(1) as thread:  # whoever calls may be in an event loop
+                found = thread.submit(asyncio.run, probe(sandbox)).result()
+        except (OSError, WorldError) as error:
+            sandbox.proof["probes"] = f"could not be tried: {error}"
+            return sandbox
         proof = proofs.keep(name, found, datetime.now(UTC))
     if proof.broken:
         asyncio.run(sandbox.stop())
