@@ -117,7 +117,7 @@ class BubblewrapSandbox:
 
     def _plan(self, lower: str, network: Network) -> RoomPlan:
         ceilings = self._ceilings
-        bwrap, rules = _means()
+        bwrap, rules = means()
         return RoomPlan(
             bwrap=bwrap,
             filter=rules,
@@ -236,7 +236,7 @@ def _filter() -> bytes | None:
     return filter_for(os.uname().machine)
 
 
-def _means() -> tuple[str, bytes]:
+def means() -> tuple[str, bytes]:
     """bubblewrap, and the filter for this machine; raises WorldError where one of them is missing."""
     if sys.platform != "linux":
         raise WorldError(VoidCause.SANDBOX, f"bubblewrap needs Linux, and this is {sys.platform}")

@@ -22,7 +22,6 @@ from holdfast.core.workspace import Tree
 from holdfast.sandboxes.engine import ContainerPlan, Engine, EngineName, find_engine, image, whom
 from holdfast.sandboxes.furnishing import HOME, MERGED
 from holdfast.sandboxes.place import WORKSPACE
-from holdfast.sandboxes.porter import ROOM, START
 from holdfast.sandboxes.premises import (
     Premises,
     base_environment,
@@ -36,6 +35,7 @@ from holdfast.sandboxes.premises import (
 )
 from holdfast.sandboxes.running import Program, attend
 from holdfast.sandboxes.seccomp import filter_for
+from holdfast.sandboxes.steward import ROOM, START
 from holdfast.sandboxes.users import spare_user
 from holdfast.sandboxes.vessel import PYTHON_READS, SEES, Vessel, launch_message
 from holdfast.sandboxes.walls import PORT, TEMP_SEEN, etc_folders, lay_etc, path_seen, system_folders, to_show

@@ -24,7 +24,7 @@ from holdfast.core.errors import WorldError
 from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.porter import OWN, ROOM
+from holdfast.sandboxes.steward import OWN, ROOM
 from holdfast.sandboxes.walls import SYSTEM, TEMP_SEEN
 
 EngineName: TypeAlias = Literal["docker", "podman"]

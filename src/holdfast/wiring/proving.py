@@ -62,12 +62,12 @@ def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
     asyncio.run(sandbox.start())
     try:
         for one in evals:
-            yield self_test(one, lay_out=_lay_out, read_back=scan, run_command=sandbox.command)
+            yield self_test(one, lay_out=lay_out, read_back=scan, run_command=sandbox.command)
     finally:
         asyncio.run(sandbox.stop())
 
 
-def _lay_out(scenario: Scenario, folder: Path) -> Tree:
+def lay_out(scenario: Scenario, folder: Path) -> Tree:
     """The starting workspace in an empty folder."""
     folder.rmdir()
     return build_template(scenario, folder).tree

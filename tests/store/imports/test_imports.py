@@ -92,7 +92,7 @@ def test_a_job_of_harbor(history: SqlHistory, tmp_path: Path):
     first, *_ = history.trials(history.run().name)
     assert (first.number, first.chain, first.spent.turns, first.spent.seconds) == (1, "Read → Write", 2, 30.0)
     causes = [one.verdict.cause for one in history.trials(history.run().name) if one.verdict.outcome == "void"]  # type: ignore[union-attr]
-    assert causes == [VoidCause.HARNESS, VoidCause.SANDBOX]
+    assert causes == [VoidCause.VERIFIER, VoidCause.SANDBOX]
 
 
 def test_a_job_that_went_on_is_the_same_job(history: SqlHistory, tmp_path: Path):

@@ -39,6 +39,13 @@ class Kept:
         return Output(text=text, total_bytes=self.total, left_out=left_out)
 
 
+def bounded(content: bytes, limit: int) -> Output:
+    """What is kept of something that is there as a whole."""
+    kept = Kept(limit)
+    kept.add(content)
+    return kept.output()
+
+
 def _text(data: bytes | bytearray) -> str:
     return data.decode("utf-8", "backslashreplace")
 

@@ -7,7 +7,7 @@ import tracemalloc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.sandboxes.output import Kept
+from holdfast.core.output import Kept
 
 
 def kept(limit: int, *pieces: bytes) -> Kept:
