@@ -18,9 +18,10 @@ import pytest
 from holdfast.core.sandboxing import Network
 from holdfast.sandboxes import ruleset
 from holdfast.sandboxes.bubblewrap import BubblewrapSandbox
-from holdfast.sandboxes.conformance import SURVIVE, WANTED, Probe, left_open, matrix, probe
+from holdfast.sandboxes.conformance import SURVIVE, WANTED, left_open, matrix, probe
 from holdfast.sandboxes.landlock import LandlockSandbox
 from holdfast.sandboxes.none import OpenSandbox
+from holdfast.sandboxes.probe import Probe
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="walls are made by Linux")
 

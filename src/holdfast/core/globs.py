@@ -11,12 +11,17 @@ def matches(path: str, pattern: str) -> bool:
     return _compiled(pattern).fullmatch(path) is not None
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def as_regex(pattern: str) -> str:
+    """The regular expression (with re.DOTALL) that a whole path must match."""
     pattern = pattern.removeprefix("./")
     if pattern.endswith("/"):
         pattern += "**"
-    return re.compile("".join(_translated(token) for token in _TOKENS.findall(pattern)), re.DOTALL)
+    return "".join(_translated(token) for token in _TOKENS.findall(pattern))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(as_regex(pattern), re.DOTALL)
 
 
 _TOKENS = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]/]*\]|.", re.DOTALL)

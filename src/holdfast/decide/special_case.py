@@ -25,7 +25,7 @@ _SHORTEST = 8
 _LONG = 4
 """Two of the words in a row are at least so long; `in it and the` quotes nobody."""
 _NUMBER = 3
-"""So has an expected word with a digit in it."""
+"""A word with a digit in it is one from so many characters on."""
 _FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,9}")
 _TOO_COMMON = {"readme.md", "makefile", "package.json", "pyproject.toml"}
 
@@ -91,6 +91,7 @@ def _telltales(exam: Exam) -> Iterator[tuple[str, str]]:
     for content in scenario.files.values():
         yield from (("of its files:", row) for row in _rows(content.decode("utf-8", "replace")))
     for text in dict.fromkeys((*_declared(exam.eval), *_written(exam))):
+        yield from (("of what it expects:", word) for word in words_of(text) if _number(word))
         if _telling(text):
             yield "of what it expects:", " ".join(text.split())
 
@@ -102,6 +103,12 @@ def _rows(text: str) -> Iterator[str]:
     for row in (words[at : at + _ROW] for at in range(len(words) - _ROW + 1)):
         if sum(len(word) >= _LONG for word in row) >= 2:
             yield " ".join(row)
+    yield from (word for word in words if _number(word))
+
+
+def _number(word: str) -> bool:
+    """A word with a digit in it is rarely said by chance."""
+    return len(word) >= _NUMBER and any(sign.isdigit() for sign in word)
 
 
 def _named(text: str) -> Iterator[str]:
@@ -114,9 +121,7 @@ def _telling(text: str) -> bool:
     words = words_of(text)
     if text.lower() in usual_kinds() or not words:
         return False
-    if len(words) >= 2 and not text.isidentifier():
-        return len(text.strip()) >= _SHORTEST
-    return len(text.strip()) >= _NUMBER and any(sign.isdigit() for sign in text)
+    return len(words) >= 2 and not text.isidentifier() and len(text.strip()) >= _SHORTEST
 
 
 def _declared(one: Eval) -> Iterator[str]:

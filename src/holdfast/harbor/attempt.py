@@ -243,7 +243,7 @@ def _capture(
         scenario=scenario_hashes(trial.eval.scenario, trial.eval.task),
         rewards=outcome.rewards,
         step_rewards=outcome.step_rewards,
-        leavings=found.leavings(),
+        task_files=found.leavings(),
         gaps=_gaps(log, seen=bool(exchanges)),
         notes=(*notes, *_own_doing(outcome)),
         facts={**facts, **({"agent_version": found.version} if found.version else {})},

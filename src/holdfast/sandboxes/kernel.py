@@ -95,11 +95,17 @@ def go_first() -> None:
     os.close(turn)
 
 
-def map_users(uid: int, gid: int) -> None:
-    """In the new user namespace there is one user: the one we are."""
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+def map_users(uid: int, gid: int, *, as_root: bool = False) -> None:
+    """In the new user namespace there is one user: the one we are, under the same number or as its root."""
+    seen_uid, seen_gid = (0, 0) if as_root else (uid, gid)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{seen_uid} {uid} 1"), ("gid_map", f"{seen_gid} {gid} 1")):
         with open(f"/proc/self/{name}", "wb", buffering=0) as file:
             file.write(text.encode())
+
+
+def enter(namespace: int, what: str) -> None:
+    """Enter a namespace that somebody else has made."""
+    _check(_LIBC.setns(namespace, 0), f"entering the {what} namespace")
 
 
 def loopback_up() -> None:

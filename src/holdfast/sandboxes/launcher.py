@@ -15,7 +15,7 @@ from holdfast.core.errors import WorldError
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.cgroup import Branch
-from holdfast.sandboxes.supervisor import FENCE, LENGTH, SUPERVISOR, WARDEN
+from holdfast.sandboxes.supervisor import FENCE, KEEPER, LENGTH, SUPERVISOR, WARDEN
 
 _PROGRAM = """
 import sys
@@ -125,6 +125,11 @@ class Launcher:
         if self._branch is not None:
             self._warm[kind] = self._fresh(kind)
         return warm or self._fresh(kind)
+
+    def keeper(self) -> socket.socket:
+        """A fresh keeper of a lodge; the socket to control it by."""
+        self._look_after_nursery()
+        return self._fresh(KEEPER)
 
     def hear(self, control: socket.socket) -> bytes:
         """What a supervisor says; empty when it has gone."""

@@ -17,12 +17,13 @@ import time
 
 from holdfast.sandboxes.cgroup import Branch, Entry
 from holdfast.sandboxes.fence import fence
-from holdfast.sandboxes.supervisor import DEAF_TO, FENCE, WARDEN, receive_fds, supervise
+from holdfast.sandboxes.keeper import keep
+from holdfast.sandboxes.supervisor import DEAF_TO, FENCE, KEEPER, WARDEN, receive_fds, supervise
 from holdfast.sandboxes.tree import adopt_orphans, children, hear_children, signal_all
 from holdfast.sandboxes.warden import guard
 
 _STRANGERS_TAKE = 5.0
-_KINDS = {WARDEN: guard, FENCE: fence}
+_KINDS = {WARDEN: guard, FENCE: fence, KEEPER: keep}
 
 
 def bury(supervisors: dict[int, socket.socket], branch: Branch | None = None) -> None:

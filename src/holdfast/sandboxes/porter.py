@@ -1,127 +1,208 @@
-"""The first program in a container: it makes the door, lays out the room, and runs one program after the other.
+"""Runs one errand in a lodge: a fork of its keeper that goes in there, where programs can see it.
 
-    Holdfast ──(engine)──► container: porter ──spawn──► the agent ──► its children …
-        ▲                                │
-        └────(a unix socket of its own)──┘   the listening socket, the room's disk, launches, reports
+So it may do no more than they: it has the capabilities of the lodge's root, lives by the same filter of system calls,
+has nothing of the host's open, and can import no file that lies in there. Whoever takes it over has won nothing.
 
-What an engine can't be asked for, or not by everybody, is done from within: the socket that listens in the container's
-network and the disk, opened, are handed out over a socket that was mounted. That needs no right on the host. The porter
-is the init of the container's pid namespace: nobody in there can end it, and with it the kernel ends everybody. When
-Holdfast is gone the socket closes, and it ends.
+It speaks with Holdfast over a socket of its own. First it hands over its ends of pipes, made in there so that programs
+may open `/dev/stdout`; in the end it says how it went. A program's orphans fall to it: when Holdfast lets go of the
+socket before the end, the program and everything it started are ended. After the end, what is left lives on.
 """
 
 # This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH101, PTH102
+# ruff: noqa: PTH123
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
-import resource
+import select
 import signal
 import socket
-from typing import Any
+import sys
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from holdfast.sandboxes import kernel
-from holdfast.sandboxes.cgroup import around_us
-from holdfast.sandboxes.furnishing import HOME, MERGED, TEMP, copy_start, lay_home, listen_at
-from holdfast.sandboxes.memory import MeasuredTree
-from holdfast.sandboxes.ruleset import filter_calls
-from holdfast.sandboxes.supervisor import DEAF_TO, start, watch
-from holdfast.sandboxes.tree import descendants, hear_children
-from holdfast.sandboxes.warden import answer, receive
+from holdfast.sandboxes.parcel import pack, pack_file, unpack
+from holdfast.sandboxes.privileges import KEPT, filter_calls, keep_only, no_new_privileges
+from holdfast.sandboxes.supervisor import DEAF_TO, find_program
+from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, hear_children
 
-ROOM = "/room"
-"""The disk: everything that can be written."""
+NAMESPACES = ("ipc", "uts", "mnt")
+"""What a porter enters; it is born into the others."""
 
-OWN = "/run/holdfast"
-"""What is Holdfast's in a container."""
-
-SOCKET, START, CODE = f"{OWN}/socket", f"{OWN}/start", f"{OWN}/code"
-"""The way to Holdfast; the workspace's starting state; and this program."""
-
-_EVERYBODY = -1
+_AWAY = 64
+_NOT_FOUND, _NOT_RUN = 127, 126
 
 
-def main() -> None:
-    """Serve Holdfast until it lets go; then end, and everything with it."""
-    for number in DEAF_TO:
-        signal.signal(number, signal.SIG_IGN)
-    os.umask(0o022)
-    turn = kernel.own_turn()
-    kernel.keep_to_oneself()
-    control = socket.socket(socket.AF_UNIX)
-    control.connect(SOCKET)
-    order, _ = receive(control, 0)
-    if order is None:
-        return
-    bell = hear_children()
+def carry(errand: dict[str, Any], talk: int, namespaces: Mapping[str, int], rules: bytes) -> NoReturn:
+    """In a fork of the keeper: go in, and run the errand."""
+    code = 1
     try:
-        fds = _lay_out(order)
+        signal.set_wakeup_fd(-1)
+        for number in (*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        talk = fcntl.fcntl(talk, fcntl.F_DUPFD_CLOEXEC, _AWAY)
+        for name, namespace in namespaces.items():
+            kernel.enter(namespace, name)
+        _let_go(talk)
+        os.setsid()
+        no_new_privileges()
+        filter_calls(rules)
+        keep_only(KEPT)
+        adopt_orphans()
+        sys.meta_path.clear()
+        with socket.socket(fileno=talk) as line:
+            _answer(line, errand)
+        code = 0
     except OSError as error:
-        answer(control, b"fail %s\n" % os.fsencode(error.strerror or str(error)))
-        return
-    if not answer(control, b"ready\n", fds):
-        return
-    for fd in fds:
-        os.close(fd)
-    while True:
-        launch, fds = receive(control, 2)
-        if launch is None or not answer(control, _run(launch, order["memory"], turn, fds, control, bell)):
-            return
-
-
-def _lay_out(order: dict[str, Any]) -> list[int]:
-    """Make the room ready, and give up what no program in it needs; its disk, and the door where one is wanted."""
-    for name in (MERGED, HOME, TEMP):
-        os.mkdir(f"{ROOM}/{name}")
-    os.chmod(f"{ROOM}/{TEMP}", 0o1777)  # noqa: S103 - as everywhere
-    copy_start(START, f"{ROOM}/{MERGED}")
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    fds = [os.open(ROOM, os.O_RDONLY | os.O_DIRECTORY)]
-    if order["port"] is not None:
-        fds.append(listen_at(order["port"]).detach())
-    filter_calls(order["filter"])
-    return fds
-
-
-def _run(launch: dict[str, Any], memory: int, turn: int, fds: list[int], control: socket.socket, bell: int) -> bytes:
-    """Run a program to its end; the report."""
-    step = b"room"
-    try:
-        lay_home(launch["home"], ROOM)
-        step = b"enter"
-        os.chdir(f"{ROOM}/{MERGED}")
-        step = b"start"
-        argv = [os.fsencode(word) for word in launch["argv"]]
-        env = {os.fsencode(name): os.fsencode(value) for name, value in launch["env"].items()}
-        with kernel.first_to_go(turn):
-            pid = start(argv or [b""], env, *fds)
-        tree = BoxedTree(pid, memory, around_us())
-    except OSError as error:
-        why = os.fsencode(error.strerror or str(error)) if step == b"room" else b"%d" % (error.errno or 0)
-        return b"fail %s %s\n" % (step, why.replace(b"\n", b" "))
+        os.write(talk, b"fail %s\n" % os.fsencode(error.strerror or str(error)))
     finally:
-        os.chdir("/")
-        for fd in fds:
-            os.close(fd)
-    watch(tree, control, bell, tree)
-    return tree.report()
+        os._exit(code)
 
 
-class BoxedTree(MeasuredTree):
-    """Everybody in the container but the porter."""
+def _let_go(talk: int) -> None:
+    """Keep nothing open but the line to Holdfast."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+    os.closerange(3, talk)
+    os.closerange(talk + 1, 4096)
 
-    def signal(self, number: int) -> list[int]:
-        """Signal all of it, at once; nobody is forked meanwhile who would not get it too."""
-        me = os.getpid()
-        found = descendants([me])
-        if me == 1:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(_EVERYBODY, number)
-            return found
-        return super().signal(number)  # some engine runs an init of its own above us
 
-    def members(self) -> list[int]:
-        """Whose memory counts."""
-        return descendants([os.getpid()])
+def _answer(line: socket.socket, errand: dict[str, Any]) -> None:
+    try:
+        words = _ERRANDS[errand["do"]](line, errand)
+    except (OSError, ValueError, LookupError) as error:
+        why = os.fsencode(getattr(error, "strerror", None) or str(error) or type(error).__name__)
+        where = os.fsencode(str(getattr(error, "filename", None) or ""))
+        words = b"fail %s%s\n" % (where + b": " if where else b"", why.replace(b"\n", b" "))
+    with contextlib.suppress(OSError):
+        line.sendall(words)
+
+
+def _pack(line: socket.socket, errand: dict[str, Any]) -> bytes:
+    reading, writing = os.pipe()
+    socket.send_fds(line, [b"open\n"], [reading])
+    os.close(reading)
+    with os.fdopen(writing, "wb") as stream:
+        if errand["do"] == "pack file":
+            pack_file(errand["path"], "file", stream, most=errand["most"])
+            return b"end 0\n"
+        left_out = pack(errand["path"], stream, most=errand["most"], files=errand["files"])
+    return b"end 0%s\n" % b"".join(b"\0" + os.fsencode(line) for line in left_out)
+
+
+def _unpack(line: socket.socket, errand: dict[str, Any]) -> bytes:
+    person = Person(errand["owner"])
+    reading, writing = os.pipe()
+    socket.send_fds(line, [b"open\n"], [writing])
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        unpack(stream, errand["path"], owner=(person.uid, person.gid), mode=errand["mode"])
+    return b"end 0\n"
+
+
+def _run(line: socket.socket, errand: dict[str, Any]) -> bytes:
+    """Run a program, and wait for it."""
+    person = Person(errand["user"])
+    out, to_out = os.pipe()
+    err, to_err = os.pipe()
+    for pipe in (to_out, to_err):
+        with contextlib.suppress(OSError):
+            os.fchown(pipe, person.uid, person.gid)
+    socket.send_fds(line, [b"open\n"], [out, err])
+    bell = hear_children()
+    program = os.fork()
+    if program == 0:
+        _become(errand, person, to_out, to_err)
+    for end in (out, err, to_out, to_err):
+        os.close(end)
+    tree = ProcessTree(program)
+    ears = select.poll()
+    ears.register(line, select.POLLIN)
+    ears.register(bell, select.POLLIN)
+    while tree.reap() and tree.status is None:
+        ready = [fd for fd, _ in ears.poll()]
+        if bell in ready:
+            os.read(bell, 4096)
+        if line.fileno() in ready:
+            tree.end()
+            break
+    return b"end %d\n" % (tree.status or 0)
+
+
+def _become(errand: dict[str, Any], person: Person, out: int, err: int) -> NoReturn:
+    """In a fork: become the program. What does not work is told as a shell would."""
+    code = _NOT_RUN
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        person.be()
+        os.chdir(errand["cwd"])
+        env = {"HOME": person.home, **errand["env"]}
+        path = os.fsencode(env.get("PATH", os.defpath))
+        code = _NOT_FOUND
+        program, argv = _choose(errand["argvs"], path)
+        code = _NOT_RUN
+        os.execve(program, argv, env)  # noqa: S606 - argv is always a list
+    except (OSError, ValueError) as error:
+        os.write(2, b"holdfast: %s\n" % os.fsencode(str(error)))
+    finally:
+        os._exit(code)
+
+
+def _choose(argvs: list[list[str]], path: bytes) -> tuple[bytes, list[bytes]]:
+    """The first of several programs that is there."""
+    for words in argvs:
+        argv = [os.fsencode(word) for word in words]
+        with contextlib.suppress(FileNotFoundError):
+            return find_program(argv[0], path), argv
+    raise FileNotFoundError(2, "not found", argvs[-1][0])
+
+
+class Person:
+    """Whom a program is run as: a name, a number, or `name:group` as in Dockerfiles."""
+
+    def __init__(self, name: str) -> None:
+        who, _, group = name.partition(":")
+        found = next((row for row in _rows("/etc/passwd", 7) if who in (row[0], row[2])), None)
+        if found is None and not who.isdigit():
+            raise ValueError(f"there is no user {who!r} in the sandbox")
+        self.uid = int(found[2] if found else who)
+        self.gid = int(found[3]) if found else 0
+        self.home = (found[5] if found else "") or "/"
+        self.groups = [int(row[2]) for row in _rows("/etc/group", 4) if found and found[0] in row[3].split(",")]
+        if group:
+            row = next((row for row in _rows("/etc/group", 4) if group in (row[0], row[2])), None)
+            if row is None and not group.isdigit():
+                raise ValueError(f"there is no group {group!r} in the sandbox")
+            self.gid = int(row[2] if row else group)
+            self.groups = []
+
+    def be(self) -> None:
+        """Become that user."""
+        if (self.uid, self.gid) != (os.getuid(), os.getgid()) or self.groups:
+            try:
+                with contextlib.suppress(PermissionError):  # where there is one user, there are no groups to be chosen
+                    os.setgroups(self.groups)
+                os.setresgid(self.gid, self.gid, self.gid)
+                os.setresuid(self.uid, self.uid, self.uid)
+            except OSError as error:
+                why = "in this sandbox there is no user but root, since Holdfast does not run as root"
+                raise OSError(error.errno, f"user {self.uid}:{self.gid}: {why}") from None
+
+
+_ERRANDS = {"run": _run, "pack": _pack, "pack file": _pack, "unpack": _unpack}
+
+
+def _rows(path: str, columns: int) -> list[list[str]]:
+    """What a file like /etc/passwd says. Nothing of the C library reads it: that would load code from in there."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        rows = [line.decode("utf-8", "replace").split(":") for line in file.read(2**20).splitlines()]
+        return [row for row in rows if len(row) >= columns and row[2].isdigit()]
+    return []

@@ -15,6 +15,8 @@ import os
 import struct
 import sys
 
+from holdfast.sandboxes.privileges import filter_calls, no_new_privileges
+
 LEAST = 4
 """The version that is needed."""
 
@@ -30,7 +32,6 @@ _TRUNCATE, _IOCTL = 1 << 14, 1 << 15
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 _BIND, _CONNECT = 1, 2
 _ABSTRACT, _SIGNAL = 1, 2
-_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 READS = _EXECUTE | _READ | _LIST
@@ -91,16 +92,9 @@ def _allow(rules: int, path: str, rights: int) -> None:
 
 def enter(rules: int, calls: bytes) -> None:
     """Live by the rules from now on, and by a filter of system calls; no program makes us anybody else."""
-    _checked(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
+    no_new_privileges()
     _checked(_LIBC.syscall(_RESTRICT, rules, 0), "landlock_restrict_self")
     filter_calls(calls)
-
-
-def filter_calls(calls: bytes) -> None:
-    """Live by a filter of system calls from now on; only who has no_new_privs may."""
-    content = ctypes.create_string_buffer(calls, len(calls))
-    program = struct.pack("HxxxxxxP", len(calls) // 8, ctypes.addressof(content))
-    _checked(_LIBC.prctl(_PR_SET_SECCOMP, _FILTER, program, 0, 0), "prctl(PR_SET_SECCOMP)")
 
 
 def _checked(result: int, step: str) -> int:

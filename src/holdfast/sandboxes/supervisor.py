@@ -25,9 +25,9 @@ from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, hear_children
 LENGTH = struct.Struct("!I")
 """A launch begins with its length."""
 
-SUPERVISOR, WARDEN, FENCE = b"s", b"w", b"f"
-"""What the nursery is asked for: one that runs programs, one that runs them in a room with walls (warden.py), or one
-that runs them behind a fence (fence.py).
+SUPERVISOR, WARDEN, FENCE, KEEPER = b"s", b"w", b"f", b"k"
+"""What the nursery is asked for: one that runs programs, one that runs them in a room with walls (warden.py), one that
+runs them behind a fence (fence.py), or one that keeps a lodge in which several run at once (keeper.py).
 """
 
 TERM, KILL = b"T", b"K"

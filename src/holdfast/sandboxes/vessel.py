@@ -1,4 +1,4 @@
-"""A container as Holdfast has it: the way to its porter, the socket that listens in it, and its disk. See porter.py."""
+"""A container as Holdfast has it: the way to its steward (steward.py), the socket that listens in it, and its disk."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.engine import ContainerPlan, Engine, last_words, run_words
 from holdfast.sandboxes.launcher import hand_over
-from holdfast.sandboxes.porter import CODE, SOCKET
 from holdfast.sandboxes.room import check_words, message
+from holdfast.sandboxes.steward import CODE, SOCKET
 
-_PROGRAM = f"import sys; sys.path.insert(0, {CODE!r}); from holdfast.sandboxes.porter import main; main()"
+_PROGRAM = f"import sys; sys.path.insert(0, {CODE!r}); from holdfast.sandboxes.steward import main; main()"
 _PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 _PATIENCE = 30.0
 _LOOK = 0.5
@@ -30,10 +30,10 @@ _WORDS = 4096
 _CREDENTIALS = struct.Struct("3i")
 
 SEES = {f"{CODE}/holdfast/sandboxes": str(Path(__file__).parent)}
-"""What a porter needs to be shown, and where; besides its Python."""
+"""What a steward needs to be shown, and where; besides its Python."""
 
 PYTHON_READS = (sys.base_prefix, _PYTHON)
-"""The Python that a porter is run by."""
+"""The Python that a steward is run by."""
 
 
 def launch_message(argv: Sequence[str], env: Mapping[str, str], home: Mapping[str, bytes]) -> bytes:
@@ -58,16 +58,15 @@ class Vessel:
         self._begun = False
 
     def start(self, order: Mapping[str, object]) -> None:
-        """Have the engine start it, and wait until its porter has laid out the room; for a worker thread."""
+        """Have the engine start it, and wait until its steward has laid out the room; for a worker thread."""
         words = run_words(self._engine, self._plan, (_PYTHON, "-I", "-S", "-c", _PROGRAM))
+        place = Path(self._folder, "socket")
         with socket.socket(socket.AF_UNIX) as way:
-            way.bind(f"{self._folder}/socket")
-            os.chmod(f"{self._folder}/socket", 0o666)  # noqa: S103, PTH101 - the folder above is ours alone
-            way.listen(1)
+            _bind(way, place)
             self._begun = True
             self._engine.do(*words)
             self._control = self._met(way, words)
-        os.unlink(f"{self._folder}/socket")  # noqa: PTH108
+        place.unlink()
         self._init = _handle(self._control)
         hand_over(self._control, message(order))
         self._control.settimeout(_PATIENCE)
@@ -81,11 +80,11 @@ class Vessel:
         if len(fds) > 1:
             self.door = socket.socket(fileno=fds[1])
         if said != b"ready\n" or not fds:
-            why = one_line(said.removeprefix(b"fail ").decode("utf-8", "backslashreplace")) or "its porter died"
+            why = one_line(said.removeprefix(b"fail ").decode("utf-8", "backslashreplace")) or "its steward died"
             raise WorldError(VoidCause.SANDBOX, f"the container can't be laid out: {why}")
 
     def _met(self, way: socket.socket, words: list[str]) -> socket.socket:
-        """The porter's socket. Where it does not come, it is asked for its last words."""
+        """The steward's socket. Where it does not come, it is asked for its last words."""
         way.settimeout(_LOOK)
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
@@ -100,7 +99,7 @@ class Vessel:
         raise WorldError(VoidCause.SANDBOX, f"the first program in the container did not come up: {why}")
 
     def launch(self, launch: bytes, fds: tuple[int, int]) -> socket.socket:
-        """Hand a launch to the porter; the socket to control it by."""
+        """Hand a launch to the steward; the socket to control it by."""
         try:
             if self._control is None:
                 raise BrokenPipeError("it was not started")
@@ -109,7 +108,7 @@ class Vessel:
             raise WorldError(VoidCause.SANDBOX, f"the container has ended ({error})") from None
 
     def hear(self, control: socket.socket) -> bytes:
-        """What the porter says; empty when it has gone."""
+        """What the steward says; empty when it has gone."""
         return control.recv(_WORDS)
 
     def give_back(self, control: socket.socket, *, in_peace: bool) -> None:
@@ -122,7 +121,7 @@ class Vessel:
         self._begun = False
         self._remove()
         if self._control is not None:
-            self._control.close()  # should the engine have failed us, the porter ends by this
+            self._control.close()  # should the engine have failed us, the steward ends by this
         if self._init is None:
             return
         try:
@@ -151,8 +150,19 @@ class Vessel:
                 self.disk = None
 
 
+def _bind(way: socket.socket, place: Path) -> None:
+    """Listen at a path, however long it is; it lies in a folder that is ours alone."""
+    folder = os.open(place.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        way.bind(f"/proc/self/fd/{folder}/{place.name}")
+    finally:
+        os.close(folder)
+    place.chmod(0o666)
+    way.listen(1)
+
+
 def _handle(control: socket.socket) -> int | None:
-    """A handle for the porter, by which its end is seen: the kernel tells who is at the other end of a socket."""
+    """A handle for the steward, by which its end is seen: the kernel tells who is at the other end of a socket."""
     pid, _, _ = _CREDENTIALS.unpack(control.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     try:
         return os.pidfd_open(pid) if pid > 0 else None

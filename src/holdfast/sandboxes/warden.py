@@ -140,8 +140,8 @@ class Room:
 
     def _start(self, launch: dict[str, Any], fds: list[int], status: int) -> RoomTree:
         """Start bubblewrap in a session of its own. What it is told goes through memory."""
-        words = _in_memory("\0".join(launch["arguments"]).encode("utf-8", "surrogateescape"))
-        rules = _in_memory(self._filter)
+        words = in_memory("\0".join(launch["arguments"]).encode("utf-8", "surrogateescape"))
+        rules = in_memory(self._filter)
         actions: list[tuple[Any, ...]] = [
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
             (os.POSIX_SPAWN_DUP2, fds[0], 1),
@@ -163,8 +163,8 @@ class Room:
         return RoomTree(pid, self._memory, self._leaf)
 
 
-def _in_memory(content: bytes) -> int:
-    """A file that lies nowhere."""
+def in_memory(content: bytes) -> int:
+    """A file that lies nowhere; moved out of the way of the numbers that a program is given."""
     handle = os.memfd_create("holdfast")
     os.write(handle, content)
     os.lseek(handle, 0, os.SEEK_SET)

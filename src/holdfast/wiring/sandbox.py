@@ -5,11 +5,16 @@ A level is made by one function in `MAKERS`. Another level is another function t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast._version import __version__
+from holdfast.core.cache import cache_folder
 from holdfast.core.config import Config
 from holdfast.core.errors import BadInput, UnknownName, UsageError, WorldError
 from holdfast.core.ports import Sandbox
@@ -18,10 +23,14 @@ from holdfast.sandboxes.none import OpenSandbox
 
 if TYPE_CHECKING:
     from holdfast.sandboxes.engine import EngineName
+    from holdfast.sandboxes.proof import Proofs
 
 
 class Level(Sandbox, Protocol):
     """A sandbox that can be asked whether it works here."""
+
+    proof: dict[str, str]
+    """What was proven of it; a part of its facts."""
 
     @property
     def folder(self) -> Path:
@@ -104,3 +113,35 @@ def proven_sandbox(name: str, config: Config) -> Level:
         remedy = "\n  → ".join(filter(None, remedies))
         raise UsageError(f"the sandbox {name!r} can't be had here: {error.detail}\n  → {remedy}") from None
     return sandbox
+
+
+def probed_sandbox(name: str, config: Config, environ: Mapping[str, str]) -> Level:
+    """The same, and its facts say what hostile programs reach in it: as it was found earlier, or tried now.
+
+    Raises UsageError where the level does not keep what it promises.
+    """
+    sandbox = proven_sandbox(name, config)
+    if RANKS[name] == 0:
+        return sandbox
+    proofs = kept_proofs(environ)
+    proof = proofs.get(name)
+    if proof is None:
+        from holdfast.sandboxes.conformance import probe
+
+        with ThreadPoolExecutor(1) as thread:  # whoever calls may be in an event loop
+            found = thread.submit(asyncio.run, probe(sandbox)).result()
+        proof = proofs.keep(name, found, datetime.now(UTC))
+    if proof.broken:
+        asyncio.run(sandbox.stop())
+        broken = "; ".join(f"{probe.name}: {probe.state}" for probe in proof.broken)
+        remedy = "`holdfast doctor --sandboxes` tries it again and shows everything; or choose another level by name"
+        raise UsageError(f"the sandbox {name!r} does not keep here what it promises: {broken}\n  → {remedy}")
+    sandbox.proof |= proof.facts()
+    return sandbox
+
+
+def kept_proofs(environ: Mapping[str, str]) -> Proofs:
+    """What was found out on this machine about levels."""
+    from holdfast.sandboxes.proof import Proofs
+
+    return Proofs(cache_folder(environ, "probes"), __version__)

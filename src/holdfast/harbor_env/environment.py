@@ -1,0 +1,255 @@
+"""An environment for Harbor behind walls of bubblewrap: one lodge per environment, and every command run in it."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from harbor.environments.base import BaseEnvironment, ExecResult, SandboxBuildFailedError
+from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
+from harbor.models.task.config import NetworkPolicy
+
+from holdfast.core.errors import BadInput, WorldError
+from holdfast.core.sandboxing import Ceilings, Network
+from holdfast.dockerfile.build import PATH, Image, read
+from holdfast.harbor_env.choices import filtered, not_excluded
+from holdfast.harbor_env.door import hand_door
+from holdfast.harbor_env.replay import replay
+from holdfast.sandboxes.bubblewrap import means
+from holdfast.sandboxes.lodge import Lodge
+from holdfast.sandboxes.lodging import Errand
+from holdfast.sandboxes.lodgings import Lodgings, Wishes
+from holdfast.sandboxes.premises import in_thread
+from holdfast.sandboxes.walls import PORT
+
+_MB = 2**20
+_DISK = 4 * 2**30
+
+
+@cache
+def _lodgings() -> Lodgings:
+    """One for all environments of this process."""
+    found = Lodgings()
+    atexit.register(found.leave)
+    return found
+
+
+class BubblewrapEnvironment(BaseEnvironment):
+    """Runs a task's commands behind walls. Keyword arguments (`--ek name=value`): see docs/harbor.md."""
+
+    def __init__(
+        self,
+        *args: Any,
+        rootfs: str | None = None,
+        gateway: str | None = None,
+        port: int | str = PORT,
+        network: str = "gateway",
+        reads: str = "",
+        **kwargs: Any,
+    ) -> None:
+        if network not in ("gateway", "host"):
+            raise BadInput(f"expected gateway or host, and {network!r} is neither", where="--ek", key="network")
+        self._gateway = gateway
+        self._port = int(port)
+        self._host_network = network == "host"
+        self._rootfs = Path(rootfs).expanduser().resolve() if rootfs else None
+        self._reads = tuple(filter(None, reads.split(":")))
+        self._image = Image(base="", env={"PATH": PATH})
+        self._lodge: Lodge | None = None
+        self._entrypoint: asyncio.Task[object] | None = None
+        super().__init__(*args, **kwargs)
+
+    @staticmethod
+    def type() -> str:
+        """Its name."""
+        return "bubblewrap"
+
+    @classmethod
+    def preflight(cls) -> None:
+        """Say beforehand where it can't be had."""
+        try:
+            means()
+        except WorldError as error:
+            raise SystemExit(f"holdfast: {error.detail}") from None
+
+    @classmethod
+    def resource_capabilities(cls) -> EnvironmentResourceCapabilities:
+        """Memory has a limit; processors do not."""
+        return EnvironmentResourceCapabilities(memory_limit=True)
+
+    @property
+    def capabilities(self) -> EnvironmentCapabilities:
+        """Nothing can be reached but the gateway, so every policy that asks for less than everything is kept."""
+        narrow = not self._host_network
+        return EnvironmentCapabilities(
+            disable_internet=True,
+            network_allowlist=narrow,
+            network_allowlist_hostnames=narrow,
+            network_allowlist_wildcard_hostnames=narrow,
+            network_allowlist_ipv4_addresses=narrow,
+            network_allowlist_ipv6_addresses=narrow,
+            network_allowlist_ipv4_cidrs=narrow,
+            network_allowlist_ipv6_cidrs=narrow,
+            dynamic_network_policy=narrow,
+        )
+
+    def _validate_definition(self) -> None:
+        """Refuse by name what can't be honoured, before anything is run."""
+        folder = self.environment_dir
+        for name in ("docker-compose.yaml", "docker-compose.yml", ".dockerignore"):
+            if (folder / name).exists():
+                raise BadInput("can't be honoured by the bubblewrap environment", where=folder / name)
+        if self._rootfs is not None and not (self._rootfs / "bin").exists():
+            raise BadInput("it is no root file system: it has no bin", where=self._rootfs, key="rootfs")
+        for mount in self._mounts:
+            if not str(mount.get("target", "")).startswith("/logs/"):
+                raise BadInput("no folder of the host can be mounted", where="environment.mounts", key=str(mount))
+        dockerfile = folder / "Dockerfile"
+        if dockerfile.exists():
+            self._image = read(dockerfile.read_text("utf-8"), where=str(dockerfile))
+        elif self.task_env_config.docker_image is None:
+            raise FileNotFoundError(f"{dockerfile} is not there")
+        elif self._rootfs is None:
+            raise BadInput(
+                "an image can't be fetched by the bubblewrap environment",
+                where="[environment]",
+                key=f"docker_image={self.task_env_config.docker_image!r}",
+                remedy="unpack it to a folder and give it with --ek rootfs=FOLDER, or add a Dockerfile",
+            )
+
+    @property
+    def _network(self) -> Network:
+        if self._host_network and self._network_is_public:
+            return "host"
+        return "gateway" if self._gateway and "__verifier" not in self.session_id else "none"
+
+    async def _apply_network_policy(self, network_policy: NetworkPolicy) -> None:
+        """There is nothing to be changed: see `capabilities`."""
+
+    async def start(self, force_build: bool) -> None:
+        """Make the lodge, and take the steps of the Dockerfile in it."""
+        self._lodge = lodge = await _lodgings().open(self._wishes())
+        try:
+            if lodge.door is not None and self._gateway:
+                await in_thread(hand_door, self._gateway, lodge.door)
+            if self._image.base and self._rootfs is None:
+                self.logger.debug(f"FROM {self._image.base}: the programs of this machine stand for it")
+            await replay(self._image, self.environment_dir, lodge, tell=self.logger.debug)
+            if self._image.entrypoint:
+                argv = (*self._image.entrypoint, "sh", "-c", "sleep infinity")
+                self._entrypoint = asyncio.create_task(lodge.run(self._errand(argv)))
+            await self.ensure_dirs(self._mount_targets(writable_only=True))
+            await self._upload_environment_dir_after_start()
+        except BadInput as error:
+            await self.stop(delete=True)
+            raise SandboxBuildFailedError(str(error)) from error
+        except BaseException:
+            await self.stop(delete=True)
+            raise
+
+    def _wishes(self) -> Wishes:
+        memory, storage = self._effective_memory_mb, self._effective_storage_mb
+        usual = Ceilings()
+        return Wishes(
+            network=self._network,
+            port=self._port,
+            rootfs=self._rootfs,
+            reads=self._reads,
+            ceilings=Ceilings(
+                memory=int(memory) * _MB if memory else usual.memory, disk=int(storage) * _MB if storage else _DISK
+            ),
+        )
+
+    async def stop(self, delete: bool) -> None:
+        """End everything in the lodge."""
+        lodge, self._lodge = self._lodge, None
+        if self._entrypoint is not None:
+            self._entrypoint.cancel()
+            self._entrypoint = None
+        if lodge is not None:
+            await lodge.close()
+
+    @property
+    def _there(self) -> Lodge:
+        if self._lodge is None:
+            raise RuntimeError("the environment is not started")
+        return self._lodge
+
+    def _errand(
+        self,
+        *argvs: tuple[str, ...],
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        user: str | None = None,
+    ) -> Errand:
+        return Errand(
+            argvs=argvs,
+            env={**self._image.env, **(self._merge_env(env) or {})},
+            cwd=cwd or self.task_env_config.workdir or self._image.workdir,
+            user=user or self._image.user,
+        )
+
+    async def exec(
+        self,
+        command: str,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        timeout_sec: int | None = None,
+        user: str | int | None = None,
+    ) -> ExecResult:
+        """Run a command with bash, or with sh where there is no bash."""
+        who = self._resolve_user(user)
+        argvs = (("bash", "-c", command), ("sh", "-c", command))
+        errand = self._errand(*argvs, cwd=cwd, env=env, user=None if who is None else str(who))
+        done = await self._there.run(errand, timeout=timeout_sec)
+        if done.timed_out:
+            raise RuntimeError(f"Command timed out after {timeout_sec} seconds")
+        return ExecResult(stdout=done.stdout, stderr=done.stderr, return_code=done.code)
+
+    async def upload_file(self, source_path: Path | str, target_path: str) -> None:
+        """Copy a file in."""
+        await self._there.put_file(Path(source_path), str(target_path))
+
+    async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
+        """Copy what is in a folder in."""
+        await self._there.put_folder(Path(source_dir), str(target_dir))
+
+    async def download_file(self, source_path: str, target_path: Path | str) -> None:
+        """Copy a file out."""
+        await self._there.fetch_file(str(source_path), Path(target_path))
+
+    async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
+        """Copy what is in a folder out; what can't be is told, and spoils nothing else."""
+        self._tell_left_out(source_dir, await self._there.fetch_folder(str(source_dir), Path(target_dir)))
+
+    async def download_dir_with_exclusions(
+        self, *, source_dir: str, target_dir: Path | str, exclude: list[str]
+    ) -> None:
+        """The same without what fits a pattern."""
+        wanted = not_excluded(exclude)
+        self._tell_left_out(
+            source_dir, await self._there.fetch_folder(str(source_dir), Path(target_dir), wanted=wanted)
+        )
+
+    async def download_dir_filtered(
+        self,
+        *,
+        source_dir: str,
+        target_dir: Path | str,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        protect: Sequence[str] | None = None,
+    ) -> None:
+        """The same for chosen files."""
+        wanted = filtered(include, exclude, protect)
+        self._tell_left_out(
+            source_dir, await self._there.fetch_folder(str(source_dir), Path(target_dir), wanted=wanted)
+        )
+
+    def _tell_left_out(self, folder: str, left_out: list[str]) -> None:
+        for line in left_out:
+            self.logger.warning(f"left in the sandbox: {folder}/{line}")

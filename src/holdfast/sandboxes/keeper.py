@@ -1,0 +1,216 @@
+"""A supervisor that keeps a lodge: walls behind which several programs run at once, for as long as a task lasts.
+
+    Holdfast ──(a control socket)──► nursery ──fork──► keeper ──spawn──► bwrap ──► init of a pid namespace
+                                                          └──fork──► porter, in there ──► a program ──► its children …
+
+The first order says what kind of lodge it is, and is answered when its init is there. Each further order is an errand:
+a program to be run, or files to be packed or unpacked (porter.py). Its porter tells Holdfast how it went over a socket
+of its own. What a program leaves running lives on, as in a container, until the keeper ends the init, and with it
+everybody: when Holdfast says so, when it has gone, or when they take too much memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import socket
+from typing import Any
+
+from holdfast.sandboxes import kernel
+from holdfast.sandboxes.cgroup import Entry
+from holdfast.sandboxes.furnishing import read_at, seclude
+from holdfast.sandboxes.memory import MemoryWatch
+from holdfast.sandboxes.porter import NAMESPACES, carry
+from holdfast.sandboxes.root import ROOT, SHARED, furnish
+from holdfast.sandboxes.supervisor import DEAF_TO
+from holdfast.sandboxes.tree import adopt_orphans, children, descendants, hear_children
+from holdfast.sandboxes.warden import answer, in_memory, receive
+
+_PATIENCE = 20_000
+_FILTER = 11
+_INIT = "trap '' CHLD; echo ready; read -r never"
+"""The first program. It waits for us to close its input, and the dead need nobody who buries them."""
+
+
+def keep(control: socket.socket, entry: Entry | None) -> None:
+    """Make a lodge, and let porters run errands in it until Holdfast lets go."""
+    import tarfile  # noqa: F401 - nothing can be imported any more where porters go
+
+    adopt_orphans()
+    bell = hear_children()
+    order, _ = receive(control, 0)
+    if order is None:
+        return
+    _forget_name()
+    lodge: Lodge | None = None
+    try:
+        if entry is not None:
+            entry.entered()
+        door = seclude(order)
+        if order["network"] != "host":
+            _free_low_ports()
+        lodge = Lodge(order)
+        answer(control, b"ready %s\n" % lodge.users.encode(), [] if door is None else [door.fileno()])
+        if door is not None:
+            door.close()
+        lodge.serve(control, bell)
+    except OSError as error:
+        answer(control, b"fail %s\n" % os.fsencode(error.strerror or str(error)).replace(b"\n", b" "))
+    finally:
+        if lodge is not None:
+            lodge.end()
+
+
+def _forget_name() -> None:
+    """Porters are seen in the lodge, and their command line would tell where things lie on the host."""
+    with contextlib.suppress(OSError, ValueError):
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+            first, last, env_first, env_last = map(int, file.read().rpartition(b")")[2].split()[45:49])
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:  # noqa: PTH123
+            for start, end in ((first, last), (env_first, env_last)):
+                memory.seek(start)
+                memory.write(b"porter".ljust(end - start, b"\0"))
+
+
+def _free_low_ports() -> None:
+    """In a network of one's own, everybody may be a web server."""
+    with contextlib.suppress(OSError), open("/proc/sys/net/ipv4/ip_unprivileged_port_start", "w") as file:  # noqa: PTH123
+        file.write("0")
+
+
+class Lodge:
+    """A furnished lodge, and its init."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self.users = furnish(order)
+        """Whom it knows."""
+        self._filter: bytes = order["filter"]
+        self._watch = MemoryWatch(order["memory"])
+        for name, most in order["rlimits"].items():
+            number = getattr(resource, name)
+            hard = resource.getrlimit(number)[1]
+            limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(number, (limit, limit))
+        self._leader, self._input = -1, -1
+        self._init = -1
+        try:
+            self._start(order)
+        except OSError:
+            self.end()
+            raise
+
+    def _start(self, order: dict[str, Any]) -> None:
+        """Start the init, and wait until it says that it is there."""
+        said, saying = os.pipe()
+        waits, self._input = os.pipe()
+        rules = in_memory(self._filter)
+        try:
+            actions: list[tuple[Any, ...]] = [
+                (os.POSIX_SPAWN_DUP2, waits, 0),
+                (os.POSIX_SPAWN_DUP2, saying, 1),
+                (os.POSIX_SPAWN_DUP2, saying, 2),
+                (os.POSIX_SPAWN_DUP2, rules, _FILTER),
+            ]
+            argv = [order["bwrap"], *arguments(order), "--", "/bin/sh", "-c", _INIT]
+            heard = [*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
+            self._leader = os.posix_spawn(
+                order["bwrap"], argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
+            )
+        finally:
+            for end in (saying, waits, rules):
+                os.close(end)
+        words = _first_words(said)
+        found = children(self._leader)
+        if words != b"ready\n" or not found:
+            why = words.strip().rpartition(b"\n")[2].decode("utf-8", "replace") or "its init gave no word"
+            raise OSError(5, f"bubblewrap: {why.removeprefix('bwrap: ')}")
+        self._init = os.pidfd_open(found[0])
+        self._namespaces = {name: os.open(f"/proc/{found[0]}/ns/{name}", os.O_RDONLY) for name in NAMESPACES}
+        pids = os.open(f"/proc/{found[0]}/ns/pid", os.O_RDONLY)
+        kernel.enter(pids, "pid")  # from now on, whom we fork is in there
+        os.close(pids)
+
+    def serve(self, control: socket.socket, bell: int) -> None:
+        """Run errands until Holdfast lets go, or until the init is no more."""
+        ears = select.poll()
+        for ear in (control.fileno(), bell, self._init):
+            ears.register(ear, select.POLLIN)
+        while True:
+            ready = [fd for fd, _ in ears.poll(self._watch.pause * 1000)]
+            if bell in ready:
+                os.read(bell, 4096)
+                _bury(but=self._leader)
+            if self._init in ready:
+                answer(control, b"gone\n")
+                return
+            if self._watch.exceeded([pid for pid in descendants([os.getpid()]) if pid != self._leader]):
+                answer(control, b"memory %d\n" % self._watch.peak)
+                return
+            if control.fileno() in ready and not self._next(control):
+                return
+
+    def _next(self, control: socket.socket) -> bool:
+        """Take an errand; False when Holdfast has let go."""
+        errand, fds = receive(control, 1)
+        if errand is None:
+            return False
+        if fds:
+            pid = os.fork()
+            if pid == 0:
+                carry(errand, fds[0], self._namespaces, self._filter)
+        for fd in fds:
+            os.close(fd)
+        return True
+
+    def end(self) -> None:
+        """End the init, and with it everybody, for certain: it is not gone before they are."""
+        if self._init >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._init, signal.SIGKILL)
+            gone = select.poll()
+            gone.register(self._init, select.POLLIN)
+            while not gone.poll(1):  # it waits for porters to be buried, too
+                _bury(but=self._leader)
+        for pid in children(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.wait()
+
+
+def arguments(order: dict[str, Any]) -> list[str]:
+    """What bubblewrap is told. It adds no user namespace: the lodge has its own, with more than one user."""
+    words = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--as-pid-1"]
+    words += ["--hostname", "sandbox", "--bind", ROOT, "/", "--proc", "/proc", "--dev", "/dev"]
+    words += ["--bind", SHARED, "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108 - inside, it is its own
+    for number, path in enumerate(order["reads"], 1):
+        words += ["--ro-bind", read_at(number), path]
+    return [*words, "--chdir", "/", "--clearenv", "--cap-drop", "ALL", "--seccomp", str(_FILTER)]
+
+
+def _first_words(said: int) -> bytes:
+    """What the init says, or why there is none."""
+    words = b""
+    ear = select.poll()
+    ear.register(said, select.POLLIN)
+    try:
+        while not words.endswith(b"ready\n") and ear.poll(_PATIENCE):
+            piece = os.read(said, 4096)
+            if not piece:
+                break
+            words += piece
+    finally:
+        os.close(said)
+    return words
+
+
+def _bury(*, but: int) -> None:
+    """Porters that are done need no more than this; the end of bubblewrap is seen by that of its init."""
+    for pid in children(os.getpid()):
+        if pid != but:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
