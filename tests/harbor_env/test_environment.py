@@ -123,7 +123,7 @@ def trials(lab: HarborLab) -> dict[str, HarborTrial]:
             "steps/one/tests/test.sh": "#!/bin/bash\ncat /app/one > /logs/verifier/reward.txt\n",
             "steps/two/instruction.md": "Two.\n",
             "steps/two/solution/solve.sh": "#!/bin/bash\npgrep -f mark- && cat /app/one > /app/two\n",
-            "steps/two/tests/test.sh": "#!/bin/bash\nprintf '{\"reward\": %s}' $(cat /app/two) >/logs/verifier/reward.json",
+            "steps/two/tests/test.sh": "#!/bin/bash\ncd /logs/verifier\nprintf '{\"reward\": %s}' $(cat /app/two) > reward.json",
         },
     )
     lab.task(
