@@ -137,7 +137,8 @@ def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):
     """While an agent works."""
     toy = ToyAgent(project)
     sign = project.folder.parent / "started"
-    waits = f"if Path({str(sign)!r}).is_dir():\n    Path({str(sign / 'now')!r}).touch()\n    subprocess.run(['sleep', '60'])\n"
+    now = str(sign / "now")
+    waits = f"if Path({str(sign)!r}).is_dir():\n    Path({now!r}).touch()\n    subprocess.run(['sleep', '60'])\n"
     program = toy.folder / "agent" / "main.py"
     program.write_text(program.read_text().replace("if __name__", waits + "if __name__"))
     commits = toy.history(9, breaks_at=6)
