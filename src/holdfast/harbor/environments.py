@@ -93,8 +93,8 @@ def task_place(asked: str | None, rules: HarborRules) -> TaskPlace:
         name = next((engine for engine in _ENGINES if not engine_problem(engine)), BUBBLEWRAP)
         if name == BUBBLEWRAP:
             notes = (
-                "Harbor can use no container engine here, so tasks are played in bubblewrap: on this machine's own system,"
-                " not on their images (--env bubblewrap says that this is meant)",
+                "Harbor can use no container engine here, so tasks are played in bubblewrap: on this machine's own"
+                " system, not on their images (--env bubblewrap says that this is meant)",
             )
     elif name in _ENGINES and (problem := engine_problem(name)):
         raise UsageError(f"--env {name}: {problem}\n  → start it, or run without it: --env {BUBBLEWRAP}")
