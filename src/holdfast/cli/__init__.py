@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "nightly": "run all evals on all subjects, and keep it as a night",
     "gate": "tell whether a change may merge",
     "compare": "tell whether one version is worse than another",
+    "bisect": "find the commit that changed a behaviour, though each trial is uncertain",
     "promote": "list the evals that have earned ALWAYS_PASSES, and change them",
     "demote": "list the evals that no longer deserve ALWAYS_PASSES, and change them",
     "report": "show a night and the nights before it",

@@ -25,7 +25,7 @@ _SHORTEST = 8
 _LONG = 4
 """Two of the words in a row are at least so long; `in it and the` quotes nobody."""
 _NUMBER = 3
-"""So has an expected word with a digit in it."""
+"""A word with a digit in it is one from so many characters on."""
 _FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,9}")
 _TOO_COMMON = {"readme.md", "makefile", "package.json", "pyproject.toml"}
 
@@ -55,10 +55,11 @@ class Exam:
 def quotations(exam: Exam, *, old: str, new: str) -> tuple[str, ...]:
     """What `new` quotes of an eval and `old` does not, each told as a person would find it."""
     before, after = _Said(old), _Said(new)
-    found = [
-        f"{kind} {quoted!r}" for kind, quoted in _telltales(exam) if after.says(quoted) and not before.says(quoted)
-    ]
-    return tuple(dict.fromkeys(found))
+    found: dict[str, str] = {}
+    for kind, quoted in _telltales(exam):
+        if after.says(quoted) and not before.says(quoted):
+            found.setdefault(quoted, kind)
+    return tuple(f"{kind} {quoted!r}" for quoted, kind in found.items())
 
 
 class _Said:
@@ -89,8 +90,10 @@ def _telltales(exam: Exam) -> Iterator[tuple[str, str]]:
         if _FILE.fullmatch(name) and name.lower() not in _TOO_COMMON:
             yield "of its files: the name", name
     for content in scenario.files.values():
-        yield from (("of its files:", row) for row in _rows(content.decode("utf-8", "replace")))
+        lines = content.decode("utf-8", "replace").splitlines()
+        yield from (("of its files:", row) for line in lines for row in _rows(line))
     for text in dict.fromkeys((*_declared(exam.eval), *_written(exam))):
+        yield from (("of what it expects:", word) for word in words_of(text) if _number(word))
         if _telling(text):
             yield "of what it expects:", " ".join(text.split())
 
@@ -102,6 +105,12 @@ def _rows(text: str) -> Iterator[str]:
     for row in (words[at : at + _ROW] for at in range(len(words) - _ROW + 1)):
         if sum(len(word) >= _LONG for word in row) >= 2:
             yield " ".join(row)
+    yield from (word for word in words if _number(word))
+
+
+def _number(word: str) -> bool:
+    """A word with a digit in it is rarely said by chance."""
+    return len(word) >= _NUMBER and any(sign.isdigit() for sign in word)
 
 
 def _named(text: str) -> Iterator[str]:
@@ -114,9 +123,7 @@ def _telling(text: str) -> bool:
     words = words_of(text)
     if text.lower() in usual_kinds() or not words:
         return False
-    if len(words) >= 2 and not text.isidentifier():
-        return len(text.strip()) >= _SHORTEST
-    return len(text.strip()) >= _NUMBER and any(sign.isdigit() for sign in text)
+    return len(words) >= 2 and not text.isidentifier() and len(text.strip()) >= _SHORTEST
 
 
 def _declared(one: Eval) -> Iterator[str]:

@@ -23,6 +23,7 @@ from holdfast.core.exchange import Exchange
 from holdfast.core.harbor_result import OF_THE_PROVIDER, HarborOutcome
 from holdfast.core.harbor_rules import HarborRules
 from holdfast.core.harbor_task import HarborTask
+from holdfast.core.identity import scenario_hashes
 from holdfast.core.ports import Bench, Gateway, GatewaySession, Sandbox, Template
 from holdfast.core.process import Launch, Limits, Output, ProcessEnd
 from holdfast.core.subject import Subject
@@ -31,7 +32,7 @@ from holdfast.core.trajectory import Event
 from holdfast.core.trial import Trial
 from holdfast.core.verdict import VoidCause
 from holdfast.harbor.environments import PORT, TaskPlace
-from holdfast.harbor.handover import handing_over
+from holdfast.harbor.handover import DOOR, handing_over
 from holdfast.harbor.job import agent_config, job_config, longest
 from holdfast.harbor.result import NoTrial, TrialFolder, read_trial
 from holdfast.harbor.roster import WITHOUT_MODEL, Player, player
@@ -43,7 +44,6 @@ _QUIET = {
     "HARBOR_TELEMETRY": "off",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "NO_COLOR": "1",
-    "PYTHONDONTWRITEBYTECODE": "1",
 }
 UNSEEN = "the agent went straight to its provider: the wire was not seen"
 
@@ -154,9 +154,8 @@ async def _wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed:
         if not who.inside:
             url = session.base_url
         elif means.place.ours:
-            door = bench.home / "gateway"
-            await stack.enter_async_context(handing_over(session, door))
-            options = {"gateway": str(door), "port": PORT}
+            await stack.enter_async_context(handing_over(session, bench.workspace))
+            options = {"gateway": DOOR, "port": PORT}
             url = f"http://127.0.0.1:{PORT}{own.path}"
         else:
             sock = stack.enter_context(socket.create_server(("0.0.0.0", 0), backlog=128))  # noqa: S104 - one session's own door, with a token
@@ -241,9 +240,10 @@ def _capture(
         breakdown=_breakdown(outcome, found.folder, exchanges),
         provider_silent=silent,
         seconds=found.agent_seconds,
+        scenario=scenario_hashes(trial.eval.scenario, trial.eval.task),
         rewards=outcome.rewards,
         step_rewards=outcome.step_rewards,
-        leavings=found.leavings(),
+        task_files=found.leavings(),
         gaps=_gaps(log, seen=bool(exchanges)),
         notes=(*notes, *_own_doing(outcome)),
         facts={**facts, **({"agent_version": found.version} if found.version else {})},

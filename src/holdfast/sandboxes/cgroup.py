@@ -98,6 +98,10 @@ class Branch(NamedTuple):
         """Make a group for `pid` and everything it will start, and have it enter."""
         folder = self.leaf(pid).folder
         os.mkdir(folder)
+        self.fill(folder, pid)
+
+    def fill(self, folder: str, pid: int) -> None:
+        """Give a new group its limits, and then its first member."""
         if self.version == 1:
             _write(folder, "memory.limit_in_bytes", str(self.memory))
             swap = "memory.memsw.limit_in_bytes", str(self.memory)

@@ -20,7 +20,7 @@ from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
 from holdfast.sandboxes.engine import ContainerPlan, Engine, EngineName, find_engine, image, whom
-from holdfast.sandboxes.furnishing import HOME, MERGED, TEMP
+from holdfast.sandboxes.furnishing import HOME, MERGED
 from holdfast.sandboxes.place import WORKSPACE
 from holdfast.sandboxes.premises import (
     Premises,
@@ -38,9 +38,9 @@ from holdfast.sandboxes.seccomp import filter_for
 from holdfast.sandboxes.steward import ROOM, START
 from holdfast.sandboxes.users import spare_user
 from holdfast.sandboxes.vessel import PYTHON_READS, SEES, Vessel, launch_message
-from holdfast.sandboxes.walls import PORT, etc_folders, lay_etc, path_seen, system_folders, to_show
+from holdfast.sandboxes.walls import PORT, TEMP_SEEN, etc_folders, lay_etc, path_seen, system_folders, to_show
 
-_HOME_SEEN, _TEMP_SEEN = f"{ROOM}/{HOME}", f"{ROOM}/{TEMP}"
+_HOME_SEEN = f"{ROOM}/{HOME}"
 
 
 class ContainerSandbox:
@@ -63,7 +63,8 @@ class ContainerSandbox:
         self._premises = Premises(root)
         self._ceilings = ceilings or Ceilings()
         self._network = network
-        self._proof: dict[str, str] = {}
+        self.proof: dict[str, str] = {}
+        """What was proven of it."""
         self._found: tuple[Engine, str] | None = None
 
     @property
@@ -78,11 +79,11 @@ class ContainerSandbox:
             "limit.wall": "hard",
             "limit.idle": "hard",
             "limit.processes": f"hard {most.processes}",
-            "limit.disk": f"hard {most.disk}",
+            "limit.disk": f"hard {most.disk}, and as much in /tmp",
             "limit.files": "unsupported",
             "limit.memory": f"soft {most.memory}, hard {most.memory + most.disk} with the disk",
             "limit.output": "hard",
-            **self._proof,
+            **self.proof,
         }
 
     @property
@@ -92,7 +93,7 @@ class ContainerSandbox:
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
-        self._proof = prove_by(self.command)
+        prove_by(self.command)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
@@ -163,7 +164,7 @@ class ContainerSandbox:
     def start_program(self, vessel: Vessel, launch: Launch, home: Mapping[str, bytes], limits: Limits) -> Program:
         """Start a program in a container."""
         base = base_environment(path_seen(self._path, to_show(launch.reads)), self._pass_env)
-        env = {**environment(base, _HOME_SEEN, _TEMP_SEEN), **launch.env}
+        env = {**environment(base, _HOME_SEEN, TEMP_SEEN), **launch.env}
         message = launch_message(launch.argv, env, home)
         return Program(vessel, message, name=launch.argv[0] if launch.argv else "", limits=limits)
 

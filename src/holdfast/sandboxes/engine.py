@@ -24,9 +24,8 @@ from holdfast.core.errors import WorldError
 from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.furnishing import TEMP
 from holdfast.sandboxes.steward import OWN, ROOM
-from holdfast.sandboxes.walls import SYSTEM
+from holdfast.sandboxes.walls import SYSTEM, TEMP_SEEN
 
 EngineName: TypeAlias = Literal["docker", "podman"]
 
@@ -141,7 +140,9 @@ def run_words(engine: Engine, plan: ContainerPlan, program: Sequence[str]) -> li
     ):
         words += ["--ulimit", f"{limit}={number}:{number}"]
     words += ["--log-driver", "none", "--stop-signal", "KILL", "--stop-timeout", "0", "--workdir", "/"]
-    words += ["--tmpfs", f"{ROOM}:rw,exec,nosuid,nodev,size={most.disk}", "--shm-size", f"{_SHARED_MEMORY}b"]
+    for folder in (ROOM, TEMP_SEEN):
+        words += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,size={most.disk}"]
+    words += ["--shm-size", f"{_SHARED_MEMORY}b"]
     for target, source in plan.shows.items():
         words += ["--mount", f"type=bind,source={_plain(source)},target={_plain(target)},readonly"]
     return [*words, plan.image, *program]
@@ -172,8 +173,8 @@ def image(engine: Engine) -> str:
 @cache
 def _empty_root() -> bytes:
     """A root to mount things in, as an archive: the same bytes for the same system."""
-    folders = {"etc": 0o755, "proc": 0o755, "sys": 0o755, "dev": 0o755, OWN[1:]: 0o755, ROOM[1:]: 0o1777}
-    links = {"tmp": f"{ROOM[1:]}/{TEMP}"}
+    folders = {**dict.fromkeys(("etc", "proc", "sys", "dev", OWN[1:]), 0o755), ROOM[1:]: 0o1777, TEMP_SEEN[1:]: 0o1777}
+    links = {}
     for path in SYSTEM:
         if Path(path).is_symlink():
             links[path[1:]] = str(Path(path).readlink())

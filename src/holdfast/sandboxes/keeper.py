@@ -31,8 +31,8 @@ from holdfast.sandboxes.warden import answer, in_memory, receive
 
 _PATIENCE = 20_000
 _FILTER = 11
-_INIT = "trap '' CHLD; echo ready; read -r never"
-"""The first program. It waits for us to close its input, and the dead need nobody who buries them."""
+_INIT = "/bin/cat"
+"""The first program. It says what we say, which shows that it is there, and waits for us to close its input."""
 
 
 def keep(control: socket.socket, entry: Entry | None) -> None:
@@ -114,14 +114,17 @@ class Lodge:
                 (os.POSIX_SPAWN_DUP2, saying, 2),
                 (os.POSIX_SPAWN_DUP2, rules, _FILTER),
             ]
-            argv = [order["bwrap"], *arguments(order), "--", "/bin/sh", "-c", _INIT]
-            heard = [*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
+            argv = [order["bwrap"], *arguments(order), "--", _INIT]
+            heard = [*DEAF_TO, signal.SIGPIPE, signal.SIGXFSZ]
+            usual = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # an init that ignores it need not bury the dead
             self._leader = os.posix_spawn(
                 order["bwrap"], argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
             )
+            signal.signal(signal.SIGCHLD, usual)
         finally:
             for end in (saying, waits, rules):
                 os.close(end)
+        os.write(self._input, b"ready\n")
         words = _first_words(said)
         found = children(self._leader)
         if words != b"ready\n" or not found:

@@ -11,7 +11,7 @@ Holdfast is gone the socket closes, and it ends.
 """
 
 # This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH101, PTH102
+# ruff: noqa: PTH102
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from typing import Any
 
 from holdfast.sandboxes import kernel
 from holdfast.sandboxes.cgroup import around_us
-from holdfast.sandboxes.furnishing import HOME, MERGED, TEMP, copy_start, lay_home, listen_at
+from holdfast.sandboxes.furnishing import HOME, MERGED, copy_start, lay_home, listen_at
 from holdfast.sandboxes.memory import MeasuredTree
 from holdfast.sandboxes.privileges import filter_calls
 from holdfast.sandboxes.supervisor import DEAF_TO, start, watch
@@ -32,7 +32,7 @@ from holdfast.sandboxes.tree import descendants, hear_children
 from holdfast.sandboxes.warden import answer, receive
 
 ROOM = "/room"
-"""The disk: everything that can be written."""
+"""The disk: the workspace and HOME. The temp folder is another one, which nobody looks at afterwards."""
 
 OWN = "/run/holdfast"
 """What is Holdfast's in a container."""
@@ -73,9 +73,8 @@ def main() -> None:
 
 def _lay_out(order: dict[str, Any]) -> list[int]:
     """Make the room ready, and give up what no program in it needs; its disk, and the door where one is wanted."""
-    for name in (MERGED, HOME, TEMP):
-        os.mkdir(f"{ROOM}/{name}")
-    os.chmod(f"{ROOM}/{TEMP}", 0o1777)  # noqa: S103 - as everywhere
+    os.mkdir(f"{ROOM}/{MERGED}")
+    os.mkdir(f"{ROOM}/{HOME}")
     copy_start(START, f"{ROOM}/{MERGED}")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     fds = [os.open(ROOM, os.O_RDONLY | os.O_DIRECTORY)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.tally import Decision, Tally
+from holdfast.core.verdict import Void
 from holdfast.decide.compare import p_fall
 from holdfast.report.fix_report import FixCell, score_of
 from holdfast.wiring.verifying import Proof
@@ -21,7 +22,8 @@ def why_not(proof: Proof) -> str:
         for tally, decision in proof.found
         if decision.answer in {"reject", "undecided"}
     ]
-    return "; ".join([*told, *([proof.stopped] if proof.stopped else [])]) or "nothing could be tried"
+    voids = dict.fromkeys(one.verdict.reason for one in proof.records if isinstance(one.verdict, Void) and one.final)
+    return "; ".join([*told, *voids, *([proof.stopped] if proof.stopped else [])]) or "nothing could be tried"
 
 
 def _by_cell(proof: Proof | None) -> dict[tuple[str, str], tuple[Tally, Decision]]:

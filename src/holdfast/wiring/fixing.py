@@ -100,6 +100,7 @@ class Fixing:
             with self._built() as base:
                 before = self._prove(self._targets, base, "before")
                 outcome = _stands(before)
+                self.notes += [f"without any change: {why_not(before)}"] if outcome is FixOutcome.UNDECIDED else []
                 for number in range(1, self._fix.rounds + 1):
                     if outcome is FixOutcome.FIXED or (number == 1 and outcome is FixOutcome.UNDECIDED):
                         break

@@ -26,6 +26,7 @@ from holdfast.decide.run import exit_code
 from holdfast.plan import DEFAULT_TIMEOUT
 from holdfast.report.rejudge_json import rejudge_json
 from holdfast.report.rejudgement import Answered, Rejudgement, rejudgement
+from holdfast.run.attempt import told_by
 from holdfast.run.template import TemplateCache
 from holdfast.session import Court, judged
 from holdfast.store.folder import write_whole
@@ -82,14 +83,15 @@ def judge_again(
 def make_rejudgement(answered: Sequence[Answered], *, kept: Sequence[Path] = ()) -> Rejudgement:
     """Everything that can be said of trials that were judged again."""
     broken = sum(isinstance(one.before.verdict, Void) and not one.before.eval_hash for one in answered if one.after)
-    notes = (f"{count(broken, 'trial')} broke down before there was anything to judge, and stay void",)
+    here = Path.cwd()
+    notes = (f"{count(broken, 'trial')} broke down before there was anything to judge: still void",)
     return rejudgement(
         answered,
         holdfast=__version__,
         decide=decide,
         exit_code=exit_code,
         notes=notes if broken else (),
-        kept=tuple(str(path) for path in kept),
+        kept=tuple(str(path.relative_to(here) if path.is_relative_to(here) else path) for path in kept),
     )
 
 
@@ -162,6 +164,8 @@ async def _judge(
     except HoldfastError as error:
         raise Refused(f"its agent is not known here: {str(error).splitlines()[0]}") from None
     capture = await restorer.capture(record, one)
+    if capture.scenario:  # the first version of captures did not keep what an agent's own log is read from
+        capture = told_by(agent, capture)
     redactor = cast.redactor
     court = Court(agent=agent, command=command, redactor=redactor, leaks_fail=cast.config.canary == "fail")
     trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
