@@ -39,7 +39,6 @@ fixer = "mender"
 """
 VARIANTS = {
     "quick.toml": "trials = 1\n",
-    "everywhere.toml": 'trials = 1\nallowed = ["**"]\n',
     "evals.toml": "trials = 1\nevals = true\n",
 }
 """Other configurations of the same project, to be named with --config."""

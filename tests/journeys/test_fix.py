@@ -73,35 +73,10 @@ CHEATS = {
         'replace(prompt, HASTY, "When port.txt is to be changed, read it first.\\n")',
         "new text quotes the eval reads_before_editing: of its files: the name 'port.txt'",
     ),
-    "special-cases by the question": (
-        "quick.toml",
-        'replace(prompt, HASTY, "Read it before you write that the port\\nmust be 9090.\\n")',
-        "new text quotes the eval reads_before_editing: of what it asks: '9090'",
-    ),
-    "special-cases by what is expected": (
-        "quick.toml",
-        'replace(prompt, HASTY, "Read before you change: host = example, port = 9090.\\n")',
-        "of what it expects: 'host = example port = 9090'",
-    ),
     "edits outside": (
         "quick.toml",
         MENDS + 'replace(pathlib.Path("agent/main.py"), "MOST_TURNS = 12", "MOST_TURNS = 13")',
         "refused: outside: agent/main.py: changed, not allowed",
-    ),
-    "edits the configuration": (
-        "everywhere.toml",
-        MENDS + 'replace(pathlib.Path("everywhere.toml"), "[fix]", "[fix]\\nguard = \\"none\\"")',
-        "refused: outside: everywhere.toml: changed, not allowed",
-    ),
-    "makes a link": (
-        "everywhere.toml",
-        MENDS + 'pathlib.Path("prompts/more.md").symlink_to("/etc/passwd")',
-        "refused: link: prompts/more.md",
-    ),
-    "writes a key": (
-        "quick.toml",
-        MENDS + f'replace(prompt, "Read every file", "Read (ghp_{"a1B2" * 9}) every file")',
-        "refused: secret: prompts/system.md",
     ),
     "deletes a check": (
         "evals.toml",
@@ -112,16 +87,6 @@ CHEATS = {
         "evals.toml",
         MENDS + READ_LESS + WRITE_LESS,
         "refused: self-test: eval_toy.py: reads_before_editing: vacuous: an agent that does nothing passes",
-    ),
-    "lets doing nothing pass": (
-        "evals.toml",
-        MENDS + 'replace(evals, "passes_on=_deletes)", "passes_on=_deletes, does_nothing_passes=True)")',
-        "deletes_with_its_tool: an agent that does nothing may pass it now",
-    ),
-    "deletes an eval": (
-        "evals.toml",
-        MENDS + 'text = evals.read_text(); evals.write_text(text[: text.index("def _saves")])',
-        "saves_the_note: the eval is gone",
     ),
     "edits nothing but evals": (
         "evals.toml",
@@ -282,7 +247,7 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
     """With what to do instead."""
     toy = ToyAgent(project)
     assert "no run is kept yet" in project.holdfast("fix").stderr
-    project.holdfast("nightly")
+    project.holdfast("nightly", "--trials", "1")
     for words, told in (
         ((), "no eval was rejected in run"),
         (("reads_before_editin",), "did you mean 'reads_before_editing'?"),
@@ -291,7 +256,7 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
         done = project.holdfast("fix", *words)
         assert (done.returncode, told in done.stderr) == (2, True), done.stderr
     toy.break_reading()
-    project.holdfast("nightly")
+    project.holdfast("nightly", "--trials", "1")
     assert "nobody is named to mend it" in project.holdfast("fix").stderr
     assert "unknown agent 'nobody'" in project.holdfast("fix", "--fixer", "nobody").stderr
     toy.configure(CONFIG.format(python="python3", world=toy.world) + 'allowed = ["../x"]\n')

@@ -55,10 +55,11 @@ class Exam:
 def quotations(exam: Exam, *, old: str, new: str) -> tuple[str, ...]:
     """What `new` quotes of an eval and `old` does not, each told as a person would find it."""
     before, after = _Said(old), _Said(new)
-    found = [
-        f"{kind} {quoted!r}" for kind, quoted in _telltales(exam) if after.says(quoted) and not before.says(quoted)
-    ]
-    return tuple(dict.fromkeys(found))
+    found: dict[str, str] = {}
+    for kind, quoted in _telltales(exam):
+        if after.says(quoted) and not before.says(quoted):
+            found.setdefault(quoted, kind)
+    return tuple(f"{kind} {quoted!r}" for quoted, kind in found.items())
 
 
 class _Said:
@@ -89,7 +90,8 @@ def _telltales(exam: Exam) -> Iterator[tuple[str, str]]:
         if _FILE.fullmatch(name) and name.lower() not in _TOO_COMMON:
             yield "of its files: the name", name
     for content in scenario.files.values():
-        yield from (("of its files:", row) for row in _rows(content.decode("utf-8", "replace")))
+        lines = content.decode("utf-8", "replace").splitlines()
+        yield from (("of its files:", row) for line in lines for row in _rows(line))
     for text in dict.fromkeys((*_declared(exam.eval), *_written(exam))):
         yield from (("of what it expects:", word) for word in words_of(text) if _number(word))
         if _telling(text):

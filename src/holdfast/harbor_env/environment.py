@@ -60,7 +60,8 @@ class BubblewrapEnvironment(BaseEnvironment):
         self._rootfs = Path(rootfs).expanduser().resolve() if rootfs else None
         self._reads = tuple(filter(None, reads.split(":")))
         self._path = path
-        self._image = Image(base="", env={"PATH": PATH})
+        self._image = Image(base="")
+        self._refusal: Exception | None = None
         self._lodge: Lodge | None = None
         self._entrypoint: asyncio.Task[object] | None = None
         super().__init__(*args, **kwargs)
@@ -100,7 +101,13 @@ class BubblewrapEnvironment(BaseEnvironment):
         )
 
     def _validate_definition(self) -> None:
-        """Refuse by name what can't be honoured, before anything is run."""
+        """Note what can't be honoured. `start` refuses it: an error here would end the whole job, other tasks too."""
+        try:
+            self._image = self._read_definition()
+        except (BadInput, OSError, UnicodeDecodeError) as error:
+            self._refusal = error
+
+    def _read_definition(self) -> Image:
         folder = self.environment_dir
         for name in ("docker-compose.yaml", "docker-compose.yml", ".dockerignore"):
             if (folder / name).exists():
@@ -112,16 +119,16 @@ class BubblewrapEnvironment(BaseEnvironment):
                 raise BadInput("no folder of the host can be mounted", where="environment.mounts", key=str(mount))
         dockerfile = folder / "Dockerfile"
         if dockerfile.exists():
-            self._image = read(dockerfile.read_text("utf-8"), where=str(dockerfile))
-        elif self.task_env_config.docker_image is None:
-            raise FileNotFoundError(f"{dockerfile} is not there")
-        elif self._rootfs is None:
+            return read(dockerfile.read_text("utf-8"), where=str(dockerfile))
+        image = self.task_env_config.docker_image
+        if self._rootfs is None or image is None:
             raise BadInput(
-                "an image can't be fetched by the bubblewrap environment",
-                where="[environment]",
-                key=f"docker_image={self.task_env_config.docker_image!r}",
-                remedy="unpack it to a folder and give it with --ek rootfs=FOLDER, or add a Dockerfile",
+                "an image can't be fetched by the bubblewrap environment" if image else "there is no Dockerfile",
+                where=folder,
+                key=f"docker_image={image!r}" if image else None,
+                remedy="add a Dockerfile, or unpack the image to a folder and name it with --ek rootfs=FOLDER",
             )
+        return Image(base=image, env={"PATH": PATH})
 
     @property
     def _network(self) -> Network:
@@ -134,6 +141,8 @@ class BubblewrapEnvironment(BaseEnvironment):
 
     async def start(self, force_build: bool) -> None:
         """Make the lodge, and take the steps of the Dockerfile in it."""
+        if self._refusal is not None:
+            raise SandboxBuildFailedError(str(self._refusal)) from self._refusal
         self._lodge = lodge = await _lodgings().open(self._wishes())
         try:
             if lodge.door is not None and self._gateway:

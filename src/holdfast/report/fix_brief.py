@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from holdfast.core.alignment import align, first_divergence
 from holdfast.core.text import count, markdown_block, markdown_code, one_line, opening, slug
 from holdfast.core.whereabouts import Place
+from holdfast.report.brief import NO_INSTRUCTION
 from holdfast.report.figures import percent, trials
 from holdfast.report.investigation import Failing, Investigation
 from holdfast.report.screen import Screen
@@ -42,7 +43,8 @@ _EVALS = {
 
 def fix_brief(found: Investigation, *, earlier: Sequence[str] = ()) -> str:
     """The brief as markdown. `earlier` tells of each round before this one. Whatever others wrote stands in code."""
-    return "\n".join((*_head(found), *_rules(found), *_earlier(earlier), *_places(found), *_failures(found))) + "\n"
+    parts = (_head(found), _rules(found), _earlier(earlier), _places(found), _failures(found), [NO_INSTRUCTION])
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def evidence(found: Investigation) -> dict[str, str]:

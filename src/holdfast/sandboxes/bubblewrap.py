@@ -94,7 +94,7 @@ class BubblewrapSandbox:
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
-        self.proof = prove_by(self.command)
+        prove_by(self.command)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""

@@ -100,7 +100,7 @@ class LandlockSandbox:
         """Run a program in it, really; raises WorldError where that does not work."""
         script = 'cd "$HOME" && echo works > "$TMPDIR/x" && cat "$TMPDIR/x"'
         hint = "; may other users enter the temp folder?" if os.getuid() == 0 else ""
-        self.proof = prove_by(self.command, script, hint)
+        prove_by(self.command, script, hint)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""

@@ -106,7 +106,7 @@ class SeatbeltSandbox(OpenSandbox):
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
         _check_here()
-        self.proof = prove_by(self.command)
+        prove_by(self.command)
 
     def fenced(self, launch: Launch, place: str, network: Network, port: int | None) -> Launch:
         """A launch as it is carried out: behind the fence."""
