@@ -164,7 +164,8 @@ async def _judge(
     except HoldfastError as error:
         raise Refused(f"its agent is not known here: {str(error).splitlines()[0]}") from None
     capture = await restorer.capture(record, one)
-    if capture.scenario and one.task is None:  # of tasks, and by older versions, the agent's own log is not kept whole
+    # The first version of captures did not keep what an agent's own log is read from; of a task Harbor read it.
+    if capture.scenario and one.task is None:
         capture = told_by(agent, capture)
     redactor = cast.redactor
     court = Court(agent=agent, command=command, redactor=redactor, leaks_fail=cast.config.canary == "fail")
