@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -261,6 +262,9 @@ def test_limits_hold(tmp_path: Path) -> None:
 
     full = in_lodge(body, tmp_path, Wishes(ceilings=Ceilings(disk=2**25, memory=60 * 2**20)))
     assert "No space left" in full.stderr
+    code = "import os; n = 0\ntry:\n  while os.fork(): n += 1\n  os.kill(os.getpid(), 19)\nexcept OSError: print(n)"
+    crowd = in_lodge(lambda lodge: sh(lodge, f"python3 -c '{code}'"), tmp_path, Wishes(ceilings=Ceilings(processes=30)))
+    assert 10 < int(crowd.stdout) < 30
 
 
 def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:
@@ -307,6 +311,43 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
     assert (out / "renamed").read_text() == "#!/bin/sh\n"
     assert (out / "in/link").read_text() == "content\n"
     assert not (out / "in/run.sh").exists()
+
+
+def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
+    """It is written to above an overlay, and stays as it is; what is to be read of the host is shown."""
+    rootfs, shown, lodges = tmp_path / "rootfs", tmp_path / "shown", tmp_path / "lodges"
+    for folder in (rootfs / "etc", shown, lodges):
+        folder.mkdir(parents=True)
+    tmp_path.chmod(0o755)
+    (rootfs / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\n")
+    (shown / "file").write_text("shown\n")
+    for name in ("sh", "cat", "ls", "mkdir"):
+        program = Path(shutil.which(name) or "").resolve()
+        said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+        libraries = [word for word in said.split() if word.startswith("/")]
+        for path in (str(program), *libraries):
+            target = rootfs / path.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        (rootfs / "bin").mkdir(exist_ok=True)
+        if not (rootfs / "bin" / name).exists():
+            shutil.copy(program, rootfs / "bin" / name)
+    script = f"ls /usr/bin/env /etc; echo x > /etc/new; cat /etc/new {shown}/file; mkdir /opt/x; echo x > {shown}/file"
+    done = in_lodge(lambda lodge: sh(lodge, script), lodges, Wishes(rootfs=rootfs, reads=(str(shown),)))
+    assert done.stdout == "/etc:\npasswd\nx\nshown\n"
+    assert "Read-only file system" in done.stderr
+    assert [one.name for one in (rootfs / "etc").iterdir()] == ["passwd"]
+
+
+@pytest.mark.parametrize(("network", "reached"), [("none", False), ("gateway", False), ("host", True)])
+def test_what_can_be_reached(tmp_path: Path, network: Network, reached: bool) -> None:
+    """A server of the host's: only in its own network."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        done = in_lodge(
+            lambda lodge: sh(lodge, f"bash -c '</dev/tcp/127.0.0.1/{port}'"), tmp_path, Wishes(network=network)
+        )
+    assert (done.code == 0) is reached
 
 
 def test_death_of_holdfast_is_the_death_of_the_lodge(tmp_path: Path) -> None:
