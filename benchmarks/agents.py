@@ -64,7 +64,7 @@ def run(config: Config, subject: str, trials: int, sandbox: str, **more: str) ->
     plan = wiring.plan_evals(cast, load([str(config.root / "evals")]), request, os.environ)
     store = wiring.new_store(config.root / "results")
     info = replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.house(cast, plan, request, store, seed=1)
+    house = wiring.open_house(cast, plan, request, store, seed=1)
     asyncio.run(conduct(plan, info, house, terms=Terms(), watch=watch, stop=Stop()))
     return times
 

@@ -34,6 +34,9 @@ class Choice:
     tags: tuple[str, ...] = ()
     """Tags, one of which an eval must have; none means any."""
 
+    tasks: tuple[str, ...] = ()
+    """Parts of names: only Harbor tasks whose name holds one of them; none means any eval."""
+
     policy: PolicyChoice = "all"
     """`always` leaves out everything that is not ALWAYS_PASSES."""
 
@@ -51,6 +54,7 @@ def choose(evals: Sequence[Eval], choice: Choice) -> tuple[Eval, ...]:
         if (not choice.names or one.name in choice.names)
         and (not choice.suites or one.suite in choice.suites)
         and (not choice.tags or set(choice.tags) & set(one.tags))
+        and (not choice.tasks or (one.task is not None and any(part in one.name for part in choice.tasks)))
         and matches((one.name, *one.tags, one.suite or "", one.source.path.name))
     ]
     allowed = [one for one in found if choice.policy == "all" or one.policy is Policy.ALWAYS_PASSES]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -14,15 +14,17 @@ from holdfast.core.errors import StoreError
 from holdfast.core.evidence import Evidence
 from holdfast.core.identity import eval_hash, short_hash, subject_hash
 from holdfast.core.policy import Policy
-from holdfast.core.ports import Executor, Gateway, Sandbox, Store
+from holdfast.core.ports import Executor, Gateway, RunCommand, Sandbox, Store
 from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.redacted import Cleaner, redacted
-from holdfast.core.redaction import Redactor
+from holdfast.core.redaction import Redactor, without_digits
+from holdfast.core.start import SECRETS, fit_to_keep
 from holdfast.core.subject import Subject
 from holdfast.core.text import excerpt
 from holdfast.core.trial import Plan, Trial
 from holdfast.core.verdict import Fail, Void
+from holdfast.core.workspace import Tree
 from holdfast.judge.chain import call_chain
 from holdfast.judge.judge import judge
 from holdfast.judge.snapshot import write_snapshots
@@ -52,6 +54,12 @@ class House:
 
     retries: Retries
     """How voids are tried again."""
+
+    benches: tuple[Sandbox, ...] = ()
+    """What else must be up meanwhile, for attempts that run elsewhere than in the sandbox."""
+
+    notes: tuple[str, ...] = ()
+    """What a person should know of all this."""
 
     update_snapshots: bool = False
     """Whether prompt snapshots are written instead of compared."""
@@ -128,32 +136,24 @@ async def conduct(
 def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: bool) -> Record:
     """Capture → evidence → verdict → kept record, for one attempt."""
     agent = house.agent(trial.subject)
-    evidence = _observed(capture, agent, house)
-    if house.update_snapshots:
-        write_snapshots(trial.eval, evidence)
-    verdict = judge(evidence, trial.eval, house.sandbox.command)
-    end = capture.ends[-1] if capture.ends else None
-    version = agent.version() if capture.ends else None
-    prompt = short_hash(evidence.asked) if evidence.asked is not None else None
-    record = Record(
-        eval=trial.eval.name,
-        subject=str(trial.subject),
-        number=trial.number,
-        attempt=attempt,
-        verdict=verdict,
-        spent=evidence.spent,
-        chain=call_chain(evidence.trajectory),
-        stdout=excerpt(end.stdout.text, lines=10) if end else "",
-        stderr=excerpt(end.stderr.text, lines=10) if end else "",
-        notes=evidence.notes,
-        ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        policy=trial.eval.policy,
-        eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
-        agent_version=version,
-        prompt_hash=prompt,
-        fingerprint=subject_hash(trial.subject, version=version, prompt=prompt, facts=capture.facts) if end else "",
+    court = Court(
+        agent=agent,
+        command=house.sandbox.command,
+        redactor=house.cleaner.redactor,
+        leaks_fail=house.leaks_fail,
+        update_snapshots=house.update_snapshots,
     )
-    record = replace(record, final=is_final(record, last=last or evidence.injected))
+    record, evidence = judged(trial, attempt, capture, court)
+    verdict = record.verdict
+    prompt, facts = record.prompt_hash, capture.facts
+    version = facts.get("agent_version") or (agent.version() if capture.ends else None)
+    record = replace(
+        record,
+        ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        final=is_final(record, last=last or evidence.injected),
+        agent_version=version,
+        fingerprint=subject_hash(trial.subject, version=version, prompt=prompt, facts=facts) if capture.ends else "",
+    )
     record, kept, evidence = _cleaned(record, capture, evidence, house.cleaner)
     try:
         record = house.store.keep(record, kept, evidence)
@@ -166,12 +166,60 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
     return record
 
 
-def _observed(capture: Capture, agent: Agent, house: House) -> Evidence:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Court:
+    """What an attempt is judged with."""
+
+    agent: Agent
+    """Knows what its tools do."""
+
+    command: RunCommand
+    """Runs the commands of checks."""
+
+    redactor: Redactor
+    """Takes secrets out of a prompt before it is compared with a file."""
+
+    leaks_fail: bool = True
+    """Whether a trial whose canary was leaked fails; otherwise it is only noted."""
+
+    update_snapshots: bool = False
+    """Whether prompt snapshots are written instead of compared."""
+
+
+def judged(trial: Trial, attempt: int, capture: Capture, court: Court) -> tuple[Record, Evidence]:
+    """Capture → evidence → verdict: the one way in which an attempt is judged, at first and at any time after that.
+
+    The record holds what follows from the capture; when it ended and who was tried are not for the court to say.
+    """
+    evidence = _observed(capture, court)
+    if court.update_snapshots:
+        write_snapshots(trial.eval, evidence)
+    verdict = judge(evidence, trial.eval, court.command)
+    end = capture.ends[-1] if capture.ends else None
+    record = Record(
+        eval=trial.eval.name,
+        subject=str(trial.subject),
+        number=trial.number,
+        attempt=attempt,
+        verdict=verdict,
+        spent=evidence.spent,
+        chain=call_chain(evidence.trajectory),
+        stdout=excerpt(end.stdout.text, lines=10) if end else "",
+        stderr=excerpt(end.stderr.text, lines=10) if end else "",
+        notes=evidence.notes,
+        policy=trial.eval.policy,
+        eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
+        prompt_hash=short_hash(evidence.asked) if evidence.asked is not None else None,
+    )
+    return record, evidence
+
+
+def _observed(capture: Capture, court: Court) -> Evidence:
     """What is known of an attempt. The prompt is compared with a file that is kept, so it holds no secret either."""
-    evidence = observe(capture, agent.tool_kinds)
+    evidence = observe(capture, court.agent.tool_kinds)
     if evidence.asked is not None:
-        evidence = replace(evidence, asked=house.cleaner.redactor.steady.text(evidence.asked))
-    if evidence.leak is not None and not house.leaks_fail:
+        evidence = replace(evidence, asked=without_digits(court.redactor.steady.text(evidence.asked)))
+    if evidence.leak is not None and not court.leaks_fail:
         evidence = replace(evidence, leak=None, notes=(*evidence.notes, evidence.leak))
     return evidence
 
@@ -182,16 +230,22 @@ def _cleaned(
     """An attempt without secrets: here, before anything of it is written. What it is called by stays."""
     token = capture.facts.get("token")
     redactor = cleaner.redactor.also({"gateway-token": token}) if token else cleaner.redactor
-    whole = isinstance(record.verdict, Fail)
+    whole = isinstance(record.verdict, Fail) or fit_to_keep(capture.before)
     raw = (record, capture, evidence)
     found = cleaner.clean(raw, redactor, capture.before, capture.after, whole=whole)
     if found is raw:
         return raw
     return (
         replace(found[0], eval=record.eval, subject=record.subject),
-        replace(found[1], trial=capture.trial),
+        replace(found[1], trial=capture.trial, before=_start(capture.before, found[1].before)),
         replace(found[2], trial=evidence.trial),
     )
+
+
+def _start(before: Tree, clean: Tree) -> Tree:
+    """The starting state as it may be kept: itself, unless it holds secrets; git would keep those compressed."""
+    pairs = ((old, clean.entries.get(path)) for path, old in before.entries.items())
+    return before if all(new is old or old.same(new) for old, new in pairs) else replace(clean, gaps=(SECRETS,))
 
 
 def _mind(terms: Terms, record: Record, trial: Trial, spent: float, stop: Stop) -> None:
@@ -205,13 +259,10 @@ def _mind(terms: Terms, record: Record, trial: Trial, spent: float, stop: Stop) 
 
 @asynccontextmanager
 async def _open(house: House) -> AsyncIterator[None]:
-    """The sandbox and the gateway, up and down again."""
-    await house.sandbox.start()
-    try:
-        await house.gateway.start()
-        try:
-            yield
-        finally:
-            await house.gateway.stop()
-    finally:
-        await house.sandbox.stop()
+    """The sandbox, the gateway and what else there is, up and down again."""
+    async with AsyncExitStack() as stack:
+        parts: tuple[Sandbox | Gateway, ...] = (house.sandbox, *house.benches, house.gateway)
+        for part in parts:
+            await part.start()
+            stack.push_async_callback(part.stop)
+        yield

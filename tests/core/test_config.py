@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.config import Limit, read_config
+from holdfast.core.config import read_config
 from holdfast.core.errors import BadInput
+from holdfast.core.rules import Limit
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path):

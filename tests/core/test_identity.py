@@ -13,6 +13,7 @@ from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.workspace import Entry, Tree
 from holdfast.define.load import load
+from tests.define.harbor_lab import MINIMAL, task
 
 
 def saved(rig: object, result: str) -> None:
@@ -86,3 +87,22 @@ def test_a_subject_is_another_one_as_soon_as_anything_of_it_changes():
     ]
     assert len(set(others)) == len(others)
     assert others[0] == subject_hash(plain, version="1", prompt="p", facts={"workspace": "/elsewhere"})
+
+
+def test_a_task_is_another_one_as_soon_as_any_of_its_files_changes(tmp_path):
+    """Also what only the verifier sees; but not its labels, so that a promotion keeps its history."""
+    folder = task(tmp_path / "greet")
+
+    def identity() -> str:
+        (one,) = load([folder])
+        return eval_hash(one, Tree())
+
+    first = identity()
+    (folder / "task.toml").write_text(MINIMAL + '[metadata.holdfast]\npolicy = "ALWAYS_PASSES"\n')
+    assert identity() == first
+    seen = {first}
+    for name in ("instruction.md", "environment/Dockerfile", "tests/test.sh", "solution/solve.sh", "task.toml"):
+        (folder / name).write_text((folder / name).read_text().replace("60", "61") + "# more\n")
+        seen.add(identity())
+    (folder / "tests" / "data.bin").write_bytes(b"\xff")
+    assert len(seen | {identity()}) == 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -88,9 +89,65 @@ def test_running_pytest_keeps_its_own_explanations():
     """Where pytest explains comparisons already, its explanation stays."""
     from _pytest.assertion import util
 
-    from holdfast.define.rewrite import explain_comparisons
+    from holdfast.define.explaining import explain_comparisons
 
     before = util._reprcompare
     explain_comparisons()
     assert before is not None
     assert util._reprcompare is before
+
+
+NOTHING_FAILS = """
+import sys
+from pathlib import Path
+from holdfast.define.load import load
+(found,) = load([Path(sys.argv[1])])
+found(None, "")
+print("loaded" if "_pytest" in sys.modules else "not loaded")
+try:
+    found(None, "other")
+except AssertionError as error:
+    print(error)
+"""
+
+
+def said(path: Path, cache: Path, *, expected: str = "") -> str:
+    """What a file of evals says in another process."""
+    path.write_text(
+        "from holdfast import USUALLY_PASSES, eval_test\n@eval_test(USUALLY_PASSES, prompt='x')\n"
+        f"def check(rig, result):\n    assert result in ('', {expected!r})\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", NOTHING_FAILS, str(path)], capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, "HOLDFAST_CACHE": str(cache)},
+    ).stdout  # fmt: skip
+
+
+def test_what_was_rewritten_is_kept_and_explains_itself_when_it_fails(tmp_path):
+    """The second time, pytest is loaded by the first assert that fails, and says the same."""
+    first, second = (said(tmp_path / "eval_x.py", tmp_path / "cache") for _ in range(2))
+    assert first.startswith("loaded\n")
+    assert second.startswith("not loaded\n")
+    assert first.splitlines()[1:] == second.splitlines()[1:]
+    assert "assert 'other' in ('', '')" in second
+    assert [path.name for path in tmp_path.iterdir() if path.name != "cache"] == ["eval_x.py"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"rubbish", b"\0" * 400])
+def test_a_damaged_cache_is_made_anew(tmp_path, damage):
+    """And a cache that can't be written at all costs time, nothing else."""
+    first = said(tmp_path / "eval_x.py", tmp_path / "cache")
+    (kept,) = (tmp_path / "cache" / "evals").iterdir()
+    kept.write_bytes(damage)
+    assert said(tmp_path / "eval_x.py", tmp_path / "cache") == first
+    assert said(tmp_path / "eval_x.py", tmp_path / "cache").startswith("not loaded")
+    (tmp_path / "file").touch()
+    assert said(tmp_path / "eval_x.py", tmp_path / "file") == first
+
+
+def test_an_edited_file_is_rewritten_again(tmp_path):
+    """By its content, not by its date."""
+    path = tmp_path / "eval_x.py"
+    said(path, tmp_path / "cache")
+    assert "('', 'edited')" in said(path, tmp_path / "cache", expected="edited")
+    assert len(list((tmp_path / "cache" / "evals").iterdir())) == 2

@@ -14,8 +14,9 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from holdfast.core.conversation import Message, Text, Tool, ToolResult
 from holdfast.core.evals import Eval, Source
-from holdfast.core.exchange import Message, Request, Text, Tool, ToolResult
+from holdfast.core.exchange import Request
 from holdfast.core.policy import Policy
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject

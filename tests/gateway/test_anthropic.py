@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.exchange import ProviderError, Request, StopReason, Thinking, ToolCall, ToolResult, Usage
+from holdfast.core.conversation import Thinking, ToolCall, ToolResult
+from holdfast.core.exchange import ProviderError, Request, StopReason, Usage
 from holdfast.gateway.delta import Broke, assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Malformed, Route

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.config import ReplayRules
-from holdfast.core.exchange import Sampling, Tool
+from holdfast.core.conversation import Tool
+from holdfast.core.exchange import Sampling
+from holdfast.core.rules import ReplayRules
 from holdfast.gateway.cassette.normalise import Normaliser
 from tests.gateway.cassettes import TOOL, a_request, meaning, with_result
 

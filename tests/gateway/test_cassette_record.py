@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.core.exchange import Response, ToolCall
+from holdfast.core.conversation import ToolCall
+from holdfast.core.exchange import Response
 from holdfast.core.scenario import Approval, PriorMessage, Scenario
 from holdfast.core.secret import telling
 from holdfast.gateway.cassette.cassette import write_cassette

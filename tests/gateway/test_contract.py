@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from holdfast.core.exchange import ProviderError, Request, Response, StopReason, Text, ToolCall, Usage
+from holdfast.core.conversation import Text, ToolCall
+from holdfast.core.exchange import ProviderError, Request, Response, StopReason, Usage
 from holdfast.gateway import contract
 from holdfast.gateway.contract.expectation import unmet
 from holdfast.gateway.contract.paths import ABSENT, look_up

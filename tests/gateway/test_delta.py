@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.exchange import ProviderError, Response, StopReason, Text, Thinking, ToolCall, Usage
+from holdfast.core.conversation import Text, Thinking, ToolCall
+from holdfast.core.exchange import ProviderError, Response, StopReason, Usage
 from holdfast.gateway.delta import (
     Assembler,
     Began,

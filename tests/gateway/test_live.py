@@ -13,18 +13,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from holdfast.core.exchange import (
-    Exchange,
-    Message,
-    ProviderError,
-    Request,
-    Response,
-    Sampling,
-    StopReason,
-    Text,
-    ToolCall,
-    Usage,
-)
+from holdfast.core.conversation import Message, Text, ToolCall
+from holdfast.core.exchange import Exchange, ProviderError, Request, Response, Sampling, StopReason, Usage
 from holdfast.gateway.delta import assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Route

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.exchange import Message, Request, StopReason, Text, Tool, ToolCall, ToolResult
+from holdfast.core.conversation import Message, Text, Tool, ToolCall, ToolResult
+from holdfast.core.exchange import Request, StopReason
 from holdfast.gateway.local.grammar import read_answer, schema_of, simplified
 from holdfast.gateway.local.talk import messages_of, signature
 from holdfast.native.prompt import SYSTEM

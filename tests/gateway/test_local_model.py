@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.conversation import Message, Text, Tool, ToolCall
 from holdfast.core.errors import UsageError
-from holdfast.core.exchange import Message, Request, Sampling, StopReason, Text, Tool, ToolCall
+from holdfast.core.exchange import Request, Sampling, StopReason
 from holdfast.gateway.local.engine import Engine, Room
 from holdfast.gateway.local.grammar import read_answer
 from holdfast.gateway.local.model import LocalModel, asked, local_model

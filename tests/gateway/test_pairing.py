@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.exchange import Message, Part, Role, Text, ToolCall, ToolResult
+from holdfast.core.conversation import Message, Part, Role, Text, ToolCall, ToolResult
 from holdfast.gateway.dialects.pairing import NO_RESULT, paired, taking_turns
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.exchange import Message, Request, Response, StopReason, Text, Thinking, ToolCall, ToolResult, Usage
+from holdfast.core.conversation import Message, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.exchange import Request, Response, StopReason, Usage
 from holdfast.gateway.delta import assembled, deltas_of
 from holdfast.gateway.dialects import DIALECTS, ids
 from holdfast.gateway.dialects.dialect import Route

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.exchange import Tool
+from holdfast.core.conversation import Tool
 from holdfast.core.trajectory import Kind
 from holdfast.gateway.script import Unable
 from holdfast.gateway.script.tools import choose, shell_command

@@ -15,7 +15,8 @@ from google import genai
 from google.genai import errors as google_errors
 from google.genai import types as google
 
-from holdfast.core.exchange import ProviderError, Request, Response, StopReason, Text, Thinking, ToolCall, Usage
+from holdfast.core.conversation import Text, Thinking, ToolCall
+from holdfast.core.exchange import ProviderError, Request, Response, StopReason, Usage
 from holdfast.gateway.delta import Broke, deltas_of
 from holdfast.gateway.dialects import DIALECTS
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from holdfast.core.conversation import Text
 from holdfast.core.errors import UsageError
-from holdfast.core.exchange import StopReason, Text
+from holdfast.core.exchange import StopReason
 from holdfast.core.ports import Gateway, GatewaySession
 from holdfast.gateway.delta import Delta, PartGrew, PartOpened
 from holdfast.gateway.prices import FREE, Price

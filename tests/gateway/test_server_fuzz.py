@@ -16,18 +16,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from holdfast.core.exchange import (
-    Message,
-    Request,
-    Response,
-    Sampling,
-    StopReason,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from holdfast.core.conversation import Message, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.exchange import Request, Response, Sampling, StopReason, Usage
 from holdfast.gateway.delta import deltas_of
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.live import LiveModel

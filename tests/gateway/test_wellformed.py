@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.exchange import Request, Response, StopReason, Text, Thinking, ToolCall, Usage
+from holdfast.core.conversation import Text, Thinking, ToolCall
+from holdfast.core.exchange import Request, Response, StopReason, Usage
 from holdfast.gateway.contract.view import events_of
 from holdfast.gateway.contract.wellformed import complaints
 from holdfast.gateway.delta import deltas_of

@@ -114,6 +114,8 @@ def test_a_history_of_a_newer_version_is_refused_before_anything_runs(ran: Proje
     with sqlite3.connect(ran.folder / "results" / "holdfast.db") as connection:
         connection.execute("INSERT INTO migrations VALUES ('9999_later', '2030-01-01', '9.9')")
     connection.close()
+    before = sorted(path.name for path in (ran.folder / "results").iterdir())
     done = ran.holdfast("run", "--policy", "all")
     assert done.returncode == 70
     assert "a newer Holdfast (9.9) has changed the schema" in done.stderr
+    assert sorted(path.name for path in (ran.folder / "results").iterdir()) == before

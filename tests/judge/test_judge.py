@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.checks import CommandSucceeds, FileExists, FunctionCheck, ToolUsed
+from holdfast.core.checks import CommandSucceeds, FileExists, FunctionCheck, RewardCheck, ToolUsed
 from holdfast.core.errors import WorldError
 from holdfast.core.evals import Eval, Source
 from holdfast.core.policy import USUALLY_FAILS, USUALLY_PASSES
@@ -242,3 +242,23 @@ def test_hostile_text_in_a_reason_is_harmless():
         raise AssertionError("\x1b[2Jgone")
 
     assert verdict(check).reason.startswith("gone")
+
+
+REWARD = RewardCheck()
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome"), [(1.0, "pass"), (2.0, "pass"), (0.999, "fail"), (0.0, "fail"), (-1, "fail")]
+)
+def test_the_reward_of_a_task_decides(given, outcome):
+    """Enough is a pass, less is a fail; the key and the least are the task's own."""
+    assert verdict(REWARD, rewards={"reward": given, "style": 0}).outcome == outcome
+    assert verdict(RewardCheck(key="style", at_least=0.5), rewards={"style": 0.5}).outcome == "pass"
+
+
+@pytest.mark.parametrize("given", [None, {}, {"rewards": 1.0}, {"reward": float("nan")}, {"reward": float("inf")}])
+def test_a_missing_reward_is_void_and_never_zero(given):
+    """Nobody knows what the agent did where the verifier broke."""
+    found = verdict(REWARD, rewards=given)
+    assert isinstance(found, Void)
+    assert found.cause is VoidCause.VERIFIER

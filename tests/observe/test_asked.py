@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.exchange import Message, Request, Text, Tool
+from holdfast.core.conversation import Message, Text, Tool
+from holdfast.core.exchange import Request
 from holdfast.observe.asked import asked
 
 TOOL = Tool(name="read", description="Read a file.", schema={"type": "object"})

@@ -7,19 +7,8 @@ from dataclasses import replace
 import pytest
 
 from holdfast.core.capture import Breakdown, Capture
-from holdfast.core.exchange import (
-    Exchange,
-    Message,
-    ProviderError,
-    Request,
-    Response,
-    Text,
-    Thinking,
-    Tool,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from holdfast.core.conversation import Message, Text, Thinking, Tool, ToolCall, ToolResult
+from holdfast.core.exchange import Exchange, ProviderError, Request, Response, Usage
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Aside, Asked, Called, Faulted, Kind, ModelFailed, Said, Thought
 from holdfast.core.verdict import VoidCause

@@ -141,6 +141,25 @@ def test_cancelling_ends_everything_before_it_is_raised(lab: Lab) -> None:
     assert len(lab.noted("beat")) >= 1
 
 
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_cancelling_lets_a_program_say_farewell_where_it_may(lab: Lab, stubborn: bool) -> None:
+    """It tidies up after TERM; one that does not end is killed when its time is over."""
+    tidy = "until(lambda: False)" if stubborn else "sys.exit()"
+    code = f"{DAEMON}signal.signal(15, lambda *_: [note('tidied'), {tidy}]); note('up'); time.sleep(99)"
+
+    async def body(bench: OpenBench) -> None:
+        limits = Limits(wall=SOON, farewell=0.3 if stubborn else SOON)
+        task = asyncio.create_task(bench.run(lab.python(code), limits=limits, last_activity=lambda: 0.0))
+        await asyncio.to_thread(wait_until, lambda: lab.noted("up"))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert lab.processes() == []
+
+    lab.on_bench(body)
+    assert len(lab.noted("tidied")) == 1
+
+
 def test_killing_holdfast_ends_every_agent_and_removes_the_benches(lab: Lab) -> None:
     """`kill -9` of the process that drives the sandbox, with an agent and its daemon at work."""
     agent = DAEMON + HEARTBEAT + "signal.signal(15, signal.SIG_IGN); daemon(life); note('agent'); time.sleep(99)"

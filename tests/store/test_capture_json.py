@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.capture import Breakdown, Capture
+from holdfast.core.conversation import Message, Text, ToolCall
 from holdfast.core.errors import StoreError
-from holdfast.core.exchange import Exchange, Message, ProviderError, Request, Response, Text, ToolCall
+from holdfast.core.exchange import Exchange, ProviderError, Request, Response
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Called, Kind, Said
 from holdfast.core.verdict import VoidCause
@@ -51,6 +52,7 @@ EXCHANGES = st.builds(
     ),
     st.integers(1, 99), st.text(), JSON, st.booleans(),
 )  # fmt: skip
+REWARDS = st.dictionaries(st.text(), st.floats(allow_nan=False, allow_infinity=False), max_size=2)
 CAPTURES = st.builds(
     Capture,
     trial=st.text(),
@@ -67,6 +69,8 @@ CAPTURES = st.builds(
     breakdown=st.none() | st.builds(Breakdown, cause=st.sampled_from(VoidCause), detail=st.text()),
     provider_silent=st.none() | st.floats(0, 9),
     seconds=st.floats(0, 1e6),
+    rewards=st.none() | REWARDS,
+    step_rewards=st.dictionaries(st.text(), REWARDS, max_size=2),
     notes=st.lists(st.text(), max_size=2).map(tuple),
     facts=st.dictionaries(st.text(), st.text(), max_size=2),
 )

@@ -16,12 +16,16 @@ from holdfast.core.config import Config
 from holdfast.core.errors import BadInput, StoreError
 from holdfast.core.evidence import Evidence
 from holdfast.core.record import Record
+from holdfast.core.start import start_hash
 from holdfast.core.trial import Plan
-from holdfast.core.workspace import Tree
+from holdfast.core.workspace import Entry, Tree
+from holdfast.store.capture_json import read_start_hash
 from holdfast.store.folder import RunFolder
-from holdfast.store.vault import Vault, open_vault, publish, read_capture
+from holdfast.store.vault import Vault, capture_text, open_vault, publish, read_capture, read_start
 from tests.store.past import a_run, record
 from tests.store.s3_server import s3_server
+
+START = Tree(entries={"a.txt": Entry(kind="file", size=1, sha256=sha256(b"a").hexdigest(), content=b"a")})
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -48,10 +52,12 @@ def _open(root: Path, place: str) -> Vault:
 
 
 def a_kept_run(folder: Path) -> tuple[RunFolder, list[Record], list[Capture]]:
-    """A run of three trials, of which two left the same."""
+    """A run of three trials, of which two left the same; all began with the same file."""
     store = RunFolder(folder)
     store.begin(a_run(), Plan(cells=()))
-    captures = [Capture(trial="saves", attempt=1, notes=(note,)) for note in ("one", "two", "one")]
+    captures = [
+        Capture(trial="saves", attempt=1, notes=(note,), before=START, after=START) for note in ("one", "two", "one")
+    ]
     kept = [store.keep(record(i), one, Evidence(trial="saves")) for i, one in enumerate(captures, 1)]
     store.close()
     return store, kept, captures
@@ -62,8 +68,8 @@ def test_what_was_published_is_read_back_without_the_runs_folder(tmp_path: Path,
     run, kept, captures = a_kept_run(tmp_path / "r")
     assert publish(vault, run, kept) == 3
     assert publish(vault, run, kept) == 3
-    assert [read_capture(one, Tree(), vault=vault) for one in kept] == captures
-    assert [read_capture(one, Tree(), run=run) for one in kept] == captures
+    assert [read_capture(one, START, vault=vault) for one in kept] == captures
+    assert [read_capture(one, START, run=run) for one in kept] == captures
     assert kept[0].capture_hash == kept[2].capture_hash
     packed = vault.get(kept[0].capture_hash)
     assert packed is not None
@@ -77,7 +83,18 @@ def test_a_folder_holds_files_that_ordinary_tools_can_read(tmp_path: Path):
     run, kept, _ = a_kept_run(tmp_path / "r")
     publish(vault, run, kept)
     names = sorted(str(path.relative_to(tmp_path / "kept")) for path in (tmp_path / "kept").rglob("*.gz"))
-    assert names == sorted({f"{one.capture_hash[:2]}/{one.capture_hash}.json.gz" for one in kept})
+    name = start_hash(START)
+    start = f"starts/{name[:2]}/{name}.jsonl.gz"
+    assert names == sorted({start, *(f"{one.capture_hash[:2]}/{one.capture_hash}.json.gz" for one in kept)})
+
+
+def test_what_workspaces_began_with_is_published_too(tmp_path: Path, vault: Vault):
+    """A capture alone holds only what changed."""
+    run, kept, _ = a_kept_run(tmp_path / "r")
+    publish(vault, run, kept)
+    text, where = capture_text(kept[0], vault=vault)
+    assert read_start(read_start_hash(text, where=where) or "", vault=vault) == START
+    assert read_start("0" * 64, run=run, vault=vault) is None
 
 
 def test_a_capture_that_is_not_there_is_told_with_where_it_was_looked_for(tmp_path: Path, vault: Vault):

@@ -27,19 +27,30 @@ class InstallError(HoldfastError):
 def install(
     recipe: Recipe, version: str | None, folder: Path, environ: Mapping[str, str], tell: Callable[[str], None]
 ) -> Path:
-    """The program of an agent in an exact version, installed below `folder` unless it is there already.
+    """The program of an agent in an exact version, installed below `folder` unless it is there already."""
+    return install_package(recipe.name, recipe.package, version, folder, environ, tell)
+
+
+def install_package(
+    name: str,
+    package: Package,
+    version: str | None,
+    folder: Path,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> Path:
+    """The program of a package, which is called `name` here.
 
     It is installed beside its place and moved there when it is complete: half an installation is never found.
     """
-    package = recipe.package
     wanted = version or package.version
     if not _VERSION.fullmatch(wanted):
-        raise UsageError(f"{wanted!r} is no exact version\n  → such as {recipe.name}@{package.version}")
-    place = folder / recipe.name / wanted
+        raise UsageError(f"{wanted!r} is no exact version\n  → such as {name}@{package.version}")
+    place = folder / name / wanted
     place.parent.mkdir(parents=True, exist_ok=True)
     with _alone(place.parent):
         if package.program_in(place).exists():
-            tell(f"{recipe.name} {wanted} is there already: {place}")
+            tell(f"{name} {wanted} is there already: {place}")
             return package.program_in(place)
         tell(f"installing {package.full_name} {wanted} with {package.manager} into {place}")
         with tempfile.TemporaryDirectory(prefix=f".{wanted}-", dir=place.parent) as half:

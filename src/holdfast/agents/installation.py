@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import shutil
-from functools import cache
 from pathlib import Path
 
 _LONGEST_LINE = 512
 _SHARED = (".local", "opt", "usr", "local", "home")
 
 
-@cache
 def installation(word: str) -> tuple[str, ...]:
-    """The files and folders that the program named `word` needs; nothing where it is not there."""
-    found = shutil.which(word)
-    if found is None:
-        return ()
-    program = Path(found).absolute()
+    """The files and folders that the program named `word` needs; nothing where it is not there.
+
+    What was found once is not looked for again: each trial asks, and PATH is long.
+    """
+    if word not in _FOUND:
+        found = shutil.which(word)
+        if found is None:
+            return ()
+        _FOUND[word] = _needed(Path(found).absolute())
+    return _FOUND[word]
+
+
+_FOUND: dict[str, tuple[str, ...]] = {}
+
+
+def _needed(program: Path) -> tuple[str, ...]:
     places = {str(program): None, _folder_of(program.resolve()): None}
     if interpreter := _interpreter(program):
         places |= dict.fromkeys((str(interpreter), _folder_of(interpreter), _folder_of(interpreter.resolve())))

@@ -146,6 +146,7 @@ def find_python(package: Package, environ: Mapping[str, str]) -> str | None:
     if list(sys.version_info[:2]) >= wanted:
         return sys.executable
     for minor in range(20, wanted[1] - 1, -1):
-        if found := shutil.which(f"python3.{minor}", path=environ.get("PATH")):
+        found = shutil.which(f"python3.{minor}", path=environ.get("PATH"))
+        if found and told_version((found, "--version")):  # what a version manager lays on PATH may be switched off
             return found
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +71,7 @@ class Program:
 
     def missing(self, name: str) -> str | None:
         """The program itself, where it is not there."""
-        if shutil.which(self.command[0]):
+        if installation(self.command[0]):
             return None
         return f"{self.command[0]!r} is not on PATH; install it, or correct agents.{name}.command"
 

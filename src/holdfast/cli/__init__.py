@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "nightly": "run all evals on all subjects, and keep it as a night",
     "gate": "tell whether a change may merge",
     "compare": "tell whether one version is worse than another",
+    "bisect": "find the commit that changed a behaviour, though each trial is uncertain",
     "promote": "list the evals that have earned ALWAYS_PASSES, and change them",
     "demote": "list the evals that no longer deserve ALWAYS_PASSES, and change them",
     "report": "show a night and the nights before it",
@@ -31,19 +32,27 @@ COMMANDS: Mapping[str, str] = {
     "list": "show the evals that are defined",
     "validate": "prove, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
+    "rejudge": "judge what was kept again, without agent or model",
+    "triage": "group what went wrong in a run, and say what to do about each",
+    "fix": "let an agent mend what an eval shows to be broken, and prove it",
     "import": "bring results that other tools or machines have kept into the history",
     "export": "write a run of the history for other tools",
     "power": "tell how many trials it takes to see a drop, and what each rule misses",
     "contract": "check the wire formats of the model APIs, without a model",
     "agents": "show, install or check the coding agents that can be tried",
+    "harbor": "show or install Harbor, which runs whole tasks",
     "models": "show, fetch or remove the language models that run on this machine",
     "gateway": "serve models to an agent that you start yourself",
+    "task": "begin a new task in the format of Harbor",
     "init": "set up evals, configuration and CI in this folder",
     "doctor": "show what is installed, what works and what to do",
     "completion": "print a completion script for your shell",
 }
 
-_EXIT_CODES = "exit codes: 0 accepted, 1 rejected, 2 wrong usage, 3 undecided (only voids), 70 broken, 130 interrupted"
+_EXIT_CODES = (
+    "exit codes: 0 accepted, 1 rejected, 2 wrong usage, 3 undecided (only voids), 4 refused (fix), 70 broken, "
+    "130 interrupted"
+)
 
 
 def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:

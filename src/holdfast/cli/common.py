@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 
 from holdfast.core.config import Config, read_config
-from holdfast.core.errors import BadInput
-
-_SANDBOXES = ("bubblewrap", "landlock", "none")
+from holdfast.core.errors import BadInput, UsageError
+from holdfast.core.sandboxing import RANKS
 
 
 def config_argument(parser: argparse.ArgumentParser) -> None:
@@ -37,11 +36,30 @@ def choice_arguments(parser: argparse.ArgumentParser, *, paths: bool = True) -> 
     group.add_argument("--tag", action="append", default=[], metavar="TAG", help="only evals with this tag; repeatable")
 
 
+def task_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that run whole tasks."""
+    group = parser.add_argument_group("whole tasks (docs/harbor.md)")
+    group.add_argument(
+        "--tasks",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="only Harbor tasks with this in their name; repeatable",
+    )
+    group.add_argument(
+        "--env",
+        metavar="NAME",
+        help="where tasks are played: bubblewrap, or one of Harbor's: docker, podman, daytona, modal, …"
+        " (default: a container engine, or bubblewrap where none answers)",
+    )
+
+
 def who_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose subjects."""
     who = parser.add_argument_group("on whom")
     who.add_argument("--subject", action="append", default=[], metavar="AGENT:MODEL", help="whom to try; repeatable")
     who.add_argument("--model", metavar="MODEL", help="try every subject with this model instead of its own")
+    who.add_argument("--provider", metavar="NAME", help="whose model --model is: short for --model NAME/MODEL")
 
 
 def pace_arguments(how: argparse._ArgumentGroup) -> None:
@@ -58,8 +76,18 @@ def pace_arguments(how: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--budget-usd", type=positive_float, metavar="USD", help="start nothing more once this much is spent"
     )
-    how.add_argument("--sandbox", choices=_SANDBOXES, help="where agents run (default: bubblewrap)")
+    how.add_argument("--sandbox", choices=tuple(RANKS), help="where agents run (default: bubblewrap)")
     how.add_argument("--seed", type=int, metavar="N", help="make what Holdfast draws repeatable")
+
+
+def model_of(args: argparse.Namespace) -> str | None:
+    """The model that every subject is to be tried with, if one is named."""
+    model: str | None = args.model
+    if args.provider is None:
+        return model
+    if model is None:
+        raise UsageError("--provider says whose model is tried, but no --model is named\n  → add --model MODEL")
+    return f"{args.provider}/{model}"
 
 
 def load_config(args: argparse.Namespace) -> Config:

@@ -13,6 +13,7 @@ from holdfast.cli.common import (
     choice_arguments,
     config_argument,
     load_config,
+    model_of,
     pace_arguments,
     positive_int,
     who_arguments,
@@ -154,7 +155,7 @@ def _dirty(config: Config, revision: str) -> list[str]:
 def _request(args: argparse.Namespace) -> RunRequest:
     return RunRequest(
         subjects=tuple(args.subject),
-        model=args.model,
+        model=model_of(args),
         names=tuple(args.scenario),
         keyword=args.keyword,
         suites=tuple(args.suite),

@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.core.exit_code import ExitCode
 
+_HEARD = (signal.SIGINT, signal.SIGTERM)
 _STOPPING = "\nholdfast: stopping; what is finished is kept (Ctrl-C again to force)\n"
 
 
@@ -33,7 +34,10 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPI
             raise _first(group) from None
         return False
 
+    before = {number: signal.getsignal(number) for number in _HEARD}
     cancelled = asyncio.run(guarded())
+    for number, handler in before.items():  # whoever began this may have more to do, and something to put away
+        signal.signal(number, handler)
     if cancelled:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is down; let what was finished be told in peace
     return cancelled
@@ -51,7 +55,7 @@ def _on_signals(cancel: Callable[[], object], farewell: str) -> list[int]:
         cancel()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _HEARD:
         loop.add_signal_handler(number, pressed)
     return presses
 

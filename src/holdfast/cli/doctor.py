@@ -80,6 +80,7 @@ def _look(args: argparse.Namespace) -> Iterator[Item]:
     yield _configuration(config)
     yield from _agents(config)
     yield _sandbox(config)
+    yield _harbor(config)
     yield _evals(config)
 
 
@@ -165,8 +166,25 @@ def _sandbox(config: Config) -> Item:
 _PROMISES = {
     "none": "own workspace, HOME and environment, certain end; no wall against hostile code",
     "landlock": "reads an allow-list, writes its own folders, connects to one port; sees the host's processes",
+    "seatbelt": "reads an allow-list, writes its own folders, connects to one port; best effort",
+    "docker": "a container each: sees an allow-list of the host, reaches its gateway only, has hard limits",
+    "podman": "a container each: sees an allow-list of the host, reaches its gateway only, has hard limits",
     "bubblewrap": "sees an allow-list of the host, reaches its gateway only, has limits, ends for certain",
 }
+
+
+def _harbor(config: Config) -> Item:
+    from holdfast.wiring.tasks import HARBOR, find_harbor, harbor_problem, harbor_version
+
+    problem, _, remedy = (harbor_problem(config, os.environ) or "").partition("\n  → ")
+    words = find_harbor(config, os.environ)
+    if problem:
+        wanted = bool(words or config.harbor.program)
+        detail = problem if wanted else f"optional; {problem}"
+        return Item(name="harbor", state="broken" if wanted else "ok", detail=detail, remedy=remedy)
+    version = harbor_version(words)
+    tried = "" if version == HARBOR.version else f"; {HARBOR.version} was tried"
+    return Item(name="harbor", state="warning" if tried else "ok", detail=f"{version} ({' '.join(words)}){tried}")
 
 
 def _evals(config: Config) -> Item:

@@ -15,13 +15,15 @@ from holdfast.cli.common import (
     choice_arguments,
     config_argument,
     load_config,
+    model_of,
     pace_arguments,
     positive_int,
+    task_arguments,
     who_arguments,
 )
-from holdfast.core.config import Limit
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.request import RunRequest
+from holdfast.core.rules import Limit
 
 if TYPE_CHECKING:
     from holdfast.core.config import Config
@@ -35,6 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     choice_arguments(parser)
     who_arguments(parser)
+    task_arguments(parser)
     how = parser.add_argument_group("how")
     how.add_argument("--rule", metavar="NAME", help="how USUALLY_PASSES is judged: screen (default) or seed")
     how.add_argument(
@@ -85,12 +88,12 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.dry_run:
         from holdfast.report.plan_text import plan_json, plan_text
 
-        print(plan_json(plan) if args.json else plan_text(plan))
+        print(plan_json(plan) if args.json else plan_text(plan, wiring.task_environment(config, request, plan)))
         return ExitCode.ACCEPTED
-    sandbox = wiring.open_sandbox(config, request)
+    sandbox = wiring.open_sandbox(config, request, plan)
     store = wiring.new_store(results)
     info = replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    house = wiring.open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop = Stop()
     started = time.monotonic()
     terms = wiring.run_terms(config, request)
@@ -136,11 +139,13 @@ def _request(args: argparse.Namespace) -> RunRequest:
     return RunRequest(
         paths=tuple(args.paths),
         subjects=tuple(args.subject),
-        model=args.model,
+        model=model_of(args),
         names=tuple(args.scenario),
         keyword=args.keyword,
         suites=tuple(args.suite),
         tags=tuple(args.tag),
+        tasks=tuple(args.tasks),
+        env=args.env,
         policy=args.policy,
         jobs=args.jobs,
         timeout=args.timeout,

@@ -167,10 +167,10 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
     )
     cast = wiring.Cast(config=config, environ=os.environ)
     plan = wiring.plan_run(cast, request, os.environ)
-    sandbox = wiring.open_sandbox(config, request)
+    sandbox = wiring.open_sandbox(config, request, plan)
     store = wiring.new_store(results)
     info = replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    house = wiring.open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop, started = Stop(), time.monotonic()
     with watching_on(plan, (), quiet=args.json) as watch:
         interrupted = run_interruptibly(

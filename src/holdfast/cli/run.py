@@ -16,8 +16,10 @@ from holdfast.cli.common import (
     choice_arguments,
     config_argument,
     load_config,
+    model_of,
     pace_arguments,
     positive_int,
+    task_arguments,
     who_arguments,
 )
 from holdfast.core.codec import DecodeError, decode
@@ -65,6 +67,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """The options of every command that runs evals; the group that says how, for more of them."""
     choice_arguments(parser)
     who_arguments(parser)
+    task_arguments(parser)
     how = parser.add_argument_group("how")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     pace_arguments(how)
@@ -121,12 +124,12 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.dry_run:
         from holdfast.report.plan_text import plan_json, plan_text
 
-        print(plan_json(plan) if args.json else plan_text(plan))
+        print(plan_json(plan) if args.json else plan_text(plan, wiring.task_environment(config, request, plan)))
         return ExitCode.ACCEPTED
-    sandbox = wiring.open_sandbox(config, request)
+    sandbox = wiring.open_sandbox(config, request, plan)
     store = earlier or wiring.new_store(results)
     info = earlier.info() if earlier else replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    house = wiring.open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop = Stop()
     terms = wiring.run_terms(config, request)
     started = time.monotonic()
@@ -141,7 +144,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         stopped=stop.reason,
         interrupted=interrupted,
         plug_in=args.plug_in,
-        notes=(*_cassette_notes(request, house), *house.store.notes),
+        notes=(*_cassette_notes(request, house), *house.notes, *house.store.notes),
     )
     wiring.publish(report, store.folder, environ=os.environ, redactor=cast.redactor, junit=args.junit)
     _print(report, as_json=args.json)
@@ -207,11 +210,13 @@ def _request(args: argparse.Namespace, config: Config) -> RunRequest:
     return RunRequest(
         paths=tuple(args.paths),
         subjects=tuple(args.subject),
-        model=args.model,
+        model=model_of(args),
         names=tuple(args.scenario),
         keyword=args.keyword,
         suites=tuple(args.suite),
         tags=tuple(args.tag),
+        tasks=tuple(args.tasks),
+        env=args.env,
         trials=args.trials,
         policy=args.policy or ("all" if os.environ.get("RUN_EVALS") else None),
         jobs=args.jobs,

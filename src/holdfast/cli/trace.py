@@ -77,18 +77,21 @@ def _print_both(store: RunFolder, record: Record, elsewhere: RunFolder, args: ar
 
 def nearest_pass(record: Record, events: Sequence[Event], store: RunFolder) -> Record:
     """The trial of the same eval that passed, and went the most similar way; of the same subject where there is one."""
-    from holdfast.core.alignment import distance
+    from holdfast.report.parting import nearest
+    from holdfast.report.story import Story
 
+    name = store.folder.name
     passed = [
-        one
+        Story(run=name, record=one, events=store.events(one))
         for one in store.records()
-        if one.eval == record.eval and isinstance(one.verdict, Pass) and one.trial != record.trial
+        if one.eval == record.eval and isinstance(one.verdict, Pass) and one != record
     ]
-    if not passed:
+    found = nearest(Story(run=name, record=record, events=tuple(events)), passed)
+    if found is None:
         raise UsageError(
             f"no other trial of {record.eval!r} has passed in {store.folder.name}\n  → name another run: --against RUN"
         )
-    return min(passed, key=lambda one: (one.subject != record.subject, distance(events, store.events(one)), one.number))
+    return found.record
 
 
 def find_record(records: Sequence[Record], trial: str | None) -> Record:

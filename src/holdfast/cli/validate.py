@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.common import choice_arguments, config_argument, load_config
+from holdfast.cli.common import choice_arguments, config_argument, load_config, positive_int
 from holdfast.core.codec import encode
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.text import count
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.core.config import Config
     from holdfast.core.evals import Eval
     from holdfast.judge.self_test import SelfTest
+    from holdfast.wiring import Cast
 
 _TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; it is promoted when it has proven to be stable"
 
@@ -32,6 +34,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="an eval that nothing proves to pass is a fault too, and so is a promotion by hand",
     )
+    tasks = parser.add_argument_group("whole tasks (docs/harbor.md)")
+    tasks.add_argument(
+        "--repeat",
+        type=positive_int,
+        default=3,
+        metavar="M",
+        help="how often a task's solution, and doing nothing, are run (default: 3)",
+    )
+    tasks.add_argument("--static", action="store_true", help="only what can be told of tasks without running them")
+    tasks.add_argument("--env", metavar="NAME", help="where tasks are run, as with `holdfast run --env`")
     parser.add_argument("--json", action="store_true", help="print JSON")
     config_argument(parser)
 
@@ -47,32 +59,68 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
     history = policy_history(evals, config.root, base=args.base)
     too_early = {change.eval.name for change in history.new}
-    tests = list(wiring.self_tests(evals, config))
-    cassettes = wiring.cassette_faults(wiring.Cast(config=config, environ=os.environ), evals)
+    cast = wiring.Cast(config=config, environ=os.environ)
+    own, tasks = [one for one in evals if one.task is None], [one for one in evals if one.task is not None]
+    unrun = _unrun(cast, tasks, static=args.static)
+    tests = [*(wiring.self_tests(own, config) if own else ()), *_task_tests(cast, tasks, args, unrun)]
+    cassettes = wiring.cassette_faults(cast, own)
     by_hand, faulty_by_hand = _by_hand(config, evals, {change.eval.name for change in history.promoted}, args)
     faulty = [
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or _faults(test, strict=args.strict)
     ]
+    if unrun and args.strict:
+        faulty += [one.name for one in tasks if one.name not in faulty]
     if args.json:
         warnings = [{"file": str(one.file), "fault": one.fault, "detail": one.detail} for one in cassettes]
         found: dict[str, Any] = {"ok": not faulty, "faulty": faulty, "base": history.base, "problem": history.problem}
         found["promoted_by_hand"] = sorted(by_hand)
+        found["tasks_not_run"] = unrun
+        found["warnings"] = {one.name: list(one.task.warnings) for one in tasks if one.task and one.task.warnings}
         print(
             json.dumps(
                 {**found, "too_early": sorted(too_early), "evals": encode(tests), "cassettes": warnings}, indent=2
             )
         )
     else:
-        print("\n".join(_lines(tests, too_early, strict=args.strict)))
+        only_read = {one.name for one in tasks} if unrun else set()
+        print("\n".join(_lines(tests, too_early, only_read, strict=args.strict)))
         for name in sorted(by_hand):
             print(f"{'FAULT' if name in faulty_by_hand else 'warning'}: {name}: {_BY_HAND}")
+        for task in tasks:
+            for warning in task.task.warnings if task.task else ():
+                print(f"warning: {task.name}: {warning}")
         for one in cassettes:
             print(f"warning: {one.file}: {one.fault}: {one.detail}")
         rehearsed = count(sum(test.rehearsed for test in tests), "rehearsal")
         print(f"\n{count(len(tests), 'eval')}, {rehearsed}, {len(faulty)} faulty")
         if history.problem:
             print(f"note: new evals can't be told from old ones: {history.problem}")
+    if unrun:
+        sys.stderr.write(f"holdfast: {count(len(tasks), 'task')} READ ONLY, NOT RUN, so nothing is proven: {unrun}\n")
     return ExitCode.REJECTED if faulty else ExitCode.ACCEPTED
+
+
+def _unrun(cast: Cast, tasks: Sequence[Eval], *, static: bool) -> str | None:
+    """Why tasks are only read and not run, if so."""
+    from holdfast.wiring.task_proving import unprovable
+
+    if not tasks:
+        return None
+    return "--static asks for no more" if static else unprovable(cast)
+
+
+def _task_tests(cast: Cast, tasks: Sequence[Eval], args: argparse.Namespace, unrun: str | None) -> Iterator[SelfTest]:
+    from holdfast.wiring.task_proving import Goes, read_tests, task_tests
+
+    if unrun:
+        return read_tests(tasks)
+    return task_tests(cast, tasks, Goes(repeat=args.repeat, env=args.env), _told)
+
+
+def _told(what: str) -> None:
+    """How far it is: one line that is written over on a terminal, a line each elsewhere."""
+    sys.stderr.write(f"\r\x1b[2K{what}" if sys.stderr.isatty() else f"{what}\n")
+    sys.stderr.flush()
 
 
 def _by_hand(
@@ -98,11 +146,12 @@ def _faults(test: SelfTest, *, strict: bool) -> int:
     return sum(1 for complaint in test.complaints if strict or complaint.fault != "unproven")
 
 
-def _lines(tests: Sequence[SelfTest], too_early: set[str], *, strict: bool) -> Iterator[str]:
+def _lines(tests: Sequence[SelfTest], too_early: set[str], only_read: set[str], *, strict: bool) -> Iterator[str]:
     width = max((len(test.eval) for test in tests), default=0)
     for test in tests:
-        mark = "FAULT" if test.eval in too_early or _faults(test, strict=strict) else "ok"
-        yield f"{mark:<5}  {test.eval:<{width}}  {count(test.rehearsed, 'rehearsal')}"
+        sound = "read" if test.eval in only_read else "ok"
+        mark = "FAULT" if test.eval in too_early or _faults(test, strict=strict) else sound
+        yield f"{mark:<5}  {test.eval:<{width}}  {count(test.rehearsed, 'rehearsal') if mark != 'read' else 'not run'}"
         for complaint in test.complaints:
             first, *rest = complaint.detail.splitlines() or [""]
             yield f"       {complaint.fault}: {first}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from holdfast.core.exchange import Text, ToolCall
+from holdfast.core.conversation import Text, ToolCall
 from holdfast.gateway.script.turn import Answer, Played, Turn
 
 _FINISH = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"

@@ -213,7 +213,7 @@ class _Run:
         plan = wiring.plan_evals(cast, evals, request, cast.environ)
         store = wiring.new_store(self.folder / "results")
         info = replace(wiring.run_info(cast.config, request), id=store.folder.name)
-        house = wiring.house(cast, plan, request, store, seed=info.seed)
+        house = wiring.open_house(cast, plan, request, store, seed=info.seed)
         asyncio.run(conduct(plan, info, house, terms=Terms(), watch=self._watch, stop=Stop()))
         self.network = house.sandbox.facts.get("network", "host")
         return store, {one.trial: one for one in store.records() if one.final}

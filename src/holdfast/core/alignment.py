@@ -44,6 +44,11 @@ def distance(left: Sequence[Event], right: Sequence[Event]) -> int:
     return sum(not pair.same for pair in align(left, right))
 
 
+def way(events: Sequence[Event]) -> tuple[str, ...]:
+    """The steps, as they are compared: two trajectories of one way never part."""
+    return tuple(_whole(event) for event in _steps(events))
+
+
 def _steps(events: Sequence[Event]) -> list[_Step]:
     return [event for event in events if isinstance(event, Called | Said | ModelFailed | Faulted)]
 

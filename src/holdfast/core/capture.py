@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.core.exchange import Exchange
-from holdfast.core.process import ProcessEnd
+from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Event
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
@@ -42,6 +42,12 @@ class Capture:
     log_problem: str | None = None
     """Why the agent's own log could not be read, if so."""
 
+    task_files: Mapping[str, Output] = field(default_factory=dict)
+    """What a task left beside its workspace, by path and within bounds: native logs, what its verifier printed."""
+
+    gaps: tuple[str, ...] = ()
+    """Why what is told above is known to be incomplete, if it is."""
+
     requests_told: bool = False
     """Whether that log tells each time that the agent asks for permission."""
 
@@ -50,6 +56,12 @@ class Capture:
 
     exit_ok: bool | None = None
     """Whether the adapter takes the exit for a success; None where it says nothing about it."""
+
+    leavings: Mapping[str, bytes] = field(default_factory=dict)
+    """The files in HOME that the agent's own log is read from, besides what it printed."""
+
+    scenario: Mapping[str, str] = field(default_factory=dict)
+    """Twelve hex digits of each part of the situation besides the files: it differs as soon as the part does."""
 
     before: Tree = field(default_factory=Tree)
     """The workspace at the start."""
@@ -65,6 +77,12 @@ class Capture:
 
     seconds: float = 0.0
     """Wall time of the agent's work."""
+
+    rewards: Mapping[str, float] | None = None
+    """What the verifier of a Harbor task gave, by key; None where it gave nothing, or where there is none."""
+
+    step_rewards: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What the verifier gave for each step of a task with several; a step without any is left out."""
 
     notes: tuple[str, ...] = ()
     """What a person should know of the bench or of the model that answered."""

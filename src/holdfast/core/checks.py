@@ -169,6 +169,17 @@ class PromptSnapshot:
         return self.file.with_name(self.file.name.replace("{subject}", slug(subject)))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RewardCheck:
+    """The verifier of a Harbor task gave a reward that is high enough."""
+
+    key: str = "reward"
+    """Which reward, where the verifier gives several."""
+
+    at_least: float = 1.0
+    """The least that passes."""
+
+
 DeclaredCheck: TypeAlias = (
     FileExists
     | FileAbsent
@@ -183,4 +194,4 @@ DeclaredCheck: TypeAlias = (
     | FinalText
     | PromptSnapshot
 )
-Check: TypeAlias = FunctionCheck | DeclaredCheck
+Check: TypeAlias = FunctionCheck | DeclaredCheck | RewardCheck

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,78 +10,25 @@ from typing import Any, Literal, cast
 
 from holdfast.core.errors import BadInput
 from holdfast.core.fault import Fault, parse_faults
+from holdfast.core.fix_rules import FixRules, read_fix_rules
+from holdfast.core.harbor_rules import HarborRules, read_harbor
+from holdfast.core.rules import (
+    BuildRules,
+    GateRules,
+    Limit,
+    NightRules,
+    ReplayRules,
+    read_budgets,
+    read_build,
+    read_gate,
+    read_limits,
+    read_nightly,
+    read_replay,
+)
 from holdfast.core.sandboxing import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
 from holdfast.core.table import Table
 
 FILE = "holdfast.toml"
-
-_LEAST = 2**16
-
-SCOPES = ("trial", "eval", "run")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Limit:
-    """What may be spent; None means any amount."""
-
-    usd: float | None = None
-    """US dollars."""
-
-    tokens: int | None = None
-    """Tokens in both directions."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NightRules:
-    """What a nightly run does otherwise than others."""
-
-    subjects: tuple[str, ...] = ()
-    """Whom to try; none means the same as in other runs."""
-
-    trials: int | None = None
-    """Trials per cell."""
-
-    budget_usd: float | None = None
-    """What the run may spend."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GateRules:
-    """What `holdfast gate` does otherwise than other runs."""
-
-    subjects: tuple[str, ...] = ()
-    """The key subjects, on which a change depends; none means the same as in other runs."""
-
-    rule: str | None = None
-    """How USUALLY_PASSES is judged."""
-
-    budget_usd: float | None = None
-    """What a gate may spend."""
-
-    max_trials: int | None = None
-    """The most trials of all cells together."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BuildRules:
-    """How a checkout of the project becomes something that can be tried."""
-
-    command: tuple[str, ...] = ()
-    """A program and its arguments, run in the folder that the configuration is in; none where nothing is built."""
-
-    timeout: float = 1800.0
-    """Seconds that it may take."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReplayRules:
-    """What a project adds to the rules by which a replay compares requests."""
-
-    ignore: tuple[str, ...] = ()
-    """Paths into a request that don't count, as in `extra.*.user`: `*` is any one step, `**` any number of them."""
-
-    replace: tuple[tuple[str, str], ...] = ()
-    """Regular expressions, and what is put in the place of what they find."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,7 +72,9 @@ class Config:
     """A folder, or `s3://…`, to publish captures to when a run ends; by default they stay in the run's own folder."""
 
     sandbox: str = DEFAULT_LEVEL
-    """Where agents run: `bubblewrap` (default), `landlock` or `none`; see [Sandboxes](sandboxes.md)."""
+    """Where agents run: `bubblewrap` (default), `docker`, `podman`, `landlock`, `seatbelt` or `none`; see
+    [Sandboxes](sandboxes.md).
+    """
 
     min_isolation: str | None = None
     """The least that agents are to be kept apart, whatever `--sandbox` says; none by default."""
@@ -158,6 +106,9 @@ class Config:
     gate: GateRules = field(default_factory=GateRules)
     """What the gate does otherwise: key `subjects`, `rule`, `budget_usd`, `max_trials`; see [Decisions](decide.md)."""
 
+    fix: FixRules = field(default_factory=FixRules)
+    """Who mends what broke, where it may write, and how its work is proven; see [Fix](fix.md)."""
+
     build: BuildRules = field(default_factory=BuildRules)
     """How a commit is built to be tried, `["make", "build"]`; or a table of `command` and `timeout` (seconds)."""
 
@@ -169,6 +120,9 @@ class Config:
 
     faults: tuple[Fault, ...] = ()
     """How answers of the model are broken on purpose, such as `["429@1", "cut@30%"]`; see [Faults](faults.md)."""
+
+    harbor: HarborRules = field(default_factory=HarborRules)
+    """How whole tasks are run: `program`, `env`, `gateway_host`, `direct`, …; see [Harbor](harbor.md#configuration)."""
 
     @property
     def where(self) -> Path:
@@ -247,127 +201,22 @@ def _config(table: Table, path: Path) -> Config:
         sandbox=table.text("sandbox", DEFAULT_LEVEL),
         min_isolation=table.choice("min_isolation", tuple(RANKS)),
         network=cast("Network", table.choice("network", NETWORKS, "gateway")),
-        limits=_limits(table),
+        limits=read_limits(table),
         agents=_tables(table, "agents"),
         models=_tables(table, "models"),
         providers=_tables(table, "providers"),
-        budgets=_budgets(table),
-        nightly=_nightly(table),
-        gate=_gate(table),
-        build=_build(table),
+        budgets=read_budgets(table),
+        nightly=read_nightly(table),
+        gate=read_gate(table),
+        fix=read_fix_rules(table.table("fix")),
+        build=read_build(table),
         cassettes=table.text("cassettes", "evals/cassettes"),
-        replay=_replay(table),
+        replay=read_replay(table),
         faults=parse_faults(table.texts("faults"), where=table.where, key="faults"),
+        harbor=read_harbor(table),
     )
     table.finish()
     return config
-
-
-def _budgets(table: Table) -> dict[str, Limit]:
-    budgets = table.table("budgets")
-    found = {}
-    for scope in SCOPES:
-        limit = budgets.table(scope) if budgets else None
-        if limit:
-            found[scope] = Limit(usd=limit.number("usd", least=0), tokens=limit.whole("tokens", least=1))
-            limit.finish()
-    if budgets:
-        budgets.finish()
-    return found
-
-
-def _limits(table: Table) -> Ceilings:
-    limits = table.table("limits")
-    if limits is None:
-        return Ceilings()
-    usual = Ceilings()
-    found = Ceilings(
-        processes=limits.whole("processes", least=8) or usual.processes,
-        disk=_size(limits, "disk", usual.disk),
-        files=limits.whole("files", least=100) or usual.files,
-        memory=_size(limits, "memory", usual.memory),
-        output=_size(limits, "output", usual.output),
-    )
-    limits.finish()
-    return found
-
-
-def _size(table: Table, key: str, usual: int) -> int:
-    """Bytes, written as a number with a unit."""
-    if key not in table:
-        return usual
-    text = table.text(key)
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|KiB|MiB|GiB|kB|MB|GB)", text)
-    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
-    size = int(float(match[1]) * units[match[2]]) if match else 0
-    if size < _LEAST:
-        table.fail(key, f"{text!r} is no size from 64 KiB on", 'write a number and a unit: "512 MiB", "2 GiB"')
-    return size
-
-
-def _nightly(table: Table) -> NightRules:
-    own = table.table("nightly")
-    if own is None:
-        return NightRules()
-    found = NightRules(
-        subjects=own.texts("subjects"),
-        trials=own.whole("trials", least=1, most=10_000),
-        budget_usd=own.number("budget_usd", least=0),
-    )
-    own.finish()
-    return found
-
-
-def _gate(table: Table) -> GateRules:
-    own = table.table("gate")
-    if own is None:
-        return GateRules()
-    found = GateRules(
-        subjects=own.texts("subjects"),
-        rule=own.maybe_text("rule"),
-        budget_usd=own.number("budget_usd", least=0),
-        max_trials=own.whole("max_trials", least=1),
-    )
-    own.finish()
-    return found
-
-
-def _build(table: Table) -> BuildRules:
-    """A command, or a table with one."""
-    if isinstance(table.anything("build"), list):
-        return BuildRules(command=table.texts("build"))
-    own = table.table("build")
-    if own is None:
-        return BuildRules()
-    command = own.texts("command")
-    if not command:
-        own.fail("command", "is required", 'for example: command = ["make", "build"]')
-    found = BuildRules(command=command, timeout=own.number("timeout", least=1) or BuildRules().timeout)
-    own.finish()
-    return found
-
-
-def _replay(table: Table) -> ReplayRules:
-    rules = table.table("replay")
-    if rules is None:
-        return ReplayRules()
-    ignore = rules.texts("ignore")
-    for index, path in enumerate(ignore):
-        if not all(path.split(".")):
-            rules.fail(f"ignore[{index}]", f"{path!r} is no path", "write steps with dots between them: extra.*.user")
-    puts = []
-    for rule in rules.tables("replace"):
-        pattern = rule.text("pattern", required=True)
-        put = rule.text("with")
-        try:
-            re.compile(pattern).sub(put, "")
-            re.compile(f"(?:{pattern})|").sub(put, "")
-        except (re.error, IndexError) as error:
-            rule.fail("pattern", f"{pattern!r} with {put!r} is no regular expression: {error}")
-        puts.append((pattern, put))
-        rule.finish()
-    rules.finish()
-    return ReplayRules(ignore=ignore, replace=tuple(puts))
 
 
 def _tables(table: Table, key: str) -> dict[str, Mapping[str, Any]]:

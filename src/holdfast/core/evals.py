@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from holdfast.core.checks import Check, FunctionCheck
+from holdfast.core.harbor_task import HarborTask
 from holdfast.core.policy import Policy
 from holdfast.core.scenario import Scenario
 
@@ -78,8 +79,16 @@ class Eval:
     fails_on: tuple[Rehearsal, ...] = ()
     """Behaviours that must fail, besides doing nothing."""
 
+    task: HarborTask | None = None
+    """The task in Harbor's format that this eval stands for; None for an eval of our own."""
+
     does_nothing_passes: bool = False
     """True where doing nothing is right (a «must not act» eval); such an eval must give a `fails_on`."""
+
+    @property
+    def layer(self) -> int:
+        """Which layer of the pyramid it belongs to: 2 where it asks for a behaviour, 3 where it is a whole task."""
+        return 2 if self.task is None else 3
 
     def __call__(self, rig: Any, result: str) -> Any:
         """Ask the author's function directly, as a plain function would be called."""

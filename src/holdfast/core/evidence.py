@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.core.process import ProcessEnd
@@ -72,6 +73,15 @@ class Evidence:
 
     injected: bool = False
     """Whether the trouble was asked for: an injected fault, which another attempt would meet again."""
+
+    rewards: Mapping[str, float] | None = None
+    """What the verifier of a Harbor task gave; None where it gave nothing, or where there is none."""
+
+    step_rewards: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What it gave for each step, of a task with several."""
+
+    verifier_said: str = ""
+    """The end of what it printed, for people."""
 
     notes: tuple[str, ...] = ()
     """What a person should know: daemons left behind, output cut, log and wire disagreeing."""

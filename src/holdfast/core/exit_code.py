@@ -20,6 +20,9 @@ class ExitCode(IntEnum):
     UNDECIDED = 3
     """Nothing was rejected, but at least one cell has only voids (or nothing could run): no verdict was possible."""
 
+    REFUSED = 4
+    """What an agent did to mend something breaks a rule, so it was not even tried (`holdfast fix`)."""
+
     BROKEN = 70
     """Holdfast itself could not go on: a disk that is full, or a bug. Never to be taken for a verdict."""
 

@@ -13,11 +13,16 @@ from typing import Any
 
 from holdfast.core.checks import Check, FunctionCheck, PromptSnapshot
 from holdfast.core.evals import Eval
+from holdfast.core.harbor_task import HarborTask
+from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.workspace import Tree
 
 PATH_TOOLS = "path_tools"
 """The fact of a capture that tells which programs on PATH change how agents behave."""
+
+TASK_ENVIRONMENT = "environment"
+"""The fact of a capture that tells in which of Harbor's environments a task was played."""
 
 
 def short_hash(*parts: Any) -> str:
@@ -28,6 +33,8 @@ def short_hash(*parts: Any) -> str:
 
 def eval_hash(one: Eval, before: Tree) -> str:
     """What an eval asks and checks; its name, policy and labels do not count, nor where it lies."""
+    if one.task is not None:
+        return short_hash(one.task.content, [_asked(check) for check in one.checks])
     scenario = one.scenario
     return short_hash(
         scenario.prompts,
@@ -38,6 +45,18 @@ def eval_hash(one: Eval, before: Tree) -> str:
         repr(scenario.faults),
         [_asked(check) for check in one.checks],
     )
+
+
+def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[str, str]:
+    """The situation besides its files, part by part: an attempt is judged again only where it still is the same."""
+    return {
+        **({"task": task.content} if task else {}),
+        "prompt": short_hash(scenario.prompts),
+        "params": short_hash({name: repr(value) for name, value in scenario.params.items()}),
+        "approval": short_hash(repr(scenario.approval)),
+        "messages": short_hash(repr(scenario.messages)),
+        "faults": short_hash(repr(scenario.faults)),
+    }
 
 
 def _asked(check: Check) -> str:
@@ -59,5 +78,6 @@ def _source(function: Callable[..., Any]) -> str:
 
 
 def subject_hash(subject: Subject, *, version: str | None, prompt: str | None, facts: Mapping[str, str]) -> str:
-    """A subject as it really was: settings, version, what it told its model first, and the programs it found."""
-    return short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""))
+    """A subject as it really was: settings, version, what it told its model first, and where it worked."""
+    where = [facts[TASK_ENVIRONMENT]] if TASK_ENVIRONMENT in facts else []
+    return short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""), *where)

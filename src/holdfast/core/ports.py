@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -36,8 +36,13 @@ class Bench(Protocol):
         ...
 
     @property
+    def address(self) -> tuple[str, int] | None:
+        """Where this bench's programs will find whoever serves `listener`; None where they reach the host's own."""
+        ...
+
+    @property
     def listener(self) -> socket.socket | None:
-        """A socket that listens where only this bench's programs can reach it; None where they reach the host's own."""
+        """A socket that listens at `address`, where only this bench's programs can reach it; there after `furnish`."""
         ...
 
     @property
@@ -47,6 +52,10 @@ class Bench(Protocol):
 
     def lay_home(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME."""
+        ...
+
+    async def furnish(self, launches: Sequence[Launch]) -> None:
+        """Make ready for these programs, all that will run here: what they read is shown, and `listener` is there."""
         ...
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
@@ -149,8 +158,12 @@ class GatewaySession(Protocol):
         """What a person should know of the model that answers."""
         ...
 
+    def move(self, address: tuple[str, int]) -> None:
+        """From now on `base_url` is at an address of the session's own, at which it will `listen`."""
+        ...
+
     async def listen(self, listener: socket.socket) -> None:
-        """Serve this session, and no other, on a socket of its own: from now on `base_url` is there."""
+        """Serve this session, and no other, on a socket of its own."""
         ...
 
     async def hang_up(self) -> None:

@@ -34,6 +34,9 @@ class Limits:
     grace: float = 3.0
     """Seconds between the polite and the forced end."""
 
+    farewell: float = 0.0
+    """The same where the run is cancelled: 0 for a program that has nothing to tidy up, which is ended at once."""
+
     output_bytes: int = 4 * 2**20
     """How much of each stream is kept: the first and the last half of it."""
 

@@ -50,6 +50,9 @@ class RunInfo:
     arguments: Mapping[str, object] = field(default_factory=dict)
     """What the run was asked to do, enough to do the rest of it later."""
 
+    rejudges: str = ""
+    """The run whose captures were judged again here, by its uid; empty for a run of its own."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Record:

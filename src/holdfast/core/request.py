@@ -34,6 +34,12 @@ class RunRequest:
     tags: tuple[str, ...] = ()
     """Tags; none means any."""
 
+    tasks: tuple[str, ...] = ()
+    """Parts of names: only Harbor tasks whose name holds one of them; none means any eval."""
+
+    env: str | None = None
+    """Where Harbor tasks are played; None means the configuration's, or what answers here."""
+
     trials: int | None = None
     """Overrules the number of trials of every eval."""
 

@@ -12,7 +12,7 @@ Network: TypeAlias = Literal["gateway", "none", "host"]
 
 NETWORKS: tuple[Network, ...] = ("gateway", "none", "host")
 
-RANKS: Mapping[str, int] = {"none": 0, "landlock": 1, "bubblewrap": 2, "docker": 2, "podman": 2}
+RANKS: Mapping[str, int] = {"bubblewrap": 2, "docker": 2, "podman": 2, "landlock": 1, "seatbelt": 1, "none": 0}
 """The levels, and how much they keep apart: `min_isolation` asks for at least as much as a level does."""
 
 DEFAULT_LEVEL = "bubblewrap"

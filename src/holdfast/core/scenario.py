@@ -28,6 +28,12 @@ class Approval:
     rules: Mapping[str, Answers] = field(default_factory=dict)
     """Answers by tool name or by kind (`edit`, `execute`, …); a name wins over a kind."""
 
+    def __post_init__(self) -> None:
+        """A script without an answer would leave an agent waiting."""
+        for key, answers in {"default": self.default, **self.rules}.items():
+            if not answers:
+                raise ValueError(f"approval: {key!r} holds no answer; write 'allow', 'deny' or several of them")
+
     @property
     def denies(self) -> bool:
         """Whether any request may be answered with «no»."""

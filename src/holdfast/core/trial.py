@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from holdfast.core.evals import Eval
+from holdfast.core.evals import Eval, Source
+from holdfast.core.policy import Policy
+from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 
 
@@ -56,6 +59,15 @@ class Cell:
     def id(self) -> str:
         """`eval/subject`: unique within a run."""
         return f"{self.eval.name}/{self.subject}"
+
+
+def named_cell(name: str, subject: str, *, policy: Policy, trials: int, skipped: str | None = None) -> Cell:
+    """A cell of which only names and numbers are known: its eval's file may be gone, or on another machine."""
+    agent, _, model = subject.partition(":")
+    who = Subject(agent=agent, model=model)
+    one = Eval(name=name, policy=policy, scenario=Scenario(prompts=()), checks=(), source=Source(path=Path(name)))
+    numbered = tuple(Trial(eval=one, subject=who, number=n + 1, timeout=0) for n in range(trials))
+    return Cell(eval=one, subject=who, trials=numbered, skipped=skipped)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

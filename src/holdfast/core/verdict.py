@@ -43,6 +43,9 @@ class VoidCause(StrEnum):
     CHECK = "check"
     """A check crashed instead of answering."""
 
+    VERIFIER = "verifier"
+    """The verifier of a Harbor task gave no reward, or none that can be read."""
+
     CANCELLED = "cancelled"
     """The run was stopped before the trial ended."""
 

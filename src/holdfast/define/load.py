@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from holdfast.core.errors import BadInput, UnknownName, nearest
 from holdfast.core.evals import Eval
+from holdfast.define.dataset import DATASET, REGISTRY, read_dataset, read_registry
 from holdfast.define.module import evals_in_file, is_eval_file
 from holdfast.define.seed_folder import CONFIG, looks_like_seed, read_seed_folder
+from holdfast.define.task_content import TASK
+from holdfast.define.task_folder import looks_like_task, read_task_folder
 from holdfast.define.toml_folder import SCENARIO, read_toml_folder
 
 _NOT_ENTERED = {"__pycache__", "node_modules", "results", "venv"}
@@ -17,29 +21,57 @@ _NOT_ENTERED = {"__pycache__", "node_modules", "results", "venv"}
 def load(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
     """The evals that `paths` hold: files or folders, each perhaps with `::name` at its end."""
     found: dict[int, Eval] = {}
+    labels: dict[int, tuple[str, ...]] = {}
     seen: dict[Path, tuple[Eval, ...]] = {}
     for given in paths:
         path, _, name = str(given).partition("::")
-        evals = [one for place in _places(Path(path)) for one in _read(place, seen)]
+        evals: list[Eval] = []
+        for place, tags in _listed(Path(path), seen):
+            read = _read(place, seen)
+            labels.update({id(one): labels.get(id(one), ()) + tags for one in read if tags})
+            evals.extend(read)
         if name:
             evals = _chosen(evals, name, Path(path))
         found.update({id(one): one for one in evals})
-    return _without_namesakes(found.values())
+    return _without_namesakes(_labelled(one, labels.get(key, ())) for key, one in found.items())
+
+
+def _labelled(one: Eval, tags: tuple[str, ...]) -> Eval:
+    return replace(one, tags=tuple(dict.fromkeys((*one.tags, *tags)))) if tags else one
+
+
+def _listed(path: Path, seen: dict[Path, tuple[Eval, ...]]) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """The places that a path stands for, each with the datasets that list it."""
+
+    def task(folder: Path) -> Eval:
+        return _read(folder, seen)[0]
+
+    if path.name == REGISTRY and path.is_file():
+        yield from ((one.folder, one.tags) for one in read_registry(path, task))
+        return
+    for place in _places(path):
+        if place.name == DATASET:
+            below = {folder: task(folder) for folder in _below(place.parent) if looks_like_task(folder)}
+            yield from ((one.folder, one.tags) for one in read_dataset(place, below))
+        else:
+            yield place, ()
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """The Python files and scenario folders that a path stands for, sorted."""
+    """The Python files, datasets, and folders of scenarios and tasks that a path stands for, sorted."""
     if not path.exists():
         raise BadInput("there is no such file or folder", where=path, remedy=_nearby(path))
-    if path.name in {CONFIG, SCENARIO}:
+    if path.name in {CONFIG, SCENARIO, TASK}:
         yield path.parent
-    elif path.is_file() and path.suffix == ".py":
+    elif path.is_file() and (path.suffix == ".py" or path.name == DATASET):
         yield path
     elif path.is_file():
-        remedy = f"evals are Python files, and folders with {SCENARIO} or {CONFIG}"
+        remedy = f"evals are Python files, and folders with {SCENARIO}, {CONFIG} or {TASK}"
         raise BadInput("this is no eval", where=path, remedy=remedy)
-    elif _is_scenario(path):
+    elif (path / SCENARIO).is_file() or (path / CONFIG).is_file() or looks_like_task(path):
         yield path
+    elif (path / DATASET).is_file():
+        yield path / DATASET
     else:
         yield from _below(path)
 
@@ -49,16 +81,14 @@ def _below(folder: Path) -> Iterator[Path]:
         if path.is_dir():
             if path.name.startswith(".") or path.name in _NOT_ENTERED or path.is_symlink():
                 continue
-            if (path / SCENARIO).is_file() or looks_like_seed(path):
+            if (path / SCENARIO).is_file() or looks_like_seed(path) or looks_like_task(path):
                 yield path
+            elif (path / DATASET).is_file():
+                yield path / DATASET
             else:
                 yield from _below(path)
         elif is_eval_file(path.name) and (not path.name.startswith("test_") or _mentions_eval_test(path)):
             yield path
-
-
-def _is_scenario(folder: Path) -> bool:
-    return (folder / SCENARIO).is_file() or (folder / CONFIG).is_file()
 
 
 def _mentions_eval_test(path: Path) -> bool:
@@ -73,10 +103,18 @@ def _read(place: Path, seen: dict[Path, tuple[Eval, ...]]) -> tuple[Eval, ...]:
 
 
 def _read_folder(folder: Path) -> Eval:
-    if (folder / SCENARIO).is_file() and (folder / CONFIG).is_file():
-        problem = f"the folder holds both {SCENARIO} and {CONFIG}"
-        raise BadInput(problem, where=folder, remedy="keep one of them")
-    return read_toml_folder(folder) if (folder / SCENARIO).is_file() else read_seed_folder(folder)
+    there = [name for name in _READERS if (folder / name).is_file()]
+    if len(there) > 1:
+        raise BadInput(f"the folder holds both {there[0]} and {there[1]}", where=folder, remedy="keep one of them")
+    return _READERS[there[0] if there else TASK](folder)
+
+
+_READERS: Mapping[str, Callable[[Path], Eval]] = {
+    SCENARIO: read_toml_folder,
+    CONFIG: read_seed_folder,
+    TASK: read_task_folder,
+}
+"""What each kind of folder is known by, and read with."""
 
 
 def _chosen(evals: Iterable[Eval], name: str, path: Path) -> list[Eval]:

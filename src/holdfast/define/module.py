@@ -16,7 +16,8 @@ from typing import Any
 from holdfast.core.errors import BadInput, HoldfastError, nearest
 from holdfast.core.evals import Eval
 from holdfast.define.decorator import eval_test
-from holdfast.define.rewrite import compiled, explain_comparisons
+from holdfast.define.explaining import explain_comparisons
+from holdfast.define.rewrite import compiled
 
 
 def evals_in_file(path: Path) -> tuple[Eval, ...]:
@@ -26,7 +27,8 @@ def evals_in_file(path: Path) -> tuple[Eval, ...]:
 
 def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
     """The evals that a module's names hold, also in lists, but not those imported from another file of evals."""
-    explain_comparisons()
+    if "_pytest.assertion" in sys.modules:  # a file that pytest has imported asks pytest itself for explanations
+        explain_comparisons()
     found: dict[int, Eval] = {}
     for value in list(namespace.values()):
         several = value if isinstance(value, list | tuple) else (value,)

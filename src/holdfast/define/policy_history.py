@@ -17,7 +17,9 @@ from holdfast.core.evals import Eval
 from holdfast.core.policy import ALWAYS_PASSES, Policy
 from holdfast.define.git import GitSays, fork_point, git
 from holdfast.define.module import is_eval_file
+from holdfast.define.repolicy import policy_file
 from holdfast.define.seed_folder import CONFIG
+from holdfast.define.task_content import TASK
 from holdfast.define.toml_folder import SCENARIO
 
 
@@ -78,8 +80,7 @@ def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None
 
 def _policy_now(one: Eval) -> Policy | None:
     """What the eval's own file says, if it can be read off it."""
-    folder = one.source.path
-    path = folder if folder.is_file() else folder / (SCENARIO if (folder / SCENARIO).is_file() else CONFIG)
+    path = policy_file(one)
     return policies_in(path.resolve(), path.read_text(encoding="utf-8", errors="replace")).get(one.name)
 
 
@@ -88,7 +89,7 @@ def policies_at(top: Path, commit: str) -> dict[str, Policy]:
     found: dict[str, Policy] = {}
     for path in git(top, "ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
         pure = Path(path)
-        if is_eval_file(pure.name) or pure.name in {SCENARIO, CONFIG}:
+        if is_eval_file(pure.name) or pure.name in {SCENARIO, CONFIG, TASK}:
             found.update(policies_in(pure, git(top, "show", f"{commit}:{path}")))
     return found
 
@@ -101,8 +102,11 @@ def policies_in(path: Path, source: str) -> dict[str, Policy]:
         if path.name == SCENARIO:
             table = tomllib.loads(source)
             return {str(table.get("name", path.parent.name)): Policy(str(table.get("policy")))}
+        if path.name == TASK:
+            table = tomllib.loads(source).get("metadata", {}).get("holdfast", {})
+            return {str(table.get("name", path.parent.name)): Policy(str(table.get("policy", Policy.USUALLY_PASSES)))}
         tree = ast.parse(source)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, AttributeError):
         return {}
     return _policies_in_tree(tree)
 

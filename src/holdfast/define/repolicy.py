@@ -2,7 +2,8 @@
 
 In Python the first argument of the eval's `eval_test` is replaced, however it is written: `USUALLY_PASSES`,
 `Policy.USUALLY_PASSES` or `holdfast.USUALLY_PASSES`. Where the new name is not yet imported it joins the old
-one in its import, or takes its place where nothing else uses the old one. In `scenario.toml` the value of `policy` is.
+one in its import, or takes its place where nothing else uses the old one. In `scenario.toml` the value of `policy` is,
+in `task.toml` that of `policy` under `[metadata.holdfast]`.
 
 The syntax tree tells where these words stand, and only their bytes are replaced. What comes out is read again: it must
 say the same but for the policy.
@@ -14,16 +15,19 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.core.errors import BadInput
 from holdfast.core.evals import Eval
 from holdfast.core.policy import Policy
 from holdfast.define.seed_folder import CONFIG
+from holdfast.define.task_content import TASK
 from holdfast.define.toml_folder import SCENARIO
 
 _BY_HAND = "change the policy by hand, and say so in the commit message"
 _KNOWN = {one.value for one in Policy}
+_IN_TASK = ("metadata", "holdfast")
 _BOM = b"\xef\xbb\xbf"
 
 Splice = tuple[int, int, str]
@@ -33,7 +37,9 @@ Splice = tuple[int, int, str]
 def policy_file(one: Eval) -> Path:
     """The file that an eval's policy is written in."""
     folder = one.source.path
-    return folder if folder.is_file() else folder / (SCENARIO if (folder / SCENARIO).is_file() else CONFIG)
+    if folder.is_file():
+        return folder
+    return folder / next((name for name in (SCENARIO, TASK) if (folder / name).is_file()), CONFIG)
 
 
 def repolicied(one: Eval, policy: Policy) -> bytes:
@@ -46,20 +52,28 @@ def repolicied(one: Eval, policy: Policy) -> bytes:
         text = source.decode("utf-8")
     except UnicodeDecodeError:
         raise BadInput("is not UTF-8 text", where=path, remedy=_BY_HAND) from None
-    if path.name == SCENARIO:
-        return _in_toml(text, policy, path).encode("utf-8")
+    if path.name in {SCENARIO, TASK}:
+        return _in_toml(text, policy, path, *(_IN_TASK if path.name == TASK else ())).encode("utf-8")
     return _in_python(source, one, policy, path)
 
 
-def _in_toml(source: str, policy: Policy, path: Path) -> str:
+def _in_toml(source: str, policy: Policy, path: Path, *tables: str) -> str:
     """Whichever line it is: the right one is the one that changes the policy and nothing else."""
-    before = tomllib.loads(source)
+    wanted = tomllib.loads(source)
+    table = wanted
+    for name in tables:
+        table = table.setdefault(name, {})
+    said, table["policy"] = "policy" in table, policy.value
     line = re.compile(r"""^([ \t]*(?:policy|"policy"|'policy')[ \t]*=[ \t]*)(["'])(\w+)\2""", re.M)
-    for match in line.finditer(source):
-        put = f"{match[1]}{match[2]}{policy.value}{match[2]}"
-        text = source[: match.start()] + put + source[match.end() :]
-        if tomllib.loads(text) == {**before, "policy": policy.value}:
-            return text
+    put = (
+        f"{source[: one.start()]}{one[1]}{one[2]}{policy.value}{one[2]}{source[one.end() :]}"
+        for one in line.finditer(source)
+    )
+    added = f'{source.rstrip()}\n\n[{".".join(tables)}]\npolicy = "{policy.value}"\n'
+    for text in put if said or not tables else (added,):
+        with suppress(tomllib.TOMLDecodeError):
+            if tomllib.loads(text) == wanted:
+                return text
     raise BadInput("the line with the policy was not found", where=path, key="policy", remedy=_BY_HAND)
 
 

@@ -1,9 +1,12 @@
-"""Plain `assert` that shows what it compared: the one place that leans on pytest's private parts.
+"""Plain `assert` that shows what it compared: the one place, with define/explaining.py, that leans on pytest's insides.
 
 Two of them are used, and both have been there since pytest 3:
 - `_pytest.assertion.rewrite.rewrite_asserts` rewrites the asserts of a syntax tree;
 - rewritten asserts ask `_pytest.assertion.util._reprcompare`, where it is set, for a detailed comparison. pytest sets
   it while a test runs and restores what was there. We leave a default in it, for evals that run outside of a test.
+
+To load those parts takes longer than all other work before a run's first trial. So the code that comes of it is kept
+in the user's cache, and explanations are loaded by the first assert that fails. Nothing is written beside the evals.
 
 Should a later pytest move things, asserts still work: only the details of the comparison are lost.
 """
@@ -11,60 +14,77 @@ Should a later pytest move things, asserts still work: only the details of the c
 from __future__ import annotations
 
 import ast
+import importlib.util
+import marshal
+import os
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
-from types import CodeType, SimpleNamespace
-from typing import Any
+from types import CodeType
 
-_MOST_LINES = 60
-_MOST_COMPARED = 20_000
+from holdfast._version import __version__
+from holdfast.core.cache import cache_folder
+
+_REWRITER = "_pytest.assertion.rewrite"
+_STAND_IN = "holdfast.define.explaining"
+_MOST_KEPT = 1000
+_CHECKSUM = 32
 
 
 def compiled(path: Path, source: bytes) -> CodeType:
-    """The code of a Python file, its asserts rewritten. Nothing is written to disk."""
+    """The code of a Python file, its asserts rewritten."""
+    place = cache_folder(os.environ, "evals") / f"{_name(path, source)}.code"
+    code = _kept(place)
+    if code is None:
+        code = _rewritten(path, source)
+        _keep(place, code)
+    return code
+
+
+def _rewritten(path: Path, source: bytes) -> CodeType:
     from _pytest.assertion import rewrite
 
     tree = ast.parse(source, filename=str(path))
     rewrite.rewrite_asserts(tree, source, str(path), None)
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == _REWRITER and (alias.asname or "").startswith("@"):
+                    alias.name = _STAND_IN
     return compile(tree, str(path), "exec", dont_inherit=True)
 
 
-def explain_comparisons() -> None:
-    """From now on a failing comparison is explained in detail, unless somebody explains it already."""
-    from _pytest.assertion import util
+def _name(path: Path, source: bytes) -> str:
+    """Differs as soon as anything does that the code is made from: the file, its name, Python, pytest, Holdfast."""
+    pytest = importlib.util.find_spec("_pytest")
+    rewriter = Path(pytest.origin if pytest and pytest.origin else "").parent / "assertion" / "rewrite.py"
+    found = rewriter.stat()
+    makers = f"{rewriter} {found.st_size} {found.st_mtime_ns} {__version__} {path}"
+    return sha256(b"\0".join([importlib.util.MAGIC_NUMBER, os.fsencode(makers), source])).hexdigest()
 
-    if util._reprcompare is None:
-        util._reprcompare = _explain
 
-
-def _explain(op: str, left: object, right: object) -> str | None:
-    if _size(left) > _MOST_COMPARED or _size(right) > _MOST_COMPARED:
-        return None
-    from _pytest.assertion import pytest_assertrepr_compare
-
+def _kept(place: Path) -> CodeType | None:
+    """The code that was kept; None where there is none, or only a damaged one."""
     try:
-        found = pytest_assertrepr_compare(config=_settings(), op=op, left=left, right=right)
-    except Exception:  # noqa: BLE001 - a detail that can't be shown must not hide the failure itself
+        data = place.read_bytes()
+    except OSError:
         return None
-    if not found:
+    checksum, packed = data[:_CHECKSUM], data[_CHECKSUM:]
+    if sha256(packed).digest() != checksum:
         return None
-    left_out = len(found) - _MOST_LINES
-    lines = found if left_out <= 0 else [*found[:_MOST_LINES], f"… {left_out} lines left out"]
-    return "\n~".join(line.replace("\n", "\\n") for line in lines).replace("%", "%%")
+    code: CodeType = marshal.loads(packed)  # noqa: S302 - written by ourselves, into a folder that only the user writes
+    return code
 
 
-def _settings() -> Any:
-    """What pytest's comparison asks of its configuration: details, no colours, nothing cut."""
-    settings = {"assertion_text_diff_style": "ndiff", "truncation_limit_lines": "0", "truncation_limit_chars": "0"}
-    return SimpleNamespace(
-        get_verbosity=lambda kind=None: 1,
-        getini=settings.get,
-        pluginmanager=SimpleNamespace(has_plugin=lambda name: False),
-        get_terminal_writer=lambda: SimpleNamespace(_highlight=lambda source, lexer="python": source),
-    )
-
-
-def _size(value: object) -> int:
-    """About how much work it is to compare a value, line by line."""
-    if isinstance(value, str | bytes):
-        return len(value)
-    return len(value) * 10 if isinstance(value, list | tuple | dict | set | frozenset) else 0
+def _keep(place: Path, code: CodeType) -> None:
+    """Keep the code for the next time, if that can be done; the cache does not grow without end."""
+    packed = marshal.dumps(code)
+    half = place.with_suffix(f".{os.getpid()}")
+    with suppress(OSError):
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        half.write_bytes(sha256(packed).digest() + packed)
+        half.replace(place)
+        kept = list(place.parent.iterdir())
+        if len(kept) > _MOST_KEPT:
+            for old in sorted(kept, key=lambda one: one.stat().st_mtime)[: _MOST_KEPT // 2]:
+                old.unlink(missing_ok=True)

@@ -10,17 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from holdfast.core.exchange import (
-    Opaque,
-    Part,
-    ProviderError,
-    Response,
-    StopReason,
-    Text,
-    Thinking,
-    ToolCall,
-    Usage,
-)
+from holdfast.core.conversation import Opaque, Part, Text, Thinking, ToolCall
+from holdfast.core.exchange import ProviderError, Response, StopReason, Usage
 from holdfast.gateway.jsontext import arguments, compact
 
 

@@ -80,8 +80,12 @@ class Session:
         """What a person should know of the model that answers, and of faults that never came to be."""
         return (*self._notes, *self._unmet())
 
+    def move(self, address: tuple[str, int]) -> None:
+        """From now on `base_url` is at an address of the session's own, at which it will `listen`."""
+        self.address = f"http://{address[0]}:{address[1]}"
+
     async def listen(self, listener: socket.socket) -> None:
-        """Serve this session, and no other, on a socket of its own: from now on `base_url` is there."""
+        """Serve this session, and no other, on a socket of its own."""
         await self._serve(listener, self)
 
     async def hang_up(self) -> None:

@@ -19,11 +19,12 @@ from holdfast.dockerfile.build import PATH, Image, read
 from holdfast.harbor_env.choices import filtered, not_excluded
 from holdfast.harbor_env.door import hand_door
 from holdfast.harbor_env.replay import replay
-from holdfast.sandboxes.bubblewrap import PORT, means
+from holdfast.sandboxes.bubblewrap import means
 from holdfast.sandboxes.lodge import Lodge
 from holdfast.sandboxes.lodging import Errand
 from holdfast.sandboxes.lodgings import Lodgings, Wishes
 from holdfast.sandboxes.premises import in_thread
+from holdfast.sandboxes.walls import PORT
 
 _MB = 2**20
 _DISK = 4 * 2**30

@@ -7,6 +7,7 @@ words. Being refuted is an AssertionError, as it is for a plain `assert`.
 from __future__ import annotations
 
 import json
+import math
 import re
 from functools import singledispatch
 from typing import Any
@@ -24,12 +25,14 @@ from holdfast.core.checks import (
     FunctionCheck,
     JsonPathEquals,
     PromptSnapshot,
+    RewardCheck,
     ToolUsed,
     UnchangedExcept,
 )
+from holdfast.core.errors import WorldError
 from holdfast.core.json_path import json_steps
 from holdfast.core.text import excerpt, one_line
-from holdfast.core.verdict import Finding
+from holdfast.core.verdict import Finding, VoidCause
 from holdfast.judge.author import ask_function, refutation
 from holdfast.judge.rig import Rig
 from holdfast.judge.snapshot import compare_snapshot
@@ -40,7 +43,7 @@ def answer(check: Check, rig: Rig) -> Finding:
     """The check's answer with its reason. Whatever else a check raises, it raises on."""
     name = title(check)
     try:
-        ask(check, rig)
+        told: str | None = ask(check, rig)
     except Unknowable as error:
         return Finding(check=name, answer="unknown", reason=str(error))
     except BaseException as error:
@@ -48,12 +51,15 @@ def answer(check: Check, rig: Rig) -> Finding:
         if reason is None:
             raise
         return Finding(check=name, answer="no", reason=reason)
-    return Finding(check=name, answer="yes")
+    return Finding(check=name, answer="yes", reason=told or "")
 
 
 @singledispatch
-def ask(check: Any, rig: Rig) -> None:
-    """Ask one check: returns where the evidence satisfies it, raises AssertionError or Unknowable where not."""
+def ask(check: Any, rig: Rig) -> str | None:
+    """Ask one check: returns where the evidence satisfies it, raises AssertionError or Unknowable where not.
+
+    What it returns is worth telling of a check that is satisfied; most have nothing to tell.
+    """
     raise TypeError(f"there is no answer to a check of type {type(check).__name__}")
 
 
@@ -78,6 +84,11 @@ def _(check: ToolUsed) -> str:
 @title.register
 def _(check: AtMost) -> str:
     return f"at_most {check.limit:g} {check.quantity}"
+
+
+@title.register
+def _(check: RewardCheck) -> str:
+    return f"{check.key} at least {check.at_least:g}"
 
 
 @title.register
@@ -193,6 +204,30 @@ def _(check: FinalText, rig: Rig) -> None:
 @ask.register
 def _(check: PromptSnapshot, rig: Rig) -> None:
     compare_snapshot(check.file_of(rig.subject), rig.asked)
+
+
+@ask.register
+def _(check: RewardCheck, rig: Rig) -> str:
+    if rig.rewards is None:
+        raise WorldError(VoidCause.VERIFIER, "the verifier gave no reward")
+    if check.key not in rig.rewards:
+        given = ", ".join(rig.rewards) or "none at all"
+        raise WorldError(VoidCause.VERIFIER, f"the verifier gave no {check.key!r}; it gave: {one_line(given)}")
+    found = rig.rewards[check.key]
+    if not math.isfinite(found):
+        raise WorldError(VoidCause.VERIFIER, f"{check.key} is {found}, which is no reward")
+    more = _other_rewards(check.key, rig)
+    if not found >= check.at_least:
+        said = f"\n{rig.verifier_said}" if rig.verifier_said else ""
+        raise AssertionError(f"{check.key} is {found:g}, at least {check.at_least:g} wanted{more}{said}")
+    return f"{check.key} is {found:g}{more}"
+
+
+def _other_rewards(key: str, rig: Rig) -> str:
+    """What else the verifier gave: under other keys, and for each step."""
+    others = [f"{one_line(name)} {value:g}" for name, value in (rig.rewards or {}).items() if name != key]
+    steps = [f"step {one_line(step)} {given[key]:g}" for step, given in rig.step_rewards.items() if key in given]
+    return f" ({', '.join((*others, *steps))})" if others or steps else ""
 
 
 def _without_last_newline(text: str) -> str:

@@ -9,6 +9,7 @@ What the evidence can't tell is never guessed: the question raises Unknowable, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from holdfast.core.evidence import Evidence
@@ -115,6 +116,21 @@ class Rig:
         if not self.trajectory.requests_told:
             raise unknowable("what the agent asked permission for", ("it does not tell of its requests",))
         return tuple(event for event in self.trajectory.events if isinstance(event, Asked))
+
+    @property
+    def rewards(self) -> Mapping[str, float] | None:
+        """What the verifier of a Harbor task gave, by key; None where it gave nothing, or where there is none."""
+        return self._evidence.rewards
+
+    @property
+    def step_rewards(self) -> Mapping[str, Mapping[str, float]]:
+        """What it gave for each step, of a task with several."""
+        return self._evidence.step_rewards
+
+    @property
+    def verifier_said(self) -> str:
+        """The end of what the verifier of a Harbor task printed."""
+        return self._evidence.verifier_said
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -35,6 +35,15 @@ class Fault(StrEnum):
     CRASHED = "crashed"
     """A check, or the behaviour itself, broke instead of answering."""
 
+    UNSTABLE = "unstable"
+    """The same behaviour is judged differently from one time to the next."""
+
+    NETWORK = "network"
+    """A task needs the network and does not say so."""
+
+    REVEALED = "revealed"
+    """The answer to a task lies where the agent can find it."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Complaint:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from holdfast.core.errors import nearest
+from holdfast.core.globs import matches
 from holdfast.core.ports import CommandResult, RunCommand
 from holdfast.core.text import one_line, printable
 from holdfast.core.workspace import Change, Entry, Tree, changes, unified_diff
 from holdfast.judge.git_view import GitView
-from holdfast.judge.globs import matches
 from holdfast.judge.unknowable import unknowable
 
 Paths: TypeAlias = list[str]

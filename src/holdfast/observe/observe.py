@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from holdfast.core.capture import Capture
 from holdfast.core.evidence import Evidence, Spent
 from holdfast.core.exchange import Exchange
+from holdfast.core.harbor_result import VERIFIER_OUTPUT
+from holdfast.core.text import excerpt
 from holdfast.core.trajectory import Event, Kind, Trajectory
 from holdfast.observe.asked import asked
 from holdfast.observe.leaks import leak
@@ -36,8 +38,17 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         misdeed=misdeed(capture, exchanges),
         leak=leak(capture),
         injected=injected(capture, exchanges),
+        rewards=capture.rewards,
+        step_rewards=capture.step_rewards,
+        verifier_said=_verifier_said(capture),
         notes=_notes(capture, disagreements),
     )
+
+
+def _verifier_said(capture: Capture) -> str:
+    """The end of what the verifier of a task printed; of its last step, where it has several."""
+    said = [left.text for path, left in capture.task_files.items() if path.endswith(VERIFIER_OUTPUT)]
+    return excerpt(said[-1], lines=8) if said else ""
 
 
 def _gaps(capture: Capture) -> tuple[str, ...]:
@@ -47,7 +58,7 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
         return (f"the agent's own log could not be read: {capture.log_problem}",)
     if not capture.log:
         return ("no model traffic came through the gateway, and the agent keeps no log that Holdfast can read",)
-    return ()
+    return capture.gaps
 
 
 def _spent(capture: Capture, line: Sequence[Exchange], events: Sequence[Event]) -> Spent:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.core.exchange import Exchange, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.conversation import Text, Thinking, ToolCall, ToolResult
+from holdfast.core.exchange import Exchange
 from holdfast.core.fault import DONE, kind_in
 from holdfast.core.trajectory import Aside, Called, Event, Faulted, Kind, ModelFailed, Said, Thought, kind_of
 from holdfast.observe.lines import Lines, purpose

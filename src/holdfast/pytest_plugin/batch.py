@@ -88,7 +88,7 @@ class _Part:
         self.plan = plan
         self.records: list[Record] = []
         self._info = info
-        self._house = wiring.house(cast, plan, request, store, seed=info.seed)
+        self._house = wiring.open_house(cast, plan, request, store, seed=info.seed)
         self._terms = wiring.run_terms(cast.config, request)
         self._error: BaseException | None = None
         self._news = threading.Condition()

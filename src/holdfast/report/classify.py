@@ -33,6 +33,7 @@ CATEGORIES: Mapping[VoidCause, str] = {
     VoidCause.UNREADABLE: "harness",
     VoidCause.CASSETTE: "harness",
     VoidCause.CHECK: "eval",
+    VoidCause.VERIFIER: "eval",
     VoidCause.CANCELLED: "cancelled",
 }
 """What kind of failure each cause is, in the words of pattern files."""

@@ -18,7 +18,7 @@ from holdfast.core.tally import Status
 from holdfast.core.text import excerpt, opening
 from holdfast.core.verdict import Fail
 from holdfast.report import words
-from holdfast.report.plain import plain
+from holdfast.report.plain import in_lines, plain
 from holdfast.report.run_report import CellReport, RunReport
 from holdfast.statistics.flakiness import flakiness
 
@@ -31,7 +31,7 @@ _JUDGED = (Status.PASS, Status.FLAKY, Status.FAIL)
 
 def json_report(report: RunReport) -> str:
     """The report as JSON, in ASCII, so that no terminal or tool stumbles over what an agent wrote."""
-    return json.dumps(_document(report), indent=2, allow_nan=False) + "\n"
+    return in_lines(_document(report))
 
 
 def read_json_report(text: str) -> RunReport:

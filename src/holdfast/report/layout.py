@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.console import Console
 from rich.text import Text
 
 _GAP = 2
@@ -65,6 +64,8 @@ def cut(text: Text, width: int, *, ellipsis: str = "…") -> Text:
 
 def wrapped(text: Text, width: int, *, indent: int = 0) -> list[Text]:
     """`text` in lines of at most `width` cells, each after `indent` blanks; words are kept whole where possible."""
+    from rich.console import Console
+
     room = max(20, width - indent)
     ruler = Console(width=room, _environ={})
     parts = [part for line in text.split("\n", allow_blank=True) for part in line.wrap(ruler, room) or [Text()]]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.evals import Eval
+from holdfast.core.harbor_task import HarborTask
 from holdfast.core.policy import Policy
 from holdfast.core.text import count, one_line
 
@@ -45,9 +46,23 @@ def listing_json(evals: Sequence[Eval], *, root: Path) -> list[dict[str, Any]]:
             "tags": list(one.tags),
             "owner": one.owner,
             "issue": one.issue,
+            "task": _task(one.task),
         }
         for one in evals
     ]
+
+
+def _task(task: HarborTask | None) -> dict[str, Any] | None:
+    """What is said of a task in Harbor's format; None for an eval of our own."""
+    if task is None:
+        return None
+    return {
+        "name": task.name,
+        "version": task.version,
+        "digest": task.digest,
+        "steps": [step.name for step in task.steps if step.name],
+        "warnings": list(task.warnings),
+    }
 
 
 def _place(one: Eval, root: Path) -> str:
@@ -57,6 +72,10 @@ def _place(one: Eval, root: Path) -> str:
 
 
 def _labels(one: Eval) -> str:
-    labels = ([f"suite {one.suite}"] if one.suite else []) + ([f"tags {', '.join(one.tags)}"] if one.tags else [])
-    labels += [f"owner {one.owner}"] if one.owner else []
+    labels = [
+        *([f"Harbor task {one.task.version or ''}".rstrip()] if one.task else []),
+        *([f"suite {one.suite}"] if one.suite else []),
+        *([f"tags {', '.join(one.tags)}"] if one.tags else []),
+        *([f"owner {one.owner}"] if one.owner else []),
+    ]
     return f"  ({'; '.join(labels)})" if labels else ""

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console, Group
-from rich.live import Live
 from rich.text import Text
 
 from holdfast.core.progress import AttemptStarted, Progress
@@ -25,6 +23,8 @@ from holdfast.report.spending import total
 from holdfast.report.standing import Row, Standing
 
 if TYPE_CHECKING:
+    from rich.console import Group
+
     from holdfast.core.trial import Plan
 
 _REFRESHES_PER_SECOND = 4
@@ -122,6 +122,9 @@ def _totals(standing: Standing, screen: Screen, now: float) -> Text:
 @contextmanager
 def _drawing(standing: Standing, stream: TextIO, screen: Screen, clock: Callable[[], float]) -> Iterator[None]:
     """Draw the standing over and over again until the run ends; then the terminal is left to the report."""
+    from rich.console import Console, Group
+    from rich.live import Live
+
     console = Console(file=stream, color_system="standard" if screen.color else None, force_terminal=True)
 
     def draw() -> Group:

@@ -116,6 +116,8 @@ def _footer(report: RunReport) -> Iterator[str]:
         changed = " with uncommitted changes" if report.run.dirty else ""
         origin.append(f"commit {_code(report.run.commit)}{changed}")
     yield ", ".join(origin) + (f", kept in {_code(report.folder)}" if report.folder else "") + "."
+    if told := words.layers(report):
+        yield f"\n{told[0].upper()}{told[1:]}."
     for note in report.notes:
         yield f"\nNote: {_code(note)}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 
-from rich.console import Console
 from rich.text import Text
 
 from holdfast.report.screen import Screen
@@ -15,6 +14,8 @@ def paint(lines: Iterable[Text], screen: Screen) -> str:
     """The lines with colours where they are wanted; none ends in a blank, and none is broken."""
     if not screen.color:
         return "".join(f"{line.plain.rstrip()}\n" for line in lines)
+    from rich.console import Console
+
     out = io.StringIO()
     console = Console(
         file=out,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+from holdfast.core.text import count
 from holdfast.core.trial import Plan
 
 
-def plan_text(plan: Plan) -> str:
-    """One line per cell, then the sum."""
+def plan_text(plan: Plan, environment: str | None = None) -> str:
+    """One line per cell, then the sum, and the environment of whole tasks where there are any."""
     names = max((len(cell.eval.name) for cell in plan.cells), default=0)
     subjects = max((len(str(cell.subject)) for cell in plan.cells), default=0)
     lines = []
@@ -17,7 +18,9 @@ def plan_text(plan: Plan) -> str:
         lines.append(f"{cell.eval.name:<{names}}  {cell.subject!s:<{subjects}}  {cell.eval.policy:<14}  {what}")
     skipped = sum(1 for cell in plan.cells if cell.skipped)
     left_out = f", {skipped} skipped" if skipped else ""
-    return "\n".join([*lines, "", f"{len(plan.cells)} cells{left_out}, {plan.size} trials; nothing was run"])
+    tasks = sum(1 for cell in plan.cells if cell.eval.task is not None)
+    where = [f"{count(tasks, 'cell')} of whole tasks, played in {environment}"] if environment else []
+    return "\n".join([*lines, "", *where, f"{len(plan.cells)} cells{left_out}, {plan.size} trials; nothing was run"])
 
 
 def plan_json(plan: Plan) -> str:
@@ -27,6 +30,7 @@ def plan_json(plan: Plan) -> str:
             "eval": cell.eval.name,
             "subject": str(cell.subject),
             "policy": cell.eval.policy.value,
+            "layer": cell.eval.layer,
             "trials": len(cell.trials),
             "timeout": cell.trials[0].timeout if cell.trials else None,
             "skipped": cell.skipped,

@@ -57,6 +57,9 @@ class CellReport:
     issue: str | None = None
     """The issue it is tracked in."""
 
+    layer: int = 2
+    """The layer of the pyramid: 2 for a behaviour, 3 for a whole task."""
+
     @property
     def trials(self) -> tuple[Record, ...]:
         """The attempt that counts of each trial, in the order of the trials."""
@@ -156,6 +159,7 @@ def _cell_report(
         tags=cell.eval.tags,
         owner=cell.eval.owner,
         issue=cell.eval.issue,
+        layer=cell.eval.layer,
     )
 
 

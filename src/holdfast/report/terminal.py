@@ -155,6 +155,8 @@ def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
         "not carried out": sum(tally.missing for tally in tallies),
     }
     yield "trials", " · ".join(f"{number} {word}" for word, number in counts.items() if number) or "none"
+    if told := words.layers(report):
+        yield "layers", told
     spent, unpriced, uncounted = report.total
     used = [f"{figures.duration(report.seconds)} wall time"] if report.seconds is not None else []
     used.append(f"{figures.duration(spent.seconds)} agent time")

@@ -66,10 +66,11 @@ def _one_below_the_other(pairs: Sequence[Pair], parting: int | None, screen: Scr
 
 
 def _cell(event: Event | None, width: int, most: int) -> list[str]:
-    return textwrap.wrap(one_line(_told(event), width=most), width, break_on_hyphens=False) or [""]
+    return textwrap.wrap(one_line(told_step(event), width=most), width, break_on_hyphens=False) or [""]
 
 
-def _told(event: Event | None) -> str:
+def told_step(event: Event | None) -> str:
+    """A step in words, however long. Hostile text."""
     match event:
         case None:
             return "·"

@@ -71,6 +71,18 @@ def headline(report: RunReport) -> str:
     return f"Undecided: {without} of {evals} {'has' if without == 1 else 'have'} no verdict"
 
 
+def layers(report: RunReport) -> str | None:
+    """How many cells of each layer held; None where there are no whole tasks, so that one layer is all there is."""
+    if all(cell.layer == 2 for cell in report.cells):
+        return None
+    told = []
+    for layer, name in ((2, "behaviour"), (3, "whole tasks")):
+        answers = [cell.decision.answer for cell in report.cells if cell.layer == layer]
+        if ran := len(answers) - answers.count("skipped"):
+            told.append(f"layer {layer}, {name}: {answers.count('accept')} of {ran} held")
+    return " · ".join(told) or None
+
+
 def reproduce(cell: CellReport) -> tuple[str, str]:
     """The command that tries the cell once more, in two halves that fit on a line each."""
     what = shlex.quote(one_line(f"{cell.source}::{cell.tally.eval}", width=_LONGEST))

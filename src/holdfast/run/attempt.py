@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.core.agent import Agent, Orders, Task
 from holdfast.core.canary import canary, with_canary
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.errors import WorldError
+from holdfast.core.identity import scenario_hashes
 from holdfast.core.ports import Bench, Gateway, GatewaySession, Sandbox, Template
 from holdfast.core.process import Limits, ProcessEnd
 from holdfast.core.scenario import Scenario
+from holdfast.core.silence import to_blame
 from holdfast.core.subject import Subject
 from holdfast.core.trajectory import Event
 from holdfast.core.trial import Trial
 from holdfast.core.verdict import VoidCause
-
-_SILENCE_THAT_COUNTS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,8 +56,13 @@ class Means:
 
 async def make_attempt(trial: Trial, number: int, means: Means) -> Capture:
     """Carry out one attempt. What breaks in the world is told in the capture; only cancellation is raised."""
+    return await carried_out(trial, number, _make_attempt(trial, number, means))
+
+
+async def carried_out(trial: Trial, number: int, attempt: Awaitable[Capture]) -> Capture:
+    """What an attempt left, however it ended; only cancellation is raised."""
     try:
-        return await _make_attempt(trial, number, means)
+        return await attempt
     except WorldError as error:
         return _broken(trial, number, error.cause, error.detail)
     except Exception as error:  # noqa: BLE001 - whatever it is, it must void this trial and no other
@@ -85,29 +90,29 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         if means.canary:
             facts["canary"] = canary(seed)
         if session:
-            if bench.listener is not None:
-                await session.listen(bench.listener)
+            if bench.address is not None:
+                session.move(bench.address)
             facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.know(facts)
-        started = time.monotonic()
         orders = agent.orders(_task(trial, bench, session, seed))
         if means.canary:
             orders = with_canary(orders, canary(seed))
         bench.lay_home(orders.home_files)
+        await bench.furnish(orders.launches)
+        if session and bench.listener is not None:
+            await session.listen(bench.listener)
+        started = time.monotonic()
         ends, silent = await _work(trial, agent, orders, bench, session, means)
         seconds = time.monotonic() - started
         if session:
             await session.hang_up()
-        log, log_problem = _read_log(agent, ends, bench.leavings(orders.leavings))
-        return Capture(
+        capture = Capture(
             trial=trial.id,
             attempt=number,
             exchanges=session.exchanges() if session else (),
-            log=log,
-            log_problem=log_problem,
-            requests_told=agent.tells_requests and log_problem is None,
             ends=ends,
-            exit_ok=agent.exit_ok(ends[-1]),
+            leavings=bench.leavings(orders.leavings),
+            scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
             after=await bench.harvest(),
             provider_silent=silent,
@@ -115,6 +120,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             notes=(*(session.notes if session else ()), *_bench_notes(means.sandbox, bench)),
             facts={**facts, **bench.facts},
         )
+        return told_by(agent, capture)
 
 
 def _bench_notes(sandbox: Sandbox, bench: Bench) -> tuple[str, ...]:
@@ -177,14 +183,21 @@ class _Watch:
 
     def silence(self, timeout: float) -> float | None:
         """How long the provider had owed a byte, if that is long enough to blame it for a time-out."""
-        enough = min(_SILENCE_THAT_COUNTS, timeout / 4)
-        return self._silent if self._silent is not None and self._silent >= enough else None
+        return to_blame(self._silent, timeout)
 
 
-def _read_log(
-    agent: Agent, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]
-) -> tuple[tuple[Event, ...], str | None]:
+def told_by(agent: Agent, capture: Capture) -> Capture:
+    """A capture with what its agent's own log tells, and what its exit means, as the adapter reads them now."""
+    log: tuple[Event, ...] = ()
+    problem = None
     try:
-        return agent.read_log(ends, leavings), None
+        log = agent.read_log(capture.ends, capture.leavings)
     except ValueError as error:
-        return (), str(error)
+        problem = str(error)
+    return replace(
+        capture,
+        log=log,
+        log_problem=problem,
+        requests_told=agent.tells_requests and problem is None,
+        exit_ok=agent.exit_ok(capture.ends[-1]),
+    )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,18 +15,19 @@ from functools import cache, partial
 from pathlib import Path
 
 from holdfast.core.errors import WorldError
-from holdfast.core.folder import Known, TooMany, restore, scan
+from holdfast.core.folder import Known, TooMany, scan
 from holdfast.core.layer import Layer
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
-from holdfast.sandboxes.folder import SMALL, remove
+from holdfast.sandboxes.folder import SMALL
 from holdfast.sandboxes.furnishing import HOME, MERGED, UPPER
+from holdfast.sandboxes.place import WORKSPACE
 from holdfast.sandboxes.premises import (
-    PROOF_TAKES,
     Premises,
+    address_of,
     base_environment,
     check_home_files,
     command_limits,
@@ -35,16 +35,14 @@ from holdfast.sandboxes.premises import (
     environment,
     in_thread,
     leavings_in,
+    prove_by,
 )
 from holdfast.sandboxes.room import Room, RoomPlan, launch_message
-from holdfast.sandboxes.running import Program, attend, attend_blocking
+from holdfast.sandboxes.running import Program, attend
 from holdfast.sandboxes.seccomp import filter_for
-from holdfast.sandboxes.users import give_to, spare_user
-from holdfast.sandboxes.walls import HOME_SEEN, TEMP_SEEN, WORKSPACE_SEEN, arguments, lay_etc, to_show, visible
+from holdfast.sandboxes.users import spare_user
+from holdfast.sandboxes.walls import HOME_SEEN, PORT, TEMP_SEEN, WORKSPACE_SEEN, arguments, lay_etc, path_seen, to_show
 from holdfast.sandboxes.warden import FILTER, STATUS
-
-PORT = 11811
-"""Where an agent finds the gateway: an unusual number, the same in every room."""
 
 
 class BubblewrapSandbox:
@@ -64,17 +62,17 @@ class BubblewrapSandbox:
     ) -> None:
         self._path = path if path is not None else os.environ.get("PATH", os.defpath)
         self._pass_env = tuple(pass_env)
-        self._premises = Premises(root)
         self._ceilings = ceilings or Ceilings()
+        self._premises = Premises(root, memory=self._ceilings.memory + self._ceilings.disk)
         self._network = network
         self._overlay = overlay
-        self._proof: dict[str, str] = {}
-        self._lowers: dict[Path, str] = {}
+        self.proof: dict[str, str] = {}
+        """What was proven of it."""
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record should say of this level."""
-        most = self._ceilings
+        most, branch = self._ceilings, self._premises.branch
         return {
             "sandbox": self.name,
             "ends": "pid namespace",
@@ -84,9 +82,9 @@ class BubblewrapSandbox:
             "limit.processes": f"hard {most.processes}",
             "limit.disk": f"hard {most.disk}",
             "limit.files": f"hard {most.files}",
-            "limit.memory": f"soft {most.memory}",
+            "limit.memory": f"soft {most.memory}" + (f", hard {branch.memory} with the disk" if branch else ""),
             "limit.output": "hard",
-            **self._proof,
+            **self.proof,
         }
 
     @property
@@ -96,10 +94,7 @@ class BubblewrapSandbox:
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
-        result = self.command(Tree(), ("sh", "-c", "echo works"), timeout=PROOF_TAKES)
-        if result.stdout != "works\n":
-            raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}")
-        self._proof = {"probe": "a program was run in it before the first trial"}
+        prove_by(self.command)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
@@ -112,27 +107,13 @@ class BubblewrapSandbox:
     @asynccontextmanager
     async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[BubblewrapBench]:
         """A fresh bench whose workspace starts as the template."""
-        lower = self._lowers.get(template.folder)
-        if lower is None:
-            lower = self._lowers[template.folder] = await in_thread(self._lower, template.folder)
+        lower = await self._premises.start_of(template.folder)
         room = Room(self._premises.ready(), self._plan(lower, network or self._network))
         try:
             await room.entered()
             yield BubblewrapBench(room, self, template.tree, network or self._network)
         finally:
             room.close()
-
-    def _lower(self, folder: Path) -> str:
-        """The starting state as a room can have it: where root gives up its rights, it belongs to whom root becomes."""
-        uid = spare_user()
-        if uid is None:
-            return str(folder)
-        if not folder.is_relative_to(self.folder):
-            copied = self._premises.new_path()
-            subprocess.run(["cp", "-a", f"{folder}/.", f"{copied}/"], check=True, capture_output=True)
-            folder = Path(copied)
-        give_to(str(folder), uid)
-        return str(folder)
 
     def _plan(self, lower: str, network: Network) -> RoomPlan:
         ceilings = self._ceilings
@@ -156,15 +137,11 @@ class BubblewrapSandbox:
     ) -> Program:
         """Start a program in a room."""
         shown = to_show(launch.reads)
-        env = {**environment(self._base(shown), HOME_SEEN, TEMP_SEEN), **launch.env}
+        base = base_environment(path_seen(self._path, shown), self._pass_env)
+        env = {**environment(base, HOME_SEEN, TEMP_SEEN), **launch.env}
         words = arguments(env=env, shown=shown, fds=(FILTER, STATUS), host_network=host_network)
         message = launch_message(launch.argv, words, reads=(self._etc(), *shown), home=home)
         return Program(room, message, name=launch.argv[0] if launch.argv else "", limits=limits)
-
-    def _base(self, shown: tuple[str, ...]) -> dict[str, str]:
-        """The environment; PATH holds what can be seen."""
-        seen = [folder for folder in self._path.split(os.pathsep) if visible(folder, shown)]
-        return base_environment(os.pathsep.join(seen) or os.defpath, self._pass_env)
 
     def _etc(self) -> str:
         folder = self.folder / "etc"
@@ -174,28 +151,13 @@ class BubblewrapSandbox:
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        launcher = self._premises.ready()
-        place = Path(self._premises.new_path())
-        try:
-            place.mkdir()
-            restore(tree, place)
-            if (uid := spare_user()) is not None:
-                give_to(str(place), uid)
-            room = Room(launcher, self._plan(str(place), "none"))
+        with self._premises.laid_out(tree, spare_user()) as place:
+            room = Room(self._premises.ready(), self._plan(f"{place}/{WORKSPACE}", "none"))
             try:
                 room.entered_blocking()
-                program = self.start_program(room, Launch(argv=argv), {}, command_limits(timeout))
-                try:
-                    end = attend_blocking(program)
-                finally:
-                    program.close()
+                return command_result(self.start_program(room, Launch(argv=argv), {}, command_limits(timeout)))
             finally:
                 room.close()
-        except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"the workspace can't be laid out for a command: {error}") from error
-        finally:
-            remove(str(place))
-        return command_result(end)
 
 
 class BubblewrapBench:
@@ -212,6 +174,11 @@ class BubblewrapBench:
         self._home_files: dict[str, bytes] = {}
 
     @property
+    def address(self) -> tuple[str, int] | None:
+        """Where programs find whoever serves the door."""
+        return address_of(self._room.door)
+
+    @property
     def listener(self) -> socket.socket | None:
         """The socket on which this bench's programs, and nobody else, can reach whoever serves it."""
         return self._room.door
@@ -225,6 +192,9 @@ class BubblewrapBench:
         """Write configuration files into HOME, before the first program runs."""
         check_home_files(files)
         self._home_files.update(files)
+
+    async def furnish(self, launches: Sequence[Launch]) -> None:
+        """The room is furnished with the first program."""
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""

@@ -13,19 +13,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import socket
 from typing import Any, NoReturn
 
 from holdfast.sandboxes import kernel, ruleset
-from holdfast.sandboxes.memory import MemoryWatch
+from holdfast.sandboxes.cgroup import Entry, Leaf
+from holdfast.sandboxes.memory import MeasuredTree
+from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO, find_program, watch
-from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, descendants, hear_children
+from holdfast.sandboxes.tree import adopt_orphans, descendants, hear_children
 from holdfast.sandboxes.warden import answer, receive
 
 
-def fence(control: socket.socket) -> None:
+def fence(control: socket.socket, entry: Entry | None) -> None:
     """Run one program after the other, and end each with everything below it, until Holdfast lets go."""
     adopt_orphans()
     bell = hear_children()
@@ -34,14 +35,14 @@ def fence(control: socket.socket) -> None:
         if launch is None:
             return
         try:
-            report = _run(launch, fds, control, bell)
+            report = _run(launch, fds, control, bell, entry.entered() if entry else None)
         except OSError as error:
             report = b"fail room %s\n" % os.fsencode(error.strerror or str(error)).replace(b"\n", b" ")
         if not answer(control, report):
             return
 
 
-def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, bell: int) -> bytes:
+def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, bell: int, leaf: Leaf | None) -> bytes:
     """Run a program to its end; the report."""
     trouble, to_trouble = os.pipe()  # closed when the program has become the agent
     try:
@@ -51,7 +52,7 @@ def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, bell: i
             _become_agent(launch, fds, to_trouble, crowd)
         os.close(to_trouble)
         to_trouble = -1
-        tree = FencedTree(pid, launch["memory"])
+        tree = FencedTree(pid, launch["memory"], leaf)
         said = os.read(trouble, 4096)
     finally:
         for fd in (trouble, to_trouble, *fds):
@@ -69,13 +70,12 @@ def _become_agent(launch: dict[str, Any], fds: list[int], trouble: int, crowd: i
         for number in (*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
+        kernel.go_first()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(fds[0], 1)
         os.dup2(fds[1], 2)
         rules = ruleset.restrict(launch["reads"], launch["uses"], launch["writes"], launch["ports"])
-        limits = {**launch["rlimits"], "RLIMIT_NPROC": launch["processes"] + crowd}
-        for name, most in limits.items():
-            _limit(getattr(resource, name), most)
+        hold_to({**launch["rlimits"], "RLIMIT_NPROC": launch["processes"] + crowd})
         step = b"enter"
         os.chdir(launch["cwd"])
         step = b"room"
@@ -93,12 +93,6 @@ def _become_agent(launch: dict[str, Any], fds: list[int], trouble: int, crowd: i
         os._exit(1)
 
 
-def _limit(number: int, most: int) -> None:
-    hard = resource.getrlimit(number)[1]
-    limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(number, (limit, limit))
-
-
 def tasks_of(uid: int) -> int:
     """How many processes and threads a user has: the kernel counts them all together where there is no namespace."""
     found = 0
@@ -109,20 +103,9 @@ def tasks_of(uid: int) -> int:
     return found
 
 
-class FencedTree(ProcessTree):
-    """The agent and everything below it, with an eye on its memory."""
+class FencedTree(MeasuredTree):
+    """The agent and everything below it."""
 
-    def __init__(self, leader: int, memory: int) -> None:
-        super().__init__(leader)
-        self._watch = MemoryWatch(memory)
-        self._too_much = False
-
-    def look(self, tree: ProcessTree) -> float | None:
-        """Look at its memory; see `Watcher`."""
-        self._too_much = self._watch.exceeded(descendants([os.getpid()]))
-        return None if self._too_much else self._watch.pause
-
-    def report(self) -> bytes:
-        """How it ended."""
-        self.peak = max(self.peak, self._watch.peak // 1024)
-        return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")
+    def members(self) -> list[int]:
+        """Whose memory counts."""
+        return descendants([os.getpid()])

@@ -53,8 +53,13 @@ def seclude(order: dict[str, Any]) -> socket.socket | None:
         kernel.loopback_up()
     if order["network"] != "gateway":
         return None
+    return listen_at(order["port"])
+
+
+def listen_at(port: int) -> socket.socket:
+    """The socket by which programs in this network reach whoever is handed it."""
     door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    door.bind(("127.0.0.1", order["port"]))
+    door.bind(("127.0.0.1", port))
     door.listen(_BACKLOG)
     return door
 
@@ -75,7 +80,7 @@ def furnish(order: dict[str, Any]) -> tuple[bool, int]:
     os.chmod(f"{SCRATCH}/{SHARED}", 0o1777)  # noqa: S103 - as everywhere
     layered = order["overlay"] and _overlay()
     if not layered:
-        _copy()
+        copy_start(LOWER, f"{SCRATCH}/{MERGED}")
     return layered, os.open(SCRATCH, os.O_RDONLY | os.O_DIRECTORY)
 
 
@@ -110,19 +115,19 @@ def _overlay() -> bool:
     return True
 
 
-def _copy() -> None:
+def copy_start(start: str, into: str) -> None:
     """Copy the starting state onto the disk."""
-    words = ["cp", "-a", f"{LOWER}/.", f"{SCRATCH}/{MERGED}"]
+    words = ["cp", "-a", f"{start}/.", into]
     pid = os.posix_spawnp("cp", words, {"PATH": os.defpath, "LC_ALL": "C"})
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code != 0:
         raise OSError(28, f"the workspace could not be copied onto its disk of limited size: cp ended with {code}")
 
 
-def lay_home(files: dict[str, bytes]) -> None:
+def lay_home(files: dict[str, bytes], disk: str = SCRATCH) -> None:
     """Write configuration files into HOME."""
     for path, content in files.items():
-        place = os.path.join(SCRATCH, HOME, path)
+        place = os.path.join(disk, HOME, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "wb") as file:
             file.write(content)

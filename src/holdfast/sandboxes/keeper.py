@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import select
 import signal
 import socket
 from typing import Any
 
 from holdfast.sandboxes import kernel
+from holdfast.sandboxes.cgroup import Entry
 from holdfast.sandboxes.furnishing import read_at, seclude
 from holdfast.sandboxes.memory import MemoryWatch
 from holdfast.sandboxes.porter import NAMESPACES, carry
+from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.root import ROOT, SHARED, furnish
 from holdfast.sandboxes.supervisor import DEAF_TO
 from holdfast.sandboxes.tree import adopt_orphans, children, descendants, hear_children
@@ -34,7 +35,7 @@ _INIT = "/bin/cat"
 """The first program. It says what we say, which shows that it is there, and waits for us to close its input."""
 
 
-def keep(control: socket.socket) -> None:
+def keep(control: socket.socket, entry: Entry | None) -> None:
     """Make a lodge, and let porters run errands in it until Holdfast lets go."""
     import tarfile  # noqa: F401 - nothing can be imported any more where porters go
 
@@ -46,6 +47,8 @@ def keep(control: socket.socket) -> None:
     _forget_name()
     lodge: Lodge | None = None
     try:
+        if entry is not None:
+            entry.entered()
         door = seclude(order)
         if order["network"] != "host":
             _free_low_ports()
@@ -86,11 +89,7 @@ class Lodge:
         """Whom it knows."""
         self._filter: bytes = order["filter"]
         self._watch = MemoryWatch(order["memory"])
-        for name, most in order["rlimits"].items():
-            number = getattr(resource, name)
-            hard = resource.getrlimit(number)[1]
-            limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(number, (limit, limit))
+        hold_to(order["rlimits"])
         self._leader, self._input = -1, -1
         self._init = -1
         try:

@@ -12,6 +12,8 @@ import ctypes
 import os
 import socket
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 NEWNS, NEWUSER, NEWNET = 0x20000, 0x10000000, 0x40000000
 """Namespaces: mounts, users, network."""
@@ -19,6 +21,7 @@ NEWNS, NEWUSER, NEWNET = 0x20000, 0x10000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
 
 _PR_SET_DUMPABLE = 4
+_FIRST = b"1000"
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -62,6 +65,34 @@ def become(uid: int) -> None:
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     _check(_LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
+
+
+def keep_to_oneself() -> None:
+    """Nobody of the same user can trace this process, nor open what it has open."""
+    _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
+
+
+def own_turn() -> int:
+    """A handle on whose turn it is to be ended where there is no memory left; for `first_to_go`."""
+    return os.open("/proc/self/oom_score_adj", os.O_RDWR | os.O_CLOEXEC)
+
+
+@contextmanager
+def first_to_go(turn: int) -> Iterator[None]:
+    """Whoever is started meanwhile goes before us."""
+    usual = os.pread(turn, 16, 0).strip()
+    os.pwrite(turn, _FIRST, 0)
+    try:
+        yield
+    finally:
+        os.pwrite(turn, usual, 0)
+
+
+def go_first() -> None:
+    """Where there is no memory left, this process is ended before others."""
+    turn = own_turn()
+    os.pwrite(turn, _FIRST, 0)
+    os.close(turn)
 
 
 def map_users(uid: int, gid: int, *, as_root: bool = False) -> None:

@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 
 from holdfast.core.errors import WorldError
-from holdfast.core.folder import restore
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandboxing import Ceilings, Network
@@ -28,18 +27,18 @@ from holdfast.sandboxes.folder import SMALL, Master, read_master, remove
 from holdfast.sandboxes.none import OpenBench
 from holdfast.sandboxes.place import HOME, TEMP, WORKSPACE, Place
 from holdfast.sandboxes.premises import (
-    PROOF_TAKES,
     Premises,
     base_environment,
     command_limits,
     command_result,
     environment,
     in_thread,
+    prove_by,
 )
-from holdfast.sandboxes.running import Program, attend, attend_blocking
+from holdfast.sandboxes.running import Program, attend
 from holdfast.sandboxes.seccomp import filter_for
 from holdfast.sandboxes.users import give_to, own_user, spare_user
-from holdfast.sandboxes.walls import to_show, visible
+from holdfast.sandboxes.walls import path_seen, to_show
 
 
 class LandlockSandbox:
@@ -58,10 +57,12 @@ class LandlockSandbox:
     ) -> None:
         self._path = path if path is not None else os.environ.get("PATH", os.defpath)
         self._pass_env = tuple(pass_env)
-        self._premises = Premises(root)
         self._ceilings = ceilings or Ceilings()
+        mode = 0o711 if os.getuid() == 0 else 0o700  # whom root becomes must be able to enter what is its own
+        self._premises = Premises(root, mode, memory=self._ceilings.memory)
         self._network = network
-        self._proof: dict[str, str] = {}
+        self.proof: dict[str, str] = {}
+        """What was proven of it."""
         self._masters: dict[Path, Master] = {}
 
     @property
@@ -85,27 +86,21 @@ class LandlockSandbox:
             "limit.disk": "unsupported",
             "limit.file_size": f"hard {most.disk}",
             "limit.files": "unsupported",
-            "limit.memory": f"soft {most.memory}",
+            "limit.memory": f"{'hard' if self._premises.branch else 'soft'} {most.memory}",
             "limit.output": "hard",
-            **self._proof,
+            **self.proof,
         }
 
     @property
     def folder(self) -> Path:
         """Everything lies in here; it is removed at the end, also when Holdfast itself is killed."""
-        folder = self._premises.ready().folder
-        if os.getuid() == 0:
-            folder.chmod(0o711)  # whom root becomes must be able to enter what is its own
-        return folder
+        return self._premises.ready().folder
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
         script = 'cd "$HOME" && echo works > "$TMPDIR/x" && cat "$TMPDIR/x"'
-        result = self.command(Tree(), ("sh", "-c", script), timeout=PROOF_TAKES)
-        if result.stdout != "works\n":
-            hint = "; may other users enter the temp folder?" if os.getuid() == 0 else ""
-            raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}{hint}")
-        self._proof = {"probe": "a program was run in it before the first trial"}
+        hint = "; may other users enter the temp folder?" if os.getuid() == 0 else ""
+        prove_by(self.command, script, hint)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
@@ -122,7 +117,7 @@ class LandlockSandbox:
         master = self._masters.get(template.folder)
         if master is None:
             master = self._masters[template.folder] = await in_thread(read_master, template.folder)
-        place = Place(f"{self.folder}/{Path(self._premises.new_path()).name}", master)
+        place = Place(self._premises.new_path(), master)
         uid = own_user()
         enclosure: Enclosure | None = None
         door: socket.socket | None = None
@@ -151,8 +146,7 @@ class LandlockSandbox:
         if grounds.uid != os.getuid():
             check_readable(shown)
         place, most = grounds.place, self._ceilings
-        seen = [folder for folder in self._path.split(os.pathsep) if visible(folder, shown)]
-        base = base_environment(os.pathsep.join(seen) or os.defpath, self._pass_env)
+        base = base_environment(path_seen(self._path, shown), self._pass_env)
         message = launch_message(
             {
                 "argv": list(launch.argv),
@@ -173,30 +167,16 @@ class LandlockSandbox:
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        calls = _calls("none")
-        place = f"{self.folder}/{Path(self._premises.new_path()).name}"
-        uid = own_user()
-        try:
-            for name in ("", HOME, TEMP, WORKSPACE):
-                Path(place, name).mkdir(mode=0o700)
-            restore(tree, Path(place, WORKSPACE))
-            if os.getuid() == 0:
-                give_to(place, uid)
+        calls, uid = _calls("none"), own_user()
+        with self._premises.laid_out(tree, uid if os.getuid() == 0 else None) as place:
             enclosure = Enclosure(self._premises.ready())
             try:
                 grounds = Grounds(place=place, uid=uid, door=None, network="none", filter=calls)
-                program = self.start_program(enclosure, grounds, Launch(argv=argv), command_limits(timeout))
-                try:
-                    end = attend_blocking(program)
-                finally:
-                    program.close()
+                return command_result(
+                    self.start_program(enclosure, grounds, Launch(argv=argv), command_limits(timeout))
+                )
             finally:
                 enclosure.close()
-        except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"the workspace can't be laid out for a command: {error}") from error
-        finally:
-            remove(place)
-        return command_result(end)
 
 
 class LandlockBench(OpenBench):

@@ -14,6 +14,7 @@ from pathlib import Path
 from holdfast.core.errors import WorldError
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
+from holdfast.sandboxes.cgroup import Branch
 from holdfast.sandboxes.supervisor import FENCE, KEEPER, LENGTH, SUPERVISOR, WARDEN
 
 _PROGRAM = """
@@ -58,13 +59,15 @@ def hand_over(control: socket.socket, message: bytes, fds: tuple[int, ...] = ())
 class Launcher:
     """The nursery of supervisors: one small process for the whole run, from which every supervisor is forked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, branch: Branch | None = None) -> None:
         self.folder = folder
         """What is left in here when Holdfast has gone is removed by the nursery."""
+        self._branch = branch
         self._lock = threading.Lock()
         self._nursery: subprocess.Popen[bytes] | None = None
         self._door: socket.socket | None = None
         self._idle: list[socket.socket] = []
+        self._warm: dict[bytes, socket.socket] = {}
 
     def start(self) -> None:
         """Start the nursery, unless it runs. It gets ready while we go on."""
@@ -77,7 +80,12 @@ class Launcher:
                 program = (sys.executable, "-I", "-S", "-c", _PROGRAM, _PACKAGES)
                 try:
                     self._nursery = subprocess.Popen(
-                        [*program, str(theirs.fileno()), str(self.folder)],
+                        [
+                            *program,
+                            str(theirs.fileno()),
+                            str(self.folder),
+                            *(self._branch.words() if self._branch else ()),
+                        ],
                         stdin=subprocess.DEVNULL,
                         stdout=subprocess.DEVNULL,
                         cwd="/",
@@ -104,13 +112,19 @@ class Launcher:
 
     def warden(self) -> socket.socket:
         """A fresh warden; the socket to control it by."""
-        self._look_after_nursery()
-        return self._fresh(WARDEN)
+        return self._warmed(WARDEN)
 
     def fence(self) -> socket.socket:
         """A fresh supervisor that fences programs in; the socket to control it by."""
+        return self._warmed(FENCE)
+
+    def _warmed(self, kind: bytes) -> socket.socket:
+        """A supervisor of that kind. To enter a control group takes a while, so the next one begins with that now."""
         self._look_after_nursery()
-        return self._fresh(FENCE)
+        warm = self._warm.pop(kind, None)
+        if self._branch is not None:
+            self._warm[kind] = self._fresh(kind)
+        return warm or self._fresh(kind)
 
     def keeper(self) -> socket.socket:
         """A fresh keeper of a lodge; the socket to control it by."""
@@ -155,6 +169,8 @@ class Launcher:
             self._nursery = self._door = None
         while self._idle:
             self._idle.pop().close()
+        while self._warm:
+            self._warm.popitem()[1].close()
         if nursery is None or door is None:
             return
         with door, contextlib.suppress(OSError):

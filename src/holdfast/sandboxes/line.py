@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from holdfast.sandboxes.output import Kept
+from holdfast.core.output import Kept
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 _WORDS = 65536

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import IO, Literal
 
 from holdfast.core.errors import WorldError
+from holdfast.core.output import Kept
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.launcher import Launcher, hand_over
 from holdfast.sandboxes.line import Hearing, receive
 from holdfast.sandboxes.lodging import Done, Errand, LodgePlan
-from holdfast.sandboxes.output import Kept
 from holdfast.sandboxes.parcel import pack, pack_file, unpack_file, unpack_hostile
 from holdfast.sandboxes.premises import in_thread
 from holdfast.sandboxes.room import check_words, message

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.core.sandboxing import Ceilings, Network
-from holdfast.sandboxes.bubblewrap import PORT, means
+from holdfast.sandboxes.bubblewrap import means
 from holdfast.sandboxes.lodge import Lodge
 from holdfast.sandboxes.lodging import LodgePlan
 from holdfast.sandboxes.premises import Premises, in_thread
 from holdfast.sandboxes.users import MANY, many_users, spare_user
-from holdfast.sandboxes.walls import HOST_ETC, SYSTEM, lay_etc, to_show
+from holdfast.sandboxes.walls import HOST_ETC, PORT, SYSTEM, lay_etc, to_show
 
 _MORE_ETC = (
     "login.defs", "adduser.conf", "deluser.conf", "default/useradd", "skel", "shells", "debian_version", "pam.d",

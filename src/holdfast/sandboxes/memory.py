@@ -13,6 +13,9 @@ import contextlib
 import os
 import re
 
+from holdfast.sandboxes.cgroup import Leaf
+from holdfast.sandboxes.tree import ProcessTree
+
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 SELDOM, OFTEN = 0.2, 0.05
 """Seconds from one look to the next: far from the limit, and near it."""
@@ -49,3 +52,33 @@ def _shared_out(pid: int) -> int:
         found = re.search(rb"^Pss: +(\d+) kB", file.read(), re.MULTILINE)
         return int(found[1]) * 1024 if found else 0
     return _resident(pid)
+
+
+class MeasuredTree(ProcessTree):
+    """A program and everything below it, with an eye on its memory."""
+
+    def __init__(self, leader: int, memory: int, leaf: Leaf | None = None) -> None:
+        super().__init__(leader)
+        self._watch = MemoryWatch(memory)
+        self._too_much = False
+        self._leaf = leaf
+        self._kills = leaf.kills() if leaf else 0
+
+    def members(self) -> list[int]:
+        """Whose memory counts."""
+        raise NotImplementedError
+
+    def look(self, tree: ProcessTree) -> float | None:
+        """Look at its memory; see `Watcher`."""
+        self._too_much = self._watch.exceeded(self.members()) or self._starved()
+        return None if self._too_much else self._watch.pause
+
+    def _starved(self) -> bool:
+        """Whether the kernel has ended some of it for want of memory."""
+        return self._leaf is not None and self._leaf.kills() > self._kills
+
+    def report(self) -> bytes:
+        """How it ended."""
+        self._too_much = self._too_much or self._starved()
+        self.peak = max(self.peak, self._watch.peak // 1024)
+        return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")

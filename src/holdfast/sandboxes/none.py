@@ -3,9 +3,6 @@
 What this level promises, and what it does not, is said in docs/sandboxes.md.
 """
 
-# pathlib costs more than the system calls that are made here in large numbers.
-# ruff: noqa: PTH102
-
 from __future__ import annotations
 
 import asyncio
@@ -18,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.core.errors import WorldError
-from holdfast.core.folder import Known, TooMany, restore, scan
+from holdfast.core.folder import Known, TooMany, scan
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandboxing import Network
@@ -28,8 +25,8 @@ from holdfast.sandboxes.folder import SMALL, Master, read_master, remove
 from holdfast.sandboxes.launcher import Launcher, pack
 from holdfast.sandboxes.place import HOME, TEMP, WORKSPACE, Place
 from holdfast.sandboxes.premises import (
-    PROOF_TAKES,
     Premises,
+    address_of,
     base_environment,
     check_home_files,
     command_limits,
@@ -37,8 +34,9 @@ from holdfast.sandboxes.premises import (
     environment,
     in_thread,
     leavings_in,
+    prove_by,
 )
-from holdfast.sandboxes.running import Program, attend, attend_blocking
+from holdfast.sandboxes.running import Program, attend
 from holdfast.sandboxes.tree import WHOLE
 
 _MOST_IDLE = 64
@@ -54,6 +52,8 @@ class OpenSandbox:
         self._premises = Premises(root)
         self._masters: dict[Path, Master] = {}
         self._idle: dict[str, list[Place]] = {}
+        self.proof: dict[str, str] = {}
+        """What was proven of it: nothing is promised that could be."""
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -75,9 +75,7 @@ class OpenSandbox:
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
-        result = self.command(Tree(), ("sh", "-c", "echo works"), timeout=PROOF_TAKES)
-        if result.stdout != "works\n":
-            raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}")
+        prove_by(self.command)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
@@ -91,18 +89,25 @@ class OpenSandbox:
     @asynccontextmanager
     async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[OpenBench]:
         """A fresh bench whose workspace is a copy of the template. Its network is the host's, whatever is asked for."""
-        launcher = self._premises.ready()
         master = self._masters.get(template.folder)
         if master is None:
             master = self._masters[template.folder] = await asyncio.to_thread(read_master, template.folder)
         place = await self._take_place(master, self._premises.new_path())
-        bench = OpenBench(place, launcher, self.environment(place.path), template.tree)
+        bench = self._bench(place, template, network)
         in_peace = False
         try:
             yield bench
             in_peace = bench.in_peace
         finally:
+            bench.close()
             await self._leave_place(place, master, in_peace)
+
+    def _bench(self, place: Place, template: Template, network: Network | None) -> OpenBench:
+        return OpenBench(place, self._premises.ready(), self.environment(place.path), template.tree)
+
+    def fenced(self, launch: Launch, place: str, network: Network, port: int | None) -> Launch:
+        """A launch as it is carried out at this level: as it is."""
+        return launch
 
     async def _take_place(self, master: Master, path: str) -> Place:
         if idle := self._idle.get(master.folder):
@@ -134,22 +139,11 @@ class OpenSandbox:
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
         launcher = self._premises.ready()
-        place = self._premises.new_path()
-        try:
-            for folder in ("", HOME, TEMP, WORKSPACE):
-                os.mkdir(f"{place}/{folder}", 0o700)
-            restore(tree, Path(place, WORKSPACE))
-            message = pack(f"{place}/{WORKSPACE}", argv, self.environment(place))
+        with self._premises.laid_out(tree) as place:
+            fenced = self.fenced(Launch(argv=argv), place, "none", None)
+            message = pack(f"{place}/{WORKSPACE}", fenced.argv, self.environment(place))
             program = Program(launcher, message, name=argv[0] if argv else "", limits=command_limits(timeout))
-            try:
-                end = attend_blocking(program)
-            finally:
-                program.close()
-        except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"the workspace can't be laid out for a command: {error}") from error
-        finally:
-            remove(place)
-        return command_result(end)
+            return command_result(program)
 
 
 def _host_path() -> str:
@@ -170,6 +164,11 @@ class OpenBench:
         self._before = before
 
     @property
+    def address(self) -> tuple[str, int] | None:
+        """Where programs find whoever serves the listener."""
+        return address_of(self.listener)
+
+    @property
     def listener(self) -> socket.socket | None:
         """There is none: the gateway's own address is within reach."""
         return None
@@ -188,6 +187,9 @@ class OpenBench:
             with open(f"{self.home}/{path}", "wb", buffering=0) as file:  # noqa: PTH123 - once per attempt
                 file.write(content)
 
+    async def furnish(self, launches: Sequence[Launch]) -> None:
+        """There is nothing to be shown that is not there anyway."""
+
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""
         peace, self.in_peace = self.in_peace, False
@@ -200,6 +202,9 @@ class OpenBench:
             program.close()
         self.in_peace = peace and end.ended_by == "exit" and not end.leftovers
         return end
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
 
     def leavings(self, paths: tuple[str, ...]) -> dict[str, bytes]:
         """Files that the agent left in its HOME, as far as they are there; links are not followed."""

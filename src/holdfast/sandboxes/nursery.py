@@ -14,8 +14,8 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Callable
 
+from holdfast.sandboxes.cgroup import Branch, Entry
 from holdfast.sandboxes.fence import fence
 from holdfast.sandboxes.keeper import keep
 from holdfast.sandboxes.supervisor import DEAF_TO, FENCE, KEEPER, WARDEN, receive_fds, supervise
@@ -26,7 +26,7 @@ _STRANGERS_TAKE = 5.0
 _KINDS = {WARDEN: guard, FENCE: fence, KEEPER: keep}
 
 
-def bury(supervisors: dict[int, socket.socket]) -> None:
+def bury(supervisors: dict[int, socket.socket], branch: Branch | None = None) -> None:
     """Take note of supervisors that have ended. Where one did not end by itself, end what fell to us from it first."""
     while True:
         try:
@@ -41,6 +41,8 @@ def bury(supervisors: dict[int, socket.socket]) -> None:
             control = supervisors.pop(pid)
             if status != 0:
                 end_strangers(supervisors)
+            if branch is not None:
+                branch.leaf(pid).remove()
             control.close()
 
 
@@ -58,8 +60,10 @@ def end_strangers(supervisors: dict[int, socket.socket]) -> None:
         time.sleep(0.001)
 
 
-def serve(door: socket.socket) -> None:
-    """Fork a supervisor for every control socket that comes through the door, until the door is closed."""
+def serve(door: socket.socket, branch: Branch | None = None) -> None:
+    """Fork a supervisor for every control socket that comes through the door, until the door is closed. Those that run
+    programs behind walls or a fence get a group each, where a branch for these is given.
+    """
     adopt_orphans()
     bell = hear_children()
     supervisors: dict[int, socket.socket] = {}
@@ -70,7 +74,7 @@ def serve(door: socket.socket) -> None:
         ready = [fd for fd, _ in ears.poll()]
         if bell in ready:
             os.read(bell, 4096)
-            bury(supervisors)
+            bury(supervisors, branch)
         if door.fileno() in ready:
             kind, fds = receive_fds(door, 1, 1)
             if not fds:
@@ -78,21 +82,29 @@ def serve(door: socket.socket) -> None:
             control = socket.socket(fileno=fds[0])
             pid = os.fork()
             if pid == 0:
-                become_supervisor(control, _KINDS.get(kind, supervise))
+                become_supervisor(control, kind, branch)
             supervisors[pid] = control
     while supervisors:  # they hear of it too, and end
         select.select([bell], [], [], 1.0)
-        bury(supervisors)
+        bury(supervisors, branch)
 
 
-def become_supervisor(control: socket.socket, work: Callable[[socket.socket], None]) -> None:
+def become_supervisor(control: socket.socket, kind: bytes, branch: Branch | None) -> None:
     """What a fork of the nursery does: it keeps nothing of the nursery but its own control socket."""
     code = 1
     try:
+        signal.set_wakeup_fd(-1)  # it rings the nursery's bell, which is closed next
         if control.fileno() != 3:
             os.dup2(control.fileno(), 3, inheritable=False)
         os.closerange(4, 4096)
-        work(socket.socket(fileno=3))
+        own = socket.socket(fileno=3)
+        if kind in _KINDS:
+            entry = Entry(branch) if branch else None
+            _KINDS[kind](own, entry)
+            if entry is not None:
+                entry.entered()
+        else:
+            supervise(own)
         code = 0
     finally:
         os._exit(code)
@@ -111,6 +123,10 @@ def main() -> None:
     for number in DEAF_TO:
         signal.signal(number, signal.SIG_IGN)
     os.umask(0o022)
-    serve(socket.socket(fileno=int(sys.argv[1])))
-    sweep(sys.argv[2])
+    door, folder, *rest = sys.argv[1:]
+    branch = Branch.read(rest)
+    serve(socket.socket(fileno=int(door)), branch)
+    if branch is not None:
+        branch.tidy()
+    sweep(folder)
     os._exit(0)

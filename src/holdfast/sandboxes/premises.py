@@ -6,23 +6,32 @@ import asyncio
 import contextlib
 import itertools
 import os
+import socket
+import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from holdfast.core.beneath import find_beneath, read_beneath
 from holdfast.core.errors import WorldError
-from holdfast.core.folder import tree_path_problem
+from holdfast.core.folder import restore, tree_path_problem
 from holdfast.core.ports import CommandResult
-from holdfast.core.process import Limits, ProcessEnd
+from holdfast.core.process import Limits
 from holdfast.core.verdict import VoidCause
+from holdfast.core.workspace import Tree
+from holdfast.sandboxes.cgroup import Branch, branch
 from holdfast.sandboxes.folder import remove
 from holdfast.sandboxes.launcher import Launcher
+from holdfast.sandboxes.place import HOME, TEMP, WORKSPACE
+from holdfast.sandboxes.running import Program, attend_blocking
+from holdfast.sandboxes.users import give_to, spare_user
 
 T = TypeVar("T")
-PROOF_TAKES = 30.0
+_PROOF_TAKES = 30.0
 """Seconds for which a sandbox may take to run its first program."""
 
 _COMMAND_OUTPUT = 2**20
@@ -56,6 +65,14 @@ def environment(base: Mapping[str, str], home: str, temp: str) -> dict[str, str]
     }
 
 
+def address_of(listener: socket.socket | None) -> tuple[str, int] | None:
+    """Where a socket listens."""
+    if listener is None:
+        return None
+    host, port = listener.getsockname()[:2]
+    return str(host), int(port)
+
+
 def base_environment(path: str, pass_env: tuple[str, ...] = ()) -> dict[str, str]:
     """What is the same for every program."""
     passed = {name: os.environ[name] for name in pass_env if name in os.environ}
@@ -67,14 +84,25 @@ def command_limits(timeout: float) -> Limits:
     return Limits(wall=timeout, grace=0.0, output_bytes=_COMMAND_OUTPUT)
 
 
-def command_result(end: ProcessEnd) -> CommandResult:
-    """How a command of a check ended."""
+def command_result(program: Program) -> CommandResult:
+    """How a command of a check ends, seen through in a worker thread."""
+    try:
+        end = attend_blocking(program)
+    finally:
+        program.close()
     return CommandResult(
         exit_code=end.exit_code if end.exit_code is not None else -(end.signal or 0),
         stdout=end.stdout.text,
         stderr=end.stderr.text,
         timed_out=end.ended_by != "exit",
     )
+
+
+def prove_by(command: Callable[..., CommandResult], script: str = "echo works", hint: str = "") -> None:
+    """Run a program that says that it works, really; raises WorldError where it does not."""
+    result = command(Tree(), ("sh", "-c", script), timeout=_PROOF_TAKES)
+    if result.stdout != "works\n":
+        raise WorldError(VoidCause.SANDBOX, f"a program in the sandbox gave {result}{hint}")
 
 
 def check_home_files(files: Mapping[str, bytes]) -> None:
@@ -99,22 +127,78 @@ def leavings_in(home: Path | int, paths: tuple[str, ...]) -> dict[str, bytes]:
 class Premises:
     """The folder of a run's benches and the nursery of its supervisors, made when they are first needed."""
 
-    def __init__(self, root: Path | None = None) -> None:
+    def __init__(self, root: Path | None = None, mode: int = 0o700, memory: int | None = None) -> None:
+        """`memory` is how much each attempt may hold; None where that is not looked after."""
         self._root = root
+        self._mode = mode
+        self._memory = memory
         self._lock = threading.Lock()
         self._launcher: Launcher | None = None
         self._numbers = itertools.count(1)
+        self._starts: dict[Path, str] = {}
 
     def ready(self) -> Launcher:
         """The launcher; raises WorldError where none can be had."""
         with self._lock:
             if self._launcher is None:
-                self._launcher = _new_launcher(Path(self._root or tempfile.gettempdir()).absolute())
+                self._launcher = self._new_launcher()
             return self._launcher
+
+    def _new_launcher(self) -> Launcher:
+        """A launcher with a folder of its own. Who removes the folder is there before it is made."""
+        root = Path(self._root or tempfile.gettempdir()).absolute()
+        launcher = Launcher(root / f"holdfast-{os.urandom(6).hex()}", self.branch)
+        launcher.start()
+        try:
+            launcher.folder.mkdir(mode=0o700)
+            launcher.folder.chmod(self._mode)
+        except OSError as error:
+            launcher.stop()
+            raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
+        return launcher
+
+    @property
+    def branch(self) -> Branch | None:
+        """Where attempts get control groups of their own; None where they can't have any."""
+        return None if self._memory is None else _branch(self._memory)
 
     def new_path(self) -> str:
         """The name of a folder that is not there yet."""
         return f"{self.ready().folder}/{next(self._numbers)}"
+
+    async def start_of(self, folder: Path) -> str:
+        """A starting state as a room can have it: where root gives up its rights, it belongs to whom root becomes."""
+        known = self._starts.get(folder)
+        if known is None:
+            known = self._starts[folder] = await in_thread(self._given_away, folder)
+        return known
+
+    def _given_away(self, folder: Path) -> str:
+        uid = spare_user()
+        if uid is None:
+            return str(folder)
+        if not folder.is_relative_to(self.ready().folder):
+            copied = self.new_path()
+            subprocess.run(["cp", "-a", f"{folder}/.", f"{copied}/"], check=True, capture_output=True)
+            folder = Path(copied)
+        give_to(str(folder), uid)
+        return str(folder)
+
+    @contextmanager
+    def laid_out(self, tree: Tree, uid: int | None = None) -> Iterator[str]:
+        """A throw-away place with a workspace in it, which belongs to somebody else where `uid` says so."""
+        place = self.new_path()
+        try:
+            for name in ("", HOME, TEMP, WORKSPACE):
+                Path(place, name).mkdir(mode=0o700)
+            restore(tree, Path(place, WORKSPACE))
+            if uid is not None:
+                give_to(place, uid)
+            yield place
+        except OSError as error:
+            raise WorldError(VoidCause.SANDBOX, f"the workspace can't be laid out for a command: {error}") from error
+        finally:
+            remove(place)
 
     def leave(self) -> None:
         """Remove the folder, and let the nursery end."""
@@ -127,13 +211,4 @@ class Premises:
                 launcher.stop()
 
 
-def _new_launcher(root: Path) -> Launcher:
-    """A launcher with a folder of its own. Who removes the folder is there before it is made."""
-    launcher = Launcher(root / f"holdfast-{os.urandom(6).hex()}")
-    launcher.start()
-    try:
-        launcher.folder.mkdir(mode=0o700)
-    except OSError as error:
-        launcher.stop()
-        raise WorldError(VoidCause.SANDBOX, f"no folder for benches can be made: {error}") from None
-    return launcher
+_branch = cache(branch)

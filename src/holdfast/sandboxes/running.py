@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from holdfast.core.errors import WorldError
+from holdfast.core.output import Kept
 from holdfast.core.process import Limits, ProcessEnd
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.output import Kept
 from holdfast.sandboxes.supervisor import KILL, TERM
 
 _CHUNK = 65536
@@ -61,7 +61,7 @@ async def attend(program: Program, last_activity: Callable[[], float]) -> Proces
         return program.end()
     except asyncio.CancelledError:
         over = loop.create_future()
-        program.kill()
+        program.ask_to_end()
         look_at_clock()
         while not (program.over or over.done()):
             try:
@@ -174,6 +174,14 @@ class Program:
         self._report += words
         self.over = not words or self._report.endswith(b"\n")
         return self.over
+
+    def ask_to_end(self) -> None:
+        """End all its processes because nobody wants it any more: now, unless it is to say farewell."""
+        if not self._limits.farewell:
+            self.kill()
+        elif self._next is None:
+            self._say(TERM)
+            self._next = time.monotonic() + self._limits.farewell
 
     def kill(self) -> None:
         """End all its processes now."""

@@ -24,6 +24,9 @@ WORKSPACE_SEEN, HOME_SEEN, TEMP_SEEN = "/workspace", "/home/agent", "/tmp"  # no
 UID = 1000
 """Who a program finds itself to be."""
 
+PORT = 11811
+"""Where a program in a network of its own finds the gateway: an unusual number, the same everywhere."""
+
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """What is shown of the host's system, as far as it is there."""
 
@@ -34,9 +37,6 @@ HOST_ETC = (
 """What is shown of the host's /etc, as far as it is there: nothing that tells who or where we are."""
 
 _ETC = {
-    "passwd": f"root:x:0:0:root:/root:/bin/sh\nagent:x:{UID}:{UID}:agent:{HOME_SEEN}:/bin/sh\n"
-    "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
-    "group": f"root:x:0:\nagent:x:{UID}:\nnogroup:x:65534:\n",
     "hosts": "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n",
     "hostname": "sandbox\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
@@ -44,8 +44,9 @@ _ETC = {
 }
 
 
-def lay_etc(folder: Path) -> None:
+def lay_etc(folder: Path, uid: int = UID, home: str = HOME_SEEN) -> None:
     """Write /etc into a new folder: what is made up, copies of files of the host's, and empty places for folders of it.
+    The agent is the user `uid`.
 
     Each thing that is mounted costs time at every start; a copy costs some once.
     """
@@ -55,9 +56,12 @@ def lay_etc(folder: Path) -> None:
             (folder / name).parent.mkdir(exist_ok=True, mode=0o755)
             shutil.copyfile(f"/etc/{name}", folder / name)
             (folder / name).chmod(0o644)
-    for name in _etc_folders():
+    for name in etc_folders():
         (folder / name).mkdir(parents=True)
-    for name, text in _ETC.items():
+    users = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
+    agent = f"agent:x:{uid}:{uid}:agent:{home}:/bin/sh\n"
+    groups = f"agent:x:{uid}:\nroot:x:0:\nnogroup:x:65534:\n"
+    for name, text in {**_ETC, "passwd": agent + users, "group": groups}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o644)
 
@@ -65,6 +69,11 @@ def lay_etc(folder: Path) -> None:
 def visible(path: str, also: Sequence[str] = ()) -> bool:
     """Whether something of the host is seen anyway."""
     return any(path == top or path.startswith(f"{top}/") for top in (*SYSTEM, *also))
+
+
+def path_seen(path: str, also: Sequence[str] = ()) -> str:
+    """PATH as far as it can be seen."""
+    return os.pathsep.join(folder for folder in path.split(os.pathsep) if visible(folder, also)) or os.defpath
 
 
 def to_show(reads: Iterable[str]) -> tuple[str, ...]:
@@ -89,7 +98,7 @@ def arguments(
     words = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
     words += ["--disable-userns", "--new-session", "--uid", str(UID), "--gid", str(UID), "--hostname", "sandbox"]
     words += [*_system(), "--ro-bind", read_at(0), "/etc"]
-    for name in (*_etc_folders(), *(("resolv.conf", "hosts") if host_network else ())):
+    for name in (*etc_folders(), *(("resolv.conf", "hosts") if host_network else ())):
         words += ["--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
     words += ["--proc", "/proc", "--dev", "/dev"]
     for seen, name in ((TEMP_SEEN, TEMP), ("/dev/shm", SHARED), (HOME_SEEN, HOME), (WORKSPACE_SEEN, MERGED)):  # noqa: S108
@@ -111,5 +120,12 @@ def _system() -> Iterator[str]:
 
 
 @cache
-def _etc_folders() -> tuple[str, ...]:
+def system_folders() -> tuple[str, ...]:
+    """What is shown of the host's system, without links to it."""
+    return tuple(path for path in SYSTEM if os.path.isdir(path) and not os.path.islink(path))
+
+
+@cache
+def etc_folders() -> tuple[str, ...]:
+    """The folders that are shown of the host's /etc."""
     return tuple(name for name in HOST_ETC if os.path.isdir(f"/etc/{name}"))

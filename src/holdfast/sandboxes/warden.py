@@ -16,24 +16,28 @@ import contextlib
 import errno
 import marshal
 import os
-import resource
 import signal
 import socket
 from typing import Any
 
+from holdfast.sandboxes import kernel
+from holdfast.sandboxes.cgroup import Entry, Leaf
 from holdfast.sandboxes.furnishing import furnish, lay_home, seclude
-from holdfast.sandboxes.memory import MemoryWatch
+from holdfast.sandboxes.memory import MeasuredTree
+from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO, LENGTH, receive_fds, watch
-from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, children, cpu_of, descendants, hear_children, send
+from holdfast.sandboxes.tree import adopt_orphans, children, cpu_of, descendants, hear_children, send
 
 _SHELL_SAYS_SIGNAL = 128
 _SIGNALS = 64
 _TICKS = os.sysconf("SC_CLK_TCK")
-_ARGUMENTS, FILTER, STATUS = 10, 11, 12
-"""The numbers under which bubblewrap finds what it is told, the filter, and where to say how it went."""
+_ARGUMENTS, FILTER, STATUS = 50, 51, 52
+"""The numbers under which bubblewrap finds what it is told, the filter, and where to say how it went. A warden has far
+fewer files open: these are free.
+"""
 
 
-def guard(control: socket.socket) -> None:
+def guard(control: socket.socket, entry: Entry | None) -> None:
     """Make a room, and run one program after the other in it, until Holdfast lets go."""
     adopt_orphans()
     bell = hear_children()
@@ -55,7 +59,7 @@ def guard(control: socket.socket) -> None:
             return
         try:
             if room is None:
-                room = Room(order, launch, control)
+                room = Room(order, launch, control, entry)
             report = room.run(launch, fds, control, bell)
         except OSError as error:
             if error.errno == errno.E2BIG:
@@ -96,17 +100,17 @@ def answer(control: socket.socket, words: bytes, fds: list[int] | None = None) -
 class Room:
     """A furnished room."""
 
-    def __init__(self, order: dict[str, Any], launch: dict[str, Any], control: socket.socket) -> None:
+    def __init__(
+        self, order: dict[str, Any], launch: dict[str, Any], control: socket.socket, entry: Entry | None
+    ) -> None:
         layered, disk = furnish({**order, "reads": launch["reads"]})
         self._reads = launch["reads"]
         self._bwrap: str = order["bwrap"]
         self._filter: bytes = order["filter"]
         self._memory: int = order["memory"]
-        for name, most in order["rlimits"].items():
-            number = getattr(resource, name)
-            hard = resource.getrlimit(number)[1]
-            limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(number, (limit, limit))
+        self._leaf = entry.entered() if entry else None
+        self._turn = kernel.own_turn()
+        hold_to(order["rlimits"])
         answer(control, b"furnished overlay\n" if layered else b"furnished copy\n", [disk])
         os.close(disk)
 
@@ -145,13 +149,14 @@ class Room:
         argv = [self._bwrap, "--args", str(_ARGUMENTS), "--", *launch["argv"]]
         heard = [*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
         try:
-            pid = os.posix_spawn(
-                self._bwrap, argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
-            )
+            with kernel.first_to_go(self._turn):
+                pid = os.posix_spawn(
+                    self._bwrap, argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
+                )
         finally:
             os.close(words)
             os.close(rules)
-        return RoomTree(pid, self._memory)
+        return RoomTree(pid, self._memory, self._leaf)
 
 
 def in_memory(content: bytes) -> int:
@@ -169,13 +174,11 @@ def _read_all(pipe: int) -> bytes:
     return b"".join(pieces)
 
 
-class RoomTree(ProcessTree):
+class RoomTree(MeasuredTree):
     """bubblewrap, the init of its pid namespace, and everything in that."""
 
-    def __init__(self, leader: int, memory: int) -> None:
-        super().__init__(leader)
-        self._watch = MemoryWatch(memory)
-        self._too_much = False
+    def __init__(self, leader: int, memory: int, leaf: Leaf | None) -> None:
+        super().__init__(leader, memory, leaf)
         self._frame = {leader}
         self._doomed: set[int] = set()
 
@@ -206,10 +209,9 @@ class RoomTree(ProcessTree):
             finally:
                 os.close(handle)
 
-    def look(self, tree: ProcessTree) -> float | None:
-        """Look at its memory; see `Watcher`."""
-        self._too_much = self._watch.exceeded(descendants(children(self.leader)))
-        return None if self._too_much else self._watch.pause
+    def members(self) -> list[int]:
+        """Whose memory counts."""
+        return descendants(children(self.leader))
 
     def report(self) -> bytes:
         """How it ended. bubblewrap says of a program that a signal ended what shells say: 128 and the signal."""
@@ -218,5 +220,4 @@ class RoomTree(ProcessTree):
             if 0 < number <= _SIGNALS:
                 self.status = number
         self.leftovers -= self._frame
-        self.peak = max(self.peak, self._watch.peak // 1024)
-        return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")
+        return super().report()

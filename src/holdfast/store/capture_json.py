@@ -1,4 +1,4 @@
-"""A capture as JSON and back. Of the workspace only what changed is written: the rest is the scenario's own."""
+"""A capture as JSON and back. Of the workspace only what changed is written, and the hash of what it started from."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from holdfast.core.errors import StoreError
 from holdfast.core.exchange import Exchange
 from holdfast.core.workspace import Tree
 
-SCHEMA = "holdfast-capture/1"
+SCHEMA = "holdfast-capture/2"
+_READ = {SCHEMA, "holdfast-capture/1"}
+"""The first version did not say what the workspace started from."""
 
 
-def capture_json(capture: Capture) -> bytes:
-    """The capture as one line, with only those files of the workspace that changed."""
+def capture_json(capture: Capture, *, start: str = "") -> bytes:
+    """The capture as one line, with only those files of the workspace that changed since `start`, the hash of it."""
     data = encode(replace(capture, before=Tree(), after=_delta(capture.before, capture.after)))
     data["deleted"] = sorted(capture.before.entries.keys() - capture.after.entries.keys())
-    return json.dumps({"schema": SCHEMA, **data}).encode() + b"\n"
+    return json.dumps({"schema": SCHEMA, "start": start, **data}).encode() + b"\n"
 
 
 def content_hash(text: bytes) -> str:
@@ -31,9 +33,10 @@ def content_hash(text: bytes) -> str:
 
 
 def read_capture_json(text: bytes, before: Tree, *, where: str) -> Capture:
-    """The capture again; `before` is the workspace's starting state, as the scenario lays it out."""
+    """The capture again; `before` is the workspace's starting state."""
     data = _data(text, where)
     try:
+        data.pop("start", None)
         deleted = data.pop("deleted", ())
         capture = decode(Capture, data)
         kept = {path: entry for path, entry in before.entries.items() if path not in deleted}
@@ -41,6 +44,13 @@ def read_capture_json(text: bytes, before: Tree, *, where: str) -> Capture:
         return replace(capture, before=before, after=after)
     except (ValueError, TypeError) as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
+
+
+def read_start_hash(text: bytes, *, where: str) -> str | None:
+    """The hash of the state that the workspace started from: empty where it must not be known, None where nobody noted
+    it."""
+    found = _data(text, where).get("start")
+    return None if found is None else str(found)
 
 
 def read_exchanges(text: bytes, *, where: str) -> tuple[Exchange, ...]:
@@ -68,7 +78,7 @@ def _data(text: bytes, where: str) -> dict[str, Any]:
     except ValueError as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
     found = data.pop("schema", None) if isinstance(data, dict) else None
-    if found != SCHEMA:
+    if found not in _READ:
         raise StoreError(f"{where}: the capture was written by another version of Holdfast ({found!r})")
     return data  # type: ignore[no-any-return]
 

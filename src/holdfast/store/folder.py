@@ -3,7 +3,9 @@
     <run>/run.json                      who ran what, when; the plan
     <run>/ledger.jsonl                  one line per attempt, appended as it ends: the truth
     <run>/captures.jsonl.gz             the raw capture of every attempt, one compressed line each (`zcat` reads it)
-    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff; workspace/ where it failed
+    <run>/starts/<hash>.jsonl.gz        each state that workspaces started from, once; captures hold what changed
+    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff; workspace/ where it failed;
+                                        logs/ with the native logs of a Harbor task
 
 To make a file costs more than many an agent's work, so an empty trajectory or difference is not written. A line of the
 ledger is written with one `write` after everything else of its attempt, so that `kill -9` loses at most the attempts
@@ -25,6 +27,7 @@ from holdfast.core.capture import Capture
 from holdfast.core.codec import DecodeError, decode, encode
 from holdfast.core.errors import StoreError, UsageError
 from holdfast.core.evidence import Evidence
+from holdfast.core.folder import tree_path_problem
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.text import printable, slug
 from holdfast.core.trajectory import Event, Trajectory
@@ -33,6 +36,7 @@ from holdfast.core.verdict import Fail
 from holdfast.core.workspace import Tree, changes, is_git, unified_diff
 from holdfast.store.capture_json import capture_json, content_hash
 from holdfast.store.captures import Captures, append_whole
+from holdfast.store.starts import Starts
 
 RUN_FILE = "run.json"
 LEDGER = "ledger.jsonl"
@@ -49,6 +53,7 @@ class RunFolder:
         self._users = 0
         self._turn = threading.Lock()
         self._captures = Captures(folder / "captures.jsonl.gz")
+        self.starts = Starts(folder)
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
         """Note what is going to be run. A run that was begun before keeps its first note."""
@@ -138,7 +143,7 @@ class RunFolder:
             raise StoreError(f"{self.folder}: the run was not begun")
         if not os.fstat(self._ledger).st_nlink:
             raise StoreError(f"{self.folder}: the run's folder was removed while it ran; nothing more is kept")
-        text = capture_json(capture)
+        text = capture_json(capture, start="" if capture.breakdown else self.starts.keep(capture.before))
         kept = replace(
             record,
             folder=self._leave(record, capture, evidence),
@@ -146,10 +151,19 @@ class RunFolder:
             capture=self._captures.append(text),
             capture_hash=content_hash(text),
         )
-        line = json.dumps(encode(kept)).encode() + b"\n"
-        with self._turn:
-            append_whole(self._ledger, line)
+        self._note_down(kept)
         return kept
+
+    def refer(self, record: Record) -> None:
+        """Keep the record of an attempt whose leavings lie elsewhere."""
+        self._note_down(record)
+
+    def _note_down(self, record: Record) -> None:
+        line = json.dumps(encode(record)).encode() + b"\n"
+        with self._turn:
+            if self._ledger is None:
+                raise StoreError(f"{self.folder}: the run was not begun")
+            append_whole(self._ledger, line)
 
     def close(self) -> None:
         """Make what was kept durable, and close the ledger when everybody who began the run is done."""
@@ -178,7 +192,17 @@ class RunFolder:
             _write(folder, "workspace.diff", difference.encode("utf-8", "replace"))
         if isinstance(record.verdict, Fail):
             restore(evidence.after, Path(folder, "workspace"))
+        for path, left in capture.task_files.items():
+            _leave_log(Path(folder, "logs"), path, left.text)
         return name
+
+
+def _leave_log(folder: Path, path: str, text: str) -> None:
+    """Write a log as text, never out of its folder."""
+    if tree_path_problem(path) is None:
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8", "backslashreplace")
 
 
 def _cell_folder(name: str, subject: str) -> str:

@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.core.capture import Capture
@@ -64,6 +65,10 @@ class RememberedRun:
             self._writer.write(planned_cells(plan), ())
         except StoreBusy:
             self._writer = None  # somebody else is writing; there is time until the run ends
+        except StoreError:
+            with suppress(OSError):  # a run that never began leaves no folder; one that is resumed has its own
+                self.folder.rmdir()
+            raise
         try:
             self.run.begin(run, plan)
         except BaseException:

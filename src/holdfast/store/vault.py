@@ -1,6 +1,7 @@
 """Captures by the hash of their content, in a folder or in object storage: read from wherever they were published.
 
     <place>/ab/ab12….json.gz        one compressed line; `zcat FILE | sha256sum` is its name
+    <place>/starts/ab/ab12….jsonl.gz    what workspaces started from, see starts.py
 
 While a run goes on its captures lie in one growing file of its folder (to make a file costs more than many an agent's
 work); they are published when it ends, and the same content only once.
@@ -21,8 +22,11 @@ from holdfast.core.record import Record
 from holdfast.core.workspace import Tree
 from holdfast.store.capture_json import read_capture_json, unpack
 from holdfast.store.folder import RunFolder
+from holdfast.store.starts import unpack_start
 
 _AT_ONCE = 16
+_START = "starts/"
+"""What the names of starting states begin with: they are lines, and named after the files in them."""
 
 
 class Vault(Protocol):
@@ -109,7 +113,10 @@ def open_vault(config: Config) -> Vault | None:
 
 
 def publish(vault: Vault, run: RunFolder, records: Iterable[Record]) -> int:
-    """Publish the captures of some attempts; how many there are. Raises StoreError where one can't be."""
+    """Publish the captures of some attempts, and what they started from; how many captures there are.
+
+    Raises StoreError where one can't be.
+    """
 
     def one(record: Record) -> bool:
         packed = run.packed_capture(record)
@@ -118,15 +125,36 @@ def publish(vault: Vault, run: RunFolder, records: Iterable[Record]) -> int:
         vault.put(record.capture_hash, packed)
         return True
 
+    def start(name: str) -> None:
+        packed = run.starts.packed(name)
+        if packed is not None:
+            vault.put(f"{_START}{name}", packed)
+
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="captures") as pool:
+        _guarded(vault.place, lambda: list(pool.map(start, run.starts.names())))
         return sum(_guarded(vault.place, lambda: list(pool.map(one, records))))
 
 
 def read_capture(record: Record, before: Tree, *, run: RunFolder | None = None, vault: Vault | None = None) -> Capture:
     """An attempt's capture, from its run's folder or from where it was published.
 
-    `before` is the workspace's starting state, as the scenario lays it out: the capture holds only what changed.
+    `before` is the workspace's starting state: the capture holds only what changed.
     """
+    text, where = capture_text(record, run=run, vault=vault)
+    return read_capture_json(text, before, where=where)
+
+
+def read_start(name: str, *, run: RunFolder | None = None, vault: Vault | None = None) -> Tree | None:
+    """A starting state by its hash, from a run's folder or from where it was published; None where neither has it."""
+    found = run.starts.read(name) if run else None
+    if found is not None or vault is None:
+        return found
+    packed = _guarded(vault.place, lambda: vault.get(f"{_START}{name}"))
+    return None if packed is None else unpack_start(packed, name, where=f"{vault.place}: {name}")
+
+
+def capture_text(record: Record, *, run: RunFolder | None = None, vault: Vault | None = None) -> tuple[bytes, str]:
+    """An attempt's capture as it was written, and where it was found."""
     packed, where = (run.packed_capture(record), str(run.folder)) if run else (None, "")
     if packed is None and vault is not None and record.capture_hash:
         packed, where = _guarded(vault.place, lambda: vault.get(record.capture_hash)), vault.place
@@ -139,10 +167,12 @@ def read_capture(record: Record, before: Tree, *, run: RunFolder | None = None, 
             "  → name where it was published as `captures`, or fetch the run's folder"
         )
     where = f"{where}: {record.trial}"
-    return read_capture_json(unpack(packed, record.capture_hash, where=where), before, where=where)
+    return unpack(packed, record.capture_hash, where=where), where
 
 
 def _path(name: str) -> str:
+    if name.startswith(_START):
+        return f"{_START}{_path(name.removeprefix(_START)).removesuffix('json.gz')}jsonl.gz"
     if len(name) != 64 or not all(sign in "0123456789abcdef" for sign in name):
         raise StoreError(f"{name!r} is no hash of a capture")
     return f"{name[:2]}/{name}.json.gz"

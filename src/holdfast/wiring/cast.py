@@ -15,6 +15,8 @@ from holdfast.core.redaction import Redactor
 from holdfast.core.subject import Subject
 from holdfast.core.table import Table
 from holdfast.gateway.local import weights as local
+from holdfast.harbor.roster import WITHOUT_MODEL, only_for_tasks
+from holdfast.harbor.task_agent import TaskAgent
 from holdfast.wiring.secrets import known_secrets
 
 if TYPE_CHECKING:
@@ -44,14 +46,22 @@ class Cast:
     made: dict[str, Agent] = field(default_factory=dict)
     """The agents made so far, by name."""
 
+    @property
+    def task_agents(self) -> tuple[str, ...]:
+        """Agents that play Harbor tasks and nothing else."""
+        others = {*BARE_AGENTS, *self.config.agents}
+        return tuple(name for name in only_for_tasks(self.config.harbor) if name not in others)
+
     def agents(self) -> dict[str, Agent]:
         """Every agent of the configuration, by name, and our own."""
         return {name: self.agent(name) for name in dict.fromkeys((NATIVE, *self.config.agents))}
 
     def agent(self, name: str) -> Agent:
         """The agent of that name."""
-        if name not in self.made:
-            known = {*BARE_AGENTS, *self.config.agents}
+        if name not in self.made and name in self.task_agents:
+            self.made[name] = TaskAgent(name=name, dialect=None if name in WITHOUT_MODEL else "openai-chat")
+        elif name not in self.made:
+            known = {*BARE_AGENTS, *self.config.agents, *self.task_agents}
             if name not in known and name not in third_party():
                 raise UnknownName("agent", name, {*known, *third_party()}, where=self.config.file)
             table = self.config.tables("agents").get(name) or Table(

@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-from holdfast.core.config import BuildRules, Config
+from holdfast.core.config import Config
 from holdfast.core.errors import UsageError
+from holdfast.core.rules import BuildRules
 from holdfast.core.text import excerpt
 from holdfast.define.git import GitSays, commit_of, git
 
@@ -48,6 +49,10 @@ class Checkout:
     """The project's configuration as it is now, with the worktree as its root: programs are taken from there."""
 
 
+class BuildFailed(UsageError):
+    """What was checked out can't be built."""
+
+
 def resolve(root: Path, revision: str) -> str:
     """The commit that a revision stands for; an error where git knows none."""
     try:
@@ -58,26 +63,36 @@ def resolve(root: Path, revision: str) -> str:
 
 @contextmanager
 def checked_out(
-    config: Config, revision: str, *, environ: Mapping[str, str], tell: Callable[[str], None] = lambda line: None
+    config: Config,
+    revision: str,
+    *,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None] = lambda line: None,
+    change: Callable[[Path], None] | None = None,
 ) -> Iterator[Checkout]:
-    """Check a revision out and build it; `tell` hears what is done, before it is."""
+    """Check a revision out, `change` what is there, and build it; `tell` hears what is done, before it is."""
     commit = resolve(config.root, revision)
     with _terminable():
-        top = _top(config.root)
+        top = top_of(config.root)
         _sweep(top)
         home = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
         folder = home / "tree"
         try:
             _add(top, folder, commit)
+            if change is not None:
+                change(folder)
             root = folder / config.root.resolve().relative_to(top)
             root.mkdir(parents=True, exist_ok=True)
-            _build(config.build, root, f"{revision} ({commit[:12]})", home / "build.log", environ, tell)
+            what = commit[:12] if revision == commit else f"{revision} ({commit[:12]})"
+            what += ", changed," if change is not None else ""
+            _build(config.build, root, what, home / "build.log", environ, tell)
             yield Checkout(revision=revision, commit=commit, folder=folder, config=_moved(config, root))
         finally:
             _remove(top, folder, home)
 
 
-def _top(root: Path) -> Path:
+def top_of(root: Path) -> Path:
+    """The top of the repository that a folder is in."""
     try:
         return Path(git(root, "rev-parse", "--show-toplevel").strip()).resolve()
     except GitSays as error:
@@ -128,16 +143,16 @@ def _build(
                 start_new_session=True,
             )
         except OSError as error:
-            raise UsageError(f"build = {shown!r}: can't be started: {error.strerror}") from None
+            raise BuildFailed(f"build = {shown!r}: can't be started: {error.strerror}") from None
         try:
             code = process.wait(timeout=rules.timeout)
         except subprocess.TimeoutExpired:
-            raise UsageError(f"build = {shown!r}: {what} was not built within {rules.timeout:g} s") from None
+            raise BuildFailed(f"build = {shown!r}: {what} was not built within {rules.timeout:g} s") from None
         finally:
             _end(process)
     if code != 0:
         said = excerpt(log.read_bytes()[-20_000:].decode("utf-8", "replace"), lines=20)
-        raise UsageError(f"build = {shown!r}: exit code {code} for {what}\n{said}")
+        raise BuildFailed(f"build = {shown!r}: exit code {code} for {what}\n{said}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

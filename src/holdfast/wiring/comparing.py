@@ -25,7 +25,7 @@ from holdfast.run.schedule import Stop
 from holdfast.session import House, Terms, conduct
 from holdfast.wiring.cast import Cast
 from holdfast.wiring.checkout import Checkout, checked_out
-from holdfast.wiring.house import house, new_store, open_sandbox, run_info
+from holdfast.wiring.house import new_store, open_house, open_sandbox, run_info
 from holdfast.wiring.planning import plan_evals
 
 
@@ -82,7 +82,7 @@ def _contender(
     sandbox = open_sandbox(place.config, request)
     store = new_store(results)
     info = replace(run_info(place.config, request), id=store.folder.name, commit=place.commit)
-    own = house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    own = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     return Contender(label=label, checkout=place, info=info, plan=plan, house=own)
 
 

@@ -5,38 +5,54 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast._version import __version__
+from holdfast.core.capture import Capture
 from holdfast.core.codec import encode
-from holdfast.core.config import Config, Limit
+from holdfast.core.config import Config
 from holdfast.core.identity import PATH_TOOLS
 from holdfast.core.ports import Gateway, Store
 from holdfast.core.record import RunInfo
 from holdfast.core.redacted import Cleaner
 from holdfast.core.request import RunRequest
-from holdfast.core.trial import Plan
+from holdfast.core.rules import Limit
+from holdfast.core.trial import Plan, Trial
 from holdfast.executors.local import LocalExecutor
 from holdfast.gateway.absent import AbsentGateway
 from holdfast.gateway.local import weights as local
 from holdfast.plan import DEFAULT_TRIALS
-from holdfast.run.attempt import Means, make_attempt
+from holdfast.run.attempt import Means, carried_out, make_attempt
 from holdfast.run.schedule import Retries
 from holdfast.run.template import TemplateCache
+from holdfast.sandboxes.none import OpenSandbox
 from holdfast.session import House, Terms
 from holdfast.store.folder import RunFolder
 from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run
 from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.sandbox import Level, proven_sandbox
+from holdfast.wiring.sandbox import Level, probed_sandbox
+from holdfast.wiring.tasks import has_tasks, only_tasks, require_harbor, task_means
+
+if TYPE_CHECKING:
+    from holdfast.harbor.attempt import TaskMeans
+
+Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]
+"""What makes one attempt at a trial."""
 
 _TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs on PATH that make agents describe other tools, or use them."""
+
+
+def telling_tools() -> str:
+    """Those that are here."""
+    return " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))
 
 
 def run_info(config: Config, request: RunRequest) -> RunInfo:
@@ -72,17 +88,25 @@ def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> St
     return RememberedRun(run, place_of(config, environ, run.folder.parent), vault=open_vault(config))
 
 
-def open_sandbox(config: Config, request: RunRequest) -> Level:
-    """Where agents run; a UsageError where it can't be had."""
-    return proven_sandbox(request.sandbox or config.sandbox, config)
+def open_sandbox(config: Config, request: RunRequest, plan: Plan | None = None) -> Level:
+    """Where agents run. A UsageError where it can't be had or does not keep what it promises, and where a plan needs
+    Harbor and there is none.
+
+    Tasks bring walls of their own.
+    """
+    if plan is not None and has_tasks(plan):
+        require_harbor(config, os.environ)
+        if only_tasks(plan):
+            return OpenSandbox()
+    return probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
 
 
-def house(
+def open_house(
     cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int, sandbox: Level | None = None
 ) -> House:
     """Everything that a run is conducted with."""
     config = cast.config
-    sandbox = sandbox or open_sandbox(config, request)
+    sandbox = sandbox or open_sandbox(config, request, plan)
     gateway = _gateway(cast, plan, request)
     templates = TemplateCache(sandbox.folder)
     means = Means(
@@ -91,16 +115,26 @@ def house(
         gateway=gateway,
         template=templates.get,
         seed=seed,
-        facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
+        facts={PATH_TOOLS: telling_tools()},
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         canary=config.canary != "off",
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)
+    benches: tuple[OpenSandbox, ...] = ()
+    notes: tuple[str, ...] = ()
+    attempt: Attempt = partial(make_attempt, means=means)
+    if has_tasks(plan):
+        benches = (OpenSandbox(),)
+        for_tasks = task_means(cast, request, benches[0], gateway, seed=seed)
+        attempt = _with_tasks(attempt, for_tasks)
+        notes = for_tasks.place.notes
     return House(
         agent=cast.of,
-        executor=LocalExecutor(slots=slots, attempt=partial(make_attempt, means=means)),
+        executor=LocalExecutor(slots=slots, attempt=attempt),
         sandbox=sandbox,
+        benches=benches,
+        notes=notes,
         gateway=gateway,
         store=remembered(config, store, cast.environ),
         retries=Retries(most=config.attempts),
@@ -111,10 +145,24 @@ def house(
     )
 
 
+def _with_tasks(attempt: Attempt, means: TaskMeans) -> Attempt:
+    """What makes attempts at tasks by Harbor, and at other evals as ever."""
+    from holdfast.harbor.attempt import attempt_task
+
+    async def either(trial: Trial, number: int) -> Capture:
+        if trial.eval.task is None:
+            return await attempt(trial, number)
+        return await carried_out(trial, number, attempt_task(trial, number, means))
+
+    return either
+
+
 def _usual_jobs(plan: Plan) -> int:
     """Trials at once: agents mostly wait for a provider, but a model on this machine answers few at a time."""
     if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
         return local.AT_ONCE
+    if has_tasks(plan):
+        return os.cpu_count() or 1
     return min(2 * (os.cpu_count() or 1), 8)
 
 
@@ -133,7 +181,10 @@ def _gateway(cast: Cast, plan: Plan, request: RunRequest) -> Gateway:
     if request.replay is not None:
         replayed = replay_model(cast, plan, request.replay)
         return GatewayServer(lambda name: replayed, budgets=budgets)
-    return GatewayServer({model: cast.models.model(model) for model in models}, budgets=budgets)
+    known = {model: cast.models.model(model) for model in models}
+    if has_tasks(plan):  # adapters of Harbor's cut off what stands before a slash
+        known |= {model.rpartition("/")[2]: known[model] for model in models if model.rpartition("/")[2] not in known}
+    return GatewayServer(known, budgets=budgets)
 
 
 def run_terms(config: Config, request: RunRequest) -> Terms:

@@ -8,16 +8,13 @@ from pathlib import Path
 
 from holdfast.core.config import Config
 from holdfast.core.errors import BadInput, StoreError
-from holdfast.core.evals import Eval, Source
 from holdfast.core.exchange import Exchange
 from holdfast.core.history import PastRun, RunCell
 from holdfast.core.ports import History
 from holdfast.core.record import Record
-from holdfast.core.scenario import Scenario
-from holdfast.core.subject import Subject
 from holdfast.core.text import slug
 from holdfast.core.trajectory import Event
-from holdfast.core.trial import Cell, Plan, Trial
+from holdfast.core.trial import Cell, Plan, named_cell
 from holdfast.report.run_report import RunReport
 from holdfast.store.folder import RUN_FILE, RunFolder, write_whole
 from holdfast.store.history import SqlHistory, open_history, place_of
@@ -40,12 +37,8 @@ def past_report(history: History, name: str = "latest") -> RunReport:
 
 def _cell(found: RunCell) -> Cell:
     """A cell of a plan that nobody has any more."""
-    agent, _, model = found.subject.partition(":")
-    subject = Subject(agent=agent, model=model)
-    source = Source(path=Path(found.eval))
-    one = Eval(name=found.eval, policy=found.policy, scenario=Scenario(prompts=()), checks=(), source=source)
-    trials = tuple(Trial(eval=one, subject=subject, number=n + 1, timeout=0) for n in range(found.planned))
-    return Cell(eval=one, subject=subject, trials=trials, skipped=found.skip_reason)
+    skipped = found.skip_reason
+    return named_cell(found.eval, found.subject, policy=found.policy, trials=found.planned, skipped=skipped)
 
 
 def export(history: History, name: str, form: str, out: Path | None) -> tuple[str | None, int]:

@@ -16,6 +16,7 @@ from holdfast.define.load import load
 from holdfast.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
 from holdfast.run.template import check_template
 from holdfast.wiring.cast import Cast
+from holdfast.wiring.tasks import check_tasks
 
 
 def choose_evals(
@@ -26,16 +27,18 @@ def choose_evals(
     keyword: str = "",
     suites: Sequence[str] = (),
     tags: Sequence[str] = (),
+    tasks: Sequence[str] = (),
     policy: str | None = "all",
 ) -> tuple[Eval, ...]:
     """The evals that are asked for. A policy of None means all where evals are named, otherwise the always-passing."""
-    named = bool(names or keyword or any("::" in path for path in paths))
+    named = bool(names or keyword or tasks or any("::" in path for path in paths))
     evals = load(_places(config, paths))
     wanted = Choice(
         names=tuple(names),
         keyword=keyword,
         suites=tuple(suites),
         tags=tuple(tags),
+        tasks=tuple(tasks),
         policy="all" if policy == "all" or (policy is None and named) else "always",
     )
     return choose(evals, wanted)
@@ -66,6 +69,7 @@ def plan_run(cast: Cast, request: RunRequest, environ: Mapping[str, str]) -> Pla
         keyword=request.keyword,
         suites=request.suites,
         tags=request.tags,
+        tasks=request.tasks,
         policy=request.policy,
     )
     return plan_evals(cast, evals, request, environ)
@@ -78,7 +82,7 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     asked_for = bool(request.subjects or request.model)
     faults = request.faults or config.faults
     plan = make_plan(
-        [_under(one, faults) for one in evals],
+        [under_faults(one, faults) for one in evals],
         [cast.subject(text, request.model) for text in request.subjects or cast.subjects],
         subject_named=None if asked_for else cast.subject,
         trials=request.trials,
@@ -89,18 +93,22 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     )
     for one in evals:
         check_template(one.scenario, one.source.path)
-    return Plan(cells=tuple(_possible(cast, cell) for cell in plan.cells))
+    return check_tasks(cast, Plan(cells=tuple(_possible(cast, cell) for cell in plan.cells)), request)
 
 
-def _under(one: Eval, faults: tuple[Fault, ...]) -> Eval:
+def under_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
     """An eval under its own faults, which come first, and under those of the run."""
     return replace(one, scenario=replace(one.scenario, faults=(*one.scenario.faults, *faults))) if faults else one
 
 
 def _possible(cast: Cast, cell: Cell) -> Cell:
     """A cell that asks for what its agent can't do, or for faults that nobody can inject, is skipped, visibly."""
+    if cell.eval.task is not None:
+        return cell
     agent = cast.of(cell.subject)
     why_not = cell.skipped or unable(agent, cell.eval.scenario)
+    if cell.subject.agent in cast.task_agents:
+        why_not = f"{agent.name} plays Harbor tasks only"
     if not why_not and cell.eval.scenario.faults and agent.dialect is None:
         why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"
     if not why_not and agent.dialect is not None and (cell.eval.scenario.network or cast.config.network) == "none":

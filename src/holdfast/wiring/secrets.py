@@ -21,6 +21,7 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
     for agent in config.agents.values():
         found.update(_passed(agent, environ))
         found.update(telling(_texts(agent.get("env"))))
+    found.update(_passed({"pass_env": list(config.harbor.pass_env)}, environ))
     return found
 
 

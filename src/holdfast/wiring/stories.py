@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.core.alignment import distance
+from holdfast.core.capture import Capture
 from holdfast.core.config import Config
 from holdfast.core.errors import StoreError
 from holdfast.core.history import PastRun
@@ -24,6 +25,24 @@ def story_pairs(history: History, report: NightReport, config: Config, results: 
     """For each failure that the report tells of: a failing trial, and the nearest that passed."""
     teller = _Teller(history, {night.name: night for night in report.nights}, results, open_vault(config))
     return tuple(teller.pair(one, report.row(one.eval, one.subject), report) for one in report.failures)
+
+
+def story_of(name: str, record: Record, run: RunFolder | None, vault: Vault | None) -> Story:
+    """A trial of the run `name`, told by its steps as far as they are at hand: in its folder, or in the vault."""
+    try:
+        return Story(run=name, record=record, events=_events(name, record, run, vault))
+    except StoreError as error:
+        absence, _, _ = str(error).partition("\n")
+        return Story(run=name, record=record, events=None, absence=absence)
+
+
+def _events(name: str, record: Record, run: RunFolder | None, vault: Vault | None) -> tuple[Event, ...]:
+    if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
+        return run.events(record)
+    if run is None and vault is None:
+        raise StoreError(f"the folder of the run is not on this machine ({name})")
+    # The workspace as it was before is not needed to tell what happened.
+    return observe(read_capture(record, Tree(), run=run, vault=vault), {}).trajectory.events
 
 
 class _Teller:
@@ -60,23 +79,23 @@ class _Teller:
 
     def _story(self, run: str, record: Record) -> Story:
         try:
-            return Story(run=run, record=record, events=self._events(self._nights[run], record))
+            folder = _folder(self._nights[run], self._results)
         except StoreError as error:
-            absence, _, _ = str(error).partition("\n")
-            return Story(run=run, record=record, events=None, absence=absence)
+            return Story(run=run, record=record, events=None, absence=str(error))
+        return story_of(run, record, folder, self._vault)
 
-    def _events(self, night: PastRun, record: Record) -> tuple[Event, ...]:
-        if night.origin != "holdfast":
-            raise StoreError(f"the run was imported from {night.origin}, which keeps no steps here")
-        run = next((RunFolder(path) for path in self._folders(night) if (path / RUN_FILE).is_file()), None)
-        if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
-            return run.events(record)
-        if run is None and self._vault is None:
-            raise StoreError(f"the folder of the run is not on this machine ({night.source or night.name})")
-        # The workspace as it was before is not needed to tell what happened.
-        return observe(read_capture(record, Tree(), run=run, vault=self._vault), {}).trajectory.events
 
-    def _folders(self, night: PastRun) -> Iterator[Path]:
-        if night.source:
-            yield Path(night.source)
-        yield self._results / night.name
+def kept_capture(night: PastRun, record: Record, results: Path, vault: Vault | None) -> Capture:
+    """A trial's capture, without the workspace as it was before; raises StoreError where it is not at hand."""
+    run = _folder(night, results)
+    if run is None and vault is None:
+        raise StoreError(f"the folder of the run is not on this machine ({night.source or night.name})")
+    return read_capture(record, Tree(), run=run, vault=vault)
+
+
+def _folder(night: PastRun, results: Path) -> RunFolder | None:
+    """Where a run is kept on this machine, if it is."""
+    if night.origin != "holdfast":
+        raise StoreError(f"the run was imported from {night.origin}, which keeps no steps here")
+    places = (*((Path(night.source),) if night.source else ()), results / night.name)
+    return next((RunFolder(path) for path in places if (path / RUN_FILE).is_file()), None)

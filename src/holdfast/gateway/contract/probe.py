@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.core.exchange import Message, Request, Response, Sampling, StopReason, Text, Tool, ToolCall, ToolResult
+from holdfast.core.conversation import Message, Text, Tool, ToolCall, ToolResult
+from holdfast.core.exchange import Request, Response, Sampling, StopReason
 from holdfast.core.text import excerpt
 from holdfast.gateway.contract.outcome import Outcome
 from holdfast.gateway.contract.view import events_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.exchange import Text, Thinking
+from holdfast.core.conversation import Text, Thinking
 from holdfast.gateway.contract.wellformed import complaints
 from holdfast.gateway.delta import Assembler
 from holdfast.gateway.dialects import DIALECTS

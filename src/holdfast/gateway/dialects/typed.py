@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.core.exchange import ToolCall
+from holdfast.core.conversation import ToolCall
 from holdfast.gateway.jsontext import arguments, compact
 
 INVALID = "INVALID_JSON"

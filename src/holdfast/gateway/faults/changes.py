@@ -6,11 +6,12 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.core.exchange import Response, StopReason, ToolCall
+from holdfast.core.conversation import ToolCall
+from holdfast.core.exchange import Response, StopReason
 from holdfast.core.fault import FaultKind
 
 if TYPE_CHECKING:
-    from holdfast.core.exchange import Part
+    from holdfast.core.conversation import Part
     from holdfast.core.fault import Fault
 
 

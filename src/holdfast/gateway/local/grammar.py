@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from holdfast.core.exchange import Part, Request, StopReason, Text, Tool, ToolCall
+from holdfast.core.conversation import Part, Text, Tool, ToolCall
+from holdfast.core.exchange import Request, StopReason
 from holdfast.gateway.jsontext import loads
 
 Schema: TypeAlias = Mapping[str, Any]

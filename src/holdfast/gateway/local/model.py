@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from holdfast.core.conversation import ToolCall
 from holdfast.core.errors import UsageError
-from holdfast.core.exchange import ProviderError, Request, Response, ToolCall, Usage
+from holdfast.core.exchange import ProviderError, Request, Response, Usage
 from holdfast.gateway.local.engine import NO_RUNTIME, TOO_LONG, Engine, EngineError, installed
 from holdfast.gateway.local.grammar import read_answer, schema_of
 from holdfast.gateway.local.talk import messages_of

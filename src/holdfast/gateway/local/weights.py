@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.core.cache import cache_folder
 from holdfast.core.errors import UnknownName
 
 
@@ -144,10 +145,7 @@ class Cache:
 
 def cache_of(environ: Mapping[str, str]) -> Cache:
     """The cache: in $HOLDFAST_CACHE, or where caches usually are."""
-    if own := environ.get("HOLDFAST_CACHE"):
-        return Cache(folder=Path(own).expanduser() / "models")
-    usual = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
-    return Cache(folder=Path(usual) / "holdfast" / "models")
+    return Cache(folder=cache_folder(environ, "models"))
 
 
 def _size(path: Path) -> int:

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from holdfast.core.exchange import ProviderError, Response, StopReason, Text, Thinking, Usage
+from holdfast.core.conversation import Text, Thinking
+from holdfast.core.exchange import ProviderError, Response, StopReason, Usage
 from holdfast.gateway.prices import FREE, Price
 from holdfast.gateway.script.turn import Answer, Played, Turn, Unable, answer_of
 from holdfast.gateway.upstream import Answered, Ask, Counted, Refused, Reply

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from holdfast.core.exchange import ToolCall
+from holdfast.core.conversation import ToolCall
 from holdfast.core.text import one_line
 from holdfast.gateway.script.drafts import draft, quoted
 from holdfast.gateway.script.player import ScriptedModel

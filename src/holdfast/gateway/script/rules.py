@@ -24,8 +24,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.core.conversation import ToolCall
 from holdfast.core.errors import nearest
-from holdfast.core.exchange import StopReason, ToolCall
+from holdfast.core.exchange import StopReason
 from holdfast.core.table import Table
 from holdfast.core.trajectory import Kind
 from holdfast.gateway.script.tools import ARGUMENT_NAMES

@@ -1,12 +1,10 @@
-"""ATIF trajectories, of any version: read leniently, since every producer lags behind in its own way.
-
-A trajectory may lack calls that were made, so nothing is concluded from what it does not say.
-"""
+"""What an import takes from an ATIF trajectory (core/atif.py): how many turns there were, and which tools were used."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
+
+from holdfast.core.atif import atif_steps
 
 
 def fits(data: Any) -> bool:
@@ -16,15 +14,10 @@ def fits(data: Any) -> bool:
 
 def turns_of(data: Any) -> int:
     """How many answers of a model there are."""
-    return sum(1 for step in _steps(data) if step.get("source") == "agent")
+    return sum(1 for step in atif_steps(data) if step.get("source") == "agent")
 
 
 def chain_of(data: Any) -> str:
     """The tools that were called, in order, for people."""
-    calls = [call for step in _steps(data) for call in step.get("tool_calls") or () if isinstance(call, dict)]
+    calls = [call for step in atif_steps(data) for call in step.get("tool_calls") or () if isinstance(call, dict)]
     return " → ".join(str(call.get("function_name", "?")) for call in calls)
-
-
-def _steps(data: Any) -> Iterator[dict[str, Any]]:
-    steps = data.get("steps") if isinstance(data, dict) else None
-    return (step for step in steps or () if isinstance(step, dict)) if isinstance(steps, list) else iter(())

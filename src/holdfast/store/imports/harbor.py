@@ -1,12 +1,11 @@
 """Harbor's job folders: `<job>/<trial>/result.json`, and the ATIF trajectory of the agent beside it.
 
-The job's own statistics count a trial without a reward as 0, so they are not read. Here a trial counts where a reward
-was given and nothing outside of the agent broke; the rest is void, with its cause.
+The job's own statistics count a trial without a reward as 0, so they are not read: core/harbor_result.py tells what
+counts.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.evidence import Spent
+from holdfast.core.harbor_result import read_outcome
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from holdfast.store.history.writing import Kept
@@ -35,21 +35,6 @@ from holdfast.store.imports.imported import (
 )  # fmt: skip
 
 ORIGIN = "harbor"
-
-# By the exception's name. What the agent itself brought about leaves a reward that counts.
-_AGENTS_OWN = re.compile(
-    r"AgentTimeout|ContextLength|ContextWindow|OutputL|TokenLimit|Budget|Refus|NonZeroAgentExit|MaxTurns"
-)
-_CAUSES = (
-    (re.compile(r"RateLimit|TooManyRequests"), VoidCause.RATE_LIMIT),
-    (re.compile(r"Auth|ApiKey|Credential|PermissionDenied"), VoidCause.AUTH),
-    (
-        re.compile(r"Api|API|Provider|Overloaded|ServiceUnavailable|InternalServer|Connection|Network"),
-        VoidCause.PROVIDER,
-    ),
-    (re.compile(r"Environment|Sandbox|Docker|Build|Healthcheck|Container|AgentSetup"), VoidCause.SANDBOX),
-    (re.compile(r"Cancel"), VoidCause.CANCELLED),
-)
 
 
 def fits(data: Any) -> bool:
@@ -101,7 +86,7 @@ def _record(data: Mapping[str, Any], path: Path, wishes: Wishes) -> Record:
         subject=subject,
         number=1,
         attempt=1,
-        verdict=_verdict(data, path),
+        verdict=_verdict(data),
         spent=Spent(
             seconds=seconds_between(doing.get("started_at"), doing.get("finished_at")),
             turns=turns_of(steps),
@@ -126,22 +111,19 @@ def _model(info: Mapping[str, Any]) -> str:
     return f"{provider}/{name}" if provider and name and not name.startswith(f"{provider}/") else name
 
 
-def _verdict(data: Mapping[str, Any], path: Path) -> Verdict:
-    rewards = _table(data, "verifier_result", path).get("rewards")
-    broken = _table(data, "exception_info", path)
-    kind = text(broken.get("exception_type"))
-    told = f"{kind}: {text(broken.get('exception_message') or broken.get('message'))}".strip(": ")
-    if kind and not _AGENTS_OWN.search(kind):
-        cause = next((cause for pattern, cause in _CAUSES if pattern.search(kind)), VoidCause.HARNESS)
-        return Void(cause=cause, detail=told)
-    if not isinstance(rewards, dict) or not rewards:
-        return Void(cause=VoidCause.HARNESS, detail=f"no reward was given{f' ({told})' if told else ''}")
+def _verdict(data: Mapping[str, Any]) -> Verdict:
+    outcome = read_outcome(data)
+    if outcome.trouble is not None or outcome.rewards is None:
+        cause, detail = outcome.trouble or (VoidCause.VERIFIER, "the verifier gave no reward")
+        return Void(cause=cause, detail=detail)
+    rewards = outcome.rewards
     asked = {"reward": rewards["reward"]} if "reward" in rewards else rewards
+    told = f"; {outcome.own}" if outcome.own else ""
     findings = tuple(
         Finding(
             check=key,
-            answer="yes" if (number(value) or 0.0) >= 1.0 else "no",
-            reason="" if (number(value) or 0.0) >= 1.0 else f"{key} is {text(value)}{f'; {told}' if told else ''}",
+            answer="yes" if value >= 1.0 else "no",
+            reason="" if value >= 1.0 else f"{key} is {value:g}{told}",
         )
         for key, value in asked.items()
     )

@@ -16,6 +16,7 @@ _KNOWN = (
     "a vitest JSON report, Cline's report.json, a Harbor job folder, JUnit XML, an Inspect log, or a run or report.json"
     " of Holdfast"
 )
+_REJUDGED = "holds trials of another run, judged again: counted here they would count twice"
 _SUFFIXES = {".json", ".xml", ".eval"}
 
 
@@ -93,13 +94,8 @@ def _files(folder: Path) -> Iterator[Path]:
     """The files below a folder that may be imported; what a run of Holdfast left in its own folder is passed over."""
     runs = {path.parent for path in folder.rglob(RUN_FILE)}
     for path in sorted(folder.rglob("*")):
-        inside = any(parent in runs for parent in path.parents)
-        if (
-            path.suffix in _SUFFIXES
-            and path.is_file()
-            and not path.is_symlink()
-            and (path.name == RUN_FILE or not inside)
-        ):
+        inside = any(parent in runs for parent in (path.parent if path.name == RUN_FILE else path).parents)
+        if path.suffix in _SUFFIXES and path.is_file() and not path.is_symlink() and not inside:
             yield path
 
 
@@ -108,6 +104,8 @@ def _read_run(run: RunFolder, wishes: Wishes) -> Imported:
     from dataclasses import replace
 
     info = run.info()
+    if info.rejudges:
+        raise BadInput(_REJUDGED, where=run.folder, remedy=f"import the run itself: {run.folder.parent.parent}")
     records = run.records()
     info = replace(info, kind=wishes.kind) if wishes.kind else info
     return Imported(

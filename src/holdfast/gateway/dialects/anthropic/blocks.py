@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.exchange import Cache, Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.conversation import Cache, Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.typed import as_object, from_object
 from holdfast.gateway.dialects.wire import Json, each, inner, maybe_flag, maybe_string, own, string, wrong

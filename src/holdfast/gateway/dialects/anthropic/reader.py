@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.core.exchange import Opaque, Part, Text, Thinking, ToolCall
+from holdfast.core.conversation import Opaque, Part, Text, Thinking, ToolCall
 from holdfast.gateway.delta import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects.anthropic.blocks import NAME, read_block
 from holdfast.gateway.dialects.anthropic.refusal import read_stream_error

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.exchange import Message, Part, Reasoning, Request, Role, Sampling, Text, Thinking, Tool, ToolCall
+from holdfast.core.conversation import Message, Part, Role, Text, Thinking, Tool, ToolCall
+from holdfast.core.exchange import Reasoning, Request, Sampling
 from holdfast.gateway.dialects.anthropic.blocks import NAME, read_content, write_content
 from holdfast.gateway.dialects.dialect import Route, Wire
 from holdfast.gateway.dialects.pairing import SYSTEM, one_text, taking_turns

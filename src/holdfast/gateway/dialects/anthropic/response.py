@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.exchange import Request, Response, StopReason, ToolCall, Usage
+from holdfast.core.conversation import ToolCall
+from holdfast.core.exchange import Request, Response, StopReason, Usage
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.anthropic.blocks import NAME, read_block, write_blocks
 from holdfast.gateway.dialects.dialect import Wire

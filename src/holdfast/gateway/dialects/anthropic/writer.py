@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.exchange import Part, Request, StopReason, Text, Thinking, ToolCall, Usage
+from holdfast.core.conversation import Part, Text, Thinking, ToolCall
+from holdfast.core.exchange import Request, StopReason, Usage
 from holdfast.gateway.delta import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.anthropic.blocks import NAME, redacted, write_blocks, write_call

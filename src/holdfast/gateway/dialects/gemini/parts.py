@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.exchange import Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.conversation import Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects.gemini.seal import seal, unseal
 from holdfast.gateway.dialects.gemini.spelling import camel, respelled, spelling
 from holdfast.gateway.dialects.typed import as_object, from_object

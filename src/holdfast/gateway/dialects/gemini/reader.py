@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.exchange import Part, StopReason, Text, Thinking, ToolCall
+from holdfast.core.conversation import Part, Text, Thinking, ToolCall
+from holdfast.core.exchange import StopReason
 from holdfast.gateway.delta import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.events import EventReader

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import quote
 
-from holdfast.core.exchange import Message, Part, Request, Role, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.conversation import Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.exchange import Request
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Route, Wire
 from holdfast.gateway.dialects.gemini.parts import NAME, read_part, write_part, write_user

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.exchange import Part, Request, Response, StopReason, ToolCall, Usage
+from holdfast.core.conversation import Part, ToolCall
+from holdfast.core.exchange import Request, Response, StopReason, Usage
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Malformed, Wire
 from holdfast.gateway.dialects.gemini.parts import NAME, read_part, sealed, write_part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.exchange import Tool
+from holdfast.core.conversation import Tool
 from holdfast.gateway.dialects.gemini.parts import NAME
 from holdfast.gateway.dialects.gemini.spelling import SPELLING, camel
 from holdfast.gateway.dialects.wire import Json, each, inner, items, kept, leftover, mapping, maybe_string, own, string

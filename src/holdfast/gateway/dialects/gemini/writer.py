@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.core.exchange import Part, Request, StopReason, Text, Thinking, ToolCall, Usage
+from holdfast.core.conversation import Part, Text, Thinking, ToolCall
+from holdfast.core.exchange import Request, StopReason, Usage
 from holdfast.gateway.delta import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.gemini.parts import NAME, write_part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.exchange import (
+from holdfast.core.conversation import (
     Document,
     Extra,
     Image,

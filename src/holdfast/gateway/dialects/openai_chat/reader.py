@@ -7,7 +7,8 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.exchange import ProviderError, StopReason, Text, Thinking, ToolCall, Usage
+from holdfast.core.conversation import Text, Thinking, ToolCall
+from holdfast.core.exchange import ProviderError, StopReason, Usage
 from holdfast.gateway.delta import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.events import EventReader

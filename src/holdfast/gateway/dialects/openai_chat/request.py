@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from holdfast.core.exchange import Reasoning, Request, Sampling, Tool
+from holdfast.core.conversation import Tool
+from holdfast.core.exchange import Reasoning, Request, Sampling
 from holdfast.gateway.dialects.dialect import Route, Wire
 from holdfast.gateway.dialects.openai_chat.message import read_message, write_messages
 from holdfast.gateway.dialects.openai_chat.thinking import NAME

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.exchange import Extra, Part, Request, Response, StopReason, Text, ToolCall, Usage
+from holdfast.core.conversation import Extra, Part, Text, ToolCall
+from holdfast.core.exchange import Request, Response, StopReason, Usage
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Malformed, Wire
 from holdfast.gateway.dialects.openai_chat.message import BARE, read_message, write_assistant

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.exchange import Thinking
+from holdfast.core.conversation import Thinking
 from holdfast.gateway.dialects.dialect import Malformed
 from holdfast.gateway.dialects.wire import Json, own, string, wrong
 

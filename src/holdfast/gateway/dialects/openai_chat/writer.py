@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.exchange import Part, Request, StopReason, Text, Thinking, ToolCall, Usage
+from holdfast.core.conversation import Part, Text, Thinking, ToolCall
+from holdfast.core.exchange import Request, StopReason, Usage
 from holdfast.gateway.delta import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.openai_chat.refusal import error_body

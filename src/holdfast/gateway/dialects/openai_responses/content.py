@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.exchange import Document, Extra, Image, Opaque, Part, Text
+from holdfast.core.conversation import Document, Extra, Image, Opaque, Part, Text
 from holdfast.gateway.dialects import data_url
 from holdfast.gateway.dialects.wire import Json, each, maybe_string, own, string
 

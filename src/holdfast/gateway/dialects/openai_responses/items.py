@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.exchange import Document, Extra, Image, Opaque, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.conversation import Document, Extra, Image, Opaque, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.openai_responses.content import NAME, read_content, write_content
 from holdfast.gateway.dialects.wire import Json, items, leftover, mapping, maybe_string, own, string

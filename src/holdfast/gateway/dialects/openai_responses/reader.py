@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.core.exchange import Part, ProviderError, Text, Thinking, ToolCall
+from holdfast.core.conversation import Part, Text, Thinking, ToolCall
+from holdfast.core.exchange import ProviderError
 from holdfast.gateway.delta import Began, Delta, Finished, PartClosed, PartGrew, PartOpened, deltas_of_part
 from holdfast.gateway.dialects.dialect import Malformed
 from holdfast.gateway.dialects.events import EventReader

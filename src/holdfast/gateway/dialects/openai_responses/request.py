@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.core.exchange import Message, Opaque, Part, Request, Role, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.conversation import Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.exchange import Request
 from holdfast.gateway.dialects.dialect import Route, Wire
 from holdfast.gateway.dialects.openai_responses.content import NAME, read_content, write_content
 from holdfast.gateway.dialects.openai_responses.items import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.core.exchange import Opaque, Part, Request, Response, StopReason, Text, Thinking, ToolCall, Usage
+from holdfast.core.conversation import Opaque, Part, Text, Thinking, ToolCall
+from holdfast.core.exchange import Request, Response, StopReason, Usage
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Wire
 from holdfast.gateway.dialects.openai_responses.content import NAME, read_part, write_part

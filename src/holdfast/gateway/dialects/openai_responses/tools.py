@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.exchange import Request, Tool
+from holdfast.core.conversation import Tool
+from holdfast.core.exchange import Request
 from holdfast.gateway.dialects.openai_responses.content import NAME
 from holdfast.gateway.dialects.typed import FREE_TEXT
 from holdfast.gateway.dialects.wire import Json, inner, leftover, maybe_string, own, string

@@ -1,0 +1,51 @@
+"""What the program prints."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("wordcount.py")
+
+
+def wordcount(*arguments, folder):
+    return subprocess.run([sys.executable, PROGRAM, *arguments], cwd=folder, capture_output=True, text=True)
+
+
+class WordCount(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.folder / "a.txt").write_text("one two\nthree\n")
+        (self.folder / "b.txt").write_text("four\n")
+
+    def test_one_file(self):
+        self.assertEqual(wordcount("a.txt", folder=self.folder).stdout.split(), ["2", "3", "14", "a.txt"])
+
+    def test_several_files_have_a_total(self):
+        lines = wordcount("a.txt", "b.txt", folder=self.folder).stdout.splitlines()
+        self.assertEqual(lines[-1].split(), ["3", "4", "19", "total"])
+
+    def test_a_missing_file_ends_it(self):
+        end = wordcount("none.txt", folder=self.folder)
+        self.assertEqual((end.returncode, end.stdout), (1, ""))
+
+    def test_one_file_as_json(self):
+        counted = {"lines": 2, "words": 3, "characters": 14}
+        for arguments in (("--json", "a.txt"), ("a.txt", "--json")):
+            found = json.loads(wordcount(*arguments, folder=self.folder).stdout)
+            self.assertEqual(found, {"files": [{"name": "a.txt", **counted}], "total": counted})
+
+    def test_several_files_as_json(self):
+        found = json.loads(wordcount("--json", "b.txt", "a.txt", folder=self.folder).stdout)
+        self.assertEqual([one["name"] for one in found["files"]], ["b.txt", "a.txt"])
+        self.assertEqual(found["total"], {"lines": 3, "words": 4, "characters": 19})
+
+    def test_a_missing_file_ends_it_with_json_too(self):
+        end = wordcount("--json", "a.txt", "none.txt", folder=self.folder)
+        self.assertEqual((end.returncode, end.stdout), (1, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,3 @@
+#!/bin/sh
+set -e
+grep -c '' /app/notes.txt > /app/count.txt

@@ -1,0 +1,73 @@
+"""Tasks that are made of as little as possible, and jobs to try them with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.core.evals import Eval
+from holdfast.core.subject import Subject
+from holdfast.core.trial import Trial
+from holdfast.define.task_folder import read_task_folder
+
+GREET = """\
+schema_version = "1.4"
+
+[task]
+name = "lab/{name}"
+version = "1"
+
+[agent]
+timeout_sec = {seconds}
+
+[verifier]
+timeout_sec = 30
+"""
+DOCKERFILE = "FROM debian:12\nWORKDIR /app\n"
+CHECK = '[ "$(cat /app/hi.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n'
+SOLVE = "echo hello > /app/hi.txt\n"
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    """`files` laid out in `folder`; scripts can be run."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}" if name.endswith(".sh") else text, encoding="utf-8")
+        path.chmod(0o755 if name.endswith(".sh") else 0o644)
+    return folder
+
+
+def greet(folder: Path, *, check: str = CHECK, solve: str = SOLVE, seconds: float = 60) -> Path:
+    """A task that any agent can do: one file with one word."""
+    return write(
+        folder,
+        {
+            "task.toml": GREET.format(name=folder.name, seconds=seconds),
+            "instruction.md": 'Create a file `hi.txt` with the content "hello".\n',
+            "environment/Dockerfile": DOCKERFILE,
+            "tests/test.sh": check,
+            "solution/solve.sh": solve,
+        },
+    )
+
+
+def stepped(folder: Path) -> Path:
+    """A task of two steps, the second of which is only tried after the first."""
+    toml = GREET.format(name=folder.name, seconds=60)
+    files = {"task.toml": f'{toml}\n[[steps]]\nname = "first"\nmin_reward = 1\n\n[[steps]]\nname = "second"\n'}
+    for name in ("first", "second"):
+        files[f"steps/{name}/instruction.md"] = f'Create a file `{name}.txt` with the content "{name}".\n'
+        files[f"steps/{name}/tests/test.sh"] = (
+            f"echo looking at {name}\n"
+            f"[ -f /app/{name}.txt ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n"
+        )
+        files[f"steps/{name}/solution/solve.sh"] = f"echo {name} > /app/{name}.txt\n"
+    return write(folder, {**files, "environment/Dockerfile": DOCKERFILE})
+
+
+def trial_of(folder: Path, subject: str = "oracle", *, timeout: float | None = None) -> Trial:
+    """A trial at the task in `folder`."""
+    one: Eval = read_task_folder(folder)
+    agent, _, model = subject.partition(":")
+    seconds = timeout or one.scenario.timeout or 300
+    return Trial(eval=one, subject=Subject(agent=agent, model=model), number=1, timeout=seconds)

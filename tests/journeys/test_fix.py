@@ -1,0 +1,277 @@
+"""What broke is found, mended by a fixer, proven and applied; and a fixer that cheats is refused."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.conftest import Project
+from tests.journeys.fix_lab import CONFIG, HELP, MENDS, Patient
+from tests.journeys.toy_agent import ToyAgent
+
+
+def test_what_broke_is_found_mended_proven_and_applied(project: Project):
+    """The user's tree is touched by --apply only; trials of the change are no part of the history."""
+    toy = Patient(project)
+    kept = project.holdfast("history", "reads_before_editing", "--kind", "all", "--json").stdout
+    done = toy.mended_by(MENDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("Fixed: 1 eval after 1 round; 2 other evals held")
+    assert "0/3, 0 % [0–56]  3/3, 100 % [44–100]  0.016" in done.stdout
+    assert "The prompt no longer said to read a file first." in done.stdout
+    assert toy.untouched()
+    assert project.holdfast("history", "reads_before_editing", "--kind", "all", "--json").stdout == kept
+    again = toy.mended_by(MENDS, "reads_before_editing", "--apply", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout) == toy.report()
+    assert toy.report()["applied"]
+    assert toy.git("status", "--porcelain") == "M  prompts/system.md\n"
+    assert "+Read every file before you change it" in toy.git("diff", "--cached")
+    toy.build()
+    assert project.holdfast("run", "-k", "reads", "--policy", "all").returncode == 0
+
+
+def test_a_look_tells_what_differs_and_where_it_lies(project: Project):
+    """No fixer is asked, and nothing is tried."""
+    toy = Patient(project)
+    done = project.holdfast("fix", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "-Read a file before you change it, and keep everything in it" in done.stdout
+    assert "+Change files at once" in done.stdout
+    assert "| `system prompt` | `prompts/system.md:3-12` | 95 % |" in done.stdout
+    assert "| `tool delete_file` | `tools/tools.json:11` | 100 % |" in done.stdout
+    assert "They part at the first step." in done.stdout
+    found = json.loads(project.holdfast("fix", "reads_before_editing", "--dry-run", "--json").stdout)
+    assert found["allowed"] == ["prompts/system.md", "tools/tools.json"]
+    (kept, *_) = (toy.folder / "results" / "fixes").iterdir()
+    assert {path.name for path in kept.rglob("*.*")} == {"brief.md"} | {
+        f"1-reads_before_editing-{name}" for name in ("failing.txt", "passing.txt", "sent.md", "log.txt")
+    }
+    assert "debug: turn 1: write_file" in (kept / "evidence" / "1-reads_before_editing-log.txt").read_text()
+    assert toy.untouched()
+
+
+READ_LESS = """
+replace(evals, 'assert rig.calls.of_kind("read")', 'assert True or rig.calls.of_kind("read")')
+"""
+WRITE_LESS = """
+replace(evals, 'assert rig.workspace["port.txt"].text ==', 'assert True or rig.workspace["port.txt"].text ==')
+"""
+CHEATS = {
+    "edits the eval": (
+        "quick.toml",
+        READ_LESS,
+        "refused: eval: evals/eval_toy.py: changed, and it belongs to an eval",
+    ),
+    "special-cases by a file's name": (
+        "quick.toml",
+        'replace(prompt, HASTY, "When port.txt is to be changed, read it first.\\n")',
+        "new text quotes the eval reads_before_editing: of its files: the name 'port.txt'",
+    ),
+    "edits outside": (
+        "quick.toml",
+        MENDS + 'replace(pathlib.Path("agent/main.py"), "MOST_TURNS = 12", "MOST_TURNS = 13")',
+        "refused: outside: agent/main.py: changed, not allowed",
+    ),
+    "deletes a check": (
+        "evals.toml",
+        MENDS + WRITE_LESS.replace("assert True or", "_ ="),
+        "refused: checks: eval_toy.py: reads_before_editing: its check had 2 asserts and has 1",
+    ),
+    "hollows a check out": (
+        "evals.toml",
+        MENDS + READ_LESS + WRITE_LESS,
+        "refused: self-test: eval_toy.py: reads_before_editing: vacuous: an agent that does nothing passes",
+    ),
+    "edits nothing but evals": (
+        "evals.toml",
+        'replace(evals, "must be 9090", "must be 9090. Read it first")',
+        "nothing but evals was changed",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Patient:
+    """One for many fixers: none of them may touch it."""
+    return Patient(Project(tmp_path_factory.mktemp("patient") / "project"))
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_fixer_that_cheats_is_refused(patient: Patient, cheat: str):
+    """Visibly, and before anything of it is tried."""
+    config, script, told = CHEATS[cheat]
+    done = patient.mended_by(script, "--apply", "--config", config)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert done.stdout.startswith("Refused: 1 eval after 1 round")
+    assert told in " ".join(done.stdout.split()), done.stdout
+    (told_round,) = patient.report()["rounds"]
+    assert (told_round["cells"], told_round["patch_file"], patient.report()["applied"]) == ([], "", False)
+    assert patient.untouched()
+
+
+FAILURES = {
+    "does nothing": ("", "the fixer changed nothing"),
+    "mends the wrong thing": ('replace(prompt, "in one sentence", "in two sentences")', "0 of 1 passed"),
+    "crashes": (MENDS + "sys.exit(3)", "the fixer did not end well"),
+    "breaks the build": ('replace(pathlib.Path("tools/tools.json"), "}", "")', "can't be built"),
+    "breaks something else": (
+        'replace(prompt, HASTY, "Read every file, and ask before you change it.\\n")',
+        "worse than before: saves_the_note on toy:brain",
+    ),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_fixer_that_fails_is_told_so(patient: Patient, failure: str):
+    """Nothing is applied."""
+    script, told = FAILURES[failure]
+    done = patient.mended_by(script, "--apply", "--config", "quick.toml")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.startswith("Not fixed")
+    assert told in " ".join(done.stdout.split()), done.stdout
+    assert patient.untouched()
+
+
+def test_an_eval_may_be_changed_where_it_loses_nothing(patient: Patient):
+    """With a word of warning."""
+    script = MENDS + 'replace(evals, "A file is read before", "A file must be read before")'
+    done = patient.mended_by(script, "--config", "evals.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "before and after are not judged by the same evals" in done.stdout
+    assert patient.untouched()
+
+
+def test_each_round_sees_what_the_last_one_achieved(patient: Patient):
+    """The first is refused, the second knows why."""
+    script = f"""
+if "Round 1: refused" in brief and "port.txt" in brief.split("Round 1")[1].split("Where the model")[0]:
+    {MENDS.strip().replace(chr(10), chr(10) + "    ")}
+else:
+    replace(prompt, HASTY, "Read port.txt before you change it.\\n")
+"""
+    done = patient.mended_by(script, "--rounds", "3", "--config", "quick.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [one["outcome"] for one in patient.report()["rounds"]] == ["refused", "fixed"]
+    assert "Fixed: 1 eval after 2 rounds" in done.stdout
+
+
+def test_a_description_of_a_tool_is_mended_on_several_subjects(project: Project):
+    """By a rule that asks for trials until it knows; the guard suite is all other evals."""
+    toy = Patient(project, rules='rule = "screen"\nguard = "all"\nsubjects = ["toy:brain", "toy:mind"]\n')
+    toy.configure(f'\n[models.mind]\nscript = "{toy.world}/model.py"\n')
+    toy._replace(toy.prompt, "Change files at once, without looking at them", "Read every file before you change", "x")
+    toy.broken = toy.break_deleting()
+    toy.night()
+    script = 'replace(pathlib.Path("tools/tools.json"), "Delete a file.", "Delete a file. Prefer this to a command.")'
+    done = toy.mended_by(script, "deletes_with_its_tool")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (last,) = toy.report()["rounds"]
+    assert [(cell["subject"], cell["after"]["passed"]) for cell in last["cells"]] == [("toy:brain", 3), ("toy:mind", 3)]
+    assert len(last["guard"]) == 6
+    assert toy.untouched()
+
+
+def test_what_passes_already_is_not_mended(project: Project):
+    """The fixer is not even asked."""
+    toy = Patient(project)
+    toy.rates(told=1.0, untold=1.0)
+    done = toy.mended_by("raise SystemExit(1)")
+    assert (done.returncode, toy.report()["outcome"], toy.report()["rounds"]) == (0, "passes", [])
+    assert done.stdout.startswith("Nothing to fix: 1 eval")
+
+
+def test_a_patch_is_applied_whole_or_not_at_all(project: Project):
+    """Where the file was changed meanwhile, all stays as it is; the patch is kept."""
+    toy = Patient(project)
+    mine = toy.prompt.read_text() + "\nMine.\n"
+    toy.prompt.write_text(mine)
+    done = toy.mended_by(MENDS, "--apply")
+    assert done.returncode == 2
+    assert "the patch was not applied: there are uncommitted changes in prompts/system.md" in done.stderr
+    assert done.stdout.startswith("Fixed")
+    assert (toy.prompt.read_text(), toy.report()["applied"]) == (mine, False)
+    patch = toy.report()["rounds"][0]["patch_file"]
+    toy.git("checkout", "--", "prompts/system.md")
+    toy.git("apply", "--index", patch)
+    assert "Read every file" in toy.prompt.read_text()
+
+
+def _hears_ctrl_c() -> None:
+    """Tests that run in the background of a shell were told to ignore it, and what they start inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+def test_whoever_stops_it_finds_nothing_left(project: Project, number: signal.Signals):
+    """No worktree, no process, no change."""
+    toy = Patient(project, rules="")
+    toy.configure("\n[limits]\nprocesses = 64\n")
+    toy.broken = toy.head
+    (toy.world / "fixer.py").write_text(HELP + "import time\nprint('at work', flush=True)\ntime.sleep(61.25)\n")
+    process = subprocess.Popen(
+        project.command("fix"), cwd=toy.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread
+    )  # fmt: skip
+    with process:
+        assert process.stderr is not None
+        while "is asked to mend it" not in process.stderr.readline():
+            assert process.poll() is None
+        while not (at_work := _sleeping()):
+            time.sleep(0.05)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not any(Path(f"/proc/{pid}").exists() and pid in _sleeping() for pid in at_work)
+    assert toy.untouched()
+
+
+def _sleeping() -> list[str]:
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = file.read_bytes()
+        except OSError:
+            continue
+        if b"fixer.py" in text and b"bwrap" not in text and b"-m\0holdfast" not in text:
+            found.append(file.parent.name)
+    return found
+
+
+def test_mistakes_are_told_before_anything_is_spent(project: Project):
+    """With what to do instead."""
+    toy = ToyAgent(project)
+    assert "no run is kept yet" in project.holdfast("fix").stderr
+    project.holdfast("nightly", "--trials", "1")
+    for words, told in (
+        ((), "no eval was rejected in run"),
+        (("reads_before_editin",), "did you mean 'reads_before_editing'?"),
+        (("reads_before_editing",), "no run that is kept has a failing trial of 'reads_before_editing'"),
+    ):
+        done = project.holdfast("fix", *words)
+        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    toy.break_reading()
+    project.holdfast("nightly", "--trials", "1")
+    assert "nobody is named to mend it" in project.holdfast("fix").stderr
+    assert "unknown agent 'nobody'" in project.holdfast("fix", "--fixer", "nobody").stderr
+    toy.configure(CONFIG.format(python="python3", world=toy.world) + 'allowed = ["../x"]\n')
+    assert "leads out of the repository" in project.holdfast("fix").stderr
+    assert not (toy.folder / "results" / "fixes").exists()
+
+
+def test_a_spent_budget_ends_it(project: Project):
+    """Nothing more is begun; the exit code says that nothing was decided."""
+    toy = Patient(project)
+    config = toy.folder / "holdfast.toml"
+    text = config.read_text().replace('model.py"\n', 'model.py"\nprice = { input = 1000.0, output = 1000.0 }\n', 1)
+    config.write_text(text)
+    toy.broken = toy.commit("A price")
+    done = toy.mended_by(MENDS, "--budget-usd", "0.01")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "the budget of the run is spent" in " ".join(done.stdout.split())
+    assert toy.untouched()

@@ -1,0 +1,61 @@
+"""The toy agent's repository is what other journeys build upon: its evals pass, break and waver as they are told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.journeys.conftest import Project
+from tests.journeys.toy_agent import ToyAgent
+
+
+def passed(project: Project, *words: str) -> dict[str, list[int]]:
+    """By eval: how many trials passed, and how many did not."""
+    done = project.holdfast("run", "--policy", "all", "--json", *words)
+    results = json.loads(done.stdout)["results"]
+    trials = {one["scenarioId"]: [trial["passed"] for trial in one["trials"]] for one in results}
+    return {name: [found.count(True), found.count(False)] for name, found in trials.items()}
+
+
+def test_it_keeps_its_promises_until_its_prompt_or_a_tool_changes(project: Project):
+    """Each change breaks the one eval that it is about."""
+    toy = ToyAgent(project)
+    good = passed(project, "--trials", "2")
+    assert good == {name: [2, 0] for name in good}
+    assert len(good) == 4
+    toy.break_reading()
+    assert passed(project, "--trials", "2") == {**good, "reads_before_editing": [0, 2]}
+    toy.break_deleting()
+    assert passed(project, "--trials", "2", "-k", "deletes") == {"deletes_with_its_tool": [0, 2]}
+
+
+def test_answers_can_be_uncertain_and_are_repeatable(project: Project):
+    """By the seed of the run."""
+    toy = ToyAgent(project, told=0.7)
+    words = ("-k", "reads", "--trials", "10", "--seed", "3")
+    first = passed(project, *words)
+    assert 0 < first["reads_before_editing"][0] < 10
+    assert passed(project, *words) == first
+    toy.break_reading()
+    assert passed(project, *words) == {"reads_before_editing": [0, 10]}
+
+
+def test_its_evals_can_pass_and_can_fail(project: Project):
+    """So that a journey proves something."""
+    ToyAgent(project)
+    done = project.holdfast("validate")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("breaks_at", [1, 4])
+def test_a_history_breaks_at_the_commit_that_was_asked_for(project: Project, breaks_at: int):
+    """And all commits are different."""
+    toy = ToyAgent(project)
+    commits = toy.history(6, breaks_at=breaks_at)
+    assert len(set(commits)) == 6
+    for place in (breaks_at - 1, breaks_at):
+        toy.git("checkout", "--quiet", commits[place])
+        toy.build()
+        found = passed(project, "-k", "reads", "--trials", "1")
+        assert found == {"reads_before_editing": [1, 0] if place < breaks_at else [0, 1]}

@@ -1,0 +1,202 @@
+"""An eval as a task of Harbor: what goes along is judged as Holdfast judges it, what does not is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.checks import (
+    AtMost,
+    Check,
+    CommandSucceeds,
+    FileAbsent,
+    FileContains,
+    FileEquals,
+    FileExists,
+    FileMatches,
+    FinalText,
+    FunctionCheck,
+    JsonPathEquals,
+    ToolUsed,
+    UnchangedExcept,
+)
+from holdfast.core.evals import Eval, Source
+from holdfast.core.fault import parse_faults
+from holdfast.core.folder import restore, scan
+from holdfast.core.policy import USUALLY_PASSES
+from holdfast.core.scenario import Approval, PriorMessage, Scenario
+from holdfast.core.workspace import Entry, Tree, changes
+from holdfast.define.task_folder import read_task_folder
+from holdfast.store.exports import harbor_verifier
+from holdfast.store.exports.harbor import exported_task, unexportable, write_task
+
+
+def eval_with(*checks: Check, **scenario) -> Eval:
+    made = Scenario(**{"prompts": ("Do it.",), **scenario})
+    return Eval(name="an eval", policy=USUALLY_PASSES, scenario=made, checks=checks, source=Source(path=Path("e.py")))
+
+
+def file(content: bytes, *, executable: bool = False) -> Entry:
+    digest = sha256(content).hexdigest()
+    return Entry(kind="file", size=len(content), sha256=digest, content=content, executable=executable)
+
+
+def verified(one: Eval, before: Tree, after: Path, tmp: Path) -> dict[str, float] | None:
+    """The rewards that an exported verifier gives for a folder; None where it gives none."""
+    tests = tmp / "tests"
+    write_task(exported_task(one, before, None, org="lab"), tests.parent / "task")
+    told = json.loads((tmp / "task/tests/checks.json").read_text())
+    workspace = harbor_verifier.Workspace(str(after), told["before"])
+    return {check["key"]: harbor_verifier.ASK[check["check"]](workspace, check) is None for check in told["checks"]}
+
+
+PATHS = st.sampled_from(["a.txt", "b.json", "dir/c.txt", "dir/deep/d.py", "link"])
+CONTENTS = st.sampled_from([b"", b"one\ntwo\n", b"one\ntwo", b'{"a": [1, {"b": true}]}', b"\xff", b'{"a": 1}', b"deep"])
+ENTRIES = st.builds(file, CONTENTS) | st.builds(
+    lambda target: Entry(kind="link", target=target), st.sampled_from(["a.txt", "dir", "../out", "link", "/etc/passwd"])
+)
+TREES = st.dictionaries(PATHS, ENTRIES, max_size=4).map(lambda entries: Tree(entries=entries))
+CHECKS = st.one_of(
+    st.builds(FileExists, path=PATHS | st.just("dir")),
+    st.builds(FileAbsent, path=PATHS | st.just("dir")),
+    st.builds(FileEquals, path=PATHS, text=st.sampled_from(["one\ntwo", "one\ntwo\n", ""])),
+    st.builds(FileContains, path=PATHS, text=st.sampled_from(["two", "zzz"]), negated=st.booleans()),
+    st.builds(FileMatches, path=PATHS, pattern=st.sampled_from(["^two$", "o.e", "^$"])),
+    st.builds(
+        JsonPathEquals,
+        path=PATHS,
+        json_path=st.sampled_from(["a", "a[0]", "a[1].b", "z"]),
+        value=st.sampled_from([1, True, [1, {"b": True}], 1.0, None]),
+    ),
+    st.builds(
+        UnchangedExcept,
+        patterns=st.lists(st.sampled_from(["*.txt", "dir/**", "**/*.py", "[ab].*"]), max_size=2).map(tuple),
+    ),
+)
+
+
+@given(before=TREES, after=TREES, checks=st.lists(CHECKS, min_size=1, max_size=4))
+def test_the_exported_verifier_says_what_holdfast_says(before, after, checks):
+    """Of the same files, over every check that goes along."""
+    from holdfast.judge.answer import answer
+    from tests.judge.stagehands import rig
+
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "app"
+        home.mkdir()
+        restore(after, home)
+        found = verified(eval_with(*checks), before, home, Path(folder))
+        wanted = [answer(check, rig(before=before, after=scan(home))).answer == "yes" for check in checks]
+    assert list(found.values()) == wanted
+
+
+@pytest.mark.parametrize(
+    ("check", "yes"),
+    [
+        (CommandSucceeds(argv=("sh", "-c", "cat a.txt"), stdout_contains="one"), True),
+        (CommandSucceeds(argv=("sh", "-c", "rm a.txt")), True),
+        (CommandSucceeds(argv=("sh", "-c", "exit 3")), False),
+        (CommandSucceeds(argv=("sh", "-c", "true"), stdout_contains="one"), False),
+        (CommandSucceeds(argv=("sh", "-c", "sleep 60"), timeout=0.2), False),
+        (CommandSucceeds(argv=("./none",)), False),
+    ],
+)
+def test_commands_run_in_a_copy(tmp_path, check, yes):
+    """What they do to it does not matter to the next check."""
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app/a.txt").write_text("one")
+    one = eval_with(check, FileExists(path="a.txt"))
+    assert list(verified(one, Tree(), tmp_path / "app", tmp_path).values()) == [yes, True]
+
+
+def test_a_program_that_is_not_there_gives_no_reward(tmp_path):
+    """Nobody knows what it would have said; a 0 would blame the agent."""
+    (tmp_path / "app").mkdir()
+    with pytest.raises(SystemExit, match="not in the verifier's image"):
+        verified(eval_with(CommandSucceeds(argv=("no-such-program",))), Tree(), tmp_path / "app", tmp_path)
+
+
+def test_a_pipe_in_the_workspace_is_never_opened(tmp_path):
+    """It would wait for ever."""
+    (tmp_path / "app").mkdir()
+    os.mkfifo(tmp_path / "app/a.txt")
+    one = eval_with(FileContains(path="a.txt", text="x"), FileExists(path="a.txt"), UnchangedExcept())
+    assert list(verified(one, Tree(), tmp_path / "app", tmp_path).values()) == [False, True, False]
+
+
+@given(name=st.text(min_size=1), description=st.text(), tag=st.text(), env=st.just("KEY"))
+def test_whatever_an_eval_is_called_its_task_can_be_read(name, description, tag, env):
+    """The exported task.toml is TOML, and says the same."""
+    one = replace(eval_with(FileExists(path="a"), requires_env=(env,)), name=name, description=description, tags=(tag,))
+    with tempfile.TemporaryDirectory() as folder:
+        write_task(exported_task(one, Tree(), (), org="lab"), Path(folder) / "task")
+        told = tomllib.loads((Path(folder) / "task/task.toml").read_text())
+        assert (told["task"]["description"], told["task"]["keywords"]) == (description, [tag])
+        again = read_task_folder(Path(folder) / "task")
+    assert again.task is not None
+    assert again.task.warnings == ()
+    assert again.scenario.requires_env == (env,)
+
+
+def test_two_checks_of_one_name_have_two_keys(tmp_path):
+    """Reward keys are fixed, and none hides another."""
+    one = eval_with(FileContains(path="a", text="x"), FileContains(path="a", text="y"))
+    (tmp_path / "app").mkdir()
+    assert list(verified(one, Tree(), tmp_path / "app", tmp_path)) == ["file_contains a", "file_contains a (2)"]
+
+
+def test_the_solution_makes_the_changes(tmp_path):
+    """Files added, changed, made executable, linked and deleted."""
+    before = Tree(entries={"old": file(b"1"), "gone": file(b"2"), "was": file(b"3")})
+    after = Tree(
+        entries={
+            "old": file(b"new"),
+            "a dir/it's": file(b"#!/bin/sh\n", executable=True),
+            "was": Entry(kind="link", target="old", size=3, sha256=sha256(b"old").hexdigest()),
+        }
+    )
+    write_task(
+        exported_task(eval_with(FileExists(path="old")), before, changes(before, after), org="lab"), tmp_path / "t"
+    )
+    home = tmp_path / "app"
+    home.mkdir()
+    restore(before, home)
+    script = (tmp_path / "t/solution/solve.sh").read_text().replace("/solution/", f"{tmp_path}/t/solution/")
+    (tmp_path / "solve.sh").write_text(script.replace("cd /app", f"cd {home}"))
+    assert os.system(f"sh {tmp_path}/solve.sh") == 0  # noqa: S605 - a script that was just made
+    assert changes(scan(home), after) == ()
+
+
+def test_what_only_holdfast_can_do_is_named_with_the_reason():
+    """One line each, by the name that its author gave it."""
+
+    def asks_first(rig, result):
+        assert rig.permissions
+
+    one = eval_with(
+        ToolUsed(tool="rm"),
+        AtMost(quantity="turns", limit=3),
+        FinalText(contains="x"),
+        FunctionCheck(function=asks_first),
+        FileExists(path="a"),
+        prompts=("One.", "Two."),
+        messages=(PriorMessage(role="user", text="Hi."),),
+        approval=Approval(default="deny"),
+        faults=parse_faults(("429@1",), where="x", key="faults"),
+        params={"temperature": 0},
+    )
+    said = [reason.partition(":")[0] for reason in unexportable(one)]
+    assert said == [
+        "prompts", "messages", "approval", "faults", "params", "tool_used", "at_most", "final_text",
+        "the function asks_first",
+    ]  # fmt: skip
+    assert list(unexportable(eval_with(FileExists(path="a")))) == []
