@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -103,6 +103,9 @@ class LodgeBench:
         self._lodge = lodge
         self.listener = lodge.door
 
+    async def furnish(self, launches: Sequence[Launch]) -> None:
+        """It is furnished already."""
+
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program."""
         done = await self._lodge.run(Errand(argvs=(launch.argv,), env=PATH, cwd="/workspace"), timeout=limits.wall)
@@ -119,7 +122,7 @@ def check_walls() -> str:
             found = await probe(level)
         finally:
             await level.stop()
-        assert len(found) == 31
+        assert len(found) > 30
         by_design = (*OWN, *SURVIVE)  # daemons live until the lodge is closed
         return "".join(f"{one.name}: {one.found}\n" for one in found if not one.expected and one.name not in by_design)
 
