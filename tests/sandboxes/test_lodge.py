@@ -26,6 +26,7 @@ from holdfast.sandboxes.conformance import SURVIVE, probe
 from holdfast.sandboxes.lodge import Lodge
 from holdfast.sandboxes.lodging import Done, Errand
 from holdfast.sandboxes.lodgings import Lodgings, Wishes
+from holdfast.sandboxes.privileges import KEPT
 from tests.sandboxes.conftest import SOON, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not here")
@@ -232,10 +233,10 @@ def test_a_porter_that_is_seen_has_nothing_to_give(tmp_path: Path) -> None:
 p=$(pgrep -f ^porter); tr '\0' ' ' < /proc/$p/cmdline; tr '\0' ' ' < /proc/$p/environ; echo
 ls -l /proc/$p/fd | sed -n 's/.*-> //p' | grep -v '/dev/null\|socket:\|pipe:'
 can() { grep -E 'Cap|NoNew|Seccomp:' /proc/$1/status; }
-[ "$(can $p)" = "$(can self)" ] && echo same
+[ "$(can $p)" = "$(can self)" ] && echo same; sed -n 's/^CapBnd:\t//p' /proc/self/status
 """
     done = in_lodge(lambda lodge: sh(lodge, script), tmp_path)
-    assert set(done.stdout.split()) == {"porter", "same"}
+    assert set(done.stdout.split()) == {"porter", "same", f"{sum(1 << one for one in KEPT):016x}"}
 
 
 def test_output_is_complete_and_bounded(tmp_path: Path) -> None:
