@@ -11,8 +11,12 @@ if [ "$venv/.ready" -nt constraints-harbor.txt ] && [ "$venv/.ready" -nt pyproje
 candidates() {
   [ -z "${PYTHON312:-}" ] || echo "$PYTHON312"
   for version in 3.12 3.13 3.14; do
-    command -v "python$version" || true
-    ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python3 2>/dev/null || true
+    local found
+    found="$(command -v "python$version" || true)"
+    [ -z "$found" ] || echo "$found"
+    for root in "${PYENV_ROOT:-$HOME/.pyenv}" "${found%/shims/*}"; do # what pyenv has, also where HOME is another
+      ls -d "$root/versions/$version".*/bin/python3 2>/dev/null || true
+    done
   done
   command -v python3 || true
 }

@@ -14,7 +14,7 @@ from holdfast.core.request import RunRequest
 from holdfast.core.trial import Plan
 from holdfast.wiring import Cast, plan_run
 from holdfast.wiring.tasks import find_harbor, harbor_problem, only_tasks, task_environment
-from tests.harbor.lab import greet
+from tests.harbor.task_lab import greet
 
 EVAL = """\
 from holdfast import USUALLY_PASSES, eval_test
