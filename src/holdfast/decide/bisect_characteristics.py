@@ -33,11 +33,6 @@ class Performance:
     commits: float
     """Different commits that are tried, on average: builds."""
 
-    @property
-    def per_right_answer(self) -> float:
-        """Trials that are spent for each right answer."""
-        return self.trials / self.right if self.right else math.inf
-
 
 def simulate(
     before: float,
