@@ -52,5 +52,5 @@ def test_certain_answers_take_about_as_many_trials_as_a_plain_bisection():
 def test_ends_that_do_not_differ_name_nobody():
     """Or hardly ever."""
     same = simulate(0.95, 0.95, runs=25)
-    assert (same.right, same.wrong) == (0, 0)
+    assert (same.right, same.wrong, same.no_difference) == (0, 0, 1)
     assert same.commits < 8
