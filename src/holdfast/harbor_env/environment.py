@@ -49,6 +49,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         port: int | str = PORT,
         network: str = "gateway",
         reads: str = "",
+        path: str = "",
         **kwargs: Any,
     ) -> None:
         if network not in ("gateway", "host"):
@@ -58,10 +59,11 @@ class BubblewrapEnvironment(BaseEnvironment):
         self._host_network = network == "host"
         self._rootfs = Path(rootfs).expanduser().resolve() if rootfs else None
         self._reads = tuple(filter(None, reads.split(":")))
+        self._path = path
         self._image = Image(base="")
         self._refusal: Exception | None = None
         self._lodge: Lodge | None = None
-        self._entrypoint: asyncio.Task[object] | None = None
+        self._entrypoint: asyncio.Task[None] | None = None
         super().__init__(*args, **kwargs)
 
     @staticmethod
@@ -149,8 +151,7 @@ class BubblewrapEnvironment(BaseEnvironment):
                 self.logger.debug(f"FROM {self._image.base}: the programs of this machine stand for it")
             await replay(self._image, self.environment_dir, lodge, tell=self.logger.debug)
             if self._image.entrypoint:
-                argv = (*self._image.entrypoint, "sh", "-c", "sleep infinity")
-                self._entrypoint = asyncio.create_task(lodge.run(self._errand(argv)))
+                self._entrypoint = asyncio.create_task(self._enter(lodge))
             await self.ensure_dirs(self._mount_targets(writable_only=True))
             await self._upload_environment_dir_after_start()
         except BadInput as error:
@@ -159,6 +160,11 @@ class BubblewrapEnvironment(BaseEnvironment):
         except BaseException:
             await self.stop(delete=True)
             raise
+
+    async def _enter(self, lodge: Lodge) -> None:
+        """Run the entry point as long as it goes on; it is given what Harbor has containers run."""
+        done = await lodge.run(self._errand((*self._image.entrypoint, "sh", "-c", "sleep infinity")))
+        self.logger.warning(f"the ENTRYPOINT ended with exit code {done.code}: {done.stdout}{done.stderr}")
 
     def _wishes(self) -> Wishes:
         memory, storage = self._effective_memory_mb, self._effective_storage_mb
@@ -176,11 +182,13 @@ class BubblewrapEnvironment(BaseEnvironment):
     async def stop(self, delete: bool) -> None:
         """End everything in the lodge."""
         lodge, self._lodge = self._lodge, None
-        if self._entrypoint is not None:
-            self._entrypoint.cancel()
-            self._entrypoint = None
-        if lodge is not None:
-            await lodge.close()
+        started, self._entrypoint = self._entrypoint, None
+        try:
+            if lodge is not None:
+                await lodge.close()
+        finally:
+            if started is not None:
+                await asyncio.gather(started, return_exceptions=True)  # it ended with the lodge
 
     @property
     def _there(self) -> Lodge:
@@ -195,9 +203,12 @@ class BubblewrapEnvironment(BaseEnvironment):
         env: dict[str, str] | None = None,
         user: str | None = None,
     ) -> Errand:
+        told = {**self._image.env, **(self._merge_env(env) or {})}
+        if self._path:
+            told["PATH"] = f"{told.get('PATH', PATH)}:{self._path}"
         return Errand(
             argvs=argvs,
-            env={**self._image.env, **(self._merge_env(env) or {})},
+            env=told,
             cwd=cwd or self.task_env_config.workdir or self._image.workdir,
             user=user or self._image.user,
         )
