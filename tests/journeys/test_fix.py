@@ -176,7 +176,7 @@ if "Round 1: refused" in brief and "port.txt" in brief.split("Round 1")[1].split
 else:
     replace(prompt, HASTY, "Read port.txt before you change it.\\n")
 """
-    done = patient.mended_by(script, "--rounds", "3", "--config", "quick.toml")
+    done = patient.mended_by(script, "--rounds", "3", "--config", "quick.toml", "--out", "results")
     assert done.returncode == 0, done.stdout + done.stderr
     assert [one["outcome"] for one in patient.report()["rounds"]] == ["refused", "fixed"]
     assert "Fixed: 1 eval after 2 rounds" in done.stdout

