@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,9 @@ class Patient(ToyAgent):
         usual = (self.folder / "holdfast.toml").read_text() + CONFIG.format(python=sys.executable, world=self.world)
         for name, more in {"holdfast.toml": rules, **VARIANTS}.items():
             (self.folder / name).write_text(usual + more)
+        slow = f"grep -q 'Read every' prompts/system.md && exec sleep 61.25; exec {sys.executable} build.py"
+        build = f'build = ["sh", "-c", "{slow}"]\n'
+        (self.folder / "slow.toml").write_text(re.sub(r"build = .*\n", build, usual) + "trials = 1\n")
         (self.world / "doctor.py").write_text(DOCTOR)
         self.commit("A fixer")
         self.night()

@@ -91,7 +91,11 @@ def run(args: argparse.Namespace) -> ExitCode:
             print(json.dumps(brief_value(found, brief), indent=2) if how == "json" else brief)
             _tell(f"the brief and its evidence are kept in {folder}")
             return ExitCode.ACCEPTED
-        report = fixing.run(folder)
+        try:
+            report = fixing.run(folder)
+        except KeyboardInterrupt:
+            _tell(f"stopped; what was done until then is kept in {folder}")
+            raise
     failed: UsageError | None = None
     if args.apply and report.exit_code is ExitCode.ACCEPTED and report.rounds:
         try:
