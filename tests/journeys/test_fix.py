@@ -294,9 +294,11 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
     assert not (toy.folder / "results" / "fixes").exists()
 
 
-def test_a_spent_budget_ends_it(patient: Patient):
-    """Nothing more is begun; the exit code says that nothing was decided."""
-    done = patient.mended_by(MENDS, "--budget-usd", "0.01", "--config", "priced.toml")
+@pytest.mark.parametrize(("budget", "rounds"), [("0.01", []), ("4", ["undecided"])])
+def test_a_spent_budget_ends_it(patient: Patient, budget: str, rounds: list[str]):
+    """At the start, or when only the guard suite is left; the exit code says that nothing was decided."""
+    done = patient.mended_by(MENDS, "--budget-usd", budget, "--config", "priced.toml", "--apply")
     assert done.returncode == 3, done.stdout + done.stderr
-    assert "the budget of the run is spent" in " ".join(done.stdout.split())
+    assert "spent" in " ".join(done.stdout.split())
+    assert [one["outcome"] for one in patient.report()["rounds"]] == rounds
     assert patient.untouched()
