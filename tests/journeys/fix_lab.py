@@ -55,10 +55,12 @@ def play(turn):
         return turn.call("edit", path="prompts/system.md", content=mended)
     return "The cause: nobody said that files are to be read first."
 """
+PRICE = "[models.brain.price]\ninput = 1000.0\noutput = 1000.0\n"
 VARIANTS = {
     "quick.toml": "trials = 1\n",
     "evals.toml": "trials = 1\nevals = true\n",
-    "priced.toml": "[models.brain.price]\ninput = 1000.0\noutput = 1000.0\n",
+    "priced.toml": PRICE,
+    "unguarded.toml": f'guard = "none"\n{PRICE}',
 }
 """Other configurations of the same project, to be named with --config."""
 

@@ -294,10 +294,14 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
     assert not (toy.folder / "results" / "fixes").exists()
 
 
-@pytest.mark.parametrize(("budget", "rounds"), [("0.01", []), ("4", ["undecided"])])
-def test_a_spent_budget_ends_it(patient: Patient, budget: str, rounds: list[str]):
-    """At the start, or when only the guard suite is left; the exit code says that nothing was decided."""
-    done = patient.mended_by(MENDS, "--budget-usd", budget, "--config", "priced.toml", "--apply")
+@pytest.mark.parametrize(
+    ("config", "budget", "rounds"),
+    [("priced.toml", "0.01", []), ("priced.toml", "4", ["undecided"]), ("unguarded.toml", "2.2", ["undecided"])],
+    ids=["at the start", "in the guard suite", "between two passes"],
+)
+def test_a_spent_budget_ends_it(patient: Patient, config: str, budget: str, rounds: list[str]):
+    """The exit code says that nothing was decided, though what was tried may have passed."""
+    done = patient.mended_by(MENDS, "--budget-usd", budget, "--config", config, "--jobs", "1", "--apply")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "spent" in " ".join(done.stdout.split())
     assert [one["outcome"] for one in patient.report()["rounds"]] == rounds
