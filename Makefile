@@ -7,7 +7,7 @@ MODEL  ?= qwen2.5-coder-1.5b
 DEMO   := examples/smoke examples/eval_notes.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env machine demo test test-agents check fix docs bench clean
+.PHONY: help env machine harbor demo test test-agents check fix docs bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,7 +41,11 @@ check: $(STAMP) machine  ## Format, lint, types, floors, docs
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/docs.py --check
 
-test: check  ## All checks and all tests
+# Without Python 3.12 there is no Harbor: the script says so loudly, and the tests that need it say that they are skipped.
+harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or newer)
+	@tools/harbor.sh || [ $$? -eq 3 ]
+
+test: check harbor  ## All checks and all tests
 	$(BIN)/python -m pytest -n 4 -m "not agents"
 
 test-agents: $(STAMP) machine  ## Real agents from npm and PyPI, checked, recorded and replayed (needs node and npm)
@@ -66,4 +70,4 @@ bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python benchmarks/history.py
 
 clean:  ## Remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-harbor .mypy_cache .ruff_cache .hypothesis

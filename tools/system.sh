@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/system.sh PACKAGE…: what is needed of the machine besides Python (git, bubblewrap, postgresql): found, or
+# tools/system.sh PACKAGE…: what is needed of the machine besides Python (git, bubblewrap, postgresql, podman, runc): found, or
 # installed from Debian's packages, or asked for loudly.
 set -euo pipefail
 

@@ -18,7 +18,7 @@ from holdfast.core.ports import Executor, Gateway, RunCommand, Sandbox, Store
 from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.redacted import Cleaner, redacted
-from holdfast.core.redaction import Redactor
+from holdfast.core.redaction import Redactor, without_digits
 from holdfast.core.start import SECRETS, fit_to_keep
 from holdfast.core.subject import Subject
 from holdfast.core.text import excerpt
@@ -218,7 +218,7 @@ def _observed(capture: Capture, court: Court) -> Evidence:
     """What is known of an attempt. The prompt is compared with a file that is kept, so it holds no secret either."""
     evidence = observe(capture, court.agent.tool_kinds)
     if evidence.asked is not None:
-        evidence = replace(evidence, asked=court.redactor.steady.text(evidence.asked))
+        evidence = replace(evidence, asked=without_digits(court.redactor.steady.text(evidence.asked)))
     if evidence.leak is not None and not court.leaks_fail:
         evidence = replace(evidence, leak=None, notes=(*evidence.notes, evidence.leak))
     return evidence

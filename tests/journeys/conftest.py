@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+_PROBES = tempfile.TemporaryDirectory(prefix="holdfast-test-probes-")
+"""What hostile programs reach on this machine is found out once, and not in each journey."""
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -23,7 +27,8 @@ class Project:
             "HOME": str(folder.parent / "home"),
             "TMPDIR": str(folder.parent / "tmp"),
         }
-        (folder.parent / "home").mkdir()
+        (folder.parent / "home/.cache/holdfast").mkdir(parents=True)
+        (folder.parent / "home/.cache/holdfast/probes").symlink_to(_PROBES.name)
         (folder.parent / "tmp").mkdir()
         folder.mkdir()
 

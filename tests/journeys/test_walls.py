@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.conftest import Project
+from tests.sandboxes.conftest import mounts
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -80,8 +81,30 @@ def test_a_trial_runs_behind_walls_and_its_record_says_so(project: Project) -> N
     assert (facts["sandbox"], facts["network"], facts["ends"]) == ("bubblewrap", "gateway", "pid namespace")
     assert facts["limit.processes"] == "hard 1024"
     assert facts["limit.memory"].startswith("soft ")
-    assert "run in it before" in facts["probe"]
+    assert facts["probes"].startswith("31 tried 20")
+    assert "probes.open" not in facts
     assert "agent" in capture["ends"][0]["stdout"]["text"]
+    assert project.temporary() == []
+
+
+def test_what_hostile_programs_reach_is_found_out_once(project: Project) -> None:
+    """Later runs know it; and where a promise was found broken, nothing is run."""
+    write(project, "printf hi > out.txt")
+    cache = project.folder.parent / "cache"
+    assert project.holdfast("run", HOLDFAST_CACHE=str(cache)).returncode == 0
+    (proof,) = (cache / "probes").iterdir()
+    found = json.loads(proof.read_text())
+    proof.write_text(json.dumps({**found, "when": "2001-01-01T00:00:00+00:00"}))
+    assert project.holdfast("run", HOLDFAST_CACHE=str(cache)).returncode == 0
+    assert captures(project)[0]["facts"]["probes"].startswith("31 tried 2001-01-01")
+    found["probes"][2] |= {"state": "open", "expected": False}
+    proof.write_text(json.dumps(found))
+    runs = sorted((project.folder / "results").iterdir())
+    ran = project.holdfast("run", HOLDFAST_CACHE=str(cache))
+    assert ran.returncode == 2
+    assert "does not keep here what it promises: read another user's file: open" in ran.stderr
+    assert "holdfast doctor --sandboxes" in ran.stderr
+    assert sorted((project.folder / "results").iterdir()) == runs
     assert project.temporary() == []
 
 
@@ -146,7 +169,7 @@ def test_kill_9_of_holdfast_ends_what_is_behind_walls(project: Project) -> None:
     mark = uuid.uuid4().hex
     script = "trap '' TERM; setsid sh -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done"
     write(project, script, mark=mark)
-    mounts = Path("/proc/self/mountinfo").read_text()
+    before_mounts = mounts()
     run = subprocess.Popen(
         project.command("run"), cwd=project.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -157,4 +180,4 @@ def test_kill_9_of_holdfast_ends_what_is_behind_walls(project: Project) -> None:
         run.communicate()
     until(lambda: marked(mark) == [])
     until(lambda: project.temporary() == [])
-    assert Path("/proc/self/mountinfo").read_text() == mounts
+    assert mounts() == before_mounts

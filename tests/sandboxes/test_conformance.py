@@ -18,9 +18,12 @@ import pytest
 from holdfast.core.sandboxing import Network
 from holdfast.sandboxes import ruleset
 from holdfast.sandboxes.bubblewrap import BubblewrapSandbox
-from holdfast.sandboxes.conformance import SURVIVE, WANTED, Probe, left_open, matrix, probe
+from holdfast.sandboxes.conformance import SURVIVE, WANTED, left_open, matrix, probe
+from holdfast.sandboxes.container import ContainerSandbox
 from holdfast.sandboxes.landlock import LandlockSandbox
 from holdfast.sandboxes.none import OpenSandbox
+from holdfast.sandboxes.probe import Probe
+from tests.sandboxes.test_container import engines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="walls are made by Linux")
 
@@ -48,6 +51,7 @@ def here() -> dict[str, Any]:
         levels["bubblewrap"] = BubblewrapSandbox()
     if ruleset.version() >= ruleset.LEAST:
         levels["landlock"] = LandlockSandbox()
+    levels |= {name: ContainerSandbox(name) for name, why in engines().items() if not why}
     return levels
 
 

@@ -179,7 +179,7 @@ def test_an_installation_can_only_be_read_and_its_neighbours_not_at_all(yard: Ya
         closed = yard.folder / "closed"
         closed.mkdir(mode=0o700)
         (closed / "agent").write_text("#!/bin/sh\n")
-        with pytest.raises(WorldError, match="is for root alone") as failure:
+        with pytest.raises(WorldError, match="agents of root run as somebody else") as failure:
             yard.ends(str(closed / "agent"), reads=(str(closed / "agent"),))
         assert failure.value.cause is VoidCause.MISSING
 

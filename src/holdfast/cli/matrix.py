@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 from holdfast.core.config import Config
 from holdfast.core.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from holdfast.sandboxes.conformance import Probe
+    from holdfast.sandboxes.probe import Probe
 
 _SAYS = """
 blocked       it did not happen, and without walls it did
@@ -25,7 +26,7 @@ def show(config: Config, *, as_json: bool) -> ExitCode:
     """Try everything and print it; 1 where a level does not keep what it promises."""
     from holdfast import wiring
 
-    found, missing = wiring.probe_levels(config)
+    found, missing = wiring.probe_levels(config, os.environ)
     if as_json:
         from holdfast.core.codec import encode
 

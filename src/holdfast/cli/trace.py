@@ -84,7 +84,7 @@ def nearest_pass(record: Record, events: Sequence[Event], store: RunFolder) -> R
     passed = [
         Story(run=name, record=one, events=store.events(one))
         for one in store.records()
-        if one.eval == record.eval and isinstance(one.verdict, Pass) and one.trial != record.trial
+        if one.eval == record.eval and isinstance(one.verdict, Pass) and one != record
     ]
     found = nearest(Story(run=name, record=record, events=tuple(events)), passed)
     if found is None:

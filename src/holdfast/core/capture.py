@@ -42,8 +42,8 @@ class Capture:
     log_problem: str | None = None
     """Why the agent's own log could not be read, if so."""
 
-    leavings: Mapping[str, Output] = field(default_factory=dict)
-    """Files that were left beside the workspace by path, within bounds: a task's native logs, its verifier's output."""
+    task_files: Mapping[str, Output] = field(default_factory=dict)
+    """What a task left beside its workspace, by path and within bounds: native logs, what its verifier printed."""
 
     gaps: tuple[str, ...] = ()
     """Why what is told above is known to be incomplete, if it is."""
@@ -56,6 +56,9 @@ class Capture:
 
     exit_ok: bool | None = None
     """Whether the adapter takes the exit for a success; None where it says nothing about it."""
+
+    leavings: Mapping[str, bytes] = field(default_factory=dict)
+    """The files in HOME that the agent's own log is read from, besides what it printed."""
 
     scenario: Mapping[str, str] = field(default_factory=dict)
     """Twelve hex digits of each part of the situation besides the files: it differs as soon as the part does."""

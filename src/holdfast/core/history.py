@@ -10,7 +10,7 @@ from holdfast.core.evidence import Spent
 from holdfast.core.policy import Policy
 from holdfast.core.record import RunInfo, RunKind
 
-Ruling: TypeAlias = Literal["gate", "promote", "demote", "compare", "check-in"]
+Ruling: TypeAlias = Literal["gate", "promote", "demote", "compare", "bisect", "check-in"]
 """What a decision that is kept was about."""
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.core.checks import Check, FunctionCheck, PromptSnapshot
 from holdfast.core.evals import Eval
+from holdfast.core.harbor_task import HarborTask
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.workspace import Tree
@@ -46,9 +47,10 @@ def eval_hash(one: Eval, before: Tree) -> str:
     )
 
 
-def scenario_hashes(scenario: Scenario) -> dict[str, str]:
+def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[str, str]:
     """The situation besides its files, part by part: an attempt is judged again only where it still is the same."""
     return {
+        **({"task": task.content} if task else {}),
         "prompt": short_hash(scenario.prompts),
         "params": short_hash({name: repr(value) for name, value in scenario.params.items()}),
         "approval": short_hash(repr(scenario.approval)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 _DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
@@ -20,7 +22,7 @@ def git(folder: Path, *arguments: str, told: str | None = None) -> str:
     try:
         end = subprocess.run(
             ["git", "-C", str(folder), *arguments],
-            env={name: value for name, value in os.environ.items() if name not in _OF_A_HOOK},
+            env=_environment(),
             input=told,
             capture_output=True,
             check=False,
@@ -34,6 +36,23 @@ def git(folder: Path, *arguments: str, told: str | None = None) -> str:
     return end.stdout
 
 
+def blob_contents(repository: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """The content of many objects of a repository's own folder, one after the other, by one process of git."""
+    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as answers:
+        asked.write("".join(f"{name}\n" for name in names).encode())
+        asked.seek(0)
+        command = ["git", f"--git-dir={repository.resolve()}", "cat-file", "--batch"]
+        end = subprocess.run(
+            command, stdin=asked, stdout=answers, stderr=subprocess.PIPE, env=_environment(), check=False
+        )
+        answers.seek(0)
+        for name in names:
+            said = answers.readline().split()
+            if end.returncode != 0 or len(said) != 3:
+                raise GitSays(end.stderr.decode("utf-8", "replace").strip() or f"the object {name} can't be read")
+            yield name, answers.read(int(said[2]) + 1)[:-1]
+
+
 def fork_point(top: Path) -> str:
     """Where the current branch left the default one; HEAD on the default branch itself."""
     for branch in _DEFAULT_BRANCHES:
@@ -42,6 +61,10 @@ def fork_point(top: Path) -> str:
         except GitSays:
             continue
     return "HEAD"
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
 
 
 def commit_of(folder: Path, revision: str) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import CodeType
 
 from holdfast._version import __version__
-from holdfast.core.user_cache import user_cache
+from holdfast.core.cache import cache_folder
 
 _REWRITER = "_pytest.assertion.rewrite"
 _STAND_IN = "holdfast.define.explaining"
@@ -33,7 +33,7 @@ _CHECKSUM = 32
 
 def compiled(path: Path, source: bytes) -> CodeType:
     """The code of a Python file, its asserts rewritten."""
-    place = user_cache(os.environ) / "evals" / f"{_name(path, source)}.code"
+    place = cache_folder(os.environ, "evals") / f"{_name(path, source)}.code"
     code = _kept(place)
     if code is None:
         code = _rewritten(path, source)

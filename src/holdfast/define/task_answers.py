@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from holdfast.core.harbor_task import HarborTask
-from holdfast.define.git import GitSays, git
+from holdfast.define.git import GitSays, blob_contents, git
 
 _LARGEST = 2**20
-_MOST_OBJECTS = 50_000
 _TELLING = 12
 """A line with fewer characters could stand anywhere."""
 
@@ -54,33 +53,32 @@ def _in_repository(repository: Path, telling: Mapping[Path, set[str]], task: Har
             f"it holds {len(beyond)} commit(s) that HEAD does not lead to ({names}), which may be the answer; "
             "remove the branches, tags and reflogs that lead to them, then `git gc --prune=now`"
         )
-    for path, lines in telling.items():
-        name = _holding(repository, [name for name, kind in objects.items() if kind == "blob"], lines)
-        if name is not None:
-            yield f"the object {name[:10]} holds what {_shown(path, task)} writes; ship a history without it"
+    for path, name in _holding(repository, [name for name, kind in objects.items() if kind == "blob"], telling).items():
+        yield f"the object {name[:10]} holds what {_shown(path, task)} writes; ship a history without it"
 
 
 def _objects(repository: Path) -> dict[str, str]:
-    """Every object, also one that nothing refers to, with its kind; those that are too large are left out."""
-    listed = _git(
-        repository,
-        "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype) %(objectsize)",
-    )  # fmt: skip
+    """Every object, also one that nothing refers to, with its kind; files that are too large are left out."""
+    asked = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
     found = {}
-    for line in listed.splitlines()[:_MOST_OBJECTS]:
-        name, kind, size = line.split()
-        if kind != "blob" or int(size) <= _LARGEST:
+    for line in _git(repository, "cat-file", "--batch-all-objects", asked).splitlines():
+        name, kind, *size = line.split()
+        if not size:
+            raise GitSays(f"the object {name} is {kind}")
+        if kind != "blob" or int(size[0]) <= _LARGEST:
             found[name] = kind
     return found
 
 
-def _holding(repository: Path, blobs: Sequence[str], lines: set[str]) -> str | None:
-    """The first object that holds at least half of the lines."""
-    for name in blobs if lines else ():
-        held = {line.strip() for line in _git(repository, "cat-file", "blob", name).splitlines()}
-        if len(held & lines) * 2 >= len(lines):
-            return name
-    return None
+def _holding(repository: Path, blobs: Sequence[str], telling: Mapping[Path, set[str]]) -> dict[Path, str]:
+    """For each answer the first object that holds at least half of its lines."""
+    found: dict[Path, str] = {}
+    for name, content in blob_contents(repository, blobs):
+        held = {line.strip() for line in content.decode("utf-8", "replace").splitlines()}
+        for path, lines in telling.items():
+            if lines and len(held & lines) * 2 >= len(lines):
+                found.setdefault(path, name)
+    return found
 
 
 def _git(repository: Path, *arguments: str) -> str:

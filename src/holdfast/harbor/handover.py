@@ -19,21 +19,25 @@ from holdfast.core.errors import WorldError
 from holdfast.core.ports import GatewaySession
 from holdfast.core.verdict import VoidCause
 
+DOOR = "gateway"
+"""What the socket is called. The way to it may be longer than a socket's address may be, so it is named from where
+Harbor runs."""
+
 READY = b"!"
 
 
 @asynccontextmanager
-async def handing_over(session: GatewaySession, path: Path) -> AsyncIterator[None]:
-    """While this is entered, listening sockets that are sent to `path` are served by the session."""
+async def handing_over(session: GatewaySession, folder: Path) -> AsyncIterator[None]:
+    """While this is entered, listening sockets that are sent to the door in `folder` are served by the session."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     taken: list[socket.socket] = []
     with listener:
         try:
-            listener.bind(str(path))  # in a folder that nobody else may enter
+            _bind(listener, folder)
             listener.listen()
             listener.setblocking(False)
         except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"{path}: no socket can be made here: {error}") from None
+            raise WorldError(VoidCause.SANDBOX, f"{folder}: no socket can be made here: {error}") from None
         serving = asyncio.ensure_future(_serve(listener, session, taken))
         try:
             yield
@@ -43,6 +47,14 @@ async def handing_over(session: GatewaySession, path: Path) -> AsyncIterator[Non
                 await serving
             for sock in taken:
                 sock.close()
+
+
+def _bind(listener: socket.socket, folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        listener.bind(f"/proc/self/fd/{handle}/{DOOR}")
+    finally:
+        os.close(handle)
 
 
 async def _serve(listener: socket.socket, session: GatewaySession, taken: list[socket.socket]) -> None:

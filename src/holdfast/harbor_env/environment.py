@@ -49,6 +49,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         port: int | str = PORT,
         network: str = "gateway",
         reads: str = "",
+        path: str = "",
         **kwargs: Any,
     ) -> None:
         if network not in ("gateway", "host"):
@@ -58,9 +59,11 @@ class BubblewrapEnvironment(BaseEnvironment):
         self._host_network = network == "host"
         self._rootfs = Path(rootfs).expanduser().resolve() if rootfs else None
         self._reads = tuple(filter(None, reads.split(":")))
-        self._image = Image(base="", env={"PATH": PATH})
+        self._path = path
+        self._image = Image(base="")
+        self._refusal: Exception | None = None
         self._lodge: Lodge | None = None
-        self._entrypoint: asyncio.Task[object] | None = None
+        self._entrypoint: asyncio.Task[None] | None = None
         super().__init__(*args, **kwargs)
 
     @staticmethod
@@ -98,7 +101,13 @@ class BubblewrapEnvironment(BaseEnvironment):
         )
 
     def _validate_definition(self) -> None:
-        """Refuse by name what can't be honoured, before anything is run."""
+        """Note what can't be honoured. `start` refuses it: an error here would end the whole job, other tasks too."""
+        try:
+            self._image = self._read_definition()
+        except (BadInput, OSError, UnicodeDecodeError) as error:
+            self._refusal = error
+
+    def _read_definition(self) -> Image:
         folder = self.environment_dir
         for name in ("docker-compose.yaml", "docker-compose.yml", ".dockerignore"):
             if (folder / name).exists():
@@ -110,16 +119,16 @@ class BubblewrapEnvironment(BaseEnvironment):
                 raise BadInput("no folder of the host can be mounted", where="environment.mounts", key=str(mount))
         dockerfile = folder / "Dockerfile"
         if dockerfile.exists():
-            self._image = read(dockerfile.read_text("utf-8"), where=str(dockerfile))
-        elif self.task_env_config.docker_image is None:
-            raise FileNotFoundError(f"{dockerfile} is not there")
-        elif self._rootfs is None:
+            return read(dockerfile.read_text("utf-8"), where=str(dockerfile))
+        image = self.task_env_config.docker_image
+        if self._rootfs is None or image is None:
             raise BadInput(
-                "an image can't be fetched by the bubblewrap environment",
-                where="[environment]",
-                key=f"docker_image={self.task_env_config.docker_image!r}",
-                remedy="unpack it to a folder and give it with --ek rootfs=FOLDER, or add a Dockerfile",
+                "an image can't be fetched by the bubblewrap environment" if image else "there is no Dockerfile",
+                where=folder,
+                key=f"docker_image={image!r}" if image else None,
+                remedy="add a Dockerfile, or unpack the image to a folder and name it with --ek rootfs=FOLDER",
             )
+        return Image(base=image, env={"PATH": PATH})
 
     @property
     def _network(self) -> Network:
@@ -132,6 +141,8 @@ class BubblewrapEnvironment(BaseEnvironment):
 
     async def start(self, force_build: bool) -> None:
         """Make the lodge, and take the steps of the Dockerfile in it."""
+        if self._refusal is not None:
+            raise SandboxBuildFailedError(str(self._refusal)) from self._refusal
         self._lodge = lodge = await _lodgings().open(self._wishes())
         try:
             if lodge.door is not None and self._gateway:
@@ -140,8 +151,7 @@ class BubblewrapEnvironment(BaseEnvironment):
                 self.logger.debug(f"FROM {self._image.base}: the programs of this machine stand for it")
             await replay(self._image, self.environment_dir, lodge, tell=self.logger.debug)
             if self._image.entrypoint:
-                argv = (*self._image.entrypoint, "sh", "-c", "sleep infinity")
-                self._entrypoint = asyncio.create_task(lodge.run(self._errand(argv)))
+                self._entrypoint = asyncio.create_task(self._enter(lodge))
             await self.ensure_dirs(self._mount_targets(writable_only=True))
             await self._upload_environment_dir_after_start()
         except BadInput as error:
@@ -150,6 +160,11 @@ class BubblewrapEnvironment(BaseEnvironment):
         except BaseException:
             await self.stop(delete=True)
             raise
+
+    async def _enter(self, lodge: Lodge) -> None:
+        """Run the entry point as long as it goes on; it is given what Harbor has containers run."""
+        done = await lodge.run(self._errand((*self._image.entrypoint, "sh", "-c", "sleep infinity")))
+        self.logger.warning(f"the ENTRYPOINT ended with exit code {done.code}: {done.stdout}{done.stderr}")
 
     def _wishes(self) -> Wishes:
         memory, storage = self._effective_memory_mb, self._effective_storage_mb
@@ -167,11 +182,13 @@ class BubblewrapEnvironment(BaseEnvironment):
     async def stop(self, delete: bool) -> None:
         """End everything in the lodge."""
         lodge, self._lodge = self._lodge, None
-        if self._entrypoint is not None:
-            self._entrypoint.cancel()
-            self._entrypoint = None
-        if lodge is not None:
-            await lodge.close()
+        started, self._entrypoint = self._entrypoint, None
+        try:
+            if lodge is not None:
+                await lodge.close()
+        finally:
+            if started is not None:
+                await asyncio.gather(started, return_exceptions=True)  # it ended with the lodge
 
     @property
     def _there(self) -> Lodge:
@@ -186,9 +203,12 @@ class BubblewrapEnvironment(BaseEnvironment):
         env: dict[str, str] | None = None,
         user: str | None = None,
     ) -> Errand:
+        told = {**self._image.env, **(self._merge_env(env) or {})}
+        if self._path:
+            told["PATH"] = f"{told.get('PATH', PATH)}:{self._path}"
         return Errand(
             argvs=argvs,
-            env={**self._image.env, **(self._merge_env(env) or {})},
+            env=told,
             cwd=cwd or self.task_env_config.workdir or self._image.workdir,
             user=user or self._image.user,
         )

@@ -72,7 +72,7 @@ def _printed(capture: Capture) -> str:
     parts = [
         f"\n{path}:\n{excerpt(output.text, lines=10)}"
         for name in _PRINTED
-        for path, output in sorted(capture.leavings.items())
+        for path, output in sorted(capture.task_files.items())
         if path.endswith(name) and output.text.strip()
     ]
     return "".join(parts)

@@ -47,7 +47,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
 
 def _verifier_said(capture: Capture) -> str:
     """The end of what the verifier of a task printed; of its last step, where it has several."""
-    said = [left.text for path, left in capture.leavings.items() if path.endswith(VERIFIER_OUTPUT)]
+    said = [left.text for path, left in capture.task_files.items() if path.endswith(VERIFIER_OUTPUT)]
     return excerpt(said[-1], lines=8) if said else ""
 
 

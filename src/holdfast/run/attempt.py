@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.core.agent import Agent, Orders, Task
 from holdfast.core.canary import canary, with_canary
@@ -106,16 +106,12 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         seconds = time.monotonic() - started
         if session:
             await session.hang_up()
-        log, log_problem = _read_log(agent, ends, bench.leavings(orders.leavings))
-        return Capture(
+        capture = Capture(
             trial=trial.id,
             attempt=number,
             exchanges=session.exchanges() if session else (),
-            log=log,
-            log_problem=log_problem,
-            requests_told=agent.tells_requests and log_problem is None,
             ends=ends,
-            exit_ok=agent.exit_ok(ends[-1]),
+            leavings=bench.leavings(orders.leavings),
             scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
             after=await bench.harvest(),
@@ -124,6 +120,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             notes=(*(session.notes if session else ()), *_bench_notes(means.sandbox, bench)),
             facts={**facts, **bench.facts},
         )
+        return told_by(agent, capture)
 
 
 def _bench_notes(sandbox: Sandbox, bench: Bench) -> tuple[str, ...]:
@@ -189,10 +186,18 @@ class _Watch:
         return to_blame(self._silent, timeout)
 
 
-def _read_log(
-    agent: Agent, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]
-) -> tuple[tuple[Event, ...], str | None]:
+def told_by(agent: Agent, capture: Capture) -> Capture:
+    """A capture with what its agent's own log tells, and what its exit means, as the adapter reads them now."""
+    log: tuple[Event, ...] = ()
+    problem = None
     try:
-        return agent.read_log(ends, leavings), None
+        log = agent.read_log(capture.ends, capture.leavings)
     except ValueError as error:
-        return (), str(error)
+        problem = str(error)
+    return replace(
+        capture,
+        log=log,
+        log_problem=problem,
+        requests_told=agent.tells_requests and problem is None,
+        exit_ok=agent.exit_ok(capture.ends[-1]),
+    )

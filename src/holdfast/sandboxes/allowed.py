@@ -34,9 +34,8 @@ def check_readable(shown: tuple[str, ...]) -> None:
     for path in shown:
         for folder in Path(path).parents:
             if not folder.stat().st_mode & 0o001:
-                why = f"{path} is for root alone, since others can't enter {folder}, and an agent never runs as root"
-                remedy = "install it where everybody can read it, run Holdfast as an ordinary user, or use bubblewrap"
-                raise WorldError(VoidCause.MISSING, f"{why}; {remedy}")
+                why = f"agents of root run as somebody else, who can't enter {folder}, where {path} lies"
+                raise WorldError(VoidCause.MISSING, f"{why}; install it elsewhere, or use --sandbox bubblewrap")
 
 
 def _there(paths: Iterable[str]) -> tuple[str, ...]:

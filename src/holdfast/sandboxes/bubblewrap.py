@@ -66,7 +66,8 @@ class BubblewrapSandbox:
         self._premises = Premises(root, memory=self._ceilings.memory + self._ceilings.disk)
         self._network = network
         self._overlay = overlay
-        self._proof: dict[str, str] = {}
+        self.proof: dict[str, str] = {}
+        """What was proven of it."""
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -83,7 +84,7 @@ class BubblewrapSandbox:
             "limit.files": f"hard {most.files}",
             "limit.memory": f"soft {most.memory}" + (f", hard {branch.memory} with the disk" if branch else ""),
             "limit.output": "hard",
-            **self._proof,
+            **self.proof,
         }
 
     @property
@@ -93,7 +94,7 @@ class BubblewrapSandbox:
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
-        self._proof = prove_by(self.command)
+        prove_by(self.command)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""

@@ -22,9 +22,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from holdfast.core.folder import scan
 from holdfast.core.ports import Bench, Sandbox, Template
@@ -32,6 +30,7 @@ from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.sandboxes import ruleset
 from holdfast.sandboxes.none import OpenSandbox
 from holdfast.sandboxes.oracle import door_and_twin, oracles
+from holdfast.sandboxes.probe import Probe, State
 
 PROGRAM = Path(__file__).with_name("probe_program.py")
 WANTED = ("write in its workspace", "reach its own door")
@@ -44,28 +43,6 @@ _PORTS_ONLY = "reach another address at its door's port"
 _TAKES = 60.0
 _SILENT = "no answer"
 _LOOKS = 12
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Probe:
-    """What came of one probe."""
-
-    name: str
-    """What was tried."""
-
-    state: Literal["blocked", "open", "works", "broken", "inconclusive"]
-    """Whether the level keeps it from happening; inconclusive where it does not happen without it either. Of what must
-    be possible: whether it is.
-    """
-
-    expected: bool
-    """Whether that is what the level promises; what proves nothing breaks no promise."""
-
-    control: str
-    """What happened without a wall."""
-
-    found: str
-    """What happened behind it."""
 
 
 def left_open(level: str, name: str) -> bool:
@@ -100,7 +77,7 @@ async def matrix(sandboxes: Mapping[str, Sandbox]) -> dict[str, tuple[Probe, ...
 
 
 def _compared(level: str, name: str, control: str, found: str) -> Probe:
-    state: Literal["blocked", "open", "works", "broken", "inconclusive"]
+    state: State
     if name in WANTED:
         state = "works" if found == "reached" else "broken"
     elif control != "reached" or found == _SILENT:

@@ -20,7 +20,7 @@ from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
 from holdfast.sandboxes.engine import ContainerPlan, Engine, EngineName, find_engine, image, whom
-from holdfast.sandboxes.furnishing import HOME, MERGED, TEMP
+from holdfast.sandboxes.furnishing import HOME, MERGED
 from holdfast.sandboxes.place import WORKSPACE
 from holdfast.sandboxes.premises import (
     Premises,
@@ -38,9 +38,9 @@ from holdfast.sandboxes.seccomp import filter_for
 from holdfast.sandboxes.steward import ROOM, START
 from holdfast.sandboxes.users import spare_user
 from holdfast.sandboxes.vessel import PYTHON_READS, SEES, Vessel, launch_message
-from holdfast.sandboxes.walls import PORT, etc_folders, lay_etc, path_seen, system_folders, to_show
+from holdfast.sandboxes.walls import PORT, TEMP_SEEN, etc_folders, lay_etc, path_seen, system_folders, to_show
 
-_HOME_SEEN, _TEMP_SEEN = f"{ROOM}/{HOME}", f"{ROOM}/{TEMP}"
+_HOME_SEEN = f"{ROOM}/{HOME}"
 
 
 class ContainerSandbox:
@@ -63,13 +63,16 @@ class ContainerSandbox:
         self._premises = Premises(root)
         self._ceilings = ceilings or Ceilings()
         self._network = network
-        self._proof: dict[str, str] = {}
+        self.proof: dict[str, str] = {}
+        """What was proven of it."""
         self._found: tuple[Engine, str] | None = None
+        self._held: frozenset[str] = frozenset()
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record should say of this level."""
-        most = self._ceilings
+        most, hard = self._ceilings, "memory" in self._held
+        all_in_all = most.memory + most.disk
         return {
             "sandbox": self.name,
             "engine": f"{self.name} {self._found[0].version}" if self._found else self.name,
@@ -77,12 +80,12 @@ class ContainerSandbox:
             "network": self._network,
             "limit.wall": "hard",
             "limit.idle": "hard",
-            "limit.processes": f"hard {most.processes}",
-            "limit.disk": f"hard {most.disk}",
+            "limit.processes": f"{'hard' if 'processes' in self._held else 'soft'} {most.processes}",
+            "limit.disk": f"hard {most.disk}, and as much in /tmp",
             "limit.files": "unsupported",
-            "limit.memory": f"soft {most.memory}, hard {most.memory + most.disk} with the disk",
+            "limit.memory": f"soft {most.memory}" + (f", hard {all_in_all} with the disk" if hard else ""),
             "limit.output": "hard",
-            **self._proof,
+            **self.proof,
         }
 
     @property
@@ -92,7 +95,7 @@ class ContainerSandbox:
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
-        self._proof = prove_by(self.command)
+        prove_by(self.command)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
@@ -128,7 +131,7 @@ class ContainerSandbox:
         plan = ContainerPlan(
             name=f"{self.folder.name}-{folder.name}",
             image=root,
-            uid=whom(engine, spare_user()),
+            user="{}:{}".format(*whom(engine, spare_user())),
             network=network,
             ceilings=self._ceilings,
             shows=self._shows(engine, start, reads, network),
@@ -138,9 +141,12 @@ class ContainerSandbox:
             "filter": _filter(),
             "port": PORT if network == "gateway" else None,
             "memory": self._ceilings.memory,
+            "most": self._ceilings.memory + self._ceilings.disk,
+            "processes": self._ceilings.processes,
         }
         try:
             vessel.start(order)
+            self._held = vessel.held
         except BaseException:
             vessel.close()
             raise
@@ -148,7 +154,7 @@ class ContainerSandbox:
 
     def _shows(self, engine: Engine, start: str, reads: tuple[str, ...], network: Network) -> dict[str, str]:
         shows = {path: path for path in system_folders()}
-        shows["/etc"] = self._etc(whom(engine, spare_user()))
+        shows["/etc"] = self._etc(whom(engine, spare_user())[0])
         for name in (*etc_folders(), *(("resolv.conf", "hosts") if network == "host" else ())):
             shows[f"/etc/{name}"] = os.path.realpath(f"/etc/{name}")
         shows |= {path: path for path in to_show((*PYTHON_READS, *reads))}
@@ -163,7 +169,7 @@ class ContainerSandbox:
     def start_program(self, vessel: Vessel, launch: Launch, home: Mapping[str, bytes], limits: Limits) -> Program:
         """Start a program in a container."""
         base = base_environment(path_seen(self._path, to_show(launch.reads)), self._pass_env)
-        env = {**environment(base, _HOME_SEEN, _TEMP_SEEN), **launch.env}
+        env = {**environment(base, _HOME_SEEN, TEMP_SEEN), **launch.env}
         message = launch_message(launch.argv, env, home)
         return Program(vessel, message, name=launch.argv[0] if launch.argv else "", limits=limits)
 

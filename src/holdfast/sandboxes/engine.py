@@ -24,9 +24,8 @@ from holdfast.core.errors import WorldError
 from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.furnishing import TEMP
 from holdfast.sandboxes.steward import OWN, ROOM
-from holdfast.sandboxes.walls import SYSTEM
+from holdfast.sandboxes.walls import SYSTEM, TEMP_SEEN
 
 EngineName: TypeAlias = Literal["docker", "podman"]
 
@@ -86,8 +85,8 @@ class ContainerPlan:
     image: str
     """What its root is."""
 
-    uid: int
-    """Who its programs are."""
+    user: str
+    """Who its programs are: numbers of a user and a group."""
 
     network: Network
     """What can be reached from in there."""
@@ -128,7 +127,7 @@ def run_words(engine: Engine, plan: ContainerPlan, program: Sequence[str]) -> li
     most = plan.ceilings
     words = ["run", "--detach", "--rm", "--name", plan.name, "--label", "holdfast", "--pull", "never"]
     words += ["--network", "host" if plan.network == "host" else "none", "--hostname", "sandbox", "--ipc", "private"]
-    words += ["--user", f"{plan.uid}:{plan.uid}", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    words += ["--user", plan.user, "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
     words += ["--security-opt", "label=disable", "--read-only", *_ONLY[engine.name]]
     if engine.rootless and engine.name == "podman":
         words += ["--userns", "keep-id"]
@@ -141,7 +140,9 @@ def run_words(engine: Engine, plan: ContainerPlan, program: Sequence[str]) -> li
     ):
         words += ["--ulimit", f"{limit}={number}:{number}"]
     words += ["--log-driver", "none", "--stop-signal", "KILL", "--stop-timeout", "0", "--workdir", "/"]
-    words += ["--tmpfs", f"{ROOM}:rw,exec,nosuid,nodev,size={most.disk}", "--shm-size", f"{_SHARED_MEMORY}b"]
+    for folder in (ROOM, TEMP_SEEN):
+        words += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,size={most.disk}"]
+    words += ["--shm-size", f"{_SHARED_MEMORY}b"]
     for target, source in plan.shows.items():
         words += ["--mount", f"type=bind,source={_plain(source)},target={_plain(target)},readonly"]
     return [*words, plan.image, *program]
@@ -172,8 +173,8 @@ def image(engine: Engine) -> str:
 @cache
 def _empty_root() -> bytes:
     """A root to mount things in, as an archive: the same bytes for the same system."""
-    folders = {"etc": 0o755, "proc": 0o755, "sys": 0o755, "dev": 0o755, OWN[1:]: 0o755, ROOM[1:]: 0o1777}
-    links = {"tmp": f"{ROOM[1:]}/{TEMP}"}
+    folders = {**dict.fromkeys(("etc", "proc", "sys", "dev", OWN[1:]), 0o755), ROOM[1:]: 0o1777, TEMP_SEEN[1:]: 0o1777}
+    links = {}
     for path in SYSTEM:
         if Path(path).is_symlink():
             links[path[1:]] = str(Path(path).readlink())
@@ -192,8 +193,8 @@ def _empty_root() -> bytes:
     return archive.getvalue()
 
 
-def whom(engine: Engine, spare: int | None) -> int:
-    """Who programs in a container are: somebody that root is not, or we ourselves as the engine sees us."""
+def whom(engine: Engine, spare: int | None) -> tuple[int, int]:
+    """Who programs in a container are, user and group: somebody that root is not, or we ourselves."""
     if spare is not None:
-        return spare
-    return 0 if engine.rootless and engine.name == "docker" else os.getuid()
+        return spare, spare
+    return (0, 0) if engine.rootless and engine.name == "docker" else (os.getuid(), os.getgid())

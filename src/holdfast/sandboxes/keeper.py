@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import select
 import signal
 import socket
@@ -24,6 +23,7 @@ from holdfast.sandboxes.cgroup import Entry
 from holdfast.sandboxes.furnishing import read_at, seclude
 from holdfast.sandboxes.memory import MemoryWatch
 from holdfast.sandboxes.porter import NAMESPACES, carry
+from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.root import ROOT, SHARED, furnish
 from holdfast.sandboxes.supervisor import DEAF_TO
 from holdfast.sandboxes.tree import adopt_orphans, children, descendants, hear_children
@@ -31,8 +31,8 @@ from holdfast.sandboxes.warden import answer, in_memory, receive
 
 _PATIENCE = 20_000
 _FILTER = 11
-_INIT = "trap '' CHLD; echo ready; read -r never"
-"""The first program. It waits for us to close its input, and the dead need nobody who buries them."""
+_INIT = "/bin/cat"
+"""The first program. It says what we say, which shows that it is there, and waits for us to close its input."""
 
 
 def keep(control: socket.socket, entry: Entry | None) -> None:
@@ -89,11 +89,7 @@ class Lodge:
         """Whom it knows."""
         self._filter: bytes = order["filter"]
         self._watch = MemoryWatch(order["memory"])
-        for name, most in order["rlimits"].items():
-            number = getattr(resource, name)
-            hard = resource.getrlimit(number)[1]
-            limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(number, (limit, limit))
+        hold_to(order["rlimits"])
         self._leader, self._input = -1, -1
         self._init = -1
         try:
@@ -114,14 +110,17 @@ class Lodge:
                 (os.POSIX_SPAWN_DUP2, saying, 2),
                 (os.POSIX_SPAWN_DUP2, rules, _FILTER),
             ]
-            argv = [order["bwrap"], *arguments(order), "--", "/bin/sh", "-c", _INIT]
-            heard = [*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
+            argv = [order["bwrap"], *arguments(order), "--", _INIT]
+            heard = [*DEAF_TO, signal.SIGPIPE, signal.SIGXFSZ]
+            usual = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # an init that ignores it need not bury the dead
             self._leader = os.posix_spawn(
                 order["bwrap"], argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
             )
+            signal.signal(signal.SIGCHLD, usual)
         finally:
             for end in (saying, waits, rules):
                 os.close(end)
+        os.write(self._input, b"ready\n")
         words = _first_words(said)
         found = children(self._leader)
         if words != b"ready\n" or not found:

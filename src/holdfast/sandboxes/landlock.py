@@ -61,7 +61,8 @@ class LandlockSandbox:
         mode = 0o711 if os.getuid() == 0 else 0o700  # whom root becomes must be able to enter what is its own
         self._premises = Premises(root, mode, memory=self._ceilings.memory)
         self._network = network
-        self._proof: dict[str, str] = {}
+        self.proof: dict[str, str] = {}
+        """What was proven of it."""
         self._masters: dict[Path, Master] = {}
 
     @property
@@ -87,7 +88,7 @@ class LandlockSandbox:
             "limit.files": "unsupported",
             "limit.memory": f"{'hard' if self._premises.branch else 'soft'} {most.memory}",
             "limit.output": "hard",
-            **self._proof,
+            **self.proof,
         }
 
     @property
@@ -99,7 +100,7 @@ class LandlockSandbox:
         """Run a program in it, really; raises WorldError where that does not work."""
         script = 'cd "$HOME" && echo works > "$TMPDIR/x" && cat "$TMPDIR/x"'
         hint = "; may other users enter the temp folder?" if os.getuid() == 0 else ""
-        self._proof = prove_by(self.command, script, hint)
+        prove_by(self.command, script, hint)
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""

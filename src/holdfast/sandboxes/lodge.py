@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 import tarfile
 from collections.abc import Callable, Mapping
@@ -80,10 +81,11 @@ class Lodge:
                 hearing.drain()
             finally:
                 hearing.close()
-        status = int(words.split()[1]) if words.startswith(b"end ") else None
-        if status is None:
+        if not words and not self._gone():  # it has killed everybody in there, also whoever ran it
+            words = b"end %d\n" % signal.SIGKILL
+        if not words.startswith(b"end "):
             raise self._lost(words)
-        code = os.waitstatus_to_exitcode(status)
+        code = os.waitstatus_to_exitcode(int(words.split()[1]))
         return Done(
             code=code if code >= 0 else 128 - code,
             stdout=kept[0].output().text,
@@ -155,13 +157,15 @@ class Lodge:
 
     def _send(self, order: Mapping[str, object]) -> socket.socket:
         """Send a porter; the line to it."""
+        if self._gone():
+            raise self._lost(b"")
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                self._control.settimeout(_PATIENCE)
                 hand_over(self._control, message(order), (theirs.fileno(),))
             except OSError as error:
                 ours.close()
+                self._why_gone = self._why_gone or "gone"
                 raise self._lost(str(error).encode()) from None
         ours.setblocking(False)
         return ours
@@ -173,19 +177,27 @@ class Lodge:
             raise self._lost(words)
         return fds
 
+    def _gone(self) -> str:
+        """Why the lodge is no more; empty as long as it is there."""
+        try:
+            said = self._control.recv(_WORDS).decode().strip()
+        except BlockingIOError:
+            return self._why_gone
+        except OSError:
+            said = ""
+        self._why_gone = self._why_gone or said or "gone"
+        return self._why_gone
+
     def _lost(self, words: bytes) -> WorldError:
         """Why an errand has no end of its own."""
-        said = b""
-        with contextlib.suppress(OSError):
-            said = self._control.recv(_WORDS)
-        self._why_gone = self._why_gone or said.decode("utf-8", "replace").strip()
-        if self._why_gone.startswith("memory"):
-            return WorldError(
-                VoidCause.SANDBOX, f"everything in the sandbox was ended: it held {self._why_gone[7:]} bytes"
-            )
-        if self._why_gone:
-            return WorldError(VoidCause.SANDBOX, "the sandbox is gone: its first process was ended")
-        why = one_line(words.removeprefix(b"fail ").decode("utf-8", "backslashreplace"))
+        gone = self._gone()
+        if gone.startswith("memory "):
+            held = gone.removeprefix("memory ")
+            why = f"everything in the sandbox was ended: it held {held} bytes of memory, more than {self._plan.memory}"
+        elif gone:
+            why = "the sandbox is gone: its first process was ended"
+        else:
+            why = one_line(words.removeprefix(b"fail ").decode("utf-8", "backslashreplace"))
         return WorldError(VoidCause.SANDBOX, why or "whoever ran the program was killed in the sandbox")
 
     async def close(self) -> None:
@@ -193,10 +205,11 @@ class Lodge:
         if self.door is not None:
             with contextlib.suppress(OSError):
                 self.door.close()
+        if self._control.fileno() < 0:
+            return  # its keeper has gone, and with it everybody
         with self._control:
             with contextlib.suppress(OSError):
                 self._control.shutdown(socket.SHUT_WR)
-            self._control.setblocking(False)
             with contextlib.suppress(TimeoutError):
                 while (await receive(self._control, _DEATH_TAKES))[0]:
                     pass

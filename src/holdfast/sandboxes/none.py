@@ -52,6 +52,8 @@ class OpenSandbox:
         self._premises = Premises(root)
         self._masters: dict[Path, Master] = {}
         self._idle: dict[str, list[Place]] = {}
+        self.proof: dict[str, str] = {}
+        """What was proven of it: nothing is promised that could be."""
 
     @property
     def facts(self) -> Mapping[str, str]:

@@ -93,6 +93,7 @@ def become_supervisor(control: socket.socket, kind: bytes, branch: Branch | None
     """What a fork of the nursery does: it keeps nothing of the nursery but its own control socket."""
     code = 1
     try:
+        signal.set_wakeup_fd(-1)  # it rings the nursery's bell, which is closed next
         if control.fileno() != 3:
             os.dup2(control.fileno(), 3, inheritable=False)
         os.closerange(4, 4096)

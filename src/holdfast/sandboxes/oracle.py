@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 _CREATE, _REMOVE = 0o1000, 0
+_MOST_LETTERS = 50
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def oracles() -> Iterator[dict[str, str]]:
     """What there is, by name."""
     secret = f"secret-{uuid.uuid4().hex}"
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-oracle-")))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-oracle-", dir=_short())))
         folder.chmod(0o777)
         (folder / "secret").write_text(secret)
         (folder / "secret").chmod(0o644)
@@ -65,6 +66,11 @@ def door_and_twin(door: socket.socket | None) -> Iterator[dict[str, str]]:
         with contextlib.suppress(OSError):  # somebody else listens there, which does as well
             stack.enter_context(socket.create_server((own_address(), int(port))))
         yield twin
+
+
+def _short() -> str | None:
+    """A folder for temporary things whose path is short enough for a socket; None for the usual one."""
+    return None if len(tempfile.gettempdir()) <= _MOST_LETTERS else "/tmp"  # noqa: S108 - a new folder is made in it
 
 
 def _at_path(stack: ExitStack, path: Path, kind: int) -> socket.socket:

@@ -91,7 +91,6 @@ class SeatbeltSandbox(OpenSandbox):
     def __init__(self, root: Path | None = None, *, network: Network = "gateway") -> None:
         super().__init__(root)
         self._network: Network = network
-        self._proof: dict[str, str] = {}
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -101,13 +100,13 @@ class SeatbeltSandbox(OpenSandbox):
             "network": self._network,
             "open.metadata": "names, sizes and dates of files can be seen everywhere",
             "open.end": "a daemon in a session of its own may survive",
-            **self._proof,
+            **self.proof,
         }
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
         _check_here()
-        self._proof = prove_by(self.command)
+        prove_by(self.command)
 
     def fenced(self, launch: Launch, place: str, network: Network, port: int | None) -> Launch:
         """A launch as it is carried out: behind the fence."""

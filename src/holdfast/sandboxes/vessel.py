@@ -50,6 +50,8 @@ class Vessel:
         """The socket that listens in there."""
         self.disk: int | None = None
         """Its disk, opened."""
+        self.held: frozenset[str] = frozenset()
+        """The limits that the kernel holds it to: `memory`, `processes`."""
         self._engine = engine
         self._plan = replace(plan, shows={**plan.shows, SOCKET: f"{folder}/socket"})
         self._folder = folder
@@ -60,14 +62,13 @@ class Vessel:
     def start(self, order: Mapping[str, object]) -> None:
         """Have the engine start it, and wait until its steward has laid out the room; for a worker thread."""
         words = run_words(self._engine, self._plan, (_PYTHON, "-I", "-S", "-c", _PROGRAM))
+        place = Path(self._folder, "socket")
         with socket.socket(socket.AF_UNIX) as way:
-            way.bind(f"{self._folder}/socket")
-            os.chmod(f"{self._folder}/socket", 0o666)  # noqa: S103, PTH101 - the folder above is ours alone
-            way.listen(1)
+            _bind(way, place)
             self._begun = True
             self._engine.do(*words)
             self._control = self._met(way, words)
-        os.unlink(f"{self._folder}/socket")  # noqa: PTH108
+        place.unlink()
         self._init = _handle(self._control)
         hand_over(self._control, message(order))
         self._control.settimeout(_PATIENCE)
@@ -80,7 +81,9 @@ class Vessel:
             self.disk = fds[0]
         if len(fds) > 1:
             self.door = socket.socket(fileno=fds[1])
-        if said != b"ready\n" or not fds:
+        word, *held = said.decode("utf-8", "backslashreplace").split() or [""]
+        self.held = frozenset(held)
+        if word != "ready" or not fds:
             why = one_line(said.removeprefix(b"fail ").decode("utf-8", "backslashreplace")) or "its steward died"
             raise WorldError(VoidCause.SANDBOX, f"the container can't be laid out: {why}")
 
@@ -149,6 +152,17 @@ class Vessel:
             if self.disk is not None:
                 os.close(self.disk)
                 self.disk = None
+
+
+def _bind(way: socket.socket, place: Path) -> None:
+    """Listen at a path, however long it is; it lies in a folder that is ours alone."""
+    folder = os.open(place.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        way.bind(f"/proc/self/fd/{folder}/{place.name}")
+    finally:
+        os.close(folder)
+    place.chmod(0o666)
+    way.listen(1)
 
 
 def _handle(control: socket.socket) -> int | None:

@@ -192,7 +192,7 @@ class RunFolder:
             _write(folder, "workspace.diff", difference.encode("utf-8", "replace"))
         if isinstance(record.verdict, Fail):
             restore(evidence.after, Path(folder, "workspace"))
-        for path, left in capture.leavings.items():
+        for path, left in capture.task_files.items():
             _leave_log(Path(folder, "logs"), path, left.text)
         return name
 

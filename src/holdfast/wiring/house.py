@@ -37,17 +37,22 @@ from holdfast.store.provenance import git_state
 from holdfast.store.results import new_run
 from holdfast.wiring.cassettes import recorder, replay_model
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.sandbox import Level, proven_sandbox
+from holdfast.wiring.sandbox import Level, probed_sandbox
 from holdfast.wiring.tasks import has_tasks, only_tasks, require_harbor, task_means
 
 if TYPE_CHECKING:
-    from holdfast.harbor.attempt import TaskMeans
+    from holdfast.harbor.means import TaskMeans
 
 Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]
 """What makes one attempt at a trial."""
 
 _TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs on PATH that make agents describe other tools, or use them."""
+
+
+def telling_tools() -> str:
+    """Those that are here."""
+    return " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))
 
 
 def run_info(config: Config, request: RunRequest) -> RunInfo:
@@ -84,7 +89,8 @@ def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> St
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan | None = None) -> Level:
-    """Where agents run; a UsageError where it can't be had, or where Harbor can't that a plan needs.
+    """Where agents run. A UsageError where it can't be had or does not keep what it promises, and where a plan needs
+    Harbor and there is none.
 
     Tasks bring walls of their own.
     """
@@ -92,7 +98,7 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan | None = None) 
         require_harbor(config, os.environ)
         if only_tasks(plan):
             return OpenSandbox()
-    return proven_sandbox(request.sandbox or config.sandbox, config)
+    return probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
 
 
 def open_house(
@@ -109,7 +115,7 @@ def open_house(
         gateway=gateway,
         template=templates.get,
         seed=seed,
-        facts={PATH_TOOLS: " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))},
+        facts={PATH_TOOLS: telling_tools()},
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         canary=config.canary != "off",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,11 @@ from holdfast.core.folder import scan
 from holdfast.core.scenario import Scenario
 from holdfast.core.workspace import Tree
 from holdfast.run.template import build_template
-from holdfast.wiring.sandbox import MAKERS, Level, proven_sandbox
+from holdfast.wiring.sandbox import MAKERS, Level, kept_proofs, proven_sandbox
 
 if TYPE_CHECKING:
     from holdfast.judge.self_test import SelfTest
-    from holdfast.sandboxes.conformance import Probe
+    from holdfast.sandboxes.probe import Probe
 
 
 def probe_sandbox(name: str, config: Config) -> None:
@@ -26,8 +27,11 @@ def probe_sandbox(name: str, config: Config) -> None:
     asyncio.run(proven_sandbox(name, config).stop())
 
 
-def probe_levels(config: Config) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
-    """What hostile programs reach at each level that can be had here; and of the others, why they can't."""
+def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
+    """What hostile programs reach at each level that can be had here; and of the others, why they can't.
+
+    What is found is kept, for the records of later runs.
+    """
     from holdfast.sandboxes.conformance import matrix
 
     levels: dict[str, Level] = {}
@@ -40,10 +44,14 @@ def probe_levels(config: Config) -> tuple[dict[str, tuple[Probe, ...]], dict[str
             except WorldError as error:
                 asyncio.run(levels.pop(name).stop())
                 missing[name] = error.detail
-        return asyncio.run(matrix(levels)), missing
+        found = asyncio.run(matrix(levels))
     finally:
         for level in levels.values():
             asyncio.run(level.stop())
+    proofs, now = kept_proofs(environ), datetime.now(UTC)
+    for name, probes in found.items():
+        proofs.keep(name, probes, now)
+    return found, missing
 
 
 def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.core.config import Config
-from holdfast.core.errors import HoldfastError, UsageError
+from holdfast.core.errors import BadInput, HoldfastError, UsageError
 from holdfast.core.evals import Eval
 from holdfast.core.policy import Policy
 from holdfast.core.ports import RunCommand
@@ -26,17 +26,18 @@ from holdfast.decide.run import exit_code
 from holdfast.plan import DEFAULT_TIMEOUT
 from holdfast.report.rejudge_json import rejudge_json
 from holdfast.report.rejudgement import Answered, Rejudgement, rejudgement
+from holdfast.run.attempt import told_by
 from holdfast.run.template import TemplateCache
 from holdfast.session import Court, judged
 from holdfast.store.folder import write_whole
 from holdfast.store.rejudged import keep_rejudged
 from holdfast.store.vault import open_vault
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.house import run_info
+from holdfast.wiring.house import open_sandbox, run_info
 from holdfast.wiring.kept_runs import KeptRun
 from holdfast.wiring.planning import choose_evals, under_faults
 from holdfast.wiring.restoring import Refused, Restorer
-from holdfast.wiring.sandbox import Level, proven_sandbox
+from holdfast.wiring.sandbox import Level
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +75,7 @@ def judge_again(
             found += [Answered(run=run.name, before=one, after=None, refusal=refusal) for one in trials]
             continue
         evals = _evals(run, config, wishes)
-        sandbox = proven_sandbox(wishes.sandbox or run.request.sandbox or config.sandbox, config)
+        sandbox = open_sandbox(config, replace(run.request, sandbox=wishes.sandbox or run.request.sandbox))
         found += asyncio.run(_judge_all(run, trials, evals, cast, sandbox, wishes))
     return tuple(found)
 
@@ -82,14 +83,15 @@ def judge_again(
 def make_rejudgement(answered: Sequence[Answered], *, kept: Sequence[Path] = ()) -> Rejudgement:
     """Everything that can be said of trials that were judged again."""
     broken = sum(isinstance(one.before.verdict, Void) and not one.before.eval_hash for one in answered if one.after)
-    notes = (f"{count(broken, 'trial')} broke down before there was anything to judge, and stay void",)
+    here = Path.cwd()
+    notes = (f"{count(broken, 'trial')} broke down before there was anything to judge: still void",)
     return rejudgement(
         answered,
         holdfast=__version__,
         decide=decide,
         exit_code=exit_code,
         notes=notes if broken else (),
-        kept=tuple(str(path) for path in kept),
+        kept=tuple(str(path.relative_to(here) if path.is_relative_to(here) else path) for path in kept),
     )
 
 
@@ -162,6 +164,9 @@ async def _judge(
     except HoldfastError as error:
         raise Refused(f"its agent is not known here: {str(error).splitlines()[0]}") from None
     capture = await restorer.capture(record, one)
+    # The first version of captures did not keep what an agent's own log is read from; of a task Harbor read it.
+    if capture.scenario and one.task is None:
+        capture = told_by(agent, capture)
     redactor = cast.redactor
     court = Court(agent=agent, command=command, redactor=redactor, leaks_fail=cast.config.canary == "fail")
     trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
@@ -184,5 +189,8 @@ async def _judge(
 def _evals(run: KeptRun, config: Config, wishes: Wishes) -> dict[str, Eval]:
     """The evals as they are now, under the faults that the run was asked for."""
     paths = wishes.paths or list(dict.fromkeys(path.partition("::")[0] for path in run.request.paths))
+    for path in () if wishes.paths else paths:
+        if not Path(path).exists():
+            raise BadInput("the run had its evals here", where=path, remedy="say where they are now: --evals PATH")
     faults = run.request.faults or config.faults
     return {one.name: under_faults(one, faults) for one in choose_evals(config, paths=paths)}

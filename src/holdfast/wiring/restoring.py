@@ -83,6 +83,8 @@ class Restorer:
         return today.tree
 
     async def _today(self, one: Eval) -> _Today:
+        if one.task is not None:
+            return _Today(tree=Tree())  # its files are Harbor's, and part of what the task is known by
         try:
             template = await self._templates.get(one.scenario, where=one.source.path)
         except HoldfastError as error:
@@ -104,7 +106,7 @@ def _unnamed(record: Record, one: Eval, today: _Today) -> Tree:
 
 def _edited(one: Eval, capture: Capture, today: _Today, start: str) -> list[str]:
     """The parts of the scenario that are not what they were."""
-    now = scenario_hashes(one.scenario)
+    now = scenario_hashes(one.scenario, one.task)
     parts = [part for part, was in capture.scenario.items() if now.get(part) != was]
     if today.tree is None:
         parts.append(f"its files can't be laid out: {today.problem}")

@@ -16,6 +16,7 @@ from holdfast.core.history import RunCell
 from holdfast.core.verdict import VoidCause
 from holdfast.store.history import SqlHistory, open_history
 from holdfast.store.imports import Wishes, read_imports, write_imports
+from tests.harbor.test_result import JOBS as HARBOR_JOBS
 from tests.store.imports.samples import ATIF, CLINE, JUNIT, a_job, a_night, harbor_trial, inspect_log, put, vitest
 
 
@@ -93,6 +94,15 @@ def test_a_job_of_harbor(history: SqlHistory, tmp_path: Path):
     assert (first.number, first.chain, first.spent.turns, first.spent.seconds) == (1, "Read → Write", 2, 30.0)
     causes = [one.verdict.cause for one in history.trials(history.run().name) if one.verdict.outcome == "void"]  # type: ignore[union-attr]
     assert causes == [VoidCause.VERIFIER, VoidCause.SANDBOX]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("greet", (1, 0, 0)), ("slow", (1, 0, 0)), ("rich", (0, 1, 0)), ("missing", (0, 0, 1))]
+)
+def test_a_job_that_harbor_itself_wrote(history: SqlHistory, name: str, expected: tuple[int, int, int]):
+    """By the real Harbor 0.24.0."""
+    cells = bring(history, HARBOR_JOBS / name / "attempt")
+    assert counts(cells[f"lab/{name}", "oracle"]) == expected
 
 
 def test_a_job_that_went_on_is_the_same_job(history: SqlHistory, tmp_path: Path):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.core.cache import cache_folder
 from holdfast.core.errors import UnknownName
-from holdfast.core.user_cache import user_cache
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,8 +144,8 @@ class Cache:
 
 
 def cache_of(environ: Mapping[str, str]) -> Cache:
-    """The cache: a folder of the user's."""
-    return Cache(folder=user_cache(environ) / "models")
+    """The cache: in $HOLDFAST_CACHE, or where caches usually are."""
+    return Cache(folder=cache_folder(environ, "models"))
 
 
 def _size(path: Path) -> int:

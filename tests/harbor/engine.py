@@ -1,0 +1,14 @@
+"""The real Harbor, which `tools/harbor.sh` installs beside the tests; without it they are skipped, loudly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).parents[2] / ".venv-harbor/bin/harbor"
+
+needs_harbor = pytest.mark.skipif(
+    not PROGRAM.exists(),
+    reason="NO HARBOR: nothing of whole tasks is tested with the real engine (tools/harbor.sh installs it)",
+)

@@ -1,0 +1,156 @@
+"""What the tests with the real Harbor share: where it is, tasks of a few lines, and jobs read from their folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+ENVIRONMENT = "holdfast.harbor_env:BubblewrapEnvironment"
+_TAKES = 300.0
+
+
+def harbor() -> Path:
+    """The real `harbor`, in an environment of its own; where there is none, the test is skipped and says so."""
+    given = os.environ.get("HOLDFAST_TEST_HARBOR")
+    found = Path(given) if given else REPOSITORY / ".venv-harbor/bin/harbor"
+    if not found.exists():
+        pytest.skip(f"NO HARBOR at {found}: `make harbor` installs it, and needs Python 3.12 or newer")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HarborTrial:
+    """One trial as Harbor has written it."""
+
+    folder: Path
+    """Its folder."""
+
+    result: Mapping[str, Any]
+    """Its result.json."""
+
+    @property
+    def reward(self) -> float | None:
+        """Its reward; None where there is none."""
+        rewards = (self.result["verifier_result"] or {}).get("rewards") or {}
+        return rewards.get("reward")
+
+    @property
+    def exception(self) -> str | None:
+        """The exception that ended it."""
+        return (self.result["exception_info"] or {}).get("exception_type")
+
+    @property
+    def message(self) -> str:
+        """What the exception says."""
+        return str((self.result["exception_info"] or {}).get("exception_message", ""))
+
+    def text(self, path: str) -> str:
+        """A file of its folder."""
+        return (self.folder / path).read_text()
+
+
+class HarborLab:
+    """A folder of tasks, and jobs run on them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tasks = folder / "tasks"
+        self.temp = folder / "tmp"
+        self.temp.mkdir(mode=0o755)
+        self.output = ""
+
+    def task(
+        self,
+        name: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        dockerfile: str = "FROM debian:12\nWORKDIR /app\n",
+        solve: str = "echo done > /app/done",
+        test: str = "cd /app && if [ -f done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt",
+        top: str = "",
+        toml: str = "",
+    ) -> Path:
+        """A task of a few lines; `top` and `toml` go into its task.toml, `files` are written last."""
+        folder = self.tasks / name
+        content = {
+            "task.toml": f'schema_version = "1.4"\n{top}[task]\nname = "lab/{name}"\n{toml}',
+            "instruction.md": "Make the file /app/done.\n",
+            "environment/Dockerfile": dockerfile,
+            "solution/solve.sh": f"#!/bin/bash\n{solve}\n",
+            "tests/test.sh": f"#!/bin/bash\n{test}\n",
+            **(files or {}),
+        }
+        for path, text in content.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        return folder
+
+    def run(self, *options: str, path: Path | None = None, agent: str = "oracle", code: int = 0) -> list[HarborTrial]:
+        """The trials of a job, by name; afterwards nothing of it is left but its folder."""
+        words = ["run", "-p", str(path or self.tasks), "-a", agent, "--env", ENVIRONMENT, "-y", "-q"]
+        jobs = self.folder / "jobs"
+        before = set(jobs.glob("*")) if jobs.exists() else set()
+        out = self.folder / "out.txt"
+        with out.open("w") as file:  # a pipe would be held open by what is left, and hide it
+            done = subprocess.run(
+                [harbor(), *words, "-o", str(jobs), *options],
+                env=self.env,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                check=False,
+                timeout=_TAKES,
+            )
+        self.output = out.read_text()
+        assert done.returncode == code, self.output
+        assert list(self.temp.glob("holdfast-*")) == []
+        assert self.processes() == []
+        assert "holdfast" not in Path("/proc/self/mountinfo").read_text()
+        (job,) = set(jobs.glob("*")) - before
+        results = sorted(job.glob("*/result.json"))
+        return [HarborTrial(folder=one.parent, result=json.loads(one.read_text())) for one in results]
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Nothing of ours but PATH; no telemetry, no look at prices."""
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "TMPDIR": str(self.temp),
+            "HARBOR_TELEMETRY": "off",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def processes(self) -> list[str]:
+        """The command lines of processes that name this lab, and of daemons that tasks have named after it."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if str(self.temp) in line or f"mark-{self.folder.name}" in line:
+                found.append(line)
+        return found
+
+    @property
+    def daemon(self) -> str:
+        """A shell command that leaves a process behind, which can be found by its name."""
+        return f"setsid bash -c 'exec -a mark-{self.folder.name} sleep 4321' >/dev/null 2>&1 &"
+
+
+def by_task(trials: list[HarborTrial]) -> dict[str, HarborTrial]:
+    """Trials by the name of their task."""
+    return {one.result["task_name"].removeprefix("lab/"): one for one in trials}

@@ -1,0 +1,384 @@
+"""What was kept is judged again: after a check, a snapshot or a policy was edited, without agent and without model."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.conftest import Project
+from tests.store.imports.samples import a_night
+
+EVALS = """\
+from holdfast import USUALLY_PASSES, eval_test
+
+@eval_test(USUALLY_PASSES, prompt="Raise the port in port.txt to 9090.", trials=6,
+           files={"port.txt": "port = 8080\\n", "other.txt": "left alone\\n"})
+def looks_first(rig, result):
+    assert rig.calls.count() >= 1
+    assert rig.workspace.git.commits == ()
+"""
+SCENARIO = """\
+policy = "USUALLY_PASSES"
+prompt = "Set the port."
+trials = 2
+name = "sets_the_port"
+[[checks]]
+check = "command_succeeds"
+argv = ["grep", "-q", "9090", "port.txt"]
+[[checks]]
+check = "unchanged_except"
+patterns = ["port.txt"]
+[[checks]]
+check = "file_equals"
+path = "deep/kept.txt"
+text = "kept"
+"""
+SCRIPT = """\
+def play(turn):
+    hasty = turn.chance(0.5)
+    steps = [] if hasty else [lambda: turn.call("read", path="port.txt")]
+    steps.append(lambda: turn.call("edit", path="port.txt", content="port = 9090\\n"))
+    return steps[turn.done]() if turn.done < len(steps) else "The port is 9090."
+"""
+CONFIG = """\
+subjects = ["native:hasty"]
+captures = "captures"
+[models.hasty]
+script = "hasty.py"
+"""
+FILE = "evals/eval_port.py"
+
+
+@pytest.fixture(scope="module")
+def ran_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight trials that passed, some of which read before they edited; the model is gone."""
+    project = Project(tmp_path_factory.mktemp("once") / "project")
+    project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT, holdfast_toml=CONFIG)
+    project.write(evals__sets__scenario_toml=SCENARIO)
+    project.write(evals__sets__template__port_txt="port = 80\n", evals__sets__template__deep__kept_txt="kept")
+    done = project.holdfast("run", "--policy", "all", "--seed", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (project.folder / "hasty.py").unlink()
+    return project.folder
+
+
+@pytest.fixture
+def ran(project: Project, ran_once: Path) -> Project:
+    """A copy of it, to be edited: captures do not hang on a path."""
+    shutil.copytree(ran_once, project.folder, dirs_exist_ok=True, symlinks=True)
+    return project
+
+
+def run_folder(project: Project) -> Path:
+    """The folder of the run."""
+    return (project.folder / "results" / "latest").resolve()
+
+
+def ledger(project: Project) -> list[dict[str, Any]]:
+    """What the run kept."""
+    return [json.loads(line) for line in (run_folder(project) / "ledger.jsonl").read_text().splitlines()]
+
+
+def edit(project: Project, old: str, new: str, file: str = FILE) -> None:
+    """Change what an author wrote."""
+    path = project.folder / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def rejudged(project: Project, *words: str) -> dict[str, Any]:
+    """The rejudgement as a program sees it."""
+    done = project.holdfast("rejudge", *words, "--json")
+    assert done.stdout, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["exit_code"] == done.returncode
+    return found
+
+
+def changed(found: dict[str, Any]) -> set[tuple[str, int, str, str]]:
+    """The trials whose verdict is another one now."""
+    return {
+        (one["eval"], one["number"], one["before"]["outcome"], one["after"]["outcome"])
+        for one in found["trials"]
+        if one["after"] and one["after"]["outcome"] != one["before"]["outcome"]
+    }
+
+
+def refusals(found: dict[str, Any]) -> set[tuple[str, str]]:
+    """Why trials could not be judged again, by eval."""
+    return {(one["eval"], one["refusal"]) for one in found["trials"] if one["after"] is None}
+
+
+def test_what_nobody_edited_is_judged_as_it_was(ran: Project):
+    """Commands, git and files: the workspace is what it was, although all of it lies elsewhere by now."""
+    found = rejudged(ran)
+    assert len(found["trials"]) == 8
+    assert changed(found) == set()
+    assert refusals(found) == set()
+    assert [one["after"] for one in found["trials"]] == [one["before"] for one in found["trials"]]
+    assert ran.temporary() == []
+
+
+def test_an_edited_check_flips_just_the_verdicts_that_it_should(ran: Project):
+    """Those of the trials that did not read; and nothing that was kept is changed."""
+    kept = {path: path.read_bytes() for path in run_folder(ran).rglob("*") if path.is_file()}
+    edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
+    hasty = {one["number"] for one in ledger(ran) if one["eval"] == "looks_first" and "read_file" not in one["chain"]}
+    assert 0 < len(hasty) < 6
+    found = rejudged(ran)
+    assert changed(found) == {("looks_first", number, "pass", "fail") for number in hasty}
+    assert refusals(found) == set()
+    shown = ran.holdfast("rejudge", COLUMNS="140")
+    assert f"{len(hasty)} changed, {8 - len(hasty)} unchanged" in shown.stdout
+    assert "looks_first: yes → no" in shown.stdout
+    assert {path: path.read_bytes() for path in run_folder(ran).rglob("*") if path.is_file()} == kept
+
+
+def test_an_edited_command_check_runs_in_the_workspace_as_it_was_left(ran: Project):
+    """In the sandbox, as at first."""
+    edit(ran, '"9090", "port.txt"', '"9091", "port.txt"', "evals/sets/scenario.toml")
+    found = rejudged(ran, "sets_the_port")
+    assert changed(found) == {("sets_the_port", number, "pass", "fail") for number in (1, 2)}
+    assert {one["eval"] for one in found["trials"]} == {"sets_the_port"}
+    assert found["exit_code"] == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "file", "part"),
+    [
+        ("to 9090.", "to 9091.", FILE, "prompt"),
+        ("left alone", "left behind", FILE, "files"),
+        ("trials=6,", "trials=6, params={'effort': 'high'},", FILE, "params"),
+        ("port = 80", "port = 81", "evals/sets/template/port.txt", "files"),
+    ],
+)
+def test_a_trial_of_an_edited_scenario_is_refused(ran: Project, old: str, new: str, file: str, part: str):
+    """It was a trial of something else; the other eval is judged. As it was, it can be judged all the same."""
+    edit(ran, old, new, file)
+    other = "sets_the_port" if file == FILE else "looks_first"
+    found = rejudged(ran)
+    ((name, refusal),) = refusals(found)
+    assert name != other
+    assert f"its scenario has been edited since ({part})" in refusal
+    assert {one["eval"] for one in found["trials"] if one["after"]} == {other}
+    assert found["exit_code"] == 3
+    again = rejudged(ran, "--as-it-was")
+    assert changed(again) == refusals(again) == set()
+
+
+def test_as_it_was_means_the_files_of_then(ran: Project):
+    """A check sees what the agent saw, although the template has changed."""
+    edit(ran, "left alone", "left behind")
+    edit(ran, "rig.calls.count() >= 1", 'rig.workspace["other.txt"].text == "left alone\\n"')
+    assert changed(rejudged(ran, "looks_first", "--as-it-was")) == set()
+
+
+def test_a_changed_policy_changes_the_decision_and_no_verdict(ran: Project):
+    """Accepted while most had to pass; rejected where all must."""
+    edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
+    usually = rejudged(ran, "looks_first")
+    edit(ran, "USUALLY_PASSES, prompt", "USUALLY_FAILS, prompt")
+    edit(ran, "import USUALLY_PASSES", "import USUALLY_FAILS")
+    known = rejudged(ran, "looks_first")
+    assert changed(known) == changed(usually)
+    (cell,) = known["cells"]
+    assert (cell["tally_before"]["policy"], cell["tally_after"]["policy"]) == ("USUALLY_PASSES", "USUALLY_FAILS")
+    assert known["exit_code"] == 0
+    assert "usually → usually fails" in ran.holdfast("rejudge", "looks_first", COLUMNS="140").stdout
+
+
+def test_what_is_kept_of_it_lies_beside_the_run_and_is_counted_nowhere(ran: Project):
+    """Neither as a run of its own, nor in the history; but it can be looked into."""
+    before = ran.holdfast("history", "looks_first", "--kind", "all", "--format", "json").stdout
+    edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
+    done = ran.holdfast("rejudge", "--keep")
+    (folder,) = (run_folder(ran) / "rejudged").iterdir()
+    assert f"kept in {folder.relative_to(ran.folder)}" in done.stdout
+    note = json.loads((folder / "run.json").read_text())["run"]
+    original = json.loads((run_folder(ran) / "run.json").read_text())["run"]
+    assert note["rejudges"] == original["uid"] != note["uid"]
+    assert note["holdfast"]
+    assert ran.holdfast("import", "results").stdout.count("attempts") == 1
+    assert ran.holdfast("history", "looks_first", "--kind", "all", "--format", "json").stdout == before
+    assert ran.holdfast("import", str(folder)).returncode == 2
+    sorted_in = ran.holdfast("triage", str(folder))
+    assert "looks_first · native:hasty" in sorted_in.stdout, sorted_in.stderr
+    trace = ran.holdfast("trace", "looks_first", "--run", str(folder))
+    assert "write_file" in trace.stdout, trace.stderr
+    assert ran.holdfast("rejudge", str(folder)).returncode == 2
+
+
+def test_captures_that_were_published_are_enough(ran: Project):
+    """What lies in the vault need not lie in the run's folder."""
+    (run_folder(ran) / "captures.jsonl.gz").unlink()
+    shutil.rmtree(run_folder(ran) / "starts")
+    found = rejudged(ran)
+    assert changed(found) == refusals(found) == set()
+    shutil.rmtree(ran.folder / "captures")
+    gone = rejudged(ran)
+    assert all("its capture" in refusal and "is not in" in refusal for _, refusal in refusals(gone))
+    assert len(refusals(gone)) == 8
+
+
+def test_starting_files_that_were_not_kept_are_laid_out_anew_where_they_are_the_same(ran: Project):
+    """And only then."""
+    shutil.rmtree(run_folder(ran) / "starts")
+    shutil.rmtree(ran.folder / "captures")
+    assert refusals(rejudged(ran)) == set()
+    edit(ran, "left alone", "left behind")
+    ((name, refusal),) = refusals(rejudged(ran, "--as-it-was"))
+    assert name == "looks_first"
+    assert "its starting files were not kept" in refusal
+
+
+def test_an_eval_or_agent_that_is_gone_is_named(ran: Project):
+    """The other eval is judged nevertheless."""
+    edit(ran, "def looks_first", "def looks_before")
+    found = rejudged(ran)
+    assert refusals(found) == {("looks_first", "no eval of this name is defined any more")}
+    assert len(found["trials"]) == 8
+
+
+def test_captures_of_an_older_version_are_judged_while_their_eval_is_what_it_was(ran: Project):
+    """They do not say what they started from, so an edited eval can't be trusted to have the same files."""
+    _as_of_old(run_folder(ran))
+    assert refusals(rejudged(ran)) == set()
+    edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
+    ((name, refusal),) = refusals(rejudged(ran))
+    assert name == "looks_first"
+    assert "older Holdfast" in refusal
+
+
+def test_the_latest_runs_of_an_eval_are_taken(ran: Project):
+    """Each is judged for itself; a name that is neither run nor eval is met with those that are."""
+    ran.write(hasty_py=SCRIPT)
+    ran.holdfast("run", f"{FILE}::looks_first", "--trials", "1")
+    ran.holdfast("run", "evals/sets", "--trials", "1")
+    assert len(rejudged(ran, "looks_first")["trials"]) == 1
+    both = rejudged(ran, "looks_first", "--last", "2")
+    assert (len(both["runs"]), len(both["trials"]), len(both["cells"])) == (2, 7, 2)
+    (ran.folder / FILE).rename(ran.folder / "evals/eval_moved.py")
+    assert "say where they are now: --evals PATH" in ran.holdfast("rejudge", "looks_first").stderr
+    assert refusals(rejudged(ran, "looks_first", "--evals", "evals")) == set()
+    unknown = ran.holdfast("rejudge", "looks_frist")
+    assert unknown.returncode == 2
+    assert "did you mean 'looks_first'?" in unknown.stderr
+
+
+SNAPSHOT = """\
+from holdfast import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="What does a.txt say?", files={"a.txt": "x"}, trials=1,
+           snapshot="snapshots/{subject}.md")
+def prompt_is_known(rig, result):
+    pass
+"""
+
+
+def test_an_edited_snapshot_is_compared_with_what_was_sent_then(project: Project):
+    """No agent need run to see whether a new prompt file describes the old one."""
+    project.write(evals__eval_prompt_py=SNAPSHOT)
+    assert project.holdfast("run", "--update-snapshots").returncode == 0
+    assert changed(rejudged(project)) == set()
+    edit(project, "Read a file before", "Never read a file before", "evals/snapshots/native-scripted.md")
+    assert changed(rejudged(project)) == {("prompt_is_known", 1, "pass", "fail")}
+    assert "Never read a file before" in project.holdfast("rejudge").stdout
+
+
+BROKEN = """\
+subjects = ["gone", "fine"]
+attempts = 1
+[agents.gone]
+adapter = "command"
+command = ["no-such-program", "{prompt}"]
+[agents.fine]
+adapter = "command"
+command = ["sh", "-c", "cat kept.txt", "{prompt}"]
+pass_env = ["PASSED_VALUE"]
+"""
+SECRET = "a-rather-long-secret-0123456789"
+QUIET = f"""\
+from holdfast import ALWAYS_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Work.", files={{"kept.txt": "{SECRET}"}}, trials=1)
+def works(rig, result):
+    assert True
+"""
+
+
+def test_breakdowns_stay_void_and_files_with_secrets_are_not_kept(project: Project):
+    """Neither is judged, and both are told."""
+    project.write(evals__eval_works_py=QUIET, holdfast_toml=BROKEN)
+    project.holdfast("run", PASSED_VALUE=SECRET)
+    assert not (run_folder(project) / "starts").exists()
+    found = rejudged(project)
+    assert found["notes"] == ["1 trial broke down before there was anything to judge: still void"]
+    ((_, refusal),) = refusals(found)
+    assert "a secret was found in the starting files" in refusal
+
+
+def test_trials_that_were_imported_have_no_captures(project: Project):
+    """They are listed as such."""
+    night = a_night(project.folder / "night")
+    assert project.holdfast("import", str(night)).returncode == 0
+    name = project.holdfast("import", str(night)).stdout.split()[0]
+    found = rejudged(project, name)
+    assert found["exit_code"] == 3
+    assert {refusal for _, refusal in refusals(found)} == {
+        "its run was imported from vitest, which keeps no captures here"
+    }
+
+
+READER = """\
+subjects = ["mine"]
+[agents.mine]
+adapter = "command"
+command = ["sh", "-c", "cat log.jsonl", "{{prompt}}"]
+output = "jsonl"
+[agents.mine.events]
+tool = "{tool}"
+arguments = "with"
+"""
+READS = """\
+from holdfast import ALWAYS_PASSES, eval_test
+
+LOG = '{"did": "read_file", "with": {"path": "a"}}'
+
+@eval_test(ALWAYS_PASSES, prompt="Read.", files={"log.jsonl": LOG}, trials=1)
+def reads(rig, result):
+    assert rig.calls.named("read_file").count() == 1
+"""
+
+
+def test_a_reader_that_was_mended_reads_what_was_kept(project: Project):
+    """The agent's own log is read again, by the adapter as it is configured now."""
+    project.write(evals__eval_reads_py=READS, holdfast_toml=READER.format(tool="name"))
+    assert project.holdfast("run").returncode != 0
+    project.write(holdfast_toml=READER.format(tool="did"))
+    (flip,) = changed(rejudged(project))
+    assert flip[3] == "pass"
+
+
+def _as_of_old(run: Path) -> None:
+    """Make a run's captures those of the first version, which did not say what workspaces started from."""
+    shutil.rmtree(run / "starts")
+    packed = (run / "captures.jsonl.gz").read_bytes()
+    lines, out = [], b""
+    for line in (run / "ledger.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        offset, length = record["capture"]
+        data = json.loads(gzip.decompress(packed[offset : offset + length]))
+        del data["start"], data["scenario"]
+        text = json.dumps({**data, "schema": "holdfast-capture/1"}).encode() + b"\n"
+        piece = gzip.compress(text)
+        record |= {"capture": [len(out), len(piece)], "capture_hash": hashlib.sha256(text).hexdigest()}
+        out += piece
+        lines.append(json.dumps(record) + "\n")
+    (run / "captures.jsonl.gz").write_bytes(out)
+    (run / "ledger.jsonl").write_text("".join(lines))

@@ -1,0 +1,217 @@
+"""Whole tasks, run by the real Harbor in our bubblewrap environment; nothing is pretended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harbor.engine import PROGRAM, needs_harbor
+from tests.harbor.task_lab import SOLVE, greet, stepped
+from tests.journeys.conftest import Project
+from tests.journeys.installing import AGENTS_FOLDER, installed
+
+pytestmark = needs_harbor
+
+LONG = 600
+"""Seconds that a run may take on a machine that has other things to do."""
+
+CONFIG = f"""
+attempts = 2
+
+[harbor]
+program = "{PROGRAM}"
+env = "bubblewrap"
+
+[harbor.agents.nobody]
+agent = "no_such_module:Agent"
+env = {{ URL = "{{url}}" }}
+"""
+RICH = 'echo two of four passed\necho \'{"reward": 0.5, "tests": 2, "style": 1}\' > /logs/verifier/reward.json\n'
+
+
+def play(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
+    """A run of tasks, to its end."""
+    command = project.command("run", *words, "--policy", "all")
+    return subprocess.run(
+        command, cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=LONG, check=False
+    )
+
+
+def records(project: Project) -> dict[str, list[dict[str, Any]]]:
+    """All attempts of the latest run by trial."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in (project.folder / "results/latest/ledger.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        found.setdefault(f"{record['eval']}/{record['subject']}/{record['number']}", []).append(record)
+    return found
+
+
+@pytest.fixture
+def tasks(project: Project) -> Project:
+    """A project with one small task."""
+    (project.folder / "holdfast.toml").write_text(CONFIG)
+    greet(project.folder / "tasks/greet")
+    return project
+
+
+def test_tasks_of_all_sorts(tasks: Project):
+    """The solution passes, doing nothing fails, an agent with a model passes; what breaks is void with its cause."""
+    folder = tasks.folder / "tasks"
+    greet(folder / "slow", solve=f"{SOLVE}sleep 300\n", seconds=2)
+    greet(folder / "missing", check="echo I have nothing to say\n")
+    greet(folder / "rich", check=RICH)
+    greet(folder / "unbuilt")
+    (folder / "unbuilt/environment/Dockerfile").write_text("FROM debian:12\nRUN echo no such luck && false\n")
+    stepped(folder / "steps")
+    done = play(tasks, "tasks", "--subject", "oracle", "--trials", "1", "--jobs", "2")
+    assert done.returncode == 1, done.stderr
+    assert "layer 3, whole tasks: 3 of 6 held" in done.stdout
+    found = records(tasks)
+    verdicts = {trial: attempts[-1]["verdict"] for trial, attempts in found.items()}
+    assert {trial: one["outcome"] for trial, one in verdicts.items()} == {
+        "greet/oracle/1": "pass",
+        "slow/oracle/1": "pass",
+        "steps/oracle/1": "pass",
+        "rich/oracle/1": "fail",
+        "missing/oracle/1": "void",
+        "unbuilt/oracle/1": "void",
+    }
+    assert verdicts["greet/oracle/1"]["findings"][0]["reason"] == "reward is 1"
+    assert any(note.startswith("AgentTimeoutError") for note in found["slow/oracle/1"][0]["notes"])
+    assert verdicts["steps/oracle/1"]["findings"][0]["reason"] == "reward is 1 (step first 1, step second 1)"
+    assert verdicts["rich/oracle/1"]["findings"][0]["reason"] == (
+        "reward is 0.5, at least 1 wanted (tests 2, style 1)\ntwo of four passed"
+    )
+    assert verdicts["missing/oracle/1"]["cause"] == "verifier"
+    assert verdicts["unbuilt/oracle/1"]["cause"] == "sandbox"
+    assert "no such luck" in verdicts["unbuilt/oracle/1"]["detail"]
+    assert {trial: len(attempts) for trial, attempts in found.items() if len(attempts) > 1} == {"unbuilt/oracle/1": 2}
+    assert tasks.temporary() == []
+
+
+def test_an_agent_with_a_model_is_seen_on_the_wire(tasks: Project):
+    """Its trajectory, tokens and native log are kept; a cassette answers again; a fault is met, and got over."""
+    done = play(tasks, "tasks", "--subject", "native:scripted", "--subject", "nop", "--trials", "1", "--record")
+    assert done.returncode == 1, done.stderr
+    found = records(tasks)
+    (native,), (nop,) = found["greet/native:scripted/1"], found["greet/nop/1"]
+    assert (native["verdict"]["outcome"], nop["verdict"]["outcome"]) == ("pass", "fail")
+    assert native["spent"]["input_tokens"] > 0
+    assert "write_file" in native["chain"]
+    assert native["agent_version"]
+    folder = tasks.folder / "results/latest" / native["folder"]
+    events = [json.loads(line) for line in (folder / "trajectory.jsonl").read_text().splitlines()]
+    (call,) = (event for event in events if event["type"] == "called")
+    assert (call["tool"], call["witness"], call["succeeded"]) == ("write_file", "both", True)
+    assert (folder / "logs/agent/native.jsonl").is_file()
+    assert (folder / "logs/verifier/reward.txt").read_text() == "1\n"
+    again = play(tasks, "tasks", "--subject", "native:scripted", "--trials", "1", "--replay")
+    assert again.returncode == 0, again.stdout
+    assert "no model was asked, nothing was spent" in again.stdout
+    broken = play(tasks, "tasks", "--subject", "native:scripted", "--trials", "1", "--fault", "429@1")
+    assert broken.returncode == 0, broken.stdout
+    ((record,),) = records(tasks).values()
+    assert any(
+        json.loads(line)["type"] == "faulted"
+        for line in (tasks.folder / "results/latest" / record["folder"] / "trajectory.jsonl").read_text().splitlines()
+    )
+
+
+def test_a_provider_that_fails_or_falls_silent_is_void(tasks: Project):
+    """As the gateway saw it, whatever Harbor makes of it."""
+    play(tasks, "tasks", "--subject", "native:scripted", "--trials", "1", "--fault", "500@1-99")
+    ((failed,),) = records(tasks).values()
+    assert failed["verdict"]["cause"] == "provider"
+    play(tasks, "tasks", "--subject", "native:scripted", "--trials", "1", "--fault", "hang@1", "--timeout", "6")
+    ((silent,),) = records(tasks).values()
+    assert silent["verdict"]["cause"] == "stalled"
+
+
+def test_harbor_that_does_not_run_is_void(tasks: Project):
+    """With the end of what it said."""
+    done = play(tasks, "tasks", "--subject", "nobody:scripted", "--trials", "1")
+    assert done.returncode == 3
+    ((first, second),) = records(tasks).values()
+    assert (first["verdict"]["cause"], second["attempt"]) == ("harness", 2)
+    assert "no_such_module" in first["verdict"]["detail"]
+
+
+def test_what_was_kept_can_be_judged_again(tasks: Project):
+    """Without Harbor, by the reward that was kept."""
+    assert play(tasks, "tasks", "--subject", "oracle", "--trials", "1").returncode == 0
+    toml = tasks.folder / "tasks/greet/task.toml"
+    toml.write_text(f"{toml.read_text()}\n[metadata.holdfast]\nat_least = 2\n")
+    done = tasks.holdfast("rejudge", "latest")
+    assert "reward is 1, at least 2 wanted" in done.stdout + done.stderr
+
+
+def test_twenty_trials_two_at_a_time(tasks: Project):
+    """Each judged once, in a place of its own, and nothing left."""
+    done = play(tasks, "tasks", "--subject", "oracle", "--trials", "20", "--jobs", "2")
+    assert done.returncode == 0, done.stdout
+    found = records(tasks)
+    assert len(found) == 20
+    assert all(len(attempts) == 1 and attempts[0]["verdict"]["outcome"] == "pass" for attempts in found.values())
+    assert tasks.temporary() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_ending_holdfast_leaves_nothing(tasks: Project, number: signal.Signals):
+    """No Harbor, no agent, no folder; also where it is killed."""
+    nap = f"{int(number)}{os.getpid()}"
+    greet(tasks.folder / "tasks/greet", solve=f"exec sleep {nap}\n")
+    command = tasks.command("run", "tasks", "--subject", "oracle", "--trials", "2", "--jobs", "2", "--policy", "all")
+    running = subprocess.Popen(
+        command, cwd=tasks.folder, env=tasks.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_until(lambda: len(named(f"sleep\0{nap}")) == 2)
+        running.send_signal(number)
+        assert running.wait(LONG) == (130 if number is signal.SIGINT else -signal.SIGKILL)
+        wait_until(lambda: not named(f"sleep\0{nap}") and not named(f"{tasks.env['TMPDIR']}/"))
+        wait_until(lambda: tasks.temporary() == [])
+    finally:
+        running.kill()
+        running.wait()
+
+
+def named(words: str) -> list[int]:
+    """The processes in whose command line there are these words."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if words.encode() in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what will come true soon."""
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.05)
+
+
+@pytest.mark.agents
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+def test_real_agents_play_tasks_as_they_are_installed_here(tasks: Project, name: str):
+    """By Harbor's own adapters, behind our walls, with our gateway between them and their model."""
+    installed(name)
+    tasks.env["HOLDFAST_AGENTS"] = str(AGENTS_FOLDER)
+    done = play(tasks, "tasks", "--subject", f"{name}:scripted", "--trials", "1")
+    assert done.returncode == 0, done.stdout
+    ((record,),) = records(tasks).values()
+    assert record["spent"]["turns"] == 2
+    assert record["agent_version"]
+    assert (tasks.folder / "results/latest" / record["folder"] / f"logs/agent/{name}.txt").is_file()
