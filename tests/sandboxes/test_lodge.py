@@ -40,11 +40,13 @@ OWN = ("write in /usr or /etc", "read /etc/shadow")
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="many users can be had as root only")
 
 
-def in_lodge(body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes | None = None) -> T:
+def in_lodge(
+    body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes | None = None, *, many: bool = True
+) -> T:
     """What `body` gives, called with a lodge; afterwards nothing is left of it."""
 
     async def session() -> T:
-        lodgings = Lodgings(folder)
+        lodgings = Lodgings(folder, many=many)
         lodge = await lodgings.open(wishes or Wishes())
         try:
             return await body(lodge)
@@ -170,6 +172,19 @@ def test_root_of_the_host_gives_it_many_users(tmp_path: Path) -> None:
             await sh(lodge, "true", user="mallory")
 
     in_lodge(body, tmp_path)
+
+
+@AS_ROOT
+def test_root_without_shifted_mounts_is_as_a_plain_user(tmp_path: Path) -> None:
+    """Where the kernel or a file system has none: one user, who is nobody on the host."""
+    script = (
+        "cat /proc/self/uid_map; echo x > /usr/local/lib/x && rm /usr/bin/env && touch /app && echo y > /dev/stdout"
+    )
+    done = in_lodge(lambda lodge: sh(lodge, script), tmp_path, many=False)
+    numbers, *said = done.stdout.splitlines()
+    first, outside, count = map(int, numbers.split())
+    assert (first, count, said, done.stderr) == (0, 1, ["y"], "")
+    assert outside not in (0, os.getuid())
 
 
 def test_what_is_left_running_lives_until_the_end_and_no_longer(tmp_path: Path) -> None:
