@@ -324,6 +324,10 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
         await lodge.fetch_file("/opt/renamed", out / "renamed")
         with pytest.raises(WorldError, match="No such file"):
             await lodge.fetch_file("/opt/none", out / "none")
+        with pytest.raises(WorldError, match="/opt/none/: No such file"):
+            await lodge.fetch_folder("/opt/none", out / "none")
+        with pytest.raises(FileNotFoundError):
+            await lodge.put_folder(source / "none", "/opt/there")
         return await lodge.fetch_folder("/app/in", out / "in", wanted=lambda name, folder: name != "run.sh")
 
     assert in_lodge(body, lodges) == []

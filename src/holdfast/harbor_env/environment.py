@@ -116,7 +116,8 @@ class BubblewrapEnvironment(BaseEnvironment):
     def _network(self) -> Network:
         if self._host_network and self._network_is_public:
             return "host"
-        return "gateway" if self._gateway and "__verifier" not in self.session_id else "none"
+        verifies = "__verifier__" in self.session_id and not self.session_id.endswith("__env")
+        return "gateway" if self._gateway and not verifies else "none"
 
     async def _apply_network_policy(self, network_policy: NetworkPolicy) -> None:
         """There is nothing to be changed: see `capabilities`."""

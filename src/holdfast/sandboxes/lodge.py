@@ -149,6 +149,8 @@ class Lodge:
                 except (OSError, ValueError, tarfile.TarError) as error:
                     trouble = error
             words, _ = await receive(line, _PATIENCE)
+        if trouble and mode == "wb" and not isinstance(trouble, BrokenPipeError):
+            raise trouble
         if not words.startswith(b"end "):
             raise self._lost(words)
         if trouble:

@@ -74,7 +74,7 @@ def _let_go(talk: int) -> None:
 def _answer(line: socket.socket, errand: dict[str, Any]) -> None:
     try:
         words = _ERRANDS[errand["do"]](line, errand)
-    except (OSError, ValueError, LookupError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, Holdfast is told
         why = os.fsencode(getattr(error, "strerror", None) or str(error) or type(error).__name__)
         where = os.fsencode(str(getattr(error, "filename", None) or ""))
         words = b"fail %s%s\n" % (where + b": " if where else b"", why.replace(b"\n", b" "))
