@@ -11,6 +11,7 @@ import pytest
 from holdfast.core.policy import Policy
 from holdfast.define.load import load
 from holdfast.define.policy_history import PolicyHistory, policies_in, policy_history
+from tests.define.harbor_lab import MINIMAL, task
 
 HEAD = "from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n"
 
@@ -93,6 +94,15 @@ def test_scenario_folders_count_too(repository):
     text = 'policy = "ALWAYS_PASSES"\nprompt = "x"\n[[checks]]\ncheck = "file_exists"\npath = "a"\n'
     (repository / "s" / "scenario.toml").write_text(text)
     assert news(repository) == [("s", None)]
+    commit(repository)
+    assert news(repository) == []
+
+
+def test_tasks_count_too(repository):
+    """A task that is new and always passes is news; one that says nothing usually passes."""
+    task(repository / "modest")
+    task(repository / "bold", MINIMAL + '[metadata.holdfast]\npolicy = "ALWAYS_PASSES"\n')
+    assert news(repository) == [("bold", None)]
     commit(repository)
     assert news(repository) == []
 

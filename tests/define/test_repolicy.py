@@ -12,6 +12,7 @@ from holdfast.core.errors import BadInput
 from holdfast.core.policy import Policy
 from holdfast.define.load import load
 from holdfast.define.repolicy import policy_file, repolicied
+from tests.define.harbor_lab import MINIMAL, task
 
 BODY = "def saves( rig,result ) :  # odd\n    '''Says so.'''\n    assert  result\n"
 IMPORT = "from holdfast import USUALLY_PASSES, eval_test\n"
@@ -109,3 +110,32 @@ def test_there_and_back_again_is_the_same_file(tmp_path_factory: pytest.TempPath
         (one,) = load([f"{path}::saves"])
         path.write_bytes(repolicied(one, policy))
     assert path.read_text() == source
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '[metadata.holdfast]\npolicy = "USUALLY_PASSES" # new\n',
+            '[metadata.holdfast]\npolicy = "ALWAYS_PASSES" # new\n',
+        ),
+        (
+            '[metadata]\npolicy = "USUALLY_PASSES"\n[metadata.holdfast]\ntrials = 2\npolicy = "USUALLY_PASSES"\n',
+            '[metadata]\npolicy = "USUALLY_PASSES"\n[metadata.holdfast]\ntrials = 2\npolicy = "ALWAYS_PASSES"\n',
+        ),
+        ("", '\n[metadata.holdfast]\npolicy = "ALWAYS_PASSES"\n'),
+        ("[metadata]\nx = 1\n", '[metadata]\nx = 1\n\n[metadata.holdfast]\npolicy = "ALWAYS_PASSES"\n'),
+    ],
+)
+def test_a_task_keeps_everything_but_its_policy(tmp_path: Path, before: str, after: str) -> None:
+    """The line of its own table, which is added where there is none."""
+    (one,) = load([task(tmp_path / "greet", MINIMAL + before)])
+    assert policy_file(one) == tmp_path / "greet" / "task.toml"
+    assert repolicied(one, Policy.ALWAYS_PASSES).decode() == MINIMAL + after
+
+
+def test_a_task_whose_table_has_no_policy_is_left_to_its_author(tmp_path: Path) -> None:
+    """A second table of the same name would be no TOML."""
+    (one,) = load([task(tmp_path / "greet", f"{MINIMAL}[metadata.holdfast]\ntrials = 2\n")])
+    with pytest.raises(BadInput, match="the line with the policy was not found"):
+        repolicied(one, Policy.ALWAYS_PASSES)

@@ -41,7 +41,7 @@ def alive(pid: int) -> bool:
 
 
 def mounts() -> list[str]:
-    """What is mounted here, without what a container engine has: other tests may run containers meanwhile."""
+    """What is mounted on this machine, without what container engines have: other tests may use one meanwhile."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     return [line for line in lines if "/containers/" not in line]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.core.config import Config
-from holdfast.core.errors import HoldfastError, UsageError
+from holdfast.core.errors import BadInput, HoldfastError, UsageError
 from holdfast.core.evals import Eval
 from holdfast.core.policy import Policy
 from holdfast.core.ports import RunCommand
@@ -33,11 +33,11 @@ from holdfast.store.folder import write_whole
 from holdfast.store.rejudged import keep_rejudged
 from holdfast.store.vault import open_vault
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.house import run_info
+from holdfast.wiring.house import open_sandbox, run_info
 from holdfast.wiring.kept_runs import KeptRun
 from holdfast.wiring.planning import choose_evals, under_faults
 from holdfast.wiring.restoring import Refused, Restorer
-from holdfast.wiring.sandbox import Level, proven_sandbox
+from holdfast.wiring.sandbox import Level
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +75,7 @@ def judge_again(
             found += [Answered(run=run.name, before=one, after=None, refusal=refusal) for one in trials]
             continue
         evals = _evals(run, config, wishes)
-        sandbox = proven_sandbox(wishes.sandbox or run.request.sandbox or config.sandbox, config)
+        sandbox = open_sandbox(config, replace(run.request, sandbox=wishes.sandbox or run.request.sandbox))
         found += asyncio.run(_judge_all(run, trials, evals, cast, sandbox, wishes))
     return tuple(found)
 
@@ -189,5 +189,8 @@ async def _judge(
 def _evals(run: KeptRun, config: Config, wishes: Wishes) -> dict[str, Eval]:
     """The evals as they are now, under the faults that the run was asked for."""
     paths = wishes.paths or list(dict.fromkeys(path.partition("::")[0] for path in run.request.paths))
+    for path in () if wishes.paths else paths:
+        if not Path(path).exists():
+            raise BadInput("the run had its evals here", where=path, remedy="say where they are now: --evals PATH")
     faults = run.request.faults or config.faults
     return {one.name: under_faults(one, faults) for one in choose_evals(config, paths=paths)}
