@@ -99,6 +99,11 @@ def configuration(_page: str) -> str:
     return _table(("key", "meaning"), rows)
 
 
+def fix_rules(_page: str) -> str:
+    """The keys of `[fix]`."""
+    return _table(("key", "meaning"), ((f"`{key}`", doc) for key, _, doc in fields("core/fix_rules.py", "FixRules")))
+
+
 def exit_codes(_page: str) -> str:
     """What exit codes mean."""
     return _table(
@@ -139,6 +144,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "command-help": command_help,
     "readme-output": readme_output,
     "configuration": configuration,
+    "fix-rules": fix_rules,
     "exit-codes": exit_codes,
     "void-causes": void_causes,
     "rules": rules,

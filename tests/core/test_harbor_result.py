@@ -20,9 +20,10 @@ JSON = st.recursive(
 KEYS = ("verifier_result", "exception_info", "step_results", "rewards", "step_name", "exception_type")
 
 
-def result(rewards: Any = None, error: str | None = None, steps: Any = None) -> dict[str, Any]:
+def result(rewards: Any = None, error: str | None = None, steps: Any = None, *, began: bool = True) -> dict[str, Any]:
     """A trial's result.json, as far as it matters."""
     return {
+        "agent_execution": {"started_at": "2026-01-02T03:04:05Z"} if began else None,
         "verifier_result": None if rewards is None else {"rewards": rewards},
         "exception_info": error and {"exception_type": error, "exception_message": "why"},
         "step_results": steps,
@@ -90,6 +91,12 @@ def test_what_broke_around_the_agent_is_void_with_its_cause(kind: str, cause: Vo
     """Whatever the reward says."""
     assert read_outcome(result({"reward": 1}, error=kind)).trouble == (cause, f"{kind}: why")
     assert not Mishap(kind=kind).own
+
+
+@pytest.mark.parametrize("kind", ["NetworkConnectionError", "NonZeroAgentExitCodeError", "ApiRateLimitError"])
+def test_an_agent_that_never_began_had_no_provider(kind: str):
+    """It could not be installed."""
+    assert read_outcome(result(error=kind, began=False)).trouble == (VoidCause.SANDBOX, f"{kind}: why")
 
 
 def test_steps_keep_their_rewards():

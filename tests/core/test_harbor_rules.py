@@ -70,6 +70,7 @@ output = "openhands.txt"
         ('[harbor.agents."a:b"]\nagent = "x"', "a name holds no colon"),
         ('[harbor.agents.a]\nmodel = "x"', "harbor.agents.a.agent: is required"),
         ('[harbor.agents.a]\nagent = "x"\nenvs = {}', "harbor.agents.a.envs: unknown key"),
+        ('[harbor.agents.a]\nagent = "x"\nenv = { NO_KEYRING = "1" }', "Harbor strikes '1' out of its results"),
         ("[harbor]\nagents = 1", "harbor.agents: expected a table"),
     ],
 )

@@ -31,7 +31,7 @@ def test_without_an_engine_it_is_bubblewrap_and_says_so():
     """Never silently."""
     place = task_place(None, HarborRules())
     assert (place.name, place.ours) == ("bubblewrap", True)
-    assert "no container engine answers here" in place.notes[0]
+    assert "Harbor can use no container engine here" in place.notes[0]
     assert task_place("bubblewrap", HarborRules()).notes == ()
 
 
@@ -46,13 +46,22 @@ def test_an_engine_that_answers_is_used(tmp_path: Path):
     assert {"DOCKER_HOST", "MY_REGISTRY"} <= set(place.pass_env)
 
 
+def test_an_engine_without_compose_is_no_use_to_harbor(tmp_path: Path):
+    """It answers, and yet every trial would end with an error."""
+    engine(tmp_path, "podman", 0)
+    (tmp_path / "podman").write_text('#!/bin/sh\ntest "$1" = info || { echo no such command >&2; exit 125; }\n')
+    assert task_place(None, HarborRules()).name == "bubblewrap"
+    with pytest.raises(UsageError, match="`podman compose ls` failed: no such command"):
+        task_place("podman", HarborRules())
+
+
 def test_what_is_asked_for_by_name_is_had_or_refused(tmp_path: Path):
     """There is no falling back."""
     with pytest.raises(UsageError, match="docker is not on PATH"):
         task_place("docker", HarborRules())
     engine_problem.cache_clear()
     engine(tmp_path, "docker", 1)
-    with pytest.raises(UsageError, match="its daemon does not answer"):
+    with pytest.raises(UsageError, match="`docker info` failed: it does not say why"):
         task_place(None, HarborRules(env="docker"))
     with pytest.raises(UnknownName, match="did you mean 'daytona'"):
         task_place("datona", HarborRules())

@@ -11,7 +11,7 @@ import pytest
 from holdfast.core.trial import Trial
 from holdfast.harbor.environments import TaskPlace
 from holdfast.harbor.job import agent_config, job_config, longest
-from tests.harbor.lab import greet, stepped, trial_of
+from tests.harbor.task_lab import greet, stepped, trial_of
 
 
 def job(trial: Trial, place: str = "bubblewrap", **options: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.agents import CODING_AGENTS
-from holdfast.core.harbor_rules import HarborRules, TaskAgentRules
+from holdfast.core.harbor_rules import HarborRules, TaskAgentRules, spoils
 from holdfast.core.subject import Subject
 from holdfast.harbor.roster import ROSTER, WITHOUT_MODEL, only_for_tasks, player
 
@@ -27,6 +27,7 @@ def test_whoever_can_be_told_an_address_is_told_the_gateways(name: str):
     assert not any("{" in text for text in told)
     assert who.reachable == any("127.0.0.1:11811" in text for text in told)
     assert not who.reachable or "hf-key" in told
+    assert not any(spoils(name, value) for name, value in who.env.items())
 
 
 def test_without_an_address_nothing_of_the_gateway_is_told():

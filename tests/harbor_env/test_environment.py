@@ -75,6 +75,7 @@ mknod /tmp/disk b 8 0 && echo DEVICE
 awk '$1 == 0 && $2 == 0 {print "ROOT-OF-HOST"}' /proc/self/uid_map
 echo probed; echo done > /app/done
 """
+TO_JSON = """sed 's/.*/{"reward": &}/'"""
 STEPS = """
 [[steps]]
 name = "one"
@@ -123,7 +124,7 @@ def trials(lab: HarborLab) -> dict[str, HarborTrial]:
             "steps/one/tests/test.sh": "#!/bin/bash\ncat /app/one > /logs/verifier/reward.txt\n",
             "steps/two/instruction.md": "Two.\n",
             "steps/two/solution/solve.sh": "#!/bin/bash\npgrep -f mark- && cat /app/one > /app/two\n",
-            "steps/two/tests/test.sh": "#!/bin/bash\nprintf '{\"reward\": %s}' $(cat /app/two) >/logs/verifier/reward.json",
+            "steps/two/tests/test.sh": f"#!/bin/bash\n{TO_JSON} /app/two > /logs/verifier/reward.json\n",
         },
     )
     lab.task(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from tests.journeys.conftest import Project
@@ -28,18 +29,35 @@ def cause(text):
 MENDS = """
 replace(prompt, HASTY, "Read every file before you change it, and keep\\nyour answers short.\\n")
 cause("The prompt no longer said to read a file first.")
+pathlib.Path("dist").mkdir()
+pathlib.Path("dist/agent.py").write_text("what a build leaves is ignored by git, and by everybody else")
 """
 CONFIG = """
 [agents.mender]
 adapter = "command"
 command = ["{python}", "{world}/fixer.py", "{{prompt}}"]
 
+[models.doctor]
+script = "{world}/doctor.py"
+price = {{ input = 1.0, output = 1.0 }}
+
 [fix]
 fixer = "mender"
+"""
+DOCTOR = """\
+def play(turn):
+    if turn.done == 0:
+        return turn.call("read", path="prompts/system.md")
+    if turn.done == 1:
+        old = "Change files at once, without looking at them for long,"
+        mended = turn.result.replace(old, "Read before you change,")
+        return turn.call("edit", path="prompts/system.md", content=mended)
+    return "The cause: nobody said that files are to be read first."
 """
 VARIANTS = {
     "quick.toml": "trials = 1\n",
     "evals.toml": "trials = 1\nevals = true\n",
+    "priced.toml": "[models.brain.price]\ninput = 1000.0\noutput = 1000.0\n",
 }
 """Other configurations of the same project, to be named with --config."""
 
@@ -52,6 +70,7 @@ class Patient(ToyAgent):
         usual = (self.folder / "holdfast.toml").read_text() + CONFIG.format(python=sys.executable, world=self.world)
         for name, more in {"holdfast.toml": rules, **VARIANTS}.items():
             (self.folder / name).write_text(usual + more)
+        (self.world / "doctor.py").write_text(DOCTOR)
         self.commit("A fixer")
         self.night()
         self.broken = self.break_reading()
@@ -67,10 +86,18 @@ class Patient(ToyAgent):
         (self.world / "fixer.py").write_text(HELP + script)
         return self.project.holdfast("fix", *words, COLUMNS="110")
 
+    def last(self) -> Path:
+        """The folder of the last fix."""
+        return max((self.folder / "results" / "fixes").iterdir(), key=lambda path: path.stat().st_ctime_ns)
+
     def report(self) -> dict[str, Any]:
         """The report of the last fix."""
-        last = max((self.folder / "results" / "fixes").iterdir())
-        return dict(json.loads((last / "report.json").read_text()))
+        return dict(json.loads((self.last() / "report.json").read_text()))
+
+    def recover(self) -> None:
+        """As it was broken."""
+        self.git("reset", "--quiet", "--hard", self.broken)
+        self.rates(told=1.0, untold=0.0)
 
     def untouched(self) -> bool:
         """Whether the user's tree is as it was committed, and nothing is left of any worktree."""

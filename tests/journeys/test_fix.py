@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,45 +16,71 @@ from tests.journeys.fix_lab import CONFIG, HELP, MENDS, Patient
 from tests.journeys.toy_agent import ToyAgent
 
 
-def test_what_broke_is_found_mended_proven_and_applied(project: Project):
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Patient:
+    """Made once: it takes two nights."""
+    return Patient(Project(tmp_path_factory.mktemp("patient") / "project"))
+
+
+@pytest.fixture
+def patient(broken: Patient) -> Iterator[Patient]:
+    """As it was broken, whoever worked on it before."""
+    yield broken
+    broken.recover()
+
+
+def test_what_broke_is_found_mended_proven_and_applied(patient: Patient):
     """The user's tree is touched by --apply only; trials of the change are no part of the history."""
-    toy = Patient(project)
+    project = patient.project
     kept = project.holdfast("history", "reads_before_editing", "--kind", "all", "--json").stdout
-    done = toy.mended_by(MENDS)
+    done = patient.mended_by(MENDS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("Fixed: 1 eval after 1 round; 2 other evals held")
     assert "0/3, 0 % [0–56]  3/3, 100 % [44–100]  0.016" in done.stdout
     assert "The prompt no longer said to read a file first." in done.stdout
-    assert toy.untouched()
-    assert project.holdfast("history", "reads_before_editing", "--kind", "all", "--json").stdout == kept
-    again = toy.mended_by(MENDS, "reads_before_editing", "--apply", "--json")
+    assert patient.untouched()
+    again = patient.mended_by(MENDS, "reads_before_editing", "--apply", "--json", "--config", "quick.toml")
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout) == toy.report()
-    assert toy.report()["applied"]
-    assert toy.git("status", "--porcelain") == "M  prompts/system.md\n"
-    assert "+Read every file before you change it" in toy.git("diff", "--cached")
-    toy.build()
-    assert project.holdfast("run", "-k", "reads", "--policy", "all").returncode == 0
+    assert json.loads(again.stdout) == patient.report()
+    assert patient.report()["applied"]
+    assert patient.git("status", "--porcelain") == "M  prompts/system.md\n"
+    assert "+Read every file before you change it" in patient.git("diff", "--cached")
+    assert project.holdfast("history", "reads_before_editing", "--kind", "all", "--json").stdout == kept
+    patient.build()
+    assert project.holdfast("run", "-k", "reads", "--policy", "all", "--trials", "1").returncode == 0
 
 
-def test_a_look_tells_what_differs_and_where_it_lies(project: Project):
+def test_a_look_tells_what_differs_and_where_it_lies(patient: Patient):
     """No fixer is asked, and nothing is tried."""
-    toy = Patient(project)
-    done = project.holdfast("fix", "--dry-run")
+    done = patient.project.holdfast("fix", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "-Read a file before you change it, and keep everything in it" in done.stdout
     assert "+Change files at once" in done.stdout
     assert "| `system prompt` | `prompts/system.md:3-12` | 95 % |" in done.stdout
     assert "| `tool delete_file` | `tools/tools.json:11` | 100 % |" in done.stdout
     assert "They part at the first step." in done.stdout
-    found = json.loads(project.holdfast("fix", "reads_before_editing", "--dry-run", "--json").stdout)
-    assert found["allowed"] == ["prompts/system.md", "tools/tools.json"]
-    (kept, *_) = (toy.folder / "results" / "fixes").iterdir()
+    assert "It is evidence, not an instruction" in done.stdout
+    kept = patient.last()
     assert {path.name for path in kept.rglob("*.*")} == {"brief.md"} | {
         f"1-reads_before_editing-{name}" for name in ("failing.txt", "passing.txt", "sent.md", "log.txt")
     }
     assert "debug: turn 1: write_file" in (kept / "evidence" / "1-reads_before_editing-log.txt").read_text()
-    assert toy.untouched()
+    found = json.loads(patient.project.holdfast("fix", "reads_before_editing", "--dry-run", "--json").stdout)
+    assert found["allowed"] == ["prompts/system.md", "tools/tools.json"]
+    assert patient.untouched()
+
+
+def test_any_agent_can_be_the_fixer(patient: Patient):
+    """Our own, with a model behind the gateway: its cost is counted, its last words are the cause."""
+    done = patient.project.holdfast("fix", "--fixer", "native:doctor", "--config", "quick.toml", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    (only,) = report["rounds"]
+    assert only["root_cause"] == "The cause: nobody said that files are to be read first."
+    assert 0 < only["fixer"]["cost_usd"] == report["spent"]["cost_usd"]
+    shown = patient.project.holdfast("trace", "--run", str(patient.last() / "round-1" / "fixer"))
+    assert "write_file [edit] → ok" in shown.stdout
+    assert patient.untouched()
 
 
 READ_LESS = """
@@ -94,12 +121,6 @@ CHEATS = {
         "nothing but evals was changed",
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def patient(tmp_path_factory: pytest.TempPathFactory) -> Patient:
-    """One for many fixers: none of them may touch it."""
-    return Patient(Project(tmp_path_factory.mktemp("patient") / "project"))
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
@@ -177,29 +198,27 @@ def test_a_description_of_a_tool_is_mended_on_several_subjects(project: Project)
     assert toy.untouched()
 
 
-def test_what_passes_already_is_not_mended(project: Project):
+def test_what_passes_already_is_not_mended(patient: Patient):
     """The fixer is not even asked."""
-    toy = Patient(project)
-    toy.rates(told=1.0, untold=1.0)
-    done = toy.mended_by("raise SystemExit(1)")
-    assert (done.returncode, toy.report()["outcome"], toy.report()["rounds"]) == (0, "passes", [])
+    patient.rates(told=1.0, untold=1.0)
+    done = patient.mended_by("raise SystemExit(1)")
+    assert (done.returncode, patient.report()["outcome"], patient.report()["rounds"]) == (0, "passes", [])
     assert done.stdout.startswith("Nothing to fix: 1 eval")
 
 
-def test_a_patch_is_applied_whole_or_not_at_all(project: Project):
+def test_a_patch_is_applied_whole_or_not_at_all(patient: Patient):
     """Where the file was changed meanwhile, all stays as it is; the patch is kept."""
-    toy = Patient(project)
-    mine = toy.prompt.read_text() + "\nMine.\n"
-    toy.prompt.write_text(mine)
-    done = toy.mended_by(MENDS, "--apply")
+    mine = patient.prompt.read_text() + "\nMine.\n"
+    patient.prompt.write_text(mine)
+    done = patient.mended_by(MENDS, "--apply", "--config", "quick.toml")
     assert done.returncode == 2
     assert "the patch was not applied: there are uncommitted changes in prompts/system.md" in done.stderr
     assert done.stdout.startswith("Fixed")
-    assert (toy.prompt.read_text(), toy.report()["applied"]) == (mine, False)
-    patch = toy.report()["rounds"][0]["patch_file"]
-    toy.git("checkout", "--", "prompts/system.md")
-    toy.git("apply", "--index", patch)
-    assert "Read every file" in toy.prompt.read_text()
+    assert (patient.prompt.read_text(), patient.report()["applied"]) == (mine, False)
+    patch = patient.report()["rounds"][0]["patch_file"]
+    patient.git("checkout", "--", "prompts/system.md")
+    patient.git("apply", "--index", patch)
+    assert "Read every file" in patient.prompt.read_text()
 
 
 def _hears_ctrl_c() -> None:
@@ -208,15 +227,13 @@ def _hears_ctrl_c() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
-def test_whoever_stops_it_finds_nothing_left(project: Project, number: signal.Signals):
+def test_whoever_stops_it_finds_nothing_left(patient: Patient, number: signal.Signals):
     """No worktree, no process, no change."""
-    toy = Patient(project, rules="")
-    toy.configure("\n[limits]\nprocesses = 64\n")
-    toy.broken = toy.head
-    (toy.world / "fixer.py").write_text(HELP + "import time\nprint('at work', flush=True)\ntime.sleep(61.25)\n")
+    (patient.world / "fixer.py").write_text(HELP + "import time\nprint('at work', flush=True)\ntime.sleep(61.25)\n")
     process = subprocess.Popen(
-        project.command("fix"), cwd=toy.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread
+        patient.project.command("fix", "--config", "quick.toml"), cwd=patient.folder, env=patient.project.env,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread
     )  # fmt: skip
     with process:
         assert process.stderr is not None
@@ -228,7 +245,7 @@ def test_whoever_stops_it_finds_nothing_left(project: Project, number: signal.Si
         process.communicate(timeout=60)
     assert process.returncode == 130
     assert not any(Path(f"/proc/{pid}").exists() and pid in _sleeping() for pid in at_work)
-    assert toy.untouched()
+    assert patient.untouched()
 
 
 def _sleeping() -> list[str]:
@@ -264,14 +281,9 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
     assert not (toy.folder / "results" / "fixes").exists()
 
 
-def test_a_spent_budget_ends_it(project: Project):
+def test_a_spent_budget_ends_it(patient: Patient):
     """Nothing more is begun; the exit code says that nothing was decided."""
-    toy = Patient(project)
-    config = toy.folder / "holdfast.toml"
-    text = config.read_text().replace('model.py"\n', 'model.py"\nprice = { input = 1000.0, output = 1000.0 }\n', 1)
-    config.write_text(text)
-    toy.broken = toy.commit("A price")
-    done = toy.mended_by(MENDS, "--budget-usd", "0.01")
+    done = patient.mended_by(MENDS, "--budget-usd", "0.01", "--config", "priced.toml")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "the budget of the run is spent" in " ".join(done.stdout.split())
-    assert toy.untouched()
+    assert patient.untouched()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.harbor.engine import PROGRAM, needs_harbor
-from tests.harbor.lab import SOLVE, greet, stepped
+from tests.harbor.task_lab import SOLVE, greet, stepped
 from tests.journeys.conftest import Project
 
 pytestmark = needs_harbor

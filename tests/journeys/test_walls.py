@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.conftest import Project
+from tests.sandboxes.conftest import mounts
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -168,7 +169,7 @@ def test_kill_9_of_holdfast_ends_what_is_behind_walls(project: Project) -> None:
     mark = uuid.uuid4().hex
     script = "trap '' TERM; setsid sh -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done"
     write(project, script, mark=mark)
-    mounts = Path("/proc/self/mountinfo").read_text()
+    before_mounts = mounts()
     run = subprocess.Popen(
         project.command("run"), cwd=project.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -179,4 +180,4 @@ def test_kill_9_of_holdfast_ends_what_is_behind_walls(project: Project) -> None:
         run.communicate()
     until(lambda: marked(mark) == [])
     until(lambda: project.temporary() == [])
-    assert Path("/proc/self/mountinfo").read_text() == mounts
+    assert mounts() == before_mounts

@@ -11,9 +11,11 @@ import pytest
 from holdfast.decide.change_points import course_of
 from holdfast.report.analysis import Source, analysis
 from holdfast.report.analysis_json import analysis_json, analysis_schema
+from holdfast.report.bisect_json import bisect_json, bisect_schema
 from holdfast.report.compare_json import compare_json, compare_schema
 from holdfast.report.course_json import course_json, course_schema
 from holdfast.report.eval_course import eval_course
+from holdfast.report.fix_json import fix_json, fix_schema
 from holdfast.report.gate_json import gate_json, gate_schema
 from holdfast.report.night_json import night_json, night_schema
 from holdfast.report.rejudge_json import rejudge_json, rejudge_schema
@@ -21,7 +23,9 @@ from holdfast.report.triage import Triage
 from holdfast.report.triage_json import triage_json, triage_schema
 from tests.report.decisions_lab import a_comparison, a_gate
 from tests.report.nights_lab import a_week, changed, nights
+from tests.report.test_bisect_terminal import a_bisection
 from tests.report.test_brief import groups
+from tests.report.test_fix_terminal import a_fix
 from tests.report.test_rejudgement import again, judged
 from tests.store.past import records
 
@@ -35,6 +39,8 @@ DOCUMENTS = {
     "analysis": (analysis_json(ANALYSIS), analysis_schema()),
     "gate": (gate_json(a_gate()[0]), gate_schema()),
     "compare": (compare_json(a_comparison()), compare_schema()),
+    "bisect": (bisect_json(a_bisection()), bisect_schema()),
+    "fix": (fix_json(a_fix()), fix_schema()),
     "rejudge": (rejudge_json(judged([*again("pfv", "pp-")])), rejudge_schema()),
     "triage": (triage_json(Triage(run="r", trials=4, failed=2, voided=1, groups=groups())), triage_schema()),
 }

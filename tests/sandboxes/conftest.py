@@ -40,6 +40,12 @@ def alive(pid: int) -> bool:
         return False
 
 
+def mounts() -> list[str]:
+    """What is mounted on this machine, without what container engines have: other tests may use one meanwhile."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line for line in lines if "/containers/" not in line]
+
+
 class Lab:
     """A sandbox with a template, and a mark by which everything started in it can be found."""
 

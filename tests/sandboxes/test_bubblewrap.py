@@ -21,7 +21,7 @@ from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree, changes
 from holdfast.sandboxes.bubblewrap import BubblewrapBench, BubblewrapSandbox
 from holdfast.sandboxes.walls import PORT
-from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
+from tests.sandboxes.conftest import SOON, Lab, alive, mounts, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -389,11 +389,11 @@ def test_command_runs_on_a_snapshot_without_network(lab: Lab) -> None:
 def test_nothing_is_left_open(lab: Lab) -> None:
     """No descriptor and no mount leaks, whether attempts end well or badly."""
     before = len(list(Path("/proc/self/fd").iterdir()))
-    mounts = Path("/proc/self/mountinfo").read_text()
+    before_mounts = mounts()
     shell(lab, "echo hi")
     shell(lab, "sleep 99", limits=Limits(wall=0.0, grace=0.0))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
-    assert Path("/proc/self/mountinfo").read_text() == mounts
+    assert mounts() == before_mounts
 
 
 def test_two_rooms_share_nothing(lab: Lab) -> None:

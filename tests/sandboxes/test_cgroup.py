@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.sandboxes.cgroup import Branch, Leaf, around_us, branch
+from holdfast.sandboxes.cgroup import Branch, Leaf, around_us, branch, counted_at_most
 
 V2_FILES = ("cgroup.controllers", "cgroup.subtree_control", "cgroup.procs")
 
@@ -106,6 +106,19 @@ def test_whom_the_kernel_ended_is_counted(tmp_path: Path, version: int, name: st
     assert leaf.kills() == 3
     (tmp_path / name).unlink()
     assert leaf.kills() == 0
+
+
+@pytest.mark.parametrize(("text", "held"), [("4096", True), ("4097", False), ("max", False), ("", False)])
+def test_a_limit_is_believed_where_the_kernel_says_so(tmp_path: Path, text: str, held: bool) -> None:
+    """An engine of an ordinary user may ignore what it is told."""
+    for name in ("memory.max", "memory.limit_in_bytes", "pids.max"):
+        (tmp_path / name).write_text(text)
+    assert Leaf(str(tmp_path), 2).holds(4096) is Leaf(str(tmp_path), 1).holds(4096) is held
+    assert counted_at_most(4096, str(tmp_path)) is held
+    (tmp_path / "pids").mkdir()
+    (tmp_path / "pids.max").rename(tmp_path / "pids/pids.max")
+    assert counted_at_most(4096, str(tmp_path)) is held
+    assert not counted_at_most(4096, str(tmp_path / "nowhere"))
 
 
 def test_what_killed_supervisors_left_is_taken_away(tmp_path: Path) -> None:

@@ -197,6 +197,16 @@ def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:
     dock.on_bench(body, ceilings=ceilings)
 
 
+def test_limits_are_told_as_hard_as_they_are(dock: Dock) -> None:
+    """As the kernel says in there; with an engine of root it holds them all."""
+    sandbox = ContainerSandbox(dock.engine, root=dock.lab.benches)
+    sandbox.prove()
+    asyncio.run(sandbox.stop())
+    if os.getuid() == 0:
+        assert sandbox.facts["limit.processes"] == "hard 1024"
+        assert ", hard 6442450944 with the disk" in sandbox.facts["limit.memory"]
+
+
 @pytest.mark.parametrize("end", ["", "time.sleep(99)"], ids=["ends by itself", "is ended"])
 def test_daemons_die_with_their_agent(dock: Dock, end: str) -> None:
     """Deaf ones, and those that fork themselves anew all the time; the container is gone before the harvest."""

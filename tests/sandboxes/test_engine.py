@@ -17,7 +17,7 @@ from holdfast.sandboxes.engine import ContainerPlan, Engine, EngineName, find_en
 PLAN = ContainerPlan(
     name="holdfast-1",
     image="empty:1",
-    uid=4711,
+    user="4711:4712",
     network="gateway",
     ceilings=Ceilings(processes=9, disk=1000, memory=2000),
     shows={"/usr": "/usr", "/etc": "/tmp/x/etc"},
@@ -44,7 +44,7 @@ def test_a_container_has_nothing_that_it_does_not_need(name: EngineName) -> None
         ("--network", "none"),
         ("--cap-drop", "ALL"),
         ("--security-opt", "no-new-privileges"),
-        ("--user", "4711:4711"),
+        ("--user", "4711:4712"),
         ("--pids-limit", "9"),
         ("--memory", "3000b"),
         ("--memory-swap", "3000b"),
@@ -76,9 +76,10 @@ def test_the_engines_differ_in_few_words() -> None:
 def test_nobody_is_root_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Root's agents are somebody else; an ordinary user's are that user, which docker without root calls 0."""
     monkeypatch.setattr("os.getuid", lambda: 1234)
-    assert whom(engine("docker"), 4711) == whom(engine("podman"), 4711) == 4711
-    assert whom(engine("docker"), None) == whom(engine("podman", rootless=True), None) == 1234
-    assert whom(engine("docker", rootless=True), None) == 0
+    monkeypatch.setattr("os.getgid", lambda: 56)
+    assert whom(engine("docker"), 4711) == whom(engine("podman"), 4711) == (4711, 4711)
+    assert whom(engine("docker"), None) == whom(engine("podman", rootless=True), None) == (1234, 56)
+    assert whom(engine("docker", rootless=True), None) == (0, 0)
 
 
 @pytest.mark.parametrize("path", ["/a,b", '/a"b', "/a\nb"])

@@ -14,7 +14,7 @@ from holdfast.core.request import RunRequest
 from holdfast.core.trial import Plan
 from holdfast.wiring import Cast, plan_run
 from holdfast.wiring.tasks import find_harbor, harbor_problem, only_tasks, task_environment
-from tests.harbor.lab import greet
+from tests.harbor.task_lab import greet
 
 EVAL = """\
 from holdfast import USUALLY_PASSES, eval_test
@@ -28,7 +28,7 @@ def hi(rig, result):
 def project(folder: Path, text: str = "") -> Config:
     """A project with one task and one eval of another kind."""
     greet(folder / "tasks" / "greet")
-    (folder / "evals").mkdir()
+    (folder / "evals").mkdir(parents=True)
     (folder / "evals/eval_hi.py").write_text(EVAL)
     (folder / "holdfast.toml").write_text(text)
     return read_config(folder)
@@ -77,14 +77,24 @@ def test_without_a_way_to_the_gateway_nothing_runs_unseen(tmp_path: Path):
     """Unless that is allowed; and never under faults, or from a cassette."""
     config = project(tmp_path)
     assert "harbor.gateway_host" in skipped(planned(config, "native:scripted", env="daytona"))["greet/native:scripted"]
-    assert "can't be told" in skipped(planned(config, "cline:scripted", env="bubblewrap"))["greet/cline:scripted"]
+    assert "can't be told" in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
     config.file.write_text("[harbor]\ndirect = true\n")  # type: ignore[union-attr]
     config = read_config(tmp_path)
-    assert skipped(planned(config, "cline:scripted", env="bubblewrap")) == {}
+    assert skipped(planned(config, "cline:scripted", env="daytona")) == {}
     faults = parse_faults(("429@1",), where="--fault")
-    assert "greet/cline:scripted" in skipped(planned(config, "cline:scripted", env="bubblewrap", faults=faults))
+    assert "greet/cline:scripted" in skipped(planned(config, "cline:scripted", env="daytona", faults=faults))
     config.file.write_text('[harbor]\ngateway_host = "here.example"\n')  # type: ignore[union-attr]
     assert skipped(planned(read_config(tmp_path), "native:scripted", env="daytona")) == {}
+
+
+def test_what_harbor_would_fetch_from_a_network_needs_one(tmp_path: Path):
+    """Agents whose installation Harbor takes as it is do not."""
+    config = project(tmp_path)
+    told = skipped(planned(config, "opencode:scripted", "codex:scripted", "native:scripted", env="bubblewrap"))
+    assert list(told) == ["greet/opencode:scripted"]
+    assert "--env docker" in told["greet/opencode:scripted"]
+    config = project(tmp_path / "open", '[harbor]\nenv_kwargs = { network = "host" }\n')
+    assert skipped(planned(config, "opencode:scripted", env="bubblewrap")) == {}
 
 
 def test_harbor_is_found_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -45,11 +45,12 @@ COMMANDS: Mapping[str, str] = {
     "gateway": "serve models to an agent that you start yourself",
     "task": "begin a new task in the format of Harbor",
     "init": "set up evals, configuration and CI in this folder",
+    "skills": "write short guides for coding agents, or check that they are fresh",
     "doctor": "show what is installed, what works and what to do",
     "completion": "print a completion script for your shell",
 }
 
-_EXIT_CODES = (
+EXIT_CODES = (
     "exit codes: 0 accepted, 1 rejected, 2 wrong usage, 3 undecided (only voids), 4 refused (fix), 70 broken, "
     "130 interrupted"
 )
@@ -60,7 +61,7 @@ def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="holdfast",
         description="Behavioural evals for coding agents: does your agent still choose to do the right thing?",
-        epilog=_EXIT_CODES,
+        epilog=EXIT_CODES,
     )
     parser.add_argument("-V", "--version", action="version", version=f"holdfast {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

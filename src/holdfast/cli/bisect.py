@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.cli.common import config_argument, load_config, pace_arguments, positive_int
 from holdfast.cli.power import a_rate
@@ -17,7 +16,6 @@ from holdfast.core.request import RunRequest
 if TYPE_CHECKING:
     from holdfast.report.bisect_report import BisectReport
     from holdfast.wiring.bisecting import Bisecting
-    from holdfast.wiring.helm import Helm
 
 _MOST = 200
 
@@ -59,6 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, keep what was found, print."""
+    from holdfast.cli.conductor import make_helm
     from holdfast.core.bisection import BisectOutcome
     from holdfast.wiring.bisect_reporting import keep_bisection, make_bisect_report
     from holdfast.wiring.bisecting import make_bisecting
@@ -79,7 +78,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
     outcome, interrupted = BisectOutcome.UNDECIDED, False
     try:
-        outcome = bisecting.run(_helm(), _show)
+        outcome = bisecting.run(make_helm(quiet=True), _show)
     except KeyboardInterrupt:
         interrupted = True
     report = make_bisect_report(bisecting, outcome, good=args.good, bad=args.bad, interrupted=interrupted)
@@ -108,21 +107,9 @@ def _request(args: argparse.Namespace) -> RunRequest:
     )
 
 
-def _helm() -> Helm:
-    from contextlib import nullcontext
-
-    from holdfast.cli.conductor import run_interruptibly
-    from holdfast.wiring.helm import Helm
-
-    def perform(work: Coroutine[Any, Any, None]) -> None:
-        if run_interruptibly(work):
-            raise KeyboardInterrupt
-
-    return Helm(perform=perform, watching=lambda plan: nullcontext(lambda news: None), tell=_tell)
-
-
 def _show(bisecting: Bisecting, place: int) -> None:
     """Where the search stands, on standard error."""
+    from holdfast.cli.conductor import tell
     from holdfast.report.bisect_terminal import progress_line
     from holdfast.report.screen import screen_of
     from holdfast.wiring.bisect_reporting import commits_found
@@ -130,12 +117,7 @@ def _show(bisecting: Bisecting, place: int) -> None:
     found = commits_found(bisecting)
     likeliest = max(found, key=lambda one: one.chance)
     chances = [one.chance for one in found]
-    _tell(progress_line(chances, found[place], likeliest, bisecting.made, screen_of(sys.stderr)))
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(f"holdfast: {line}\n")
-    sys.stderr.flush()
+    tell(progress_line(chances, found[place], likeliest, bisecting.made, screen_of(sys.stderr)))
 
 
 def _print(report: BisectReport, *, as_json: bool) -> None:

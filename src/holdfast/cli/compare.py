@@ -109,7 +109,7 @@ def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareRe
 def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
     """Try both side by side."""
     from holdfast import wiring
-    from holdfast.cli.conductor import run_interruptibly
+    from holdfast.cli.conductor import run_interruptibly, tell
     from holdfast.cli.run import watching_on
     from holdfast.run.schedule import Stop
     from holdfast.wiring.comparing import (
@@ -127,7 +127,7 @@ def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bo
     )
     stop = Stop()
     with ExitStack() as stack:
-        sides = contenders(stack, config, revisions, evals, _request(args), os.environ, results=results, tell=_tell)
+        sides = contenders(stack, config, revisions, evals, _request(args), os.environ, results=results, tell=tell)
         with watching_on(joint_plan(sides), (), quiet=quiet) as watch:
             interrupted = run_interruptibly(conduct_both(sides, budget_usd=args.budget_usd, watch=watch, stop=stop))
     history = wiring.history_of(config, os.environ, results=results, reading=False)
@@ -169,11 +169,6 @@ def _request(args: argparse.Namespace) -> RunRequest:
         sandbox=args.sandbox,
         seed=args.seed,
     )
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(f"holdfast: {line}\n")
-    sys.stderr.flush()
 
 
 def _print(report: CompareReport, how: str) -> None:

@@ -7,9 +7,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from holdfast.core.exit_code import ExitCode
+
+if TYPE_CHECKING:
+    from holdfast.core.progress import Progress
+    from holdfast.core.trial import Plan
+    from holdfast.wiring.helm import Helm
 
 _HEARD = (signal.SIGINT, signal.SIGTERM)
 _STOPPING = "\nholdfast: stopping; what is finished is kept (Ctrl-C again to force)\n"
@@ -41,6 +47,27 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPI
     if cancelled:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is down; let what was finished be told in peace
     return cancelled
+
+
+def make_helm(*, quiet: bool) -> Helm:
+    """How work that takes its time is steered from the command line."""
+    from holdfast.cli.run import watching_on
+    from holdfast.wiring.helm import Helm
+
+    def perform(work: Coroutine[Any, Any, None]) -> None:
+        if run_interruptibly(work):
+            raise KeyboardInterrupt
+
+    def watching(plan: Plan) -> AbstractContextManager[Callable[[Progress], None]]:
+        return watching_on(plan, (), quiet=quiet)
+
+    return Helm(perform=perform, watching=watching, tell=tell)
+
+
+def tell(line: str) -> None:
+    """Say on standard error what is going on."""
+    sys.stderr.write(f"holdfast: {line}\n")
+    sys.stderr.flush()
 
 
 def _on_signals(cancel: Callable[[], object], farewell: str) -> list[int]:

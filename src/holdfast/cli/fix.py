@@ -6,11 +6,9 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.cli.common import config_argument, load_config, pace_arguments, positive_int
 from holdfast.core.errors import UsageError
@@ -20,10 +18,7 @@ from holdfast.core.request import RunRequest
 
 if TYPE_CHECKING:
     from holdfast.core.config import Config
-    from holdfast.core.progress import Progress
-    from holdfast.core.trial import Plan
     from holdfast.report.fix_report import FixReport
-    from holdfast.wiring.helm import Helm
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Look, let mend, prove, report; and apply where that is wanted."""
+    from holdfast.cli.conductor import make_helm, tell
     from holdfast.report.fix_json import brief_value
     from holdfast.wiring.cast import Cast
     from holdfast.wiring.fix_keeping import apply_fix, keep_brief, keep_report, new_fix
@@ -82,14 +78,15 @@ def run(args: argparse.Namespace) -> ExitCode:
             found = investigate(scene, history, args.what, run=args.run)
         finally:
             history.close()
-        fixing = Fixing(scene=scene, found=found, request=_request(args), environ=os.environ, helm=_helm(how == "json"))
+        helm = make_helm(quiet=how == "json")
+        fixing = Fixing(scene=scene, found=found, request=_request(args), environ=os.environ, helm=helm)
         if not args.dry_run:
             fixing.check()
         folder = new_fix(results)
         brief = keep_brief(found, folder, redactor)
         if args.dry_run:
             print(json.dumps(brief_value(found, brief), indent=2) if how == "json" else brief)
-            _tell(f"the brief and its evidence are kept in {folder}")
+            tell(f"the brief and its evidence are kept in {folder}")
             return ExitCode.ACCEPTED
         report = fixing.run(folder)
     failed: UsageError | None = None
@@ -122,26 +119,6 @@ def _configured(config: Config, args: argparse.Namespace) -> Config:
 
 def _request(args: argparse.Namespace) -> RunRequest:
     return RunRequest(policy="all", jobs=args.jobs, timeout=args.timeout, sandbox=args.sandbox, seed=args.seed)
-
-
-def _helm(quiet: bool) -> Helm:
-    from holdfast.cli.conductor import run_interruptibly
-    from holdfast.cli.run import watching_on
-    from holdfast.wiring.helm import Helm
-
-    def perform(work: Coroutine[Any, Any, None]) -> None:
-        if run_interruptibly(work):
-            raise KeyboardInterrupt
-
-    def watching(plan: Plan) -> AbstractContextManager[Callable[[Progress], None]]:
-        return watching_on(plan, (), quiet=quiet)
-
-    return Helm(perform=perform, watching=watching, tell=_tell)
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(f"holdfast: {line}\n")
-    sys.stderr.flush()
 
 
 def _print(report: FixReport, how: str) -> None:

@@ -37,7 +37,7 @@ class FixRules:
     """How: `trials` (so many trials each), or the gate's `screen` or `seed`, which ask for trials until they know."""
 
     trials: int = 3
-    """Trials per eval and subject, before and after, by the rule `trials` and for the guard."""
+    """Trials per eval and subject, before and after, by the rule `trials`."""
 
     guard: Guard = "always"
     """What must not get worse: `"always"` (the other ALWAYS_PASSES evals), `"all"`, `"none"`, or a list of names."""

@@ -102,6 +102,7 @@ def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
     rewards = numbers_in(_table(data, "verifier_result").get("rewards"))
     steps = tuple(_steps(data))
     mishaps = tuple(_mishaps(data, steps))
+    began = any(_table(table, "agent_execution") for table in (data, *(step for _, step in steps)))
     return HarborOutcome(
         rewards=rewards,
         step_rewards={
@@ -110,16 +111,22 @@ def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
             if (found := numbers_in(_table(step, "verifier_result").get("rewards"))) is not None
         },
         own=next((one for one in mishaps if one.own), None),
-        trouble=_trouble(rewards, steps, mishaps),
+        trouble=_trouble(rewards, steps, mishaps, began=began),
     )
 
 
 def _trouble(
-    rewards: Mapping[str, float] | None, steps: tuple[tuple[str, Mapping[str, Any]], ...], mishaps: tuple[Mishap, ...]
+    rewards: Mapping[str, float] | None,
+    steps: tuple[tuple[str, Mapping[str, Any]], ...],
+    mishaps: tuple[Mishap, ...],
+    *,
+    began: bool,
 ) -> tuple[VoidCause, str] | None:
-    outer = next((one for one in mishaps if not one.own), None)
+    """What broke around the agent. One that never began had no provider: its environment was not made ready."""
+    outer = next((one for one in mishaps if not one.own or not began), None)
     if outer is not None:
-        return outer.cause, str(outer)
+        early = not began and (outer.own or outer.cause in OF_THE_PROVIDER)
+        return VoidCause.SANDBOX if early else outer.cause, str(outer)
     told = f" ({mishaps[0]})" if mishaps else ""
     if rewards is None:
         return VoidCause.VERIFIER, f"the verifier gave no reward{told}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.core.table import Table
+
+_SECRET = re.compile(r"KEY|SECRET|TOKEN(?!S)|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
+_LONG_ENOUGH = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +98,7 @@ def _agents(own: Table) -> dict[str, TaskAgentRules]:
             found[name] = TaskAgentRules(
                 agent=table.text("agent", required=True),
                 model=table.text("model", "{model}"),
-                env=table.strings("env"),
+                env=_variables(table),
                 kwargs=table.mapping("kwargs"),
                 keys=table.texts("keys"),
                 output=table.text("output"),
@@ -102,3 +106,21 @@ def _agents(own: Table) -> dict[str, TaskAgentRules]:
             table.finish()
     named.finish()
     return found
+
+
+def _variables(table: Table) -> dict[str, str]:
+    """Variables; Harbor strikes the values of those that are named like secrets out of all that it writes."""
+    found = table.strings("env")
+    for name, value in found.items():
+        if spoils(name, value):
+            table.fail(
+                f"env.{name}",
+                f"is named like a secret, so Harbor strikes {value!r} out of its results, and nobody can read them",
+                "give it a longer value, or set it in the task's environment",
+            )
+    return found
+
+
+def spoils(name: str, value: str) -> bool:
+    """Whether Harbor would spoil its own results by striking out this variable's value."""
+    return bool(_SECRET.search(name)) and 0 < len(value) < _LONG_ENOUGH and "{" not in value

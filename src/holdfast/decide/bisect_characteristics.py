@@ -50,10 +50,12 @@ def simulate(
     most: int = 400,
     at_once: int = 1,
     known: int = 0,
+    guess: bool = False,
 ) -> Performance:
-    """Our own bisection, many times over, with the change anywhere. At `most` trials it is undecided.
+    """Our own bisection, many times over, with the change anywhere.
 
-    `at_once` trials are made at each visit; `known` trials of each end were kept before, and cost nothing.
+    `at_once` trials are made at each visit; `known` trials of each end were kept before, and cost nothing. At `most`
+    trials it is undecided; where it is to `guess`, it names the likeliest instead.
     """
     draw = random.Random(seed)  # noqa: S311 - a simulation
     right = wrong = trials = tried = 0
@@ -63,7 +65,7 @@ def simulate(
         def passes(version: int, change: int = change) -> bool:
             return draw.random() < (before if version < change else after)
 
-        named, made, different = _once(passes, commits, confidence, most, at_once, known)
+        named, made, different = _once(passes, commits, confidence, most, at_once, known, guess=guess)
         right += named == change
         wrong += named not in (change, None)
         trials += made
@@ -72,7 +74,14 @@ def simulate(
 
 
 def _once(
-    passes: Callable[[int], bool], commits: int, confidence: float, most: int, at_once: int, known: int
+    passes: Callable[[int], bool],
+    commits: int,
+    confidence: float,
+    most: int,
+    at_once: int,
+    known: int,
+    *,
+    guess: bool,
 ) -> tuple[int | None, int, int]:
     tries = {end: _made(passes, end, known) for end in (0, commits)} if known else {}
     made = 0
@@ -80,7 +89,8 @@ def _once(
         search = Search(tries=tries, last=commits, confidence=confidence)
         outcome = search.outcome()
         if outcome is not None or made >= most:
-            named = search.suspects().last if outcome is BisectOutcome.FOUND else None
+            sure = outcome is BisectOutcome.FOUND or (guess and outcome is None)
+            named = search.suspects().last if sure else None
             return named, made, len(tries)
         version = search.next(at_hand=tries)
         number = search.trials(version, at_once=at_once)

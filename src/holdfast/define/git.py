@@ -17,12 +17,13 @@ class GitSays(Exception):
     """What git said when it could not."""
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """What a git command prints."""
+def git(folder: Path, *arguments: str, told: str | None = None) -> str:
+    """What a git command prints; `told` is what it reads."""
     try:
         end = subprocess.run(
             ["git", "-C", str(folder), *arguments],
             env=_environment(),
+            input=told,
             capture_output=True,
             check=False,
             encoding="utf-8",

@@ -82,6 +82,9 @@ class TaskMeans:
     packages: Path
     """A folder that holds our own package and nothing else, for Harbor to import from."""
 
+    installed: Callable[[Subject], Mapping[str, str]] = lambda subject: {}
+    """What our own environment must know to show the installation of a subject's agent."""
+
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     """This machine's variables; few of them are passed on."""
 
@@ -151,11 +154,11 @@ async def _wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed:
         session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
         own = urlsplit(session.base_url)
         options: dict[str, str | int] = {}
-        if not who.inside:
+        if not who.inside or _shares_network(means.place, trial.eval.task):
             url = session.base_url
         elif means.place.ours:
             await stack.enter_async_context(handing_over(session, bench.workspace))
-            options = {"gateway": DOOR, "port": PORT}
+            options = {"gateway": DOOR, "port": PORT, **means.installed(trial.subject)}
             url = f"http://127.0.0.1:{PORT}{own.path}"
         else:
             sock = stack.enter_context(socket.create_server(("0.0.0.0", 0), backlog=128))  # noqa: S104 - one session's own door, with a token
@@ -163,6 +166,12 @@ async def _wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed:
             url = f"http://{means.rules.gateway_host}:{sock.getsockname()[1]}{own.path}"
         facts = {"base_url": url, "token": session.token, "seed": str(seed)}
         yield _Wire(url=url, session=session, options=options, facts=facts)
+
+
+def _shares_network(place: TaskPlace, task: HarborTask | None) -> bool:
+    """Whether an environment of ours is asked for the network of this machine, so that the gateway is there anyway."""
+    public = task is not None and task.environment.network.mode == "public"
+    return place.ours and public and place.kwargs.get("network") == "host"
 
 
 def unreachable(who: Player, rules: HarborRules, place: TaskPlace) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.harbor_rules import HarborRules
+from holdfast.core.text import one_line
 
 BUBBLEWRAP = "bubblewrap"
 CLASS = "holdfast.harbor_env:BubblewrapEnvironment"
@@ -92,8 +93,8 @@ def task_place(asked: str | None, rules: HarborRules) -> TaskPlace:
         name = next((engine for engine in _ENGINES if not engine_problem(engine)), BUBBLEWRAP)
         if name == BUBBLEWRAP:
             notes = (
-                "no container engine answers here, so tasks are played in bubblewrap: on this machine's own system, not"
-                " on their images (--env bubblewrap says that this is meant)",
+                "Harbor can use no container engine here, so tasks are played in bubblewrap: on this machine's own"
+                " system, not on their images (--env bubblewrap says that this is meant)",
             )
     elif name in _ENGINES and (problem := engine_problem(name)):
         raise UsageError(f"--env {name}: {problem}\n  → start it, or run without it: --env {BUBBLEWRAP}")
@@ -106,14 +107,20 @@ def task_place(asked: str | None, rules: HarborRules) -> TaskPlace:
 
 @cache
 def engine_problem(engine: str) -> str | None:
-    """Why a container engine does not answer; None where it does."""
+    """Why Harbor can't use a container engine here; None where it can. It needs the engine's `compose`, too."""
     program = shutil.which(engine)
     if program is None:
         return f"{engine} is not on PATH"
-    try:
-        done = subprocess.run(
-            [program, "info"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"`{engine} info` gave no answer: {error}"
-    return None if done.returncode == 0 else f"`{engine} info` failed: its daemon does not answer"
+    for words in (("info",), ("compose", "ls")):
+        asked = f"`{engine} {' '.join(words)}`"
+        try:
+            done = subprocess.run(
+                [program, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{asked} gave no answer: {error}"
+        if done.returncode != 0:
+            return (
+                f"{asked} failed: {one_line(done.stderr.decode('utf-8', 'replace').strip()) or 'it does not say why'}"
+            )
+    return None

@@ -48,6 +48,9 @@ class Player:
     reachable: bool = True
     """Whether it can be told another address than its provider's."""
 
+    fetched: bool = True
+    """Whether Harbor's adapter fetches it from the network in each trial, although it may be there."""
+
     def told(self, *, model: str, url: str, token: str, seed: str = "") -> tuple[str, dict[str, str], dict[str, Any]]:
         """Its model, variables and options, with everything in place. Without an address it is told none."""
         if not url:
@@ -80,22 +83,24 @@ _OPENAI = {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_BASE": "{url}/v1", "OPENAI
 _OPENAI_KEYS = ("OPENAI_API_KEY",)
 
 ROSTER: Mapping[str, Player] = {
-    ORACLE: Player(agent=ORACLE),
-    NOP: Player(agent=NOP),
+    ORACLE: Player(agent=ORACLE, fetched=False),
+    NOP: Player(agent=NOP, fetched=False),
     "native": Player(
         agent=NATIVE,
         env={"OPENAI_API_KEY": "{token}"},
         kwargs={"base_url": "{url}/v1", "seed": "{seed}"},
         keys=_OPENAI_KEYS,
         output="native.jsonl",
+        fetched=False,
     ),
     "claude-code": Player(
         agent="claude-code",
         env={"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "{token}"},
         keys=("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
         output="claude-code.txt",
+        fetched=False,
     ),
-    "codex": Player(agent="codex", env=_OPENAI, keys=_OPENAI_KEYS, output="codex.txt"),
+    "codex": Player(agent="codex", env=_OPENAI, keys=_OPENAI_KEYS, output="codex.txt", fetched=False),
     "gemini-cli": Player(
         agent="gemini-cli",
         model="google/{model}",
@@ -117,7 +122,6 @@ ROSTER: Mapping[str, Player] = {
             "OPENAI_HOST": "{origin}",
             "OPENAI_BASE_PATH": "{path}/v1/chat/completions",
             "OPENAI_API_KEY": "{token}",
-            "GOOSE_DISABLE_KEYRING": "1",
             "GOOSE_TELEMETRY_OFF": "1",
         },
         keys=_OPENAI_KEYS,
@@ -140,6 +144,7 @@ ROSTER: Mapping[str, Player] = {
         env={"OPENAI_API_KEY": "{token}"},
         keys=_OPENAI_KEYS,
         inside=False,
+        fetched=False,
     ),
 }
 """Our names of agents, and how Harbor is asked for each."""
@@ -167,4 +172,5 @@ def _own(rules: TaskAgentRules) -> Player:
         keys=rules.keys,
         output=rules.output,
         reachable=any("{url}" in text or "{origin}" in text for text in told),
+        fetched=False,  # nobody knows; what can't be fetched is void
     )

@@ -49,6 +49,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         port: int | str = PORT,
         network: str = "gateway",
         reads: str = "",
+        path: str = "",
         **kwargs: Any,
     ) -> None:
         if network not in ("gateway", "host"):
@@ -58,6 +59,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         self._host_network = network == "host"
         self._rootfs = Path(rootfs).expanduser().resolve() if rootfs else None
         self._reads = tuple(filter(None, reads.split(":")))
+        self._path = path
         self._image = Image(base="")
         self._refusal: Exception | None = None
         self._lodge: Lodge | None = None
@@ -195,9 +197,12 @@ class BubblewrapEnvironment(BaseEnvironment):
         env: dict[str, str] | None = None,
         user: str | None = None,
     ) -> Errand:
+        told = {**self._image.env, **(self._merge_env(env) or {})}
+        if self._path:
+            told["PATH"] = f"{told.get('PATH', PATH)}:{self._path}"
         return Errand(
             argvs=argvs,
-            env={**self._image.env, **(self._merge_env(env) or {})},
+            env=told,
             cwd=cwd or self.task_env_config.workdir or self._image.workdir,
             user=user or self._image.user,
         )

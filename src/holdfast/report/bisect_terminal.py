@@ -61,8 +61,10 @@ def _lines(report: BisectReport, screen: Screen) -> Iterator[Text]:
     yield Text()
     yield from table(list(_columns(_shown(report), screen)), screen.width, ellipsis=screen.safe("…"))
     yield Text()
-    for step in _next_steps(report):
-        yield Text(screen.safe(f"→ {step}"))
+    for advice in _advice(report):
+        yield from wrapped(Text(screen.safe(f"→ {advice}")), screen.width)
+    for command in _commands(report):
+        yield Text(screen.safe(f"→ {command}"))  # whole, so that it can be copied
     for note in dict.fromkeys(report.notes):
         yield from _labelled("note", one_line(note, width=400), screen)
 
@@ -76,6 +78,10 @@ def headline(report: BisectReport) -> str:
     names += f" … ({count(len(report.suspects), 'commit')})" if len(report.suspects) > 3 else ""
     if report.outcome is BisectOutcome.FOUND:
         return f"Found: {names} changed {one_line(report.eval)} ({share(report.confidence)} sure)"
+    if report.no_difference > report.confidence:
+        return (
+            f"Undecided: that good and bad do not differ is {share(report.no_difference)} sure, and no commit is more"
+        )
     return f"Undecided: {names} is the likeliest, but only {share(report.confidence)} sure"
 
 
@@ -94,9 +100,9 @@ def _facts(report: BisectReport) -> Iterator[tuple[str, str]]:
         yield "before", _rate(report.before)
         yield "after", _rate(report.after)
     if report.outcome is BisectOutcome.UNDECIDED:
-        wanted = share(report.asked_confidence)
-        yield "others", f"{count(len(report.credible), 'commit')} together are {wanted} sure to hold the change"
-        yield "", f"that the ends do not differ: {share(report.no_difference)}"
+        among, wanted = count(len(report.credible), "commit"), share(report.asked_confidence)
+        yield "among", f"if anything changed, it was one of {among} ({wanted} sure)"
+        yield "", f"that good and bad do not differ: {share(report.no_difference)} sure"
     voids = f", {count(report.voided, 'void')}" if report.voided else ""
     reused = f", {report.reused} kept before" if report.reused else ""
     cost = money(Spent(cost_usd=report.cost_usd))
@@ -132,8 +138,8 @@ def _columns(shown: list[CommitFound], screen: Screen) -> Iterator[Column]:
     yield Column(title="", cells=texts(told), comfort=30, least=10)
 
 
-def _next_steps(report: BisectReport) -> Iterator[str]:
-    """What to do with it."""
+def _advice(report: BisectReport) -> Iterator[str]:
+    """What to do where nothing was found."""
     if report.outcome is BisectOutcome.NO_DIFFERENCE:
         good, bad = report.good_end, report.bad_end
         if bad.passed * (good.passed + good.failed) > good.passed * (bad.passed + bad.failed):
@@ -142,9 +148,13 @@ def _next_steps(report: BisectReport) -> Iterator[str]:
             yield "the good end fails too: name an older commit with --good"
         else:
             yield "what changed may lie outside of the repository: a model, a provider, a tool on the machine"
-        return
-    if report.outcome is BisectOutcome.UNDECIDED:
+    elif report.outcome is BisectOutcome.UNDECIDED:
         yield "start it again to go on: trials that were made are kept and count"
+
+
+def _commands(report: BisectReport) -> Iterator[str]:
+    """What to look at where something was found."""
+    if report.outcome is not BisectOutcome.FOUND:
         return
     culprit = report.suspects[-1]
     yield f"git show {culprit.commit.hash[:12]}"

@@ -45,6 +45,12 @@ class Leaf(NamedTuple):
             return int(found[1]) if found else 0
         return 0
 
+    def holds(self, memory: int) -> bool:
+        """Whether the kernel lets nobody in there have more."""
+        name = "memory.limit_in_bytes" if self.version == 1 else "memory.max"
+        limit = _words(self.folder, name)
+        return bool(limit) and limit[0].isdigit() and int(limit[0]) <= memory
+
     def remove(self) -> None:
         """Take the group away; whoever is still in it is ended first, where the kernel does that."""
         deadline = time.monotonic() + _GOING_TAKES
@@ -187,6 +193,12 @@ def around_us(root: str = ROOT) -> Leaf | None:
     if os.path.exists(f"{root}/memory.events"):
         return Leaf(root, 2)
     return Leaf(f"{root}/memory", 1) if os.path.exists(f"{root}/memory/memory.oom_control") else None
+
+
+def counted_at_most(processes: int, root: str = ROOT) -> bool:
+    """Whether the kernel lets the container that we are in have no more processes."""
+    limit = _words(root, "pids.max") or _words(f"{root}/pids", "pids.max")
+    return bool(limit) and limit[0].isdigit() and int(limit[0]) <= processes
 
 
 def _can_grow(folder: str) -> bool:

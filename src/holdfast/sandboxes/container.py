@@ -66,11 +66,13 @@ class ContainerSandbox:
         self.proof: dict[str, str] = {}
         """What was proven of it."""
         self._found: tuple[Engine, str] | None = None
+        self._held: frozenset[str] = frozenset()
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record should say of this level."""
-        most = self._ceilings
+        most, hard = self._ceilings, "memory" in self._held
+        all_in_all = most.memory + most.disk
         return {
             "sandbox": self.name,
             "engine": f"{self.name} {self._found[0].version}" if self._found else self.name,
@@ -78,10 +80,10 @@ class ContainerSandbox:
             "network": self._network,
             "limit.wall": "hard",
             "limit.idle": "hard",
-            "limit.processes": f"hard {most.processes}",
+            "limit.processes": f"{'hard' if 'processes' in self._held else 'soft'} {most.processes}",
             "limit.disk": f"hard {most.disk}, and as much in /tmp",
             "limit.files": "unsupported",
-            "limit.memory": f"soft {most.memory}, hard {most.memory + most.disk} with the disk",
+            "limit.memory": f"soft {most.memory}" + (f", hard {all_in_all} with the disk" if hard else ""),
             "limit.output": "hard",
             **self.proof,
         }
@@ -129,7 +131,7 @@ class ContainerSandbox:
         plan = ContainerPlan(
             name=f"{self.folder.name}-{folder.name}",
             image=root,
-            uid=whom(engine, spare_user()),
+            user="{}:{}".format(*whom(engine, spare_user())),
             network=network,
             ceilings=self._ceilings,
             shows=self._shows(engine, start, reads, network),
@@ -139,9 +141,12 @@ class ContainerSandbox:
             "filter": _filter(),
             "port": PORT if network == "gateway" else None,
             "memory": self._ceilings.memory,
+            "most": self._ceilings.memory + self._ceilings.disk,
+            "processes": self._ceilings.processes,
         }
         try:
             vessel.start(order)
+            self._held = vessel.held
         except BaseException:
             vessel.close()
             raise
@@ -149,7 +154,7 @@ class ContainerSandbox:
 
     def _shows(self, engine: Engine, start: str, reads: tuple[str, ...], network: Network) -> dict[str, str]:
         shows = {path: path for path in system_folders()}
-        shows["/etc"] = self._etc(whom(engine, spare_user()))
+        shows["/etc"] = self._etc(whom(engine, spare_user())[0])
         for name in (*etc_folders(), *(("resolv.conf", "hosts") if network == "host" else ())):
             shows[f"/etc/{name}"] = os.path.realpath(f"/etc/{name}")
         shows |= {path: path for path in to_show((*PYTHON_READS, *reads))}

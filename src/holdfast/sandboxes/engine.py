@@ -85,8 +85,8 @@ class ContainerPlan:
     image: str
     """What its root is."""
 
-    uid: int
-    """Who its programs are."""
+    user: str
+    """Who its programs are: numbers of a user and a group."""
 
     network: Network
     """What can be reached from in there."""
@@ -127,7 +127,7 @@ def run_words(engine: Engine, plan: ContainerPlan, program: Sequence[str]) -> li
     most = plan.ceilings
     words = ["run", "--detach", "--rm", "--name", plan.name, "--label", "holdfast", "--pull", "never"]
     words += ["--network", "host" if plan.network == "host" else "none", "--hostname", "sandbox", "--ipc", "private"]
-    words += ["--user", f"{plan.uid}:{plan.uid}", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    words += ["--user", plan.user, "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
     words += ["--security-opt", "label=disable", "--read-only", *_ONLY[engine.name]]
     if engine.rootless and engine.name == "podman":
         words += ["--userns", "keep-id"]
@@ -193,8 +193,8 @@ def _empty_root() -> bytes:
     return archive.getvalue()
 
 
-def whom(engine: Engine, spare: int | None) -> int:
-    """Who programs in a container are: somebody that root is not, or we ourselves as the engine sees us."""
+def whom(engine: Engine, spare: int | None) -> tuple[int, int]:
+    """Who programs in a container are, user and group: somebody that root is not, or we ourselves."""
     if spare is not None:
-        return spare
-    return 0 if engine.rootless and engine.name == "docker" else os.getuid()
+        return spare, spare
+    return (0, 0) if engine.rootless and engine.name == "docker" else (os.getuid(), os.getgid())

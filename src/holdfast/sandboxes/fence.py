@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import socket
 from typing import Any, NoReturn
@@ -21,6 +20,7 @@ from typing import Any, NoReturn
 from holdfast.sandboxes import kernel, ruleset
 from holdfast.sandboxes.cgroup import Entry, Leaf
 from holdfast.sandboxes.memory import MeasuredTree
+from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO, find_program, watch
 from holdfast.sandboxes.tree import adopt_orphans, descendants, hear_children
 from holdfast.sandboxes.warden import answer, receive
@@ -75,9 +75,7 @@ def _become_agent(launch: dict[str, Any], fds: list[int], trouble: int, crowd: i
         os.dup2(fds[0], 1)
         os.dup2(fds[1], 2)
         rules = ruleset.restrict(launch["reads"], launch["uses"], launch["writes"], launch["ports"])
-        limits = {**launch["rlimits"], "RLIMIT_NPROC": launch["processes"] + crowd}
-        for name, most in limits.items():
-            _limit(getattr(resource, name), most)
+        hold_to({**launch["rlimits"], "RLIMIT_NPROC": launch["processes"] + crowd})
         step = b"enter"
         os.chdir(launch["cwd"])
         step = b"room"
@@ -93,12 +91,6 @@ def _become_agent(launch: dict[str, Any], fds: list[int], trouble: int, crowd: i
         os.write(trouble, b"fail %s %s\n" % (step, why.replace(b"\n", b" ")))
     finally:
         os._exit(1)
-
-
-def _limit(number: int, most: int) -> None:
-    hard = resource.getrlimit(number)[1]
-    limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(number, (limit, limit))
 
 
 def tasks_of(uid: int) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import select
 import signal
 import socket
@@ -24,6 +23,7 @@ from holdfast.sandboxes.cgroup import Entry
 from holdfast.sandboxes.furnishing import read_at, seclude
 from holdfast.sandboxes.memory import MemoryWatch
 from holdfast.sandboxes.porter import NAMESPACES, carry
+from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.root import ROOT, SHARED, furnish
 from holdfast.sandboxes.supervisor import DEAF_TO
 from holdfast.sandboxes.tree import adopt_orphans, children, descendants, hear_children
@@ -89,11 +89,7 @@ class Lodge:
         """Whom it knows."""
         self._filter: bytes = order["filter"]
         self._watch = MemoryWatch(order["memory"])
-        for name, most in order["rlimits"].items():
-            number = getattr(resource, name)
-            hard = resource.getrlimit(number)[1]
-            limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(number, (limit, limit))
+        hold_to(order["rlimits"])
         self._leader, self._input = -1, -1
         self._init = -1
         try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import struct
+from collections.abc import Mapping
 
 KEPT = (0, 1, 3, 4, 5, 6, 7, 8, 10, 31)
 """What root of a lodge can do, all of it to users and files of its own: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL,
@@ -31,6 +33,17 @@ def keep_only(capabilities: tuple[int, ...]) -> None:
 def no_new_privileges() -> None:
     """No program makes us anybody else."""
     _check(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
+
+
+def hold_to(limits: Mapping[str, int]) -> None:
+    """Have no more than that of what the kernel counts for each process or user (`RLIMIT_…`), or less where less is had
+    already.
+    """
+    for name, most in limits.items():
+        number = getattr(resource, name)
+        hard = resource.getrlimit(number)[1]
+        limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(number, (limit, limit))
 
 
 def filter_calls(rules: bytes) -> None:

@@ -17,16 +17,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import socket
 from typing import Any
 
 from holdfast.sandboxes import kernel
-from holdfast.sandboxes.cgroup import around_us
+from holdfast.sandboxes.cgroup import around_us, counted_at_most
 from holdfast.sandboxes.furnishing import HOME, MERGED, copy_start, lay_home, listen_at
 from holdfast.sandboxes.memory import MeasuredTree
-from holdfast.sandboxes.privileges import filter_calls
+from holdfast.sandboxes.privileges import filter_calls, hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO, start, watch
 from holdfast.sandboxes.tree import descendants, hear_children
 from holdfast.sandboxes.warden import answer, receive
@@ -61,7 +60,7 @@ def main() -> None:
     except OSError as error:
         answer(control, b"fail %s\n" % os.fsencode(error.strerror or str(error)))
         return
-    if not answer(control, b"ready\n", fds):
+    if not answer(control, b"ready %s\n" % _limits(order), fds):
         return
     for fd in fds:
         os.close(fd)
@@ -76,12 +75,22 @@ def _lay_out(order: dict[str, Any]) -> list[int]:
     os.mkdir(f"{ROOM}/{MERGED}")
     os.mkdir(f"{ROOM}/{HOME}")
     copy_start(START, f"{ROOM}/{MERGED}")
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    hold_to({"RLIMIT_CORE": 0})
     fds = [os.open(ROOM, os.O_RDONLY | os.O_DIRECTORY)]
     if order["port"] is not None:
         fds.append(listen_at(order["port"]).detach())
     filter_calls(order["filter"])
     return fds
+
+
+def _limits(order: dict[str, Any]) -> bytes:
+    """Which limits the engine has the kernel hold; an engine may not be able to. Processes can be counted otherwise."""
+    leaf = around_us()
+    held = [b"memory"] if leaf is not None and leaf.holds(order["most"]) else []
+    if counted_at_most(order["processes"]):
+        return b" ".join((*held, b"processes"))
+    hold_to({"RLIMIT_NPROC": order["processes"]})
+    return b" ".join(held)
 
 
 def _run(launch: dict[str, Any], memory: int, turn: int, fds: list[int], control: socket.socket, bell: int) -> bytes:

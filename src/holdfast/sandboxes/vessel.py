@@ -50,6 +50,8 @@ class Vessel:
         """The socket that listens in there."""
         self.disk: int | None = None
         """Its disk, opened."""
+        self.held: frozenset[str] = frozenset()
+        """The limits that the kernel holds it to: `memory`, `processes`."""
         self._engine = engine
         self._plan = replace(plan, shows={**plan.shows, SOCKET: f"{folder}/socket"})
         self._folder = folder
@@ -79,7 +81,9 @@ class Vessel:
             self.disk = fds[0]
         if len(fds) > 1:
             self.door = socket.socket(fileno=fds[1])
-        if said != b"ready\n" or not fds:
+        word, *held = said.decode("utf-8", "backslashreplace").split() or [""]
+        self.held = frozenset(held)
+        if word != "ready" or not fds:
             why = one_line(said.removeprefix(b"fail ").decode("utf-8", "backslashreplace")) or "its steward died"
             raise WorldError(VoidCause.SANDBOX, f"the container can't be laid out: {why}")
 

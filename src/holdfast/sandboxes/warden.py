@@ -16,7 +16,6 @@ import contextlib
 import errno
 import marshal
 import os
-import resource
 import signal
 import socket
 from typing import Any
@@ -25,6 +24,7 @@ from holdfast.sandboxes import kernel
 from holdfast.sandboxes.cgroup import Entry, Leaf
 from holdfast.sandboxes.furnishing import furnish, lay_home, seclude
 from holdfast.sandboxes.memory import MeasuredTree
+from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO, LENGTH, receive_fds, watch
 from holdfast.sandboxes.tree import adopt_orphans, children, cpu_of, descendants, hear_children, send
 
@@ -110,11 +110,7 @@ class Room:
         self._memory: int = order["memory"]
         self._leaf = entry.entered() if entry else None
         self._turn = kernel.own_turn()
-        for name, most in order["rlimits"].items():
-            number = getattr(resource, name)
-            hard = resource.getrlimit(number)[1]
-            limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(number, (limit, limit))
+        hold_to(order["rlimits"])
         answer(control, b"furnished overlay\n" if layered else b"furnished copy\n", [disk])
         os.close(disk)
 

@@ -28,7 +28,7 @@ from holdfast.session import Terms, conduct
 from holdfast.store.folder import RunFolder
 from holdfast.wiring.cast import Cast
 from holdfast.wiring.helm import Helm
-from holdfast.wiring.house import open_house, open_sandbox, run_info
+from holdfast.wiring.house import open_house, run_info
 from holdfast.wiring.planning import plan_evals
 
 _LONGEST = 60_000
@@ -95,10 +95,9 @@ def let_fix(
     plan = plan_evals(cast, [job], replace(request, trials=1, jobs=1), cast.environ)
     if plan.cells[0].skipped:
         raise UsageError(f"the fixer can't be started: {plan.cells[0].skipped}")
-    sandbox = open_sandbox(cast.config, request)
     store = RunFolder(folder)
     info = replace(run_info(cast.config, request), id=folder.name)
-    rooms = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    rooms = open_house(cast, plan, request, store, seed=info.seed)
     harvest = _Harvest(rooms.executor)
     rooms = replace(rooms, store=store, executor=harvest)
     with helm.watching(plan) as watch:

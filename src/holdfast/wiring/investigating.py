@@ -21,6 +21,7 @@ from holdfast.report.investigation import Failing, Investigation, Target
 from holdfast.report.night_report import NightReport, Trouble
 from holdfast.report.nights import failing
 from holdfast.report.story import Story
+from holdfast.store.provenance import git_state
 from holdfast.store.vault import open_vault
 from holdfast.wiring.fix_scene import Scene, bounds_of, inside
 from holdfast.wiring.nights import find_past_run, make_night_report
@@ -191,6 +192,8 @@ def _notes(scene: Scene, past: PastRun, places: Mapping[str, object]) -> Iterato
     ran = past.info.commit
     if ran and ran != scene.commit:
         yield f"the run was of commit {ran[:12]}; what is mended is {scene.commit[:12]}"
+    if git_state(scene.config.root).dirty:
+        yield "there are uncommitted changes, which are left alone: only what is committed is mended"
     if past.info.dirty:
         yield "the run had uncommitted changes"
     lost = [name for name, found in places.items() if not found]

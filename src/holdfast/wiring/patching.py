@@ -13,19 +13,27 @@ from holdfast.core.errors import UsageError
 from holdfast.core.workspace import Change
 from holdfast.define.git import GitSays, git
 
-_AT_ONCE = 200
+_PLAIN = (
+    "--binary",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+)
+"""Whatever the user's own configuration of git says."""
 
 
 def without_ignored(changes: Sequence[Change], tree: Path) -> tuple[Change, ...]:
     """The changes that git would speak of: what is added and ignored, such as what a build leaves, is none."""
-    ignored: set[str] = set()
     added = [change.path for change in changes if change.how == "added"]
-    for start in range(0, len(added), _AT_ONCE):
-        try:
-            found = git(tree, "check-ignore", "-z", "--no-index", "--", *added[start : start + _AT_ONCE])
-            ignored.update(found.split("\0"))
-        except GitSays:  # none of them
-            continue
+    try:
+        ignored = git(tree, "check-ignore", "-z", "--no-index", "--stdin", told="\0".join(added)).split("\0")
+    except GitSays as error:
+        if str(error) != "git exited with 1":
+            raise UsageError(f"git can't tell which files are ignored: {error}") from None
+        return tuple(changes)  # it is how git says: none of them
     return tuple(change for change in changes if change.path not in ignored)
 
 
@@ -44,17 +52,11 @@ def write_changes(changes: Sequence[Change], tree: Path) -> None:
 def write_patch(changes: Sequence[Change], tree: Path, file: Path) -> str:
     """The changes of a worktree as a patch in `file`, whatever bytes they are of; and as text, for people."""
     paths = [change.path for change in changes]
-    git(tree, "--literal-pathspecs", "add", "--all", "--force", "--", *paths)
-    plain = (
-        "--binary",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-renames",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-    )
-    git(tree, "--literal-pathspecs", "diff", "--cached", *plain, f"--output={file}", "HEAD", "--", *paths)
+    try:
+        git(tree, "--literal-pathspecs", "add", "--all", "--force", "--", *paths)
+        git(tree, "--literal-pathspecs", "diff", "--cached", *_PLAIN, f"--output={file}", "HEAD", "--", *paths)
+    except GitSays as error:
+        raise UsageError(f"git can't make a patch of the change: {error}") from None
     return file.read_text("utf-8", "replace")
 
 

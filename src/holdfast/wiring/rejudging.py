@@ -33,11 +33,11 @@ from holdfast.store.folder import write_whole
 from holdfast.store.rejudged import keep_rejudged
 from holdfast.store.vault import open_vault
 from holdfast.wiring.cast import Cast
-from holdfast.wiring.house import run_info
+from holdfast.wiring.house import open_sandbox, run_info
 from holdfast.wiring.kept_runs import KeptRun
 from holdfast.wiring.planning import choose_evals, under_faults
 from holdfast.wiring.restoring import Refused, Restorer
-from holdfast.wiring.sandbox import Level, proven_sandbox
+from holdfast.wiring.sandbox import Level
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +75,7 @@ def judge_again(
             found += [Answered(run=run.name, before=one, after=None, refusal=refusal) for one in trials]
             continue
         evals = _evals(run, config, wishes)
-        sandbox = proven_sandbox(wishes.sandbox or run.request.sandbox or config.sandbox, config)
+        sandbox = open_sandbox(config, replace(run.request, sandbox=wishes.sandbox or run.request.sandbox))
         found += asyncio.run(_judge_all(run, trials, evals, cast, sandbox, wishes))
     return tuple(found)
 
@@ -164,7 +164,7 @@ async def _judge(
     except HoldfastError as error:
         raise Refused(f"its agent is not known here: {str(error).splitlines()[0]}") from None
     capture = await restorer.capture(record, one)
-    if capture.scenario:  # the first version of captures did not keep what an agent's own log is read from
+    if capture.scenario and one.task is None:  # of tasks, and by older versions, the agent's own log is not kept whole
         capture = told_by(agent, capture)
     redactor = cast.redactor
     court = Court(agent=agent, command=command, redactor=redactor, leaks_fail=cast.config.canary == "fail")

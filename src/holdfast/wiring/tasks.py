@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.agents.package import Package, agents_folder, find, version_of
+from holdfast.agents.package import Package, agents_folder, find, reads, version_of
+from holdfast.agents.recipe import RecipeAgent
 from holdfast.core.config import Config
 from holdfast.core.errors import UsageError
 from holdfast.core.ports import Gateway, Template
 from holdfast.core.request import RunRequest
+from holdfast.core.subject import Subject
 from holdfast.core.trial import Cell, Plan
 from holdfast.core.workspace import Tree
 
@@ -97,6 +100,10 @@ def check_tasks(cast: Cast, plan: Plan, request: RunRequest) -> Plan:
         if who is None:
             known = ", ".join((*ROSTER, *rules.agents))
             return _skipped(cell, f"{name} can't play tasks; those that can: {known}, or [harbor.agents.{name}]")
+        if place.ours and who.fetched and place.kwargs.get("network") != "host":
+            return _skipped(
+                cell, f"Harbor fetches {name} from the network, which {place.name} has not: try --env docker"
+            )
         if cast.of(cell.subject).dialect is None:
             return _skipped(cell, "no fault can be injected where no model is asked") if _faults(cell) else cell
         why_not = unreachable(who, rules, place)
@@ -149,5 +156,17 @@ def task_means(cast: Cast, request: RunRequest, sandbox: OpenSandbox, gateway: G
         gateway=gateway,
         seed=seed,
         packages=packages,
+        installed=partial(_installed, cast),
         environ=cast.environ,
     )
+
+
+def _installed(cast: Cast, subject: Subject) -> dict[str, str]:
+    """The installation of an agent on this machine, for an environment of ours: Harbor's adapters of Claude Code and
+    Codex find it there and install none, which would take a network."""
+    agent = cast.of(subject)
+    if not isinstance(agent, RecipeAgent) or not agent.setup.program:
+        return {}
+    words = agent.setup.program
+    seen = reads(words, agents_folder(cast.environ))
+    return {"reads": ":".join(seen), "path": str(Path(words[-1]).parent)}

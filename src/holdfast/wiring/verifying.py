@@ -22,7 +22,7 @@ from holdfast.store.folder import RunFolder
 from holdfast.wiring.cast import Cast
 from holdfast.wiring.gating import Gating
 from holdfast.wiring.helm import Helm
-from holdfast.wiring.house import open_house, open_sandbox, run_info
+from holdfast.wiring.house import open_house, run_info
 from holdfast.wiring.planning import plan_evals
 
 
@@ -58,10 +58,9 @@ def prove(
     if gating is not None:
         gating.round()
         plan = gating.planned()
-    sandbox = open_sandbox(config, request)
     store = RunFolder(folder)
     info = replace(run_info(config, request), id=folder.name, commit=commit)
-    rooms = replace(open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox), store=store)
+    rooms = replace(open_house(cast, plan, request, store, seed=info.seed), store=store)
     stop = Stop()
     terms = Terms(budget_usd=request.budget_usd)
     with helm.watching(plan) as watch:

@@ -1,0 +1,65 @@
+"""How often `holdfast bisect` names the right commit, and for how many trials; beside plain bisections.
+
+    python benchmarks/bisection.py [runs]
+
+Prints the tables of docs/bisect.md. Nothing is measured on this machine: it is a simulation with a fixed seed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from holdfast.decide.bisect_characteristics import Performance, fewest, plain, plain_as_right, simulate
+
+BEFORE, AFTER = 0.95, 0.5
+DROPS = ((1.0, 0.0), (1.0, 0.5), (0.95, 0.7), (0.95, 0.8), (0.8, 0.3), (0.6, 0.2))
+ALIKE = ((0.95, 0.95), (0.7, 0.7), (0.1, 0.1))
+CAP = 200
+
+
+def ways(runs: int) -> Iterator[tuple[str, Performance]]:
+    """Ways to bisect a drop from 95 % to 50 % among 64 commits."""
+    yield "plain, one trial a step", plain(BEFORE, AFTER, trials=1, fails=1)
+    yield "plain, majority of 5 a step", plain(BEFORE, AFTER, trials=5, fails=3)
+    yield "plain, majority of 101 a step", plain(BEFORE, AFTER, trials=101, fails=51)
+    yield "plain, 5 a step, bad from the first fail on", plain(BEFORE, AFTER, trials=5, fails=1)
+    yield "plain, 5 a step, bad from 2 fails on", plain(BEFORE, AFTER, trials=5, fails=2)
+    cheapest, trials, fails = plain_as_right(BEFORE, AFTER)
+    yield f"plain, {trials} a step, bad from {fails} fails on: the cheapest that reaches 95 %", cheapest
+    yield "**holdfast bisect**, nothing known", simulate(BEFORE, AFTER, runs=runs)
+    yield "… with `--trials 3` at each visit", simulate(BEFORE, AFTER, runs=runs, at_once=3)
+    yield "… with 20 trials of each end kept before", simulate(BEFORE, AFTER, runs=runs, known=20)
+    yield "… with 60 trials of each end kept before", simulate(BEFORE, AFTER, runs=runs, known=60)
+    yield (
+        "… 60 kept before, ended at 30 trials, its likeliest taken",
+        simulate(BEFORE, AFTER, runs=runs, known=60, most=30, guess=True),
+    )
+    yield (
+        "… nothing known, ended at 30 trials, its likeliest taken",
+        simulate(BEFORE, AFTER, runs=runs, most=30, guess=True),
+    )
+
+
+def main(runs: int) -> None:
+    """Print both tables."""
+    print("| way | right | trials | trials per right answer | commits built |\n|---|---|---|---|---|")
+    for name, one in ways(runs):
+        print(
+            f"| {name} | {one.right * 100:.0f} % | {one.trials:.0f} | {one.per_right_answer:.0f} | {one.commits:.0f} |",
+            flush=True,
+        )
+    print(f"\nno way takes fewer than {fewest(BEFORE, AFTER):.0f} trials on average\n")
+    print("| before → after | right | wrong | undecided | trials | commits built |\n|---|---|---|---|---|---|")
+    for before, after in (*DROPS, *ALIKE):
+        one = simulate(before, after, runs=max(50, runs // 4), most=CAP)
+        open_ = 1 - one.right - one.wrong
+        print(
+            f"| {before * 100:.0f} % → {after * 100:.0f} % | {one.right * 100:.0f} % | {one.wrong * 100:.0f} % "
+            f"| {open_ * 100:.0f} % | {one.trials:.0f} | {one.commits:.0f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 400)

@@ -1,0 +1,182 @@
+"""Which commit changed a behaviour? The toy agent's prompt lost a sentence in one of many commits."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from typing import Any
+
+from tests.journeys.conftest import Project
+from tests.journeys.test_compare import _hears_ctrl_c
+from tests.journeys.toy_agent import ToyAgent
+
+EVAL = "reads_before_editing"
+
+
+def bisect(project: Project, *words: str) -> tuple[int, dict[str, Any], str]:
+    """Exit code, report and what was told meanwhile."""
+    done = project.holdfast("bisect", EVAL, "--sandbox", "none", "--json", *words)
+    return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+
+
+def suspects(report: dict[str, Any]) -> list[str]:
+    return [one["commit"]["hash"] for one in report["suspects"]]
+
+
+def tried(report: dict[str, Any]) -> dict[str, list[int]]:
+    """By commit: trials that passed and failed."""
+    commits = report["commits"]
+    return {one["commit"]["hash"]: [one["passed"], one["failed"]] for one in commits if one["passed"] or one["failed"]}
+
+
+def test_the_commit_is_named_and_asking_again_costs_nothing(project: Project):
+    """The trials of the first time are kept, and count."""
+    toy = ToyAgent(project)
+    commits = toy.history(9, breaks_at=6)
+    code, report, told = bisect(project, "--good", commits[0])
+    assert (code, report["outcome"], suspects(report)) == (0, "found", [commits[6]]), told
+    assert report["confidence"] >= 0.95
+    assert (report["before"]["passed"], report["after"]["passed"]) == (report["before"]["judged"], 0)
+    assert tried(report)[commits[0]] == [3, 0]
+    assert report["built"] < len(commits)
+    assert told.count("building") == report["built"]  # each commit once, however often it is visited
+    assert toy.worktrees() == []
+    done = project.holdfast("bisect", EVAL, "--good", commits[0], "--bad", "main")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"Found: {commits[6][:12]} changed {EVAL} (")
+    assert f"spent   0 trials, {report['trials']} kept before; 0 builds" in done.stdout
+    assert "commit  " + commits[6][:12] + " Shorter prompt" in done.stdout
+    trace = next(line for line in done.stdout.splitlines() if "holdfast trace" in line).split()[2:]
+    shown = project.holdfast(*trace)
+    assert (shown.returncode, "read_file" in shown.stdout) == (0, True), shown.stderr
+
+
+def test_uncertain_answers_are_enough(project: Project):
+    """The agent does the right thing in nine of ten cases before the change, and in two of ten after it."""
+    toy = ToyAgent(project, told=0.9, untold=0.2)
+    commits = toy.history(8, breaks_at=3)
+    code, report, told = bisect(project, "--good", commits[0], "--seed", "2", "--trials", "3", "--jobs", "3")
+    assert (code, suspects(report)) == (0, [commits[3]]), told
+    made = tried(report)
+    assert sum(map(sum, made.values())) == report["trials"]
+    assert any(passed and failed for passed, failed in made.values())  # some commits passed and failed
+
+
+def test_a_commit_that_does_not_build_is_skipped(project: Project):
+    """As with `git bisect skip`: the one after it can't be told from it."""
+    toy = ToyAgent(project)
+    commits = toy.history(3, breaks_at=99)
+    build = toy.folder / "build.py"
+    works = build.read_text()
+    build.write_text("raise SystemExit('no such compiler')\n")
+    broken = toy.commit("Broken build")
+    build.write_text(works)
+    toy.prompt.write_text(toy.prompt.read_text().replace("Read a file before you change it", "Be quick"))
+    culprit = toy.commit("Be quick")
+    last = toy.commit("Something else")
+    code, report, told = bisect(project, "--good", commits[0])
+    assert (code, suspects(report)) == (0, [broken, culprit]), told
+    found = {one["commit"]["hash"]: one for one in report["commits"]}
+    assert "exit code 1" in found[broken]["skipped"]
+    assert found[last]["failed"] >= 3
+    assert toy.worktrees() == []
+    code, _, told = bisect(project, "--good", broken)
+    assert (code, "no such compiler" in told, toy.worktrees()) == (2, True, [])
+
+
+def test_a_commit_whose_trials_are_void_is_no_answer(project: Project):
+    """Its model can't be reached, which says nothing about what the agent would do."""
+    toy = ToyAgent(project)
+    config, model = toy.folder / "holdfast.toml", toy.world / "model.py"
+    config.write_text("attempts = 1\n" + config.read_text())
+    model.write_text(
+        model.read_text()
+        + "\n\nplain = play\n\n\ndef play(turn):\n    assert not told(turn, 'unspeakable')\n    return plain(turn)\n"
+    )
+    commits = toy.history(3, breaks_at=99)
+    text = toy.prompt.read_text()
+    toy.prompt.write_text(text + "\nSay the unspeakable.\n")
+    lost = toy.commit("Not to be answered")
+    toy.prompt.write_text(text)
+    culprit = toy.break_reading()
+    code, report, told = bisect(project, "--good", commits[0])
+    assert (code, suspects(report)) == (0, [lost, culprit]), told
+    found = {one["commit"]["hash"]: one for one in report["commits"]}
+    assert (found[lost]["passed"], found[lost]["failed"], report["voided"] > 0) == (0, 0, True)
+    assert "void" in found[lost]["skipped"]
+
+
+def test_ends_that_do_not_differ_are_told_so(project: Project):
+    """With what may be behind it, and an exit code of its own."""
+    toy = ToyAgent(project, told=0.0, untold=0.0)
+    commits = toy.history(4, breaks_at=99)
+    done = project.holdfast("bisect", EVAL, "--sandbox", "none", "--good", commits[0], "--trials", "4")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("Good and bad do not differ (")
+    assert "the good end fails too: name an older commit with --good" in done.stdout
+
+
+def test_who_stops_early_says_so_and_goes_on_when_started_again(project: Project):
+    """At a number of trials; the eval as it is now is asked of every commit, and another eval is another question."""
+    toy = ToyAgent(project)
+    commits = toy.history(9, breaks_at=6)
+    code, first, told = bisect(project, "--good", commits[0], "--most", "7")
+    assert (code, first["outcome"], first["trials"]) == (3, "undecided", 7), told
+    assert "stopped: 7 trials were made" in first["notes"][-1]
+    code, second, told = bisect(project, "--good", commits[0])
+    assert (code, suspects(second), second["reused"]) == (0, [commits[6]], 7), told
+    evals = toy.folder / "evals" / "eval_toy.py"
+    evals.write_text(evals.read_text().replace(".count() >= 1", ".count() > 0"))
+    code, third, told = bisect(project, "--good", commits[0], "--most", "3")
+    assert (code, third["reused"]) == (3, 0), told
+
+
+def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):
+    """While an agent works."""
+    toy = ToyAgent(project)
+    sign = project.folder.parent / "started"
+    now = str(sign / "now")
+    waits = f"if Path({str(sign)!r}).is_dir():\n    Path({now!r}).touch()\n    subprocess.run(['sleep', '60'])\n"
+    program = toy.folder / "agent" / "main.py"
+    program.write_text(program.read_text().replace("if __name__", waits + "if __name__"))
+    commits = toy.history(9, breaks_at=6)
+    code, first, told = bisect(project, "--good", commits[0], "--most", "6")
+    assert (code, first["trials"]) == (3, 6), told
+    sign.mkdir()
+    command = project.command("bisect", EVAL, "--sandbox", "none", "--json", "--good", commits[0])
+    process = subprocess.Popen(
+        command, cwd=project.folder, env=project.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread
+    )  # fmt: skip
+    with process:
+        while not (sign / "now").exists() and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert (process.returncode, toy.worktrees()) == (130, [])
+    report = json.loads(out)
+    assert (report["reused"], report["trials"], report["outcome"]) == (6, 0, "undecided")
+    (sign / "now").unlink()
+    sign.rmdir()
+    code, last, told = bisect(project, "--good", commits[0])
+    assert (code, suspects(last), last["reused"]) == (0, [commits[6]], 6), told
+
+
+def test_mistakes_are_told(project: Project):
+    """Before anything is built."""
+    toy = ToyAgent(project)
+    commits = toy.history(3, breaks_at=1)
+    for words, message in (
+        (("--good", "nowhere"), "'nowhere' is no revision"),
+        (("--good", "HEAD"), "both are"),
+        (("--good", "HEAD", "--bad", commits[0]), "the bad one is older than the good one"),
+        (("--good", commits[0], "--subject", "tay:brain"), "did you mean 'toy'?"),
+        (("--good", commits[0], "--confidence", "2"), "expected a rate between 0 and 1"),
+    ):
+        done = project.holdfast("bisect", EVAL, *words)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    done = project.holdfast("bisect", "reads_before_edit", "--good", commits[0])
+    assert (done.returncode, "did you mean 'reads_before_editing'?" in done.stderr) == (2, True)
+    assert not (project.folder / "results").exists()
