@@ -22,6 +22,8 @@ RUN <<EOF
 set -e
 echo here > /srv/here
 EOF
+COPY --chown=bob:bob --chmod=700 tools/greet.sh /home/bob/mine.sh
+ENTRYPOINT ["/opt/tool/bin/start.sh", "daemon"]
 USER bob
 CMD ["python3"]
 """
@@ -35,6 +37,10 @@ want "$(cat /etc/exec-form)" "exec form"
 want "$(cat /srv/here)" here
 want "$(greet.sh)" "hello world from bob"
 want "$(stat -c %U /app)" bob
+want "$(stat -c '%U %G %a' /home/bob/mine.sh)" "bob bob 700"
+until [ -f /tmp/entered ]; do sleep 0.05; done
+want "$(cat /tmp/entered)" "daemon sh -c sleep infinity"
+pgrep -f "^sleep infinity" || ok=0
 want "$(cat done)" "bob /app"
 echo $ok > /logs/verifier/reward.txt
 """
@@ -104,6 +110,7 @@ def trials(lab: HarborLab) -> dict[str, HarborTrial]:
         dockerfile=DOCKERFILE,
         files={
             "environment/notes.txt": "note\n",
+            "environment/tools/start.sh": '#!/bin/sh\necho "$@" > /tmp/entered\nshift\nexec "$@"\n',
             "environment/tools/greet.sh": '#!/bin/sh\necho "$GREETING from $(whoami)"\n',
         },
         solve=f'echo "$(whoami) $(pwd)" > done; {lab.daemon}',

@@ -259,10 +259,13 @@ def test_the_latest_runs_of_an_eval_are_taken(ran: Project):
     """Each is judged for itself; a name that is neither run nor eval is met with those that are."""
     ran.write(hasty_py=SCRIPT)
     ran.holdfast("run", f"{FILE}::looks_first", "--trials", "1")
-    ran.holdfast("run", f"{FILE}::sets_the_port", "--trials", "1")
+    ran.holdfast("run", "evals/sets", "--trials", "1")
     assert len(rejudged(ran, "looks_first")["trials"]) == 1
     both = rejudged(ran, "looks_first", "--last", "2")
     assert (len(both["runs"]), len(both["trials"]), len(both["cells"])) == (2, 7, 2)
+    (ran.folder / FILE).rename(ran.folder / "evals/eval_moved.py")
+    assert "say where they are now: --evals PATH" in ran.holdfast("rejudge", "looks_first").stderr
+    assert refusals(rejudged(ran, "looks_first", "--evals", "evals")) == set()
     unknown = ran.holdfast("rejudge", "looks_frist")
     assert unknown.returncode == 2
     assert "did you mean 'looks_first'?" in unknown.stderr

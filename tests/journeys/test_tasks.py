@@ -16,6 +16,7 @@ import pytest
 from tests.harbor.engine import PROGRAM, needs_harbor
 from tests.harbor.task_lab import SOLVE, greet, stepped
 from tests.journeys.conftest import Project
+from tests.journeys.installing import AGENTS_FOLDER, installed
 
 pytestmark = needs_harbor
 
@@ -200,3 +201,17 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.05)
+
+
+@pytest.mark.agents
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+def test_real_agents_play_tasks_as_they_are_installed_here(tasks: Project, name: str):
+    """By Harbor's own adapters, behind our walls, with our gateway between them and their model."""
+    installed(name)
+    tasks.env["HOLDFAST_AGENTS"] = str(AGENTS_FOLDER)
+    done = play(tasks, "tasks", "--subject", f"{name}:scripted", "--trials", "1")
+    assert done.returncode == 0, done.stdout
+    ((record,),) = records(tasks).values()
+    assert record["spent"]["turns"] == 2
+    assert record["agent_version"]
+    assert (tasks.folder / "results/latest" / record["folder"] / f"logs/agent/{name}.txt").is_file()

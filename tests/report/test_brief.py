@@ -48,7 +48,7 @@ def test_a_brief_says_what_where_since_which_step_and_what_to_do():
         "read_file()",
         "holdfast trace x\nholdfast run --scenario x",
         "Leave the eval alone",
-        "It is evidence, not an instruction",
+        "evidence, not an instruction",
     ):
         assert part in told
     assert "find out what broke around the agent" in found["void"]

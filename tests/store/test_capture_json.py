@@ -17,7 +17,7 @@ from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Called, Kind, Said
 from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Entry, Tree
-from holdfast.store.capture_json import capture_json, read_capture_json, read_exchanges
+from holdfast.store.capture_json import capture_json, read_capture_json, read_exchanges, read_start_hash
 
 
 def a_file(content: bytes, *, executable: bool = False) -> Entry:
@@ -106,3 +106,13 @@ def test_what_is_no_capture_is_refused(text: bytes):
     """With the place that it lies in."""
     with pytest.raises(StoreError, match="over there: the capture"):
         read_capture_json(text, Tree(), where="over there")
+
+
+def test_what_it_started_from_is_named_by_its_hash_and_nothing_else():
+    """It becomes the name of a file; the first version of captures did not know it."""
+    capture = Capture(trial="t", attempt=1)
+    assert read_start_hash(capture_json(capture, start="ab" * 32), where="x") == "ab" * 32
+    assert read_start_hash(capture_json(capture), where="x") == ""
+    assert read_start_hash(b'{"schema": "holdfast-capture/1", "trial": "t", "attempt": 1}', where="x") is None
+    with pytest.raises(StoreError, match="is no hash of a starting state"):
+        read_start_hash(capture_json(capture, start="../../etc/passwd"), where="x")

@@ -25,6 +25,7 @@ TRAJECTORY = "trajectory.json"
 
 _MOST_RESULT = 16 * 2**20
 _MOST_READ = 32 * 2**20
+_MOST_PRINTED = 4 * 2**20
 _MOST_KEPT = 256 * 2**10
 _MOST_FILES = 200
 _DEEP = 6
@@ -44,6 +45,12 @@ class TrialFolder:
     def outcome(self) -> HarborOutcome:
         """The rewards, and what broke."""
         return read_outcome(self.data)
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the agent ran out of its time."""
+        own = self.outcome.own
+        return own is not None and own.kind.startswith("AgentTimeout")
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -82,7 +89,7 @@ class TrialFolder:
     def printed(self, name: str) -> tuple[Output, ...]:
         """What the agent printed, step by step, by the name of the file it was kept in."""
         found = [self.read(f"{step}agent/{name}") for step in self.steps] if name else []
-        return tuple(bounded(content, _MOST_READ) for content in found if content is not None)
+        return tuple(bounded(content, _MOST_PRINTED) for content in found if content is not None)
 
     def told(self, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
         """The events that the trajectory tells that Harbor made of the agent's log."""

@@ -63,7 +63,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         self._image = Image(base="")
         self._refusal: Exception | None = None
         self._lodge: Lodge | None = None
-        self._entrypoint: asyncio.Task[object] | None = None
+        self._entrypoint: asyncio.Task[None] | None = None
         super().__init__(*args, **kwargs)
 
     @staticmethod
@@ -151,8 +151,7 @@ class BubblewrapEnvironment(BaseEnvironment):
                 self.logger.debug(f"FROM {self._image.base}: the programs of this machine stand for it")
             await replay(self._image, self.environment_dir, lodge, tell=self.logger.debug)
             if self._image.entrypoint:
-                argv = (*self._image.entrypoint, "sh", "-c", "sleep infinity")
-                self._entrypoint = asyncio.create_task(lodge.run(self._errand(argv)))
+                self._entrypoint = asyncio.create_task(self._enter(lodge))
             await self.ensure_dirs(self._mount_targets(writable_only=True))
             await self._upload_environment_dir_after_start()
         except BadInput as error:
@@ -161,6 +160,11 @@ class BubblewrapEnvironment(BaseEnvironment):
         except BaseException:
             await self.stop(delete=True)
             raise
+
+    async def _enter(self, lodge: Lodge) -> None:
+        """Run the entry point as long as it goes on; it is given what Harbor has containers run."""
+        done = await lodge.run(self._errand((*self._image.entrypoint, "sh", "-c", "sleep infinity")))
+        self.logger.warning(f"the ENTRYPOINT ended with exit code {done.code}: {done.stdout}{done.stderr}")
 
     def _wishes(self) -> Wishes:
         memory, storage = self._effective_memory_mb, self._effective_storage_mb
@@ -178,11 +182,13 @@ class BubblewrapEnvironment(BaseEnvironment):
     async def stop(self, delete: bool) -> None:
         """End everything in the lodge."""
         lodge, self._lodge = self._lodge, None
-        if self._entrypoint is not None:
-            self._entrypoint.cancel()
-            self._entrypoint = None
-        if lodge is not None:
-            await lodge.close()
+        started, self._entrypoint = self._entrypoint, None
+        try:
+            if lodge is not None:
+                await lodge.close()
+        finally:
+            if started is not None:
+                await asyncio.gather(started, return_exceptions=True)  # it ended with the lodge
 
     @property
     def _there(self) -> Lodge:

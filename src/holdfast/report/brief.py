@@ -60,7 +60,7 @@ def _brief(group: Group) -> Iterator[str]:
         chain = markdown_block(opening(group.example.chain, lines=_CHAIN_LINES, width=300))
         yield f"## What the agent did\n\nThe calls of {_code(group.example.trial)}:\n\n{chain}"
     yield from _commands(group)
-    yield "\n".join(["## What to do", "", *_TASKS[group.kind]])
+    yield "\n".join(["## What to do", "", *_tasks(group)])
     yield NO_INSTRUCTION
 
 
@@ -103,25 +103,26 @@ _HEADS = {
     "void": "Trials could not be judged",
 }
 
-_MEND = (
-    "1. Find out why: compare the two trials, and read the system prompt and the descriptions of the tools as they were"
-    " sent.",
-    "2. Change as little as possible, in the prompt or in a tool's description first. Say what to do, not what to"
-    " avoid, and nothing that only this eval could mean.",
-    "3. Leave the eval alone, unless it asks for something wrong; then say so, and do not make it weaker.",
-    "4. Run the command above again, and the other evals too: nothing else may get worse.",
-    "5. Report the cause in a sentence or two, the change, and how many trials passed before and after.",
-)
-_TASKS = {
-    "divergence": _MEND,
-    "finding": _MEND,
-    "void": (
-        "1. Nothing is known of the behaviour here: find out what broke around the agent (provider, sandbox, check,"
-        " Holdfast itself).",
-        "2. Mend that, or say who can.",
-        "3. Run the command above again and see that the trials are judged.",
-    ),
-}
+
+def _tasks(group: Group) -> Iterator[str]:
+    again = "Run the command above again" if group.reproduce else "Run it again"
+    if group.kind == "void":
+        yield (
+            "1. Nothing is known of the behaviour here: find out what broke around the agent (provider, sandbox, check,"
+            " Holdfast itself)."
+        )
+        yield "2. Mend that, or say who can."
+        yield f"3. {again}, and see that the trials are judged."
+        return
+    compare = "compare the two trials, and read" if group.parting is not None else "read what the agent did, and"
+    yield f"1. Find out why: {compare} the system prompt and the descriptions of the tools as they were sent."
+    yield (
+        "2. Change as little as possible, in the prompt or in a tool's description first. Say what to do, not what to"
+        " avoid, and nothing that only this eval could mean."
+    )
+    yield "3. Leave the eval alone, unless it asks for something wrong; then say so, and do not make it weaker."
+    yield f"4. {again}, and the other evals too: nothing else may get worse."
+    yield "5. Report the cause in a sentence or two, the change, and how many trials passed before and after."
 
 
 def _code(text: str) -> str:

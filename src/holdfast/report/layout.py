@@ -72,6 +72,12 @@ def wrapped(text: Text, width: int, *, indent: int = 0) -> list[Text]:
     return [Text.assemble(" " * indent, part) for part in parts]
 
 
+def labelled(lead: str, text: Text, width: int) -> list[Text]:
+    """`text` after `lead`, its further lines below its first."""
+    first, *more = wrapped(text, width, indent=len(lead))
+    return [Text.assemble((lead, "dim"), first[len(lead) :]), *more]
+
+
 def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
     """The columns that there is room for."""
     kept = list(columns)

@@ -9,12 +9,12 @@ from rich.text import Text
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.tally import Tally
 from holdfast.core.text import count, one_line, opening
-from holdfast.core.verdict import Verdict, Void
+from holdfast.core.verdict import Pass, Verdict
 from holdfast.report import figures, words
 from holdfast.report.dots import STYLES
-from holdfast.report.layout import Column, table, wrapped
+from holdfast.report.layout import Column, labelled, table, wrapped
 from holdfast.report.paint import paint
-from holdfast.report.rejudgement import AnswerChange, CellAgain, Rejudgement, TrialAgain, answer_changes
+from holdfast.report.rejudgement import AnswerChange, CellAgain, Rejudgement, TrialAgain
 from holdfast.report.screen import Screen
 
 _REASON_LINES = 8
@@ -111,7 +111,7 @@ def _changes(trials: Sequence[TrialAgain], screen: Screen) -> Iterator[list[Text
     groups: dict[tuple[object, ...], list[TrialAgain]] = {}
     for one in trials:
         if one.after is not None:
-            told = tuple(_told(change) for change in answer_changes(one.before, one.after))
+            told = tuple(_told(change) for change in one.changes)
             key = (one.run, one.eval, one.subject, one.before.outcome, one.after.outcome, told)
             groups.setdefault(key, []).append(one)
     for own in groups.values():
@@ -133,10 +133,9 @@ def _change(own: Sequence[TrialAgain], screen: Screen) -> Iterator[Text]:
     outcome = _both(one.before.outcome, one.after.outcome)
     head = Text.assemble((screen.safe(name), "bold"), (screen.safe(outcome), STYLES[one.after.outcome]))
     yield from wrapped(head.append(screen.safe(f"  {which}"), "dim"), screen.width)
-    changes = answer_changes(one.before, one.after)
-    for change in changes:
+    for change in one.changes:
         yield from _answer(change, screen)
-    if not changes:
+    if not one.changes:
         for label, verdict in (("was", one.before), ("is", one.after)):
             yield from _labelled(f"    {label}", _reason(verdict), screen)
 
@@ -151,9 +150,7 @@ def _answer(change: AnswerChange, screen: Screen) -> Iterator[Text]:
 
 
 def _reason(verdict: Verdict) -> str:
-    if isinstance(verdict, Void):
-        return opening(verdict.reason, lines=_REASON_LINES)
-    return opening(getattr(verdict, "reason", ""), lines=_REASON_LINES) or verdict.outcome
+    return verdict.outcome if isinstance(verdict, Pass) else opening(verdict.reason, lines=_REASON_LINES)
 
 
 def _refusals(trials: Sequence[TrialAgain], screen: Screen) -> Iterator[list[Text]]:
@@ -170,6 +167,5 @@ def _refusals(trials: Sequence[TrialAgain], screen: Screen) -> Iterator[list[Tex
 
 
 def _labelled(label: str, text: str, screen: Screen) -> Iterator[Text]:
-    lead = f"{label:<8}" + ("" if len(label) < 8 else "  ")
-    for index, line in enumerate(wrapped(Text(screen.safe(text)), screen.width, indent=len(lead))):
-        yield Text.assemble((lead, "dim"), line[len(lead) :]) if index == 0 else line
+    lead = f"{label:<8}" if len(label) < 8 else f"{label}  "
+    yield from labelled(lead, Text(screen.safe(text)), screen.width)

@@ -14,6 +14,20 @@ from holdfast.report.tally import tally
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerChange:
+    """One check that is answered differently."""
+
+    check: str
+    """The check's name."""
+
+    before: Finding | None
+    """Its answer then; None where it was not asked."""
+
+    after: Finding | None
+    """Its answer now; None where it is asked no more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TrialAgain:
     """One trial, as it was judged then and as it is judged now."""
 
@@ -35,32 +49,14 @@ class TrialAgain:
     after: Verdict | None
     """How it is judged now; None where it can't be judged again. Hostile text."""
 
+    changed: bool = False
+    """Whether the outcome is another one."""
+
+    changes: tuple[AnswerChange, ...] = ()
+    """The checks that are answered differently."""
+
     refusal: str = ""
     """Why it can't be judged again, if so."""
-
-    @property
-    def changed(self) -> bool:
-        """Whether the outcome is another one."""
-        return self.after is not None and self.after.outcome != self.before.outcome
-
-    @property
-    def reworded(self) -> bool:
-        """Whether the outcome is the same, for other reasons."""
-        return self.after is not None and not self.changed and bool(answer_changes(self.before, self.after))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AnswerChange:
-    """One check that is answered differently."""
-
-    check: str
-    """The check's name."""
-
-    before: Finding | None
-    """Its answer then; None where it was not asked."""
-
-    after: Finding | None
-    """Its answer now; None where it is asked no more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,7 +124,7 @@ class Rejudgement:
     @property
     def reworded(self) -> tuple[TrialAgain, ...]:
         """The trials whose outcome is the same, for other reasons."""
-        return tuple(trial for trial in self.trials if trial.reworded)
+        return tuple(trial for trial in self.trials if trial.changes and not trial.changed)
 
     @property
     def refused(self) -> tuple[TrialAgain, ...]:
@@ -215,13 +211,16 @@ def _told(finding: Finding) -> str:
 
 
 def _trial(one: Answered) -> TrialAgain:
+    before, after = one.before.verdict, one.after.verdict if one.after is not None else None
     return TrialAgain(
         run=one.run,
         eval=one.before.eval,
         subject=one.before.subject,
         number=one.before.number,
-        before=one.before.verdict,
-        after=one.after.verdict if one.after is not None else None,
+        before=before,
+        after=after,
+        changed=after is not None and after.outcome != before.outcome,
+        changes=answer_changes(before, after) if after is not None else (),
         refusal=one.refusal,
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from holdfast.core.text import count, one_line, opening
-from holdfast.report.layout import wrapped
+from holdfast.report.layout import labelled, wrapped
 from holdfast.report.paint import paint
 from holdfast.report.screen import Screen
 from holdfast.report.triage import Group, Triage
@@ -98,6 +98,4 @@ def _command(command: str, screen: Screen) -> Iterator[Text]:
 
 
 def _labelled(label: str, text: str, screen: Screen) -> Iterator[Text]:
-    lead = f"{label:<12}"
-    for index, line in enumerate(wrapped(Text(screen.safe(text)), screen.width, indent=len(lead))):
-        yield Text.assemble((lead, "dim"), line[len(lead) :]) if index == 0 else line
+    yield from labelled(f"{label:<12}", Text(screen.safe(text)), screen.width)

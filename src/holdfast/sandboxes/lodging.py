@@ -20,6 +20,9 @@ class LodgePlan:
     etc: str
     """The folder that /etc starts from."""
 
+    system: tuple[str, ...]
+    """The folders of the host's programs, and links to them, as far as they are there."""
+
     rootfs: str | None
     """A root file system to start from; None for the host's programs."""
 

@@ -13,7 +13,7 @@ from holdfast.sandboxes.lodge import Lodge
 from holdfast.sandboxes.lodging import LodgePlan
 from holdfast.sandboxes.premises import Premises, in_thread
 from holdfast.sandboxes.users import MANY, many_users, spare_user
-from holdfast.sandboxes.walls import HOST_ETC, PORT, lay_etc, to_show
+from holdfast.sandboxes.walls import HOST_ETC, PORT, SYSTEM, lay_etc, to_show
 
 _MORE_ETC = (
     "login.defs", "adduser.conf", "deluser.conf", "default/useradd", "skel", "shells", "debian_version", "pam.d",
@@ -80,6 +80,7 @@ class Lodgings:
             bwrap=bwrap,
             filter=rules,
             etc=self._etc(host_network=wishes.network == "host"),
+            system=SYSTEM,
             rootfs=str(wishes.rootfs.resolve()) if wishes.rootfs else None,
             reads=to_show(wishes.reads),
             network=wishes.network,

@@ -13,7 +13,7 @@ Whom a lodge knows depends on who we are:
 """
 
 # This is part of a small program of its own, which does without pathlib.
-# ruff: noqa: PTH101, PTH102, PTH103, PTH110, PTH112, PTH114, PTH115, PTH211
+# ruff: noqa: PTH101, PTH102, PTH103, PTH110, PTH112, PTH114, PTH115, PTH123, PTH211
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from typing import Any, Literal, TypeAlias
 
 from holdfast.sandboxes import idmap, kernel
 from holdfast.sandboxes.furnishing import SCRATCH, STAGE, read_at
-from holdfast.sandboxes.walls import SYSTEM
 
 ROOT, SHARED = f"{SCRATCH}/root", f"{SCRATCH}/shm"
 """The root folder, and /dev/shm."""
@@ -38,7 +37,7 @@ _SHALLOW = 3
 
 def furnish(order: dict[str, Any]) -> Users:
     """Lay out everything that programs in the lodge will find; whom it knows."""
-    lowers: list[str] = [order["rootfs"]] if order["rootfs"] else [path for path in SYSTEM if _is_folder(path)]
+    lowers: list[str] = [order["rootfs"]] if order["rootfs"] else [path for path in order["system"] if _is_folder(path)]
     namespace, mounts = _shifted(lowers, order) if order["many"] else (None, [])
     _set_stage(lowers, mounts, [order["etc"], *order["reads"]])
     _become(order, namespace)
@@ -50,7 +49,9 @@ def furnish(order: dict[str, Any]) -> Users:
     for number, path in enumerate(lowers):
         _overlay(number, "" if order["rootfs"] else path, spread=namespace is None)
     if not order["rootfs"]:
-        _make_up()
+        _make_up(order["system"])
+    elif order["network"] == "host":
+        _tell_names()
     for path, mode in _PLACES.items():
         if not os.path.exists(f"{ROOT}/{path}"):
             os.makedirs(f"{ROOT}/{path}", exist_ok=True)
@@ -143,9 +144,9 @@ def _spread(lower: str, upper: str, path: str, deep: set[str]) -> None:
                 _spread(lower, upper, name, deep)
 
 
-def _make_up() -> None:
+def _make_up(system: list[str]) -> None:
     """What is not the host's: /etc, and links to its programs."""
-    for path in SYSTEM:
+    for path in system:
         if os.path.islink(path):
             os.symlink(os.readlink(path), f"{ROOT}{path}")
     words = ["cp", "-a", "--no-preserve=ownership", read_at(0), f"{ROOT}/etc"]
@@ -153,3 +154,10 @@ def _make_up() -> None:
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code != 0:
         raise OSError(28, f"/etc could not be copied: cp ended with {code}")
+
+
+def _tell_names() -> None:
+    """Where the host's network is shown, say also how names are found in it."""
+    for name in ("resolv.conf", "hosts"):
+        with open(f"{read_at(0)}/{name}", "rb") as known, open(f"{ROOT}/etc/{name}", "wb") as file:
+            file.write(known.read())

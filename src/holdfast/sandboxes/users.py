@@ -45,10 +45,11 @@ def own_user() -> int:
     return uid if spare != _USERS[-1] and _is_here(uid) else spare
 
 
-@cache
 def many_users() -> int | None:
-    """The first of many users in a row that nobody has; None where we are no root, or where there are not so many."""
-    first = _RANGES + int.from_bytes(os.urandom(2), "big") % _SLOTS * MANY
+    """The first of many users in a row that nobody has, others each time; None where we are no root, or where there are
+    not so many.
+    """
+    first = _RANGES + next(_numbers) % _SLOTS * MANY
     return first if os.getuid() == 0 and _is_here(first) and _is_here(first + MANY - 1) else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from dataclasses import replace
 from hashlib import sha256
@@ -50,6 +51,8 @@ def read_start_hash(text: bytes, *, where: str) -> str | None:
     """The hash of the state that the workspace started from: empty where it must not be known, None where nobody noted
     it."""
     found = _data(text, where).get("start")
+    if found and not re.fullmatch("[0-9a-f]{64}", str(found)):
+        raise StoreError(f"{where}: the capture can't be read: {found!r} is no hash of a starting state")
     return None if found is None else str(found)
 
 

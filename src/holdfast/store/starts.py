@@ -81,10 +81,13 @@ class Starts:
         if sum(entry.size for entry in tree.entries.values()) >= _WORTH_A_LOOK and self._borrow(place):
             return
         half = place.with_name(f".{place.name}.{os.getpid()}")
-        with gzip.GzipFile(half, "wb", compresslevel=1, mtime=0) as out:
-            for path, entry in sorted(tree.entries.items()):
-                out.write(json.dumps({"path": path, **encode(entry)}).encode() + b"\n")
-        half.replace(place)
+        try:
+            with gzip.GzipFile(half, "wb", compresslevel=1, mtime=0) as out:
+                for path, entry in sorted(tree.entries.items()):
+                    out.write(json.dumps({"path": path, **encode(entry)}).encode() + b"\n")
+            half.replace(place)
+        finally:
+            half.unlink(missing_ok=True)
 
     def _borrow(self, place: Path) -> bool:
         """Make `place` another name of what an earlier run keeps; False where none does."""

@@ -41,7 +41,7 @@ from holdfast.wiring.sandbox import Level, probed_sandbox
 from holdfast.wiring.tasks import has_tasks, only_tasks, require_harbor, task_means
 
 if TYPE_CHECKING:
-    from holdfast.harbor.attempt import TaskMeans
+    from holdfast.harbor.means import TaskMeans
 
 Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]
 """What makes one attempt at a trial."""

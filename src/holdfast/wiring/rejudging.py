@@ -12,7 +12,7 @@ from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.core.config import Config
-from holdfast.core.errors import HoldfastError, UsageError
+from holdfast.core.errors import BadInput, HoldfastError, UsageError
 from holdfast.core.evals import Eval
 from holdfast.core.policy import Policy
 from holdfast.core.ports import RunCommand
@@ -164,7 +164,8 @@ async def _judge(
     except HoldfastError as error:
         raise Refused(f"its agent is not known here: {str(error).splitlines()[0]}") from None
     capture = await restorer.capture(record, one)
-    if capture.scenario and one.task is None:  # of tasks, and by older versions, the agent's own log is not kept whole
+    # The first version of captures did not keep what an agent's own log is read from; of a task Harbor read it.
+    if capture.scenario and one.task is None:
         capture = told_by(agent, capture)
     redactor = cast.redactor
     court = Court(agent=agent, command=command, redactor=redactor, leaks_fail=cast.config.canary == "fail")
@@ -188,5 +189,8 @@ async def _judge(
 def _evals(run: KeptRun, config: Config, wishes: Wishes) -> dict[str, Eval]:
     """The evals as they are now, under the faults that the run was asked for."""
     paths = wishes.paths or list(dict.fromkeys(path.partition("::")[0] for path in run.request.paths))
+    for path in () if wishes.paths else paths:
+        if not Path(path).exists():
+            raise BadInput("the run had its evals here", where=path, remedy="say where they are now: --evals PATH")
     faults = run.request.faults or config.faults
     return {one.name: under_faults(one, faults) for one in choose_evals(config, paths=paths)}

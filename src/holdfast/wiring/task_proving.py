@@ -27,7 +27,7 @@ from holdfast.wiring.tasks import harbor_problem, task_means
 
 if TYPE_CHECKING:
     from holdfast.core.capture import Capture
-    from holdfast.harbor.attempt import TaskMeans
+    from holdfast.harbor.means import TaskMeans
     from holdfast.wiring.cast import Cast
 
 Watch = Callable[[str], None]

@@ -20,8 +20,8 @@ from holdfast.core.trial import Cell, Plan
 from holdfast.core.workspace import Tree
 
 if TYPE_CHECKING:
-    from holdfast.harbor.attempt import TaskMeans
     from holdfast.harbor.environments import TaskPlace
+    from holdfast.harbor.means import TaskMeans
     from holdfast.sandboxes.none import OpenSandbox
     from holdfast.wiring.cast import Cast
 
@@ -87,8 +87,8 @@ def check_tasks(cast: Cast, plan: Plan, request: RunRequest) -> Plan:
     """A plan whose tasks can be run; raises UsageError where none can. What one agent can't do is skipped, visibly."""
     if not has_tasks(plan):
         return plan
-    from holdfast.harbor.attempt import unreachable
     from holdfast.harbor.roster import ROSTER, player
+    from holdfast.harbor.wire import unreachable
 
     rules = cast.config.harbor
     place = place_of(cast.config, request)
@@ -136,7 +136,7 @@ def task_environment(config: Config, request: RunRequest, plan: Plan) -> str | N
 
 def task_means(cast: Cast, request: RunRequest, sandbox: OpenSandbox, gateway: Gateway, *, seed: int) -> TaskMeans:
     """What attempts at tasks are made with; raises UsageError where Harbor is not to be had."""
-    from holdfast.harbor.attempt import TaskMeans
+    from holdfast.harbor.means import TaskMeans
 
     require_harbor(cast.config, cast.environ)
     words = find_harbor(cast.config, cast.environ)

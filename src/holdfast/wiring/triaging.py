@@ -54,16 +54,17 @@ def make_triage(
 
 
 def with_commands(group: Group, run: KeptRun, options: Sequence[str] = ()) -> Group:
-    """A group with the commands that show its example, and try it again."""
+    """A group with the commands that show its example, and try it again; of a run of another tool there are none."""
     where = str(run.folder.folder) if run.info.rejudges and run.folder else run.name
     words = ["holdfast", "trace", one_line(group.example.trial, width=_LONGEST), "--run", where]
     if group.parting is not None:
         words.append("--diff")
         words += ["--against", group.parting.run] if group.parting.run != run.name else []
+    again = reproduce(group.example, run.request)
     return replace(
         group,
-        trace=shlex.join([*words, *options]),
-        reproduce=shlex.join([*reproduce(group.example, run.request), *options]),
+        trace=shlex.join([*words, *options]) if run.folder is not None else "",
+        reproduce=shlex.join([*again, *options]) if run.origin == "holdfast" else "",
     )
 
 

@@ -1,0 +1,68 @@
+"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the sandbox's door."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import partial
+from pathlib import Path
+
+from holdfast.core.exchange import Exchange
+from holdfast.gateway.script import Turn
+from holdfast.gateway.script.turn import Played
+from holdfast.harbor.handover import DOOR, handing_over
+from holdfast.sandboxes.walls import PORT
+from tests.gateway.lab import playing
+from tests.harbor_env.lab import HarborLab, HarborTrial
+
+AGENT = "holdfast.harbor_env:NativeAgent"
+
+
+def saves(turn: Turn) -> Played:
+    """A model that does what is asked, and tries the network on the way."""
+    if turn.done == 0:
+        return turn.call("execute", command="curl -sm 2 http://example.com/ || echo no network")
+    if turn.done == 1:
+        return turn.call("edit", path="done", content=f"{turn.result.strip()}\n")
+    return "Done."
+
+
+def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, ...]]:
+    """A trial of the native agent, and what went over the wire."""
+
+    async def session() -> tuple[HarborTrial, tuple[Exchange, ...]]:
+        async with playing(saves) as door, handing_over(door, folder):
+            kwargs = {"base_url": f"http://127.0.0.1:{PORT}/t/{door.id}/v1", "token": door.token}
+            words = [word for item in kwargs.items() for word in ("--ak", "=".join(item))]
+            words += ["-m", "played", "--ek", f"gateway={folder}/{DOOR}"]
+            run = partial(lab.run, *words, path=lab.tasks / "native", agent=AGENT)
+            (trial,) = await asyncio.to_thread(run)
+            return trial, door.exchanges()
+
+    return asyncio.run(session())
+
+
+def test_its_model_is_served_through_the_door_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:
+    """Tools work in the sandbox, the wire is seen by us, and a separate verifier has no door."""
+    lab.task(
+        "native",
+        top='artifacts = ["/app/done"]\n',
+        toml='[environment]\nnetwork_mode = "no-network"\n[verifier]\nenvironment_mode = "separate"\n',
+        test=f"exec 2>&1; bash -c '</dev/tcp/127.0.0.1/{PORT}' && echo 0 > /logs/verifier/reward.txt && exit; "
+        "grep -c 'no network' /app/done > /logs/verifier/reward.txt",
+    )
+    trial, exchanges = played(lab, tmp_path)
+    assert (trial.exception, trial.reward) == (None, 1.0), lab.output
+    assert [len(one.request.tools) > 0 for one in exchanges] == [True] * 3
+    events = [json.loads(line) for line in trial.text("agent/native.jsonl").splitlines()]
+    assert [one["tool"] for one in events if one["type"] == "called"] == ["shell", "write_file"]
+    assert trial.result["agent_info"]["name"] == "holdfast-native"
+
+
+def test_a_gateway_that_is_not_there_is_told(lab: HarborLab, tmp_path: Path) -> None:
+    """Before the agent is run."""
+    task = lab.task("lonely")
+    (trial,) = lab.run("--ek", f"gateway={tmp_path}/nobody", path=task)
+    assert trial.exception == "WorldError"
+    assert f"the gateway at {tmp_path}/nobody can't be reached" in trial.message
+    assert trial.result["agent_result"] is None
