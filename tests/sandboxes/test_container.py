@@ -241,6 +241,20 @@ def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(dock: Do
     assert end.stdout.text == "ConnectionRefusedError: [Errno 111] Connection refused\nstill\n"
 
 
+def test_a_container_that_nobody_waits_for_any_more_is_removed(dock: Dock) -> None:
+    """Cancelled while the engine starts it."""
+
+    async def body(bench: ContainerBench) -> None:
+        task = asyncio.create_task(bench.furnish((Launch(argv=("true",)),)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert dock.containers() != ""
+
+    dock.on_bench(body)
+
+
 def test_a_workspace_that_became_a_link_is_not_followed(dock: Dock) -> None:
     """What it points to on this machine is none of the harvest's business."""
 

@@ -222,9 +222,13 @@ class ContainerBench:
         """Start the container: what it shows can't be changed any more."""
         self._reads = to_show(path for launch in launches for path in launch.reads)
         try:
-            self._vessel = await in_thread(self._sandbox.set_out, self._start, self._reads, self._network)
+            await in_thread(self._set_out)
         except OSError as error:
             raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
+
+    def _set_out(self) -> None:
+        """In the thread, so that it is known and closed also where nobody waits for it any more."""
+        self._vessel = self._sandbox.set_out(self._start, self._reads, self._network)
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""
