@@ -171,6 +171,9 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(dock: Dock) -> No
     dock.on_bench(body)
     interfaces = f"{sys.executable} -I -c 'import socket; print(*(name for _, name in socket.if_nameindex()))'"
     assert dock.shell(interfaces, reads=PYTHON, network="none").stdout.text == "lo\n"
+    own = [name for _, name in socket.if_nameindex()]
+    end = dock.shell(f"{interfaces}; cat /etc/resolv.conf | wc -l", reads=PYTHON, network="host")
+    assert sorted(end.stdout.text.split()[:-1]) == sorted(own)
 
 
 def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:

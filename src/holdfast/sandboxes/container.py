@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -67,6 +68,7 @@ class ContainerSandbox:
         """What was proven of it."""
         self._found: tuple[Engine, str] | None = None
         self._held: frozenset[str] = frozenset()
+        self._lock = threading.Lock()
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -118,10 +120,11 @@ class ContainerSandbox:
 
     def _means(self) -> tuple[Engine, str]:
         """The engine, and the image that containers are made of; raises WorldError where they can't be had."""
-        if self._found is None:
-            engine = find_engine(self._engine_name)
-            self._found = engine, image(engine)
-        return self._found
+        with self._lock:
+            if self._found is None:
+                engine = find_engine(self._engine_name)
+                self._found = engine, image(engine)
+            return self._found
 
     def set_out(self, start: str, reads: tuple[str, ...], network: Network) -> Vessel:
         """A container for programs that read these, from a starting state of the workspace; for a worker thread."""
@@ -162,8 +165,9 @@ class ContainerSandbox:
 
     def _etc(self, uid: int) -> str:
         folder = self.folder / "etc"
-        if not folder.exists():
-            lay_etc(folder, uid, _HOME_SEEN)
+        with self._lock:
+            if not folder.exists():
+                lay_etc(folder, uid, _HOME_SEEN)
         return str(folder)
 
     def start_program(self, vessel: Vessel, launch: Launch, home: Mapping[str, bytes], limits: Limits) -> Program:
