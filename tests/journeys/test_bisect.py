@@ -157,6 +157,7 @@ def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Proj
     assert project.holdfast(*words).returncode == 0
     code, report, told = bisect(project, "--good", commits[0])
     assert (code, suspects(report)) == (0, [commits[2]]), told
+    assert tried(report)[commits[3]][0] == 0
     assert any("3 earlier trials left out: the subject is not what it was then" in note for note in report["notes"])
 
 
