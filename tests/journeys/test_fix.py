@@ -296,7 +296,7 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
 
 @pytest.mark.parametrize(
     ("config", "budget", "rounds"),
-    [("priced.toml", "0.01", []), ("priced.toml", "4", ["undecided"]), ("unguarded.toml", "2.2", ["undecided"])],
+    [("priced.toml", "0.01", []), ("priced.toml", "9", ["undecided"]), ("unguarded.toml", "4.6", ["undecided"])],
     ids=["at the start", "in the guard suite", "between two passes"],
 )
 def test_a_spent_budget_ends_it(patient: Patient, config: str, budget: str, rounds: list[str]):

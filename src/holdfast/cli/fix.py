@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         try:
             report = fixing.run(folder)
         except KeyboardInterrupt:
-            _tell(f"stopped; what was done until then is kept in {folder}")
+            tell(f"stopped; what was done until then is kept in {folder}")
             raise
     failed: UsageError | None = None
     if args.apply and report.exit_code is ExitCode.ACCEPTED and report.rounds:
