@@ -67,6 +67,9 @@ def test_a_look_tells_what_differs_and_where_it_lies(patient: Patient):
     assert "debug: turn 1: write_file" in (kept / "evidence" / "1-reads_before_editing-log.txt").read_text()
     found = json.loads(patient.project.holdfast("fix", "reads_before_editing", "--dry-run", "--json").stdout)
     assert found["allowed"] == ["prompts/system.md", "tools/tools.json"]
+    for run in (found["run"], f"results/{found['run']}"):
+        again = json.loads(patient.project.holdfast("fix", run, "--dry-run", "--json").stdout)
+        assert (again["run"], again["evals"]) == (found["run"], ["reads_before_editing"])
     assert patient.untouched()
 
 
