@@ -67,6 +67,9 @@ def test_a_look_tells_what_differs_and_where_it_lies(patient: Patient):
     assert "debug: turn 1: write_file" in (kept / "evidence" / "1-reads_before_editing-log.txt").read_text()
     found = json.loads(patient.project.holdfast("fix", "reads_before_editing", "--dry-run", "--json").stdout)
     assert found["allowed"] == ["prompts/system.md", "tools/tools.json"]
+    for run in (found["run"], f"results/{found['run']}"):
+        again = json.loads(patient.project.holdfast("fix", run, "--dry-run", "--json").stdout)
+        assert (again["run"], again["evals"]) == (found["run"], ["reads_before_editing"])
     assert patient.untouched()
 
 
@@ -296,7 +299,7 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
 
 @pytest.mark.parametrize(
     ("config", "budget", "rounds"),
-    [("priced.toml", "0.01", []), ("priced.toml", "4", ["undecided"]), ("unguarded.toml", "2.2", ["undecided"])],
+    [("priced.toml", "0.01", []), ("priced.toml", "9", ["undecided"]), ("unguarded.toml", "4.6", ["undecided"])],
     ids=["at the start", "in the guard suite", "between two passes"],
 )
 def test_a_spent_budget_ends_it(patient: Patient, config: str, budget: str, rounds: list[str]):

@@ -163,7 +163,7 @@ class Fixing:
             folder=place / "fixer",
             helm=self.helm,
         )
-        self._purse.pay([work.record.spent])
+        self._purse.pay([work.record])
         return work
 
     def _tried(self, told: FixRound, changed: Sequence[Change], place: Path, base: Checkout, before: Proof) -> FixRound:
@@ -225,7 +225,7 @@ class Fixing:
             folder=self.folder / name,
             helm=self.helm,
         )
-        self._purse.pay(record.spent for record in proof.records)
+        self._purse.pay(proof.records)
         self.notes += [proof.stopped] if proof.stopped else []
         return proof
 
