@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     own, tasks = [one for one in evals if one.task is None], [one for one in evals if one.task is not None]
     unrun = _unrun(cast, tasks, static=args.static)
     tests = [*(wiring.self_tests(own, config) if own else ()), *_task_tests(cast, tasks, args, unrun)]
-    cassettes = wiring.cassette_faults(cast, own)
+    cassettes = wiring.cassette_faults(cast, evals)
     by_hand, faulty_by_hand = _by_hand(config, evals, {change.eval.name for change in history.promoted}, args)
     faulty = [
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or _faults(test, strict=args.strict)
