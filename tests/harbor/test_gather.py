@@ -109,11 +109,13 @@ def test_what_broke_elsewhere_is_not_put_down_to_the_provider(tmp_path: Path):
     assert harness.cause is VoidCause.HARNESS
 
 
-def test_folders_of_one_attempt_are_not_told():
+def test_folders_of_one_attempt_are_not_told(tmp_path: Path):
     """Else no two voids were the same."""
-    found = gather(seen(), ENDED, trial("missing"), TaskAgent(name="oracle"), "").breakdown
-    assert found is not None
-    assert str(trial("missing").folder) not in found.detail
+    where = f"{tmp_path}/trial/verifier/reward.txt"
+    info = {"exception_type": "RewardFileNotFoundError", "exception_message": f"no file at {where}"}
+    found = gather(seen(), ENDED, edited(tmp_path, "missing", {"exception_info": info}), TaskAgent(name="oracle"), "")
+    assert found.breakdown is not None
+    assert found.breakdown.detail == "RewardFileNotFoundError: no file at verifier/reward.txt"
 
 
 def test_our_adapter_reads_the_native_log_before_harbors_trajectory_is_asked(tmp_path: Path):

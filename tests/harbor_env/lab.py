@@ -98,19 +98,13 @@ class HarborLab:
         words = ["run", "-p", str(path or self.tasks), "-a", agent, "--env", ENVIRONMENT, "-y", "-q"]
         jobs = self.folder / "jobs"
         before = set(jobs.glob("*")) if jobs.exists() else set()
-        out = self.folder / "out.txt"
-        with out.open("w") as file:  # a pipe would be held open by what is left, and hide it
-            done = subprocess.run(
-                [harbor(), *words, "-o", str(jobs), *options],
-                env=self.env,
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                check=False,
-                timeout=_TAKES,
-            )
-        self.output = out.read_text()
+        done = self.start(*words, "-o", str(jobs), *options)
+        try:
+            done.wait(_TAKES)
+        finally:
+            done.kill()
+            done.wait()
+        self.output = (self.folder / "out.txt").read_text()
         assert done.returncode == code, self.output
         assert list(self.temp.glob("holdfast-*")) == []
         assert self.processes() == []
@@ -118,6 +112,18 @@ class HarborLab:
         (job,) = set(jobs.glob("*")) - before
         results = sorted(job.glob("*/result.json"))
         return [HarborTrial(folder=one.parent, result=json.loads(one.read_text())) for one in results]
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """Start Harbor. What it prints goes to a file: a pipe would be held open by what is left, and hide it."""
+        with (self.folder / "out.txt").open("w") as file:
+            return subprocess.Popen(
+                [harbor(), *words],
+                env=self.env,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
 
     @property
     def env(self) -> dict[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harbor_env.lab import HarborLab, HarborTrial, by_task
+from tests.harbor_env.lab import ENVIRONMENT, HarborLab, HarborTrial, by_task
+from tests.sandboxes.conftest import wait_until
 
 DOCKERFILE = """\
 # syntax=docker/dockerfile:1
@@ -245,3 +246,15 @@ def test_what_cant_be_honoured_is_refused_by_name(trials: dict[str, HarborTrial]
     """Before anything of it is run, and other tasks go on."""
     assert trials[task].exception == "SandboxBuildFailedError"
     assert complaint in trials[task].message
+
+
+def test_harbor_killed_leaves_nothing(lab: HarborLab) -> None:
+    """Neither processes nor folders, though it had no chance to clean up."""
+    task = lab.task("endless", solve=f"{lab.daemon} sleep 4321")
+    process = lab.start(
+        "run", "-p", str(task), "-a", "oracle", "--env", ENVIRONMENT, "-y", "-q", "-o", str(lab.folder / "k")
+    )
+    wait_until(lambda: any(line.startswith("mark-") for line in lab.processes()))
+    process.kill()
+    process.wait()
+    wait_until(lambda: not lab.processes() and not list(lab.temp.glob("holdfast-*")))

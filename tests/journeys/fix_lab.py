@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,10 +55,12 @@ def play(turn):
         return turn.call("edit", path="prompts/system.md", content=mended)
     return "The cause: nobody said that files are to be read first."
 """
+PRICE = "[models.brain.price]\ninput = 1000.0\noutput = 1000.0\n"
 VARIANTS = {
     "quick.toml": "trials = 1\n",
     "evals.toml": "trials = 1\nevals = true\n",
-    "priced.toml": "[models.brain.price]\ninput = 1000.0\noutput = 1000.0\n",
+    "priced.toml": PRICE,
+    "unguarded.toml": f'guard = "none"\n{PRICE}',
 }
 """Other configurations of the same project, to be named with --config."""
 
@@ -70,6 +73,9 @@ class Patient(ToyAgent):
         usual = (self.folder / "holdfast.toml").read_text() + CONFIG.format(python=sys.executable, world=self.world)
         for name, more in {"holdfast.toml": rules, **VARIANTS}.items():
             (self.folder / name).write_text(usual + more)
+        slow = f"grep -q 'Read every' prompts/system.md && exec sleep 61.25; exec {sys.executable} build.py"
+        build = f'build = ["sh", "-c", "{slow}"]\n'
+        (self.folder / "slow.toml").write_text(re.sub(r"build = .*\n", build, usual) + "trials = 1\n")
         (self.world / "doctor.py").write_text(DOCTOR)
         self.commit("A fixer")
         self.night()

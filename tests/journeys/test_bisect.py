@@ -62,6 +62,8 @@ def test_uncertain_answers_are_enough(project: Project):
     made = tried(report)
     assert sum(map(sum, made.values())) == report["trials"]
     assert any(passed and failed for passed, failed in made.values())  # some commits passed and failed
+    seeds = [json.loads(run.read_text())["run"]["seed"] for run in project.folder.glob("results/*/run.json")]
+    assert len(set(seeds)) == len(made)  # so that the trials of two commits do not depend on each other
 
 
 def test_a_commit_that_does_not_build_is_skipped(project: Project):
@@ -131,6 +133,23 @@ def test_who_stops_early_says_so_and_goes_on_when_started_again(project: Project
     evals.write_text(evals.read_text().replace(".count() >= 1", ".count() > 0"))
     code, third, told = bisect(project, "--good", commits[0], "--most", "3")
     assert (code, third["reused"]) == (3, 0), told
+
+
+def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Project):
+    """Here, because somebody forgot to build: what was tried at the last commit was the agent of the first one."""
+    toy = ToyAgent(project)
+    commits = toy.history(4, breaks_at=2)
+    words = ("run", "-k", "reads", "--policy", "all", "--trials", "3", "--sandbox", "none")
+    assert project.holdfast(*words).returncode == 1
+    code, report, told = bisect(project, "--good", commits[0], "--most", "3")
+    assert (code, report["reused"], tried(report)) == (3, 3, {commits[0]: [3, 0], commits[3]: [0, 3]}), told
+    toy.git("checkout", "--quiet", commits[0])
+    toy.build()
+    toy.git("checkout", "--quiet", "main")
+    assert project.holdfast(*words).returncode == 0
+    code, report, told = bisect(project, "--good", commits[0])
+    assert (code, suspects(report)) == (0, [commits[2]]), told
+    assert any("3 earlier trials left out: the subject is not what it was then" in note for note in report["notes"])
 
 
 def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):

@@ -176,7 +176,7 @@ if "Round 1: refused" in brief and "port.txt" in brief.split("Round 1")[1].split
 else:
     replace(prompt, HASTY, "Read port.txt before you change it.\\n")
 """
-    done = patient.mended_by(script, "--rounds", "3", "--config", "quick.toml")
+    done = patient.mended_by(script, "--rounds", "3", "--config", "quick.toml", "--out", "results")
     assert done.returncode == 0, done.stdout + done.stderr
     assert [one["outcome"] for one in patient.report()["rounds"]] == ["refused", "fixed"]
     assert "Fixed: 1 eval after 2 rounds" in done.stdout
@@ -227,37 +227,50 @@ def _hears_ctrl_c() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
-def test_whoever_stops_it_finds_nothing_left(patient: Patient, number: signal.Signals):
-    """No worktree, no process, no change."""
-    (patient.world / "fixer.py").write_text(HELP + "import time\nprint('at work', flush=True)\ntime.sleep(61.25)\n")
+@pytest.mark.parametrize("during", ["work", "build"])
+def test_whoever_stops_it_finds_nothing_left(patient: Patient, number: signal.Signals, during: str):
+    """While the fixer works, and while its change is built: no worktree, no process, no change."""
+    script, config, at_work = {
+        "work": ("import time\ntime.sleep(61.25)\n", "quick.toml", b"fixer.py\0# Mend what broke"),
+        "build": (MENDS, "slow.toml", b"sleep\x0061.25"),
+    }[during]
+    (patient.world / "fixer.py").write_text(HELP + script)
     process = subprocess.Popen(
-        patient.project.command("fix", "--config", "quick.toml"), cwd=patient.folder, env=patient.project.env,
+        patient.project.command("fix", "--config", config), cwd=patient.folder, env=patient.project.env,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread
     )  # fmt: skip
     with process:
-        assert process.stderr is not None
-        while "is asked to mend it" not in process.stderr.readline():
-            assert process.poll() is None
-        while not (at_work := _sleeping()):
+        while not (found := _with_words(at_work, below=process.pid)):
+            assert process.poll() is None, process.communicate()
             time.sleep(0.05)
         process.send_signal(number)
-        process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert not any(Path(f"/proc/{pid}").exists() and pid in _sleeping() for pid in at_work)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "stopped; what was done until then is kept in" in said
+    assert not any(Path(f"/proc/{pid}/exe").exists() for pid in found)
     assert patient.untouched()
 
 
-def _sleeping() -> list[str]:
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            text = file.read_bytes()
-        except OSError:
-            continue
-        if b"fixer.py" in text and b"bwrap" not in text and b"-m\0holdfast" not in text:
-            found.append(file.parent.name)
+def _with_words(words: bytes, *, below: int) -> list[int]:
+    """The processes below one that were started with these words."""
+    found, generation = [], [below]
+    while generation:
+        children = [pid for parent in generation for pid in _children(parent)]
+        found += [pid for pid in children if words in _read(f"/proc/{pid}/cmdline")]
+        generation = children
     return found
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for task in Path(f"/proc/{pid}/task").glob("*") for word in _read(f"{task}/children").split()]
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
 
 
 def test_mistakes_are_told_before_anything_is_spent(project: Project):
@@ -281,9 +294,15 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
     assert not (toy.folder / "results" / "fixes").exists()
 
 
-def test_a_spent_budget_ends_it(patient: Patient):
-    """Nothing more is begun; the exit code says that nothing was decided."""
-    done = patient.mended_by(MENDS, "--budget-usd", "0.01", "--config", "priced.toml")
+@pytest.mark.parametrize(
+    ("config", "budget", "rounds"),
+    [("priced.toml", "0.01", []), ("priced.toml", "4", ["undecided"]), ("unguarded.toml", "2.2", ["undecided"])],
+    ids=["at the start", "in the guard suite", "between two passes"],
+)
+def test_a_spent_budget_ends_it(patient: Patient, config: str, budget: str, rounds: list[str]):
+    """The exit code says that nothing was decided, though what was tried may have passed."""
+    done = patient.mended_by(MENDS, "--budget-usd", budget, "--config", config, "--jobs", "1", "--apply")
     assert done.returncode == 3, done.stdout + done.stderr
-    assert "the budget of the run is spent" in " ".join(done.stdout.split())
+    assert "spent" in " ".join(done.stdout.split())
+    assert [one["outcome"] for one in patient.report()["rounds"]] == rounds
     assert patient.untouched()

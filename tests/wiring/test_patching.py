@@ -13,8 +13,9 @@ from holdfast.core.workspace import Change, changes
 from holdfast.wiring.patching import apply_patch, without_ignored, write_changes, write_patch
 
 FILES = {
-    "prompts/a.md": b"one\ntwo\nthree\n",
+    "prompts/a.md": b"one\ntwo\nthree\n" + b"more\n" * 20,
     "prompts/gone.md": b"x\n",
+    "folder/inside.md": b"y\n",
     "latin.txt": b"caf\xe9\n",
     "blob.bin": b"\0\1\2",
     ".gitignore": b"dist/\n",
@@ -45,8 +46,11 @@ def changed(top: Path, tmp_path: Path) -> tuple[Change, ...]:
     copy = tmp_path / "copy"
     git(tmp_path, "clone", "--quiet", str(top), str(copy))
     before = scan(copy)
-    (copy / "prompts/a.md").write_bytes(b"one\n2\nthree\n")
+    (copy / "prompts/a.md").write_bytes(FILES["prompts/a.md"].replace(b"two", b"2"))
     (copy / "prompts/gone.md").unlink()
+    (copy / "folder/inside.md").unlink()
+    (copy / "folder").rmdir()
+    (copy / "folder").write_bytes(b"a file now\n")
     (copy / "latin.txt").write_bytes(b"caf\xe9 noir\n")
     (copy / "blob.bin").write_bytes(b"\0\1\3")
     (copy / "prompts/[new] name.sh").write_bytes(b"echo hi")
@@ -72,7 +76,8 @@ def test_every_byte_arrives(top: Path, changed: tuple[Change, ...], tmp_path: Pa
     file = tmp_path / "patch.diff"
     wanted = made(top, changed, file)
     paths = [change.path for change in wanted]
-    assert set(paths) == {"prompts/a.md", "prompts/gone.md", "latin.txt", "blob.bin", "prompts/[new] name.sh"}
+    assert "dist/out" not in paths
+    assert len(paths) == 7
     apply_patch(file, top, paths)
     for change in wanted:
         place = top / change.path
@@ -83,20 +88,22 @@ def test_every_byte_arrives(top: Path, changed: tuple[Change, ...], tmp_path: Pa
     assert {line[0] for line in git(top, "status", "--porcelain").splitlines()} == {"M", "D", "A"}
 
 
-@pytest.mark.parametrize("what", ["changed", "staged", "in the way"])
+@pytest.mark.parametrize("what", ["changed", "staged", "staged far away", "in the way"])
 def test_a_tree_that_is_not_as_it_was_is_left_alone(top: Path, changed: tuple[Change, ...], tmp_path: Path, what: str):
     """Not one file of the patch is applied."""
     file = tmp_path / "patch.diff"
     paths = [change.path for change in made(top, changed, file)]
-    name = "prompts/[new] name.sh" if what == "in the way" else "latin.txt"
-    (top / name).write_bytes(b"mine\n")
-    if what == "staged":
-        git(top, "add", "latin.txt")
+    name = {"in the way": "prompts/[new] name.sh", "staged far away": "prompts/a.md"}.get(what, "latin.txt")
+    mine = FILES[name] + b"mine\n" if what == "staged far away" else b"mine\n"
+    (top / name).write_bytes(mine)
+    if what.startswith("staged"):
+        git(top, "add", name)
     before = git(top, "status", "--porcelain")
     with pytest.raises(UsageError, match="was not applied"):
         apply_patch(file, top, paths)
     assert git(top, "status", "--porcelain") == before
-    assert (top / "prompts/a.md").read_bytes() == FILES["prompts/a.md"]
+    assert (top / name).read_bytes() == mine
+    assert (top / "blob.bin").read_bytes() == FILES["blob.bin"]
 
 
 def test_a_commit_that_came_in_between_is_a_conflict(top: Path, changed: tuple[Change, ...], tmp_path: Path):

@@ -41,9 +41,11 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPI
         return False
 
     before = {number: signal.getsignal(number) for number in _HEARD}
-    cancelled = asyncio.run(guarded())
-    for number, handler in before.items():  # whoever began this may have more to do, and something to put away
-        signal.signal(number, handler)
+    try:
+        cancelled = asyncio.run(guarded())
+    finally:
+        for number, handler in before.items():  # whoever began this may have more to do, and something to put away
+            signal.signal(number, handler)
     if cancelled:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is down; let what was finished be told in peace
     return cancelled

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from holdfast.wiring.past import history_of
 
     config = _configured(load_config(args), args)
-    results = args.out or config.root / config.results
+    results = (args.out or config.root / config.results).resolve()
     how = "json" if args.json else args.format
     redactor = Cast(config=config, environ=os.environ).redactor
     with scene_of(config, results, os.environ) as scene:
@@ -88,7 +88,11 @@ def run(args: argparse.Namespace) -> ExitCode:
             print(json.dumps(brief_value(found, brief), indent=2) if how == "json" else brief)
             tell(f"the brief and its evidence are kept in {folder}")
             return ExitCode.ACCEPTED
-        report = fixing.run(folder)
+        try:
+            report = fixing.run(folder)
+        except KeyboardInterrupt:
+            tell(f"stopped; what was done until then is kept in {folder}")
+            raise
     failed: UsageError | None = None
     if args.apply and report.exit_code is ExitCode.ACCEPTED and report.rounds:
         try:

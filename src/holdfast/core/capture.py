@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from holdfast.core.evidence import Spent
 from holdfast.core.exchange import Exchange
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Event
@@ -77,6 +78,9 @@ class Capture:
 
     seconds: float = 0.0
     """Wall time of the agent's work."""
+
+    said_spent: Spent | None = None
+    """What Harbor says that an agent used, where the wire was not seen; None where nobody says anything."""
 
     rewards: Mapping[str, float] | None = None
     """What the verifier of a Harbor task gave, by key; None where it gave nothing, or where there is none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -73,15 +72,9 @@ def _out_of_bounds(changes: Sequence[Change], bounds: Bounds) -> Iterator[Refusa
 def _special_cases(change: Change, exams: Sequence[Exam]) -> Iterator[Refusal]:
     old, new = _text(change.before), _text(change.after)
     for exam in exams:
-        for quoted in quotations(exam, old=old, new=added(old, new)):
+        for quoted in quotations(exam, old=old, new=new):
             detail = f"new text quotes the eval {exam.eval.name}: {quoted}"
             yield Refusal(foul=Foul.SPECIAL_CASE, path=change.path, detail=detail)
-
-
-def added(old: str, new: str) -> str:
-    """The lines of `new` that `old` does not have."""
-    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""))[2:]
-    return "\n".join(line[1:] for line in lines if line.startswith("+"))
 
 
 def _plain(entry: Entry | None) -> bool:

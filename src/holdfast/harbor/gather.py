@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.core.agent import Agent
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.exchange import Exchange
-from holdfast.core.harbor_result import OF_THE_PROVIDER, HarborOutcome
+from holdfast.core.harbor_result import OF_THE_PROVIDER, HarborOutcome, read_spent
 from holdfast.core.process import ProcessEnd
 from holdfast.core.text import excerpt
 from holdfast.core.trajectory import Event
@@ -34,6 +34,7 @@ def gather(seen: Capture, end: ProcessEnd, found: TrialFolder | NoTrial, agent: 
         ends=ends or (ProcessEnd(exit_code=0),),
         breakdown=_breakdown(outcome, found.folder, seen.exchanges),
         seconds=found.agent_seconds,
+        said_spent=read_spent(found.data),
         rewards=outcome.rewards,
         step_rewards=outcome.step_rewards,
         task_files=found.leavings(),

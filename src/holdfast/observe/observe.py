@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from holdfast.core.capture import Capture
 from holdfast.core.evidence import Evidence, Spent
@@ -62,6 +63,9 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
 
 
 def _spent(capture: Capture, line: Sequence[Exchange], events: Sequence[Event]) -> Spent:
+    if capture.said_spent is not None and not capture.exchanges:
+        turns = capture.said_spent.turns or max((event.turn for event in events), default=0)
+        return replace(capture.said_spent, seconds=capture.seconds, turns=turns)
     costs = [exchange.cost_usd for exchange in capture.exchanges]
     return Spent(
         seconds=capture.seconds,

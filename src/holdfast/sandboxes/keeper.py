@@ -19,7 +19,7 @@ import socket
 from typing import Any
 
 from holdfast.sandboxes import kernel
-from holdfast.sandboxes.cgroup import Entry
+from holdfast.sandboxes.cgroup import Leaf
 from holdfast.sandboxes.furnishing import read_at, seclude
 from holdfast.sandboxes.memory import MemoryWatch
 from holdfast.sandboxes.porter import NAMESPACES, carry
@@ -35,7 +35,7 @@ _INIT = "/bin/cat"
 """The first program. It says what we say, which shows that it is there, and waits for us to close its input."""
 
 
-def keep(control: socket.socket, entry: Entry | None) -> None:
+def keep(control: socket.socket, leaf: Leaf | None) -> None:
     """Make a lodge, and let porters run errands in it until Holdfast lets go."""
     import tarfile  # noqa: F401 - nothing can be imported any more where porters go
 
@@ -47,8 +47,6 @@ def keep(control: socket.socket, entry: Entry | None) -> None:
     _forget_name()
     lodge: Lodge | None = None
     try:
-        if entry is not None:
-            entry.entered()
         door = seclude(order)
         if order["network"] != "host":
             _free_low_ports()

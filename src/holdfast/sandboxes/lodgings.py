@@ -10,7 +10,7 @@ from pathlib import Path
 from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.sandboxes.bubblewrap import means
 from holdfast.sandboxes.lodge import Lodge
-from holdfast.sandboxes.lodging import LodgePlan
+from holdfast.sandboxes.lodge_plan import LodgePlan
 from holdfast.sandboxes.premises import Premises, in_thread
 from holdfast.sandboxes.users import MANY, many_users, spare_user
 from holdfast.sandboxes.walls import HOST_ETC, PORT, SYSTEM, lay_etc, to_show
@@ -50,8 +50,9 @@ class Wishes:
 class Lodgings:
     """Makes lodges."""
 
-    def __init__(self, root: Path | None = None) -> None:
+    def __init__(self, root: Path | None = None, *, many: bool = True) -> None:
         self._premises = Premises(root)
+        self._many = many
 
     @property
     def folder(self) -> Path:
@@ -75,7 +76,7 @@ class Lodgings:
 
     def _plan(self, wishes: Wishes) -> LodgePlan:
         bwrap, rules = means()
-        most, first = wishes.ceilings, many_users()
+        most, first = wishes.ceilings, many_users() if self._many else None
         return LodgePlan(
             bwrap=bwrap,
             filter=rules,

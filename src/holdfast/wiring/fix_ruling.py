@@ -36,11 +36,17 @@ def held_against_the_rules(
     exams = {name: _exam(one) for name, one in scene.evals.items()}
     targets = [exams[one.name] for one in found.evals]
     broken = refusals(changed, bounds, targets, is_secret=lambda data: bool(redactor.spans(data)))
-    if broken or not any(bounds.is_eval(change.path) for change in changed):
+    if broken or not touches_evals(scene, changed):
         return broken
     unbuilt = replace(scene.config, build=BuildRules())
     with checked_out(unbuilt, scene.commit, environ=environ, change=partial(write_changes, changed)) as place:
         return _vetted(exams, place.config)
+
+
+def touches_evals(scene: Scene, changed: Sequence[Change]) -> bool:
+    """Whether a change is to evals too."""
+    bounds = bounds_of(scene)
+    return any(bounds.is_eval(change.path) for change in changed)
 
 
 def _exam(one: Eval) -> Exam:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.evals import Eval
-from holdfast.core.evidence import Spent
 from holdfast.core.fix_rules import FixRules
 from holdfast.core.request import RunRequest
 from holdfast.core.scenario import Scenario
@@ -27,24 +26,20 @@ from holdfast.report.fix_brief import evidence, fix_brief
 from holdfast.report.fix_report import CODES, FixOutcome, FixReport, FixRound
 from holdfast.report.fix_words import told_round
 from holdfast.report.investigation import Investigation
-from holdfast.report.spending import total
 from holdfast.run.template import check_template
 from holdfast.wiring.cast import Cast
 from holdfast.wiring.checkout import BuildFailed, Checkout, checked_out
 from holdfast.wiring.fix_cells import fix_cells, why_not
-from holdfast.wiring.fix_ruling import held_against_the_rules
-from holdfast.wiring.fix_scene import Scene, bounds_of
+from holdfast.wiring.fix_ruling import held_against_the_rules, touches_evals
+from holdfast.wiring.fix_scene import Scene
 from holdfast.wiring.fixer import Work, check_fixer, let_fix
 from holdfast.wiring.helm import Helm
 from holdfast.wiring.patching import without_ignored, write_changes, write_patch
 from holdfast.wiring.planning import choose_evals
+from holdfast.wiring.purse import NothingLeft, Purse
 from holdfast.wiring.verifying import Proof, prove
 
 _STANDING = {"accept": FixOutcome.FIXED, "reject": FixOutcome.NOT_FIXED, "undecided": FixOutcome.UNDECIDED}
-
-
-class _Spent(Exception):
-    """The budget is spent."""
 
 
 @dataclass(kw_only=True)
@@ -68,9 +63,6 @@ class Fixing:
 
     folder: Path = Path()
     """Where all of it is kept."""
-
-    used: list[Spent] = field(default_factory=list)
-    """What every attempt so far used."""
 
     rounds: list[FixRound] = field(default_factory=list)
     """What was tried so far."""
@@ -106,15 +98,15 @@ class Fixing:
                         break
                     self.rounds.append(self._round(number, base, before))
                     outcome = self.rounds[-1].outcome
-        except _Spent:
-            outcome = FixOutcome.UNDECIDED
-            self.notes.append(f"stopped: the budget of ${self._fix.budget_usd:g} is spent")
+        except NothingLeft as error:
+            outcome = self.rounds[-1].outcome if self.rounds else FixOutcome.UNDECIDED
+            self.notes.append(f"stopped: {error}")
         if outcome is FixOutcome.FIXED and not self.rounds:
             outcome = FixOutcome.PASSES
         return self._report(outcome, before)
 
     def _report(self, outcome: FixOutcome, before: Proof | None) -> FixReport:
-        spent, unpriced, _ = total(self.used)
+        spent, unpriced, _ = self._purse.total
         return FixReport(
             id=self.folder.name,
             outcome=outcome,
@@ -165,23 +157,16 @@ class Fixing:
         self.helm.tell(f"round {len(self.rounds) + 1}: {self._fix.fixer} is asked to mend it")
         work = let_fix(
             self._cast,
-            replace(self._paid, subjects=(self._fix.fixer,), timeout=self._fix.timeout),
+            replace(self._purse.paid(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
             self.scene.tree,
             {"brief.md": brief, **evidence(self.found)},
             folder=place / "fixer",
             helm=self.helm,
         )
-        self.used.append(work.record.spent)
+        self._purse.pay([work.record.spent])
         return work
 
-    def _tried(
-        self,
-        told: FixRound,
-        changed: Sequence[Change],
-        place: Path,
-        base: Checkout,
-        before: Proof,
-    ) -> FixRound:
+    def _tried(self, told: FixRound, changed: Sequence[Change], place: Path, base: Checkout, before: Proof) -> FixRound:
         """A change that breaks no rule, built and proven."""
         patch = place / "patch.diff"
 
@@ -200,11 +185,12 @@ class Fixing:
                 return self._guarded(told, evals, place, base, mended)
         except BuildFailed as error:
             return replace(told, detail=f"what was changed can't be built: {error}")
+        except NothingLeft as error:
+            return replace(told, outcome=FixOutcome.UNDECIDED, detail=str(error))
 
     def _evals_of(self, mended: Checkout, changed: Sequence[Change]) -> Mapping[str, Eval]:
         """The evals to try a change with: those of the project, unless the change is to evals too."""
-        bounds = bounds_of(self.scene, self.found.allowed)
-        if not any(bounds.is_eval(change.path) for change in changed):
+        if not touches_evals(self.scene, changed):
             return self.scene.evals
         self.notes.append("evals were changed too: before and after are not judged by the same evals")
         return {one.name: one for one in choose_evals(mended.config, policy="all")}
@@ -228,17 +214,18 @@ class Fixing:
         return replace(told, detail=f"{count(len(self._guard), 'other eval')} held")
 
     def _prove(self, evals: Sequence[Eval], place: Checkout, name: str) -> Proof:
+        subjects = self._fix.subjects or self.found.subjects
         proof = prove(
             evals,
             place.config,
-            replace(self._paid, subjects=self._fix.subjects or self.found.subjects, trials=self._fix.trials),
+            replace(self._purse.paid(self.request), subjects=subjects, trials=self._fix.trials),
             self.environ,
             rule=self._fix.rule,
             commit=place.commit,
             folder=self.folder / name,
             helm=self.helm,
         )
-        self.used += [record.spent for record in proof.records]
+        self._purse.pay(record.spent for record in proof.records)
         self.notes += [proof.stopped] if proof.stopped else []
         return proof
 
@@ -246,16 +233,6 @@ class Fixing:
         return checked_out(
             self.scene.config, self.scene.commit, environ=self.environ, tell=self.helm.tell, change=change
         )
-
-    @property
-    def _paid(self) -> RunRequest:
-        """The request with what is left of the budget; raises _Spent where nothing is."""
-        if self._fix.budget_usd is None:
-            return self.request
-        left = self._fix.budget_usd - (total(self.used).spent.cost_usd or 0.0)
-        if left <= 0:
-            raise _Spent
-        return replace(self.request, budget_usd=left)
 
     @property
     def _fix(self) -> FixRules:
@@ -271,9 +248,15 @@ class Fixing:
         return guard_suite(self.scene.evals.values(), self._fix.guard, but=[one.name for one in self.found.evals])
 
     @cached_property
+    def _purse(self) -> Purse:
+        return Purse(limit_usd=self._fix.budget_usd)
+
+    @cached_property
     def _cast(self) -> Cast:
         return Cast(config=self.scene.config, environ=self.environ)
 
 
 def _stands(proof: Proof) -> FixOutcome:
-    return _STANDING[standing(said for _, said in proof.found)]
+    """What a proof says; one that was stopped proves nothing but failure."""
+    stands = standing(said for _, said in proof.found)
+    return _STANDING["undecided" if proof.stopped and stands == "accept" else stands]

@@ -40,13 +40,24 @@ def without_ignored(changes: Sequence[Change], tree: Path) -> tuple[Change, ...]
 def write_changes(changes: Sequence[Change], tree: Path) -> None:
     """Make changes of plain files in a worktree that was just checked out; they were found to be in bounds."""
     for change in changes:
-        place = tree / change.path
         if change.after is None:
-            place.unlink(missing_ok=True)
+            _delete(tree / change.path, tree)
+    for change in changes:
+        if change.after is None:
             continue
+        place = tree / change.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(change.after.read() or b"")
         place.chmod(0o755 if change.after.executable else 0o644)
+
+
+def _delete(place: Path, tree: Path) -> None:
+    """Delete a file, and the folders that are empty then: git knows none, and a file may take the place of one."""
+    place.unlink(missing_ok=True)
+    for folder in place.parents:
+        if folder == tree or any(folder.iterdir()):
+            return
+        folder.rmdir()
 
 
 def write_patch(changes: Sequence[Change], tree: Path, file: Path) -> str:
