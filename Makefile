@@ -68,6 +68,7 @@ bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python benchmarks/gateway.py
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/history.py
+	$(BIN)/python benchmarks/bisection.py
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .venv-harbor .mypy_cache .ruff_cache .hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +102,19 @@ def test_validate_refuses_a_new_eval_that_always_passes(project: Project):  # no
     git("add", ".")
     git("commit", "-m", "two")
     assert project.holdfast("validate").returncode == 0
+
+
+def test_harbor_is_shown_or_its_lack_is_told(project: Project, tmp_path: Path):  # noqa: F811
+    """With what to do; doctor says the same."""
+    nowhere = {"HOLDFAST_AGENTS": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    lacking = project.holdfast("harbor", **nowhere)
+    assert lacking.returncode == 2
+    assert "holdfast harbor install" in lacking.stderr
+    program = tmp_path / "harbor/0.24.0/bin/harbor"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / "harbor/0.24.0/lib/python3.12/site-packages/harbor-0.24.0.dist-info").mkdir(parents=True)
+    shown = project.holdfast("harbor", **nowhere)
+    assert (shown.returncode, shown.stdout) == (0, f"harbor 0.24.0  {program}\n")
+    assert f"0.24.0 ({program})" in project.holdfast("doctor", **nowhere).stdout

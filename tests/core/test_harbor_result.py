@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.harbor_result import Mishap, numbers_in, read_outcome
+from holdfast.core.evidence import Spent
+from holdfast.core.harbor_result import Mishap, numbers_in, read_outcome, read_spent
 from holdfast.core.verdict import VoidCause
 
 JSON = st.recursive(
@@ -128,9 +129,18 @@ def test_what_is_no_number_is_no_reward(rewards: Any):
     assert numbers_in(rewards) is None
 
 
+def test_what_was_used_is_summed_over_steps():
+    """As far as Harbor says anything."""
+    steps = [{"agent_result": {"n_input_tokens": 3, "n_output_tokens": None, "cost_usd": 0.5}}, {"agent_result": None}]
+    assert read_spent({"agent_result": None, "step_results": [*steps, *steps]}) == Spent(input_tokens=6, cost_usd=1.0)
+    assert read_spent({"agent_result": {"n_input_tokens": None}}) is None
+    assert read_spent({"agent_result": {"n_input_tokens": "3", "cost_usd": float("nan")}}) is None
+
+
 @given(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=6))
 def test_nothing_that_a_file_may_hold_breaks_the_reader(data: dict[str, Any]):
     """It says void where it can't read."""
+    read_spent(data)
     outcome = read_outcome(data)
     assert (outcome.trouble is None) <= (outcome.rewards is not None)
     json.dumps([outcome.rewards, outcome.step_rewards])

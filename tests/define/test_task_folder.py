@@ -12,7 +12,7 @@ from holdfast.core.harbor_task import HarborTask, TaskNetwork
 from holdfast.core.policy import ALWAYS_PASSES, USUALLY_PASSES
 from holdfast.define.load import load
 from holdfast.define.task_folder import read_task_folder
-from tests.define.harbor_lab import MINIMAL, stepped, task, write
+from tests.define.harbor_lab import MINIMAL, STEPS, stepped, task, write
 
 OLD = """\
 version = "1.0"
@@ -76,7 +76,7 @@ def test_the_first_version_of_the_format_is_read(tmp_path):
 
 def test_several_steps_are_resolved_as_harbor_runs_them(tmp_path):
     """A step says more than its task; but a verifier's time is never inherited."""
-    one = harbor(stepped(tmp_path / "two"))
+    one = harbor(stepped(tmp_path / "two", STEPS.replace("[[steps]]", "[verifier]\ntimeout_sec = 5\n\n[[steps]]", 1)))
     assert one.several_steps
     first, second = one.steps
     assert (first.name, first.agent_timeout, first.min_reward, first.verifier_mode) == (
@@ -86,7 +86,9 @@ def test_several_steps_are_resolved_as_harbor_runs_them(tmp_path):
         "shared",
     )
     assert (second.agent_timeout, second.verifier_timeout, second.verifier_mode) == (5, 7, "separate")
+    assert first.verifier_timeout == 600
     assert one.agent_timeout == 35
+    assert any("Harbor ignores timeout_sec" in warning for warning in one.warnings)
     assert any("of first runs where the agent ran" in warning for warning in one.warnings)
 
 

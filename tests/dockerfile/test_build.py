@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import BadInput
-from holdfast.dockerfile.build import PATH, Copy, Make, Run, read
+from holdfast.dockerfile.build import PATH, read
+from holdfast.dockerfile.image import Copy, Make, Run
 
 WHOLE = """\
 ARG VERSION=12

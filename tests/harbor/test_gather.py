@@ -58,6 +58,17 @@ def test_rewards_versions_and_logs_are_part_of_the_capture():
     assert found.task_files["verifier/test-stdout.txt"].text == "two of four passed\n"
 
 
+def test_doing_nothing_is_known_as_a_whole_and_a_solution_is_not():
+    """Neither has a model, or a log."""
+    told = {
+        name: gather(seen(), ENDED, trial("greet"), TaskAgent(name=name), "").gaps
+        for name in ("nop", "oracle", "other")
+    }
+    assert told["nop"] == ()
+    assert told["oracle"] == ("the task's own solution was played, which tells of no calls",)
+    assert told["other"] is None
+
+
 def test_an_agents_own_time_out_is_noted_and_no_end_of_ours():
     """So the reward decides."""
     found = gather(seen(), ENDED, trial("slow"), TaskAgent(name="oracle"), "")
@@ -109,11 +120,13 @@ def test_what_broke_elsewhere_is_not_put_down_to_the_provider(tmp_path: Path):
     assert harness.cause is VoidCause.HARNESS
 
 
-def test_folders_of_one_attempt_are_not_told():
+def test_folders_of_one_attempt_are_not_told(tmp_path: Path):
     """Else no two voids were the same."""
-    found = gather(seen(), ENDED, trial("missing"), TaskAgent(name="oracle"), "").breakdown
-    assert found is not None
-    assert str(trial("missing").folder) not in found.detail
+    where = f"{tmp_path}/trial/verifier/reward.txt"
+    info = {"exception_type": "RewardFileNotFoundError", "exception_message": f"no file at {where}"}
+    found = gather(seen(), ENDED, edited(tmp_path, "missing", {"exception_info": info}), TaskAgent(name="oracle"), "")
+    assert found.breakdown is not None
+    assert found.breakdown.detail == "RewardFileNotFoundError: no file at verifier/reward.txt"
 
 
 def test_our_adapter_reads_the_native_log_before_harbors_trajectory_is_asked(tmp_path: Path):
@@ -123,8 +136,8 @@ def test_our_adapter_reads_the_native_log_before_harbors_trajectory_is_asked(tmp
     both = edited(tmp_path / "a", "greet", {}, native_jsonl=said, trajectory_json=atif)
     native = gather(seen(), ENDED, both, NativeAgent(), "native.jsonl")
     assert native.log == (Said(turn=1, text="native"),)
+    assert native.gaps is not None
     assert "own log tells" in native.gaps[0]
-    assert gather(seen(exchange()), ENDED, both, NativeAgent(), "native.jsonl").gaps == ()
     spoiled = edited(tmp_path / "b", "greet", {}, native_jsonl='{"type": "said"}', trajectory_json=atif)
     (call,) = gather(seen(), ENDED, spoiled, NativeAgent(), "native.jsonl").log
     assert isinstance(call, Called)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+import time
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,7 @@ class HarborLab:
         self.temp = folder / "tmp"
         self.temp.mkdir(mode=0o755)
         self.output = ""
+        self.mark = f"mark-{uuid.uuid4().hex}"
 
     def task(
         self,
@@ -98,26 +101,31 @@ class HarborLab:
         words = ["run", "-p", str(path or self.tasks), "-a", agent, "--env", ENVIRONMENT, "-y", "-q"]
         jobs = self.folder / "jobs"
         before = set(jobs.glob("*")) if jobs.exists() else set()
-        out = self.folder / "out.txt"
-        with out.open("w") as file:  # a pipe would be held open by what is left, and hide it
-            done = subprocess.run(
-                [harbor(), *words, "-o", str(jobs), *options],
-                env=self.env,
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                check=False,
-                timeout=_TAKES,
-            )
-        self.output = out.read_text()
+        done = self.start(*words, "-o", str(jobs), *options)
+        try:
+            done.wait(_TAKES)
+        finally:
+            done.kill()
+            done.wait()
+        self.output = (self.folder / "out.txt").read_text()
         assert done.returncode == code, self.output
         assert list(self.temp.glob("holdfast-*")) == []
         assert self.processes() == []
         assert "holdfast" not in Path("/proc/self/mountinfo").read_text()
         (job,) = set(jobs.glob("*")) - before
-        results = sorted(job.glob("*/result.json"))
-        return [HarborTrial(folder=one.parent, result=json.loads(one.read_text())) for one in results]
+        return read_job(job)
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """Start Harbor. What it prints goes to a file: a pipe would be held open by what is left, and hide it."""
+        with (self.folder / "out.txt").open("w") as file:
+            return subprocess.Popen(
+                [harbor(), *words],
+                env=self.env,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
 
     @property
     def env(self) -> dict[str, str]:
@@ -141,14 +149,28 @@ class HarborLab:
                 line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue
-            if str(self.temp) in line or f"mark-{self.folder.name}" in line:
+            if str(self.temp) in line or self.mark in line:
                 found.append(line)
         return found
 
     @property
     def daemon(self) -> str:
         """A shell command that leaves a process behind, which can be found by its name."""
-        return f"setsid bash -c 'exec -a mark-{self.folder.name} sleep 4321' >/dev/null 2>&1 &"
+        return f"setsid bash -c 'exec -a {self.mark} sleep 4321' >/dev/null 2>&1 &"
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Ask again and again until it is so; a busy machine takes its time to start Harbor."""
+    deadline = time.monotonic() + _TAKES
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.01)
+
+
+def read_job(job: Path) -> list[HarborTrial]:
+    """The trials of a job, by name."""
+    results = sorted(job.glob("*/result.json"))
+    return [HarborTrial(folder=one.parent, result=json.loads(one.read_text())) for one in results]
 
 
 def by_task(trials: list[HarborTrial]) -> dict[str, HarborTrial]:

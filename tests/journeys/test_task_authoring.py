@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -16,6 +18,22 @@ from tests.journeys.conftest import Project
 
 ROOT = Path(__file__).parents[2]
 TASKS = ROOT / "examples" / "tasks"
+GREETS = """
+policy = "USUALLY_PASSES"
+prompt = "Make app.py greet whom settings.json names, and delete old.txt."
+files = { "app.py" = "", "old.txt" = "", "settings.json" = '{"name": "Ann"}', "src/keep.py" = "x = 1" }
+checks = [
+  { check = "command_succeeds", argv = ["python3", "app.py"], stdout_contains = "Hello, Ann" },
+  { check = "json_path", path = "settings.json", json_path = "name", value = "Ann" },
+  { check = "file_matches", path = "app.py", pattern = "^import json" },
+  { check = "file_absent", path = "old.txt" },
+  { check = "unchanged_except", patterns = ["*.py", "old.txt"] },
+]
+
+[passes_on]
+files = { "app.py" = "import json\\nprint('Hello,', json.load(open('settings.json'))['name'])\\n" }
+delete = ["old.txt"]
+"""
 PACKAGER = """
 import pathlib, sys
 from harbor.publisher.packager import Packager
@@ -137,18 +155,19 @@ def test_the_tasks_that_are_shipped_are_sound(with_harbor: Project):
 @needs_harbor
 def test_stock_harbor_runs_what_was_exported(with_harbor: Project):
     """Without any of our commands: oracle 1, nop 0, and every check has its key."""
-    with_harbor.holdfast("init")
-    done = with_harbor.holdfast("export", "--harbor", "create-file", "--out", "out")
+    with_harbor.write(evals__greets__scenario_toml=GREETS)
+    done = with_harbor.holdfast("export", "--harbor", "greets", "--out", "out")
     assert done.returncode == 0, done.stderr
     rewards = {agent: _stock(with_harbor, agent) for agent in ("oracle", "nop")}
-    assert set(rewards["oracle"].values()) == {1.0}
-    assert rewards["nop"]["reward"] == 0.0
+    assert rewards["oracle"] == dict.fromkeys(rewards["oracle"], 1.0)
+    assert len(rewards["oracle"]) == 6
+    assert (rewards["nop"]["reward"], rewards["nop"]["unchanged_except"]) == (0.0, 1.0)
     assert rewards["oracle"].keys() == rewards["nop"].keys()
 
 
 def _stock(project: Project, agent: str) -> dict[str, float]:
     environment = "holdfast.harbor_env:BubblewrapEnvironment"
-    words = [PROGRAM, "run", "-p", "out/create-file", "-a", agent, "--env", environment, "-o", agent, "-y", "-q"]
+    words = [PROGRAM, "run", "-p", "out/greets", "-a", agent, "--env", environment, "-o", agent, "-y", "-q"]
     quiet = {"HARBOR_TELEMETRY": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     subprocess.run(
         words, cwd=project.folder, env={**project.env, **quiet}, check=True, capture_output=True, timeout=120
@@ -167,3 +186,24 @@ def test_a_digest_is_the_one_that_harbor_reckons(name: str):
     (one,) = load([TASKS / name])
     assert one.task is not None
     assert one.task.digest == f"sha256:{done.stdout.strip()}"
+
+
+@needs_harbor
+def test_a_network_that_nobody_declared_is_noticed(project: Project):
+    """Tried without one first; where only a network helps, the task must say that it needs it."""
+    project.write(
+        holdfast_toml=f'[harbor]\nprogram = "{PROGRAM}"\nenv = "bubblewrap"\nenv_kwargs = {{ network = "host" }}\n'
+    )
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        asks = f"urllib.request.urlopen('http://127.0.0.1:{server.server_port}/', timeout=5)"
+        test = (
+            "#!/bin/sh\necho 0 > /logs/verifier/reward.txt\n"
+            f'test -e /app/hi.txt && python3 -c "import urllib.request; {asks}" && echo 1 > /logs/verifier/reward.txt\n'
+        )
+        task(project.folder / "tasks" / "greet", f'artifacts = ["/app"]\n{MINIMAL}', **{"tests/test.sh": test})
+        shown = project.holdfast("validate", "tasks", "--repeat", "1", "--json")
+        server.shutdown()
+    (found,) = json.loads(shown.stdout)["evals"]
+    assert [one["fault"] for one in found["complaints"]] == ["network"], shown.stdout
+    assert found["rehearsed"] == 3

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.conversation import Message, Text, Thinking, Tool, ToolCall, ToolResult
+from holdfast.core.evidence import Spent
 from holdfast.core.exchange import Exchange, ProviderError, Request, Response, Usage
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Aside, Asked, Called, Faulted, Kind, ModelFailed, Said, Thought
@@ -72,6 +73,22 @@ def test_the_log_completes_the_wire():
     )
     (call,) = observe(capture(exchange(1, WRITE), log=(logged,)), {}).trajectory.calls
     assert (call.witness, call.succeeded, call.seconds) == ("both", False, 0.5)
+
+
+def test_what_others_say_was_used_counts_where_the_wire_was_not_seen():
+    """And never beside it."""
+    said = Spent(input_tokens=7, cost_usd=0.5)
+    unseen = observe(capture(said_spent=said, log=(Said(turn=3, text="hi"),), seconds=2.0), {}).spent
+    assert unseen == Spent(seconds=2.0, turns=3, input_tokens=7, cost_usd=0.5)
+    assert observe(capture(exchange(1, Text(text="hi")), said_spent=said), {}).spent.input_tokens == 10
+
+
+def test_a_harbor_log_alone_leaves_gaps():
+    """As whoever gathered it says."""
+    told = observe(capture(log=(Said(turn=1, text="hi"),), gaps=("only a log",)), {}).trajectory
+    assert told.gaps == ("only a log",)
+    assert observe(capture(gaps=()), {}).trajectory.gaps == ()
+    assert observe(capture(exchange(1, Text(text="hi")), gaps=("only a log",)), {}).trajectory.gaps == ()
 
 
 def test_a_log_may_know_a_call_that_it_could_not_read_by_its_id_alone():

@@ -45,6 +45,7 @@ def test_no_line_is_too_long_and_nothing_hostile_reaches_the_terminal(outcome: B
     commands = [line for line in text.splitlines() if "holdfast trace" in line]
     assert max(len(line) for line in text.splitlines() if line not in commands) <= width
     assert not {"\x1b", "\u202e"} & set(text)
+    assert bisect_terminal(a_bisection(outcome), Screen(width=width, ascii=True)).isascii()
 
 
 def test_what_was_found_is_told_with_its_numbers_and_what_to_do() -> None:

@@ -255,6 +255,31 @@ def test_disk_processes_and_memory_end_where_they_should(lab: Lab) -> None:
     lab.walled(body, ceilings=ceilings)
 
 
+def groups_of(pid: int) -> str:
+    """The control groups that a process is in."""
+    return Path(f"/proc/{pid}/cgroup").read_text()
+
+
+def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(lab: Lab) -> None:
+    """Everything it starts is in there."""
+    if "hard" not in BubblewrapSandbox().facts["limit.memory"]:
+        pytest.skip("no control group with memory can be made here: MEMORY IS ONLY WATCHED")
+
+    async def body(bench: BubblewrapBench) -> set[str]:
+        launch = Launch(argv=("sh", "-c", "sleep 99 & sleep 99"), env={"MARK": lab.mark})
+        task = asyncio.create_task(bench.run(launch, limits=LIMITS, last_activity=time.monotonic))
+        await asyncio.to_thread(wait_until, lambda: len(lab.processes()) >= 3)
+        groups = {groups_of(pid) for pid in lab.processes()}
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return groups
+
+    (group,) = lab.walled(body)
+    (name,) = {line.rpartition("/")[2] for line in group.splitlines() if "/holdfast-" in line}
+    wait_until(lambda: not list(Path("/sys/fs/cgroup").rglob(name)))
+
+
 def test_cpu_time_of_the_whole_tree_is_told(lab: Lab) -> None:
     """Of a grandchild that ended, and of a daemon that had to be ended."""
     burn = "t = time.process_time()\nwhile time.process_time() - t < 0.3: pass\n"

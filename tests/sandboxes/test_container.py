@@ -123,6 +123,7 @@ def test_programs_share_a_disk_and_an_installation_can_only_be_read(dock: Dock) 
     tools.mkdir(parents=True)
     (tools / "agent").write_text("#!/bin/sh\necho agent runs\n")
     (tools / "agent").chmod(0o755)
+    tools.chmod(0o777)
     tools.parent.chmod(0o700)
     reads = (str(tools),)
 
@@ -170,16 +171,19 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(dock: Dock) -> No
     dock.on_bench(body)
     interfaces = f"{sys.executable} -I -c 'import socket; print(*(name for _, name in socket.if_nameindex()))'"
     assert dock.shell(interfaces, reads=PYTHON, network="none").stdout.text == "lo\n"
+    own = [name for _, name in socket.if_nameindex()]
+    end = dock.shell(f"{interfaces}; cat /etc/resolv.conf | wc -l", reads=PYTHON, network="host")
+    assert sorted(end.stdout.text.split()[:-1]) == sorted(own)
 
 
 def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:
-    """Each limit is met. What is too much memory at once is ended by the kernel, and the rest with it."""
+    """Each limit is met. What is too much together, though each part may be, the kernel ends, and the rest goes too."""
     ceilings = Ceilings(disk=32 * 2**20, processes=40, memory=100 * 2**20)
     forks = (
         "import os, time\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(99)\n    n += 1\n"
         "except OSError: print(n)"
     )
-    eats = "x = bytearray(b'x') * 2**29"
+    eats = "x = bytearray(b'x') * (80 * 2**20)"
 
     async def body(bench: ContainerBench) -> None:
         fill = "for f in ~/x x /tmp/x; do head -c 20000000 /dev/zero >> $f || echo full $f; done; "
@@ -189,9 +193,11 @@ def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:
         end = await dock.run(bench, sys.executable, "-I", "-c", forks, reads=PYTHON)
         assert 30 <= int(end.stdout.text) < 40
         assert end.leftovers == int(end.stdout.text)
-        script = f'{sys.executable} -I -c "{eats}"; sleep 99'
+        fill = "for f in x /tmp/x /dev/shm/x; do head -c 30000000 /dev/zero > $f || exit; done"
+        script = f'{fill}; {sys.executable} -I -c "{eats}"; sleep 99'
         end = await dock.run(bench, "sh", "-c", script, reads=PYTHON)
         assert (end.ended_by, end.signal) == ("memory", signal.SIGKILL)
+        await dock.run(bench, "rm", "x", "/tmp/x", "/dev/shm/x", reads=PYTHON)
         assert (await dock.run(bench, "echo", "fine", reads=PYTHON)).stdout.text == "fine\n"
 
     dock.on_bench(body, ceilings=ceilings)
@@ -236,6 +242,20 @@ def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(dock: Do
     )
     end = dock.shell(script, reads=PYTHON)
     assert end.stdout.text == "ConnectionRefusedError: [Errno 111] Connection refused\nstill\n"
+
+
+def test_a_container_that_nobody_waits_for_any_more_is_removed(dock: Dock) -> None:
+    """Cancelled while the engine starts it."""
+
+    async def body(bench: ContainerBench) -> None:
+        task = asyncio.create_task(bench.furnish((Launch(argv=("true",)),)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert dock.containers() != ""
+
+    dock.on_bench(body)
 
 
 def test_a_workspace_that_became_a_link_is_not_followed(dock: Dock) -> None:

@@ -23,8 +23,8 @@ from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits, Output, ProcessEnd
 from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.sandboxes.conformance import SURVIVE, probe
+from holdfast.sandboxes.errand import Done, Errand
 from holdfast.sandboxes.lodge import Lodge
-from holdfast.sandboxes.lodging import Done, Errand
 from holdfast.sandboxes.lodgings import Lodgings, Wishes
 from holdfast.sandboxes.privileges import KEPT
 from tests.sandboxes.conftest import SOON, wait_until
@@ -40,11 +40,11 @@ OWN = ("write in /usr or /etc", "read /etc/shadow")
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="many users can be had as root only")
 
 
-def in_lodge(body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes | None = None) -> T:
+def in_lodge(body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes | None = None, **options: Any) -> T:
     """What `body` gives, called with a lodge; afterwards nothing is left of it."""
 
     async def session() -> T:
-        lodgings = Lodgings(folder)
+        lodgings = Lodgings(folder, **options)
         lodge = await lodgings.open(wishes or Wishes())
         try:
             return await body(lodge)
@@ -172,6 +172,19 @@ def test_root_of_the_host_gives_it_many_users(tmp_path: Path) -> None:
     in_lodge(body, tmp_path)
 
 
+@AS_ROOT
+def test_root_without_shifted_mounts_is_as_a_plain_user(tmp_path: Path) -> None:
+    """Where the kernel or a file system has none: one user, who is nobody on the host."""
+    script = (
+        "cat /proc/self/uid_map; echo x > /usr/local/lib/x && rm /usr/bin/env && touch /app && echo y > /dev/stdout"
+    )
+    done = in_lodge(lambda lodge: sh(lodge, script), tmp_path, many=False)
+    numbers, *said = done.stdout.splitlines()
+    first, outside, count = map(int, numbers.split())
+    assert (first, count, said, done.stderr) == (0, 1, ["y"], "")
+    assert outside not in (0, os.getuid())
+
+
 def test_what_is_left_running_lives_until_the_end_and_no_longer(tmp_path: Path) -> None:
     """A daemon is there for the next program, and is dead when the lodge is closed."""
     mark = f"mark-{uuid.uuid4().hex}"
@@ -264,10 +277,10 @@ def test_limits_hold(tmp_path: Path) -> None:
                 await sh(lodge, script)
         return full
 
-    full = in_lodge(body, tmp_path, Wishes(ceilings=Ceilings(disk=2**25, memory=60 * 2**20)))
+    full = in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**25, memory=60 * 2**20))
     assert "No space left" in full.stderr
     code = "import os; n = 0\ntry:\n  while os.fork(): n += 1\n  os.kill(os.getpid(), 19)\nexcept OSError: print(n)"
-    crowd = in_lodge(lambda lodge: sh(lodge, f"python3 -c '{code}'"), tmp_path, Wishes(ceilings=Ceilings(processes=30)))
+    crowd = in_lodge(lambda lodge: sh(lodge, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30))
     assert 10 < int(crowd.stdout) < 30
 
 
@@ -309,6 +322,10 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
         await lodge.fetch_file("/opt/renamed", out / "renamed")
         with pytest.raises(WorldError, match="No such file"):
             await lodge.fetch_file("/opt/none", out / "none")
+        with pytest.raises(WorldError, match="/opt/none/: No such file"):
+            await lodge.fetch_folder("/opt/none", out / "none")
+        with pytest.raises(FileNotFoundError):
+            await lodge.put_folder(source / "none", "/opt/there")
         return await lodge.fetch_folder("/app/in", out / "in", wanted=lambda name, folder: name != "run.sh")
 
     assert in_lodge(body, lodges) == []
@@ -361,7 +378,7 @@ def test_death_of_holdfast_is_the_death_of_the_lodge(tmp_path: Path) -> None:
 import asyncio, os, signal
 from pathlib import Path
 from holdfast.sandboxes.lodgings import Lodgings, Wishes
-from holdfast.sandboxes.lodging import Errand
+from holdfast.sandboxes.errand import Errand
 async def main():
     lodge = await Lodgings(Path({str(tmp_path)!r})).open(Wishes())
     script = "bash -c 'exec -a {mark} sleep 4321' & until pgrep -f ^{mark}; do :; done"
@@ -378,7 +395,7 @@ PLAIN = """
 import asyncio, os
 from pathlib import Path
 from holdfast.sandboxes.lodgings import Lodgings, Wishes
-from holdfast.sandboxes.lodging import Errand
+from holdfast.sandboxes.errand import Errand
 ENV = {"PATH": "/usr/bin:/bin"}
 SCRIPTS = ["id -u", "cat /proc/self/uid_map", "rm /usr/bin/env && test ! -e /usr/bin/env", "echo x > /usr/bin/env",
            "echo x > /usr/local/lib/x", "echo x > /etc/hosts", "mkdir /app",

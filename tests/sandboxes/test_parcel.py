@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.sandboxes.parcel import pack, pack_file, unpack, unpack_file, unpack_hostile
 
-OWN = (0, 0)
+OWN = (os.getuid(), os.getgid())
 NAME = st.text(alphabet="ab .-\udcff\nä", min_size=1, max_size=6).filter(lambda name: name not in (".", ".."))
 
 
@@ -142,6 +142,19 @@ def test_no_links_together_lead_out(
             assert one.resolve().is_relative_to(folder)
         except (OSError, RuntimeError):
             continue  # links in a circle lead nowhere
+
+
+def test_what_is_odd_about_a_file_spoils_no_other(tmp_path: Path) -> None:
+    """A date beyond all clocks, and a file that nobody may read."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for name, date in (("late", 2**70), ("closed", 5)):
+            info = tarfile.TarInfo(name)
+            info.mtime, info.mode = date, 0
+            tar.addfile(info)
+    stream.seek(0)
+    assert [line.partition(":")[0] for line in unpack_hostile(stream, str(tmp_path))] == ["late"]
+    assert (tmp_path / "closed").stat().st_mode & 0o777 == 0o600
 
 
 def test_one_file(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from holdfast.core.evidence import Spent
 from holdfast.core.exchange import Exchange
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Event
@@ -45,8 +46,9 @@ class Capture:
     task_files: Mapping[str, Output] = field(default_factory=dict)
     """What a task left beside its workspace, by path and within bounds: native logs, what its verifier printed."""
 
-    gaps: tuple[str, ...] = ()
-    """Why what is told above is known to be incomplete, if it is."""
+    gaps: tuple[str, ...] | None = None
+    """Why what is told above is known to be incomplete; none at all where it is known to be whole, None where whoever
+    gathered it can't say."""
 
     requests_told: bool = False
     """Whether that log tells each time that the agent asks for permission."""
@@ -77,6 +79,9 @@ class Capture:
 
     seconds: float = 0.0
     """Wall time of the agent's work."""
+
+    said_spent: Spent | None = None
+    """What Harbor says that an agent used, where the wire was not seen; None where nobody says anything."""
 
     rewards: Mapping[str, float] | None = None
     """What the verifier of a Harbor task gave, by key; None where it gave nothing, or where there is none."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.core.evidence import Spent
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
 
@@ -113,6 +114,25 @@ def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
         own=next((one for one in mishaps if one.own), None),
         trouble=_trouble(rewards, steps, mishaps, began=began),
     )
+
+
+def read_spent(data: Mapping[str, Any]) -> Spent | None:
+    """What Harbor says that the agent used, all steps together; None where it says nothing."""
+    used = [_table(table, "agent_result") for table in (data, *(step for _, step in _steps(data)))]
+    sums = [_sum(table.get(key) for table in used) for key in ("n_input_tokens", "n_output_tokens", "cost_usd")]
+    read, written, cost = sums
+    if read is None and written is None and cost is None:
+        return None
+    return Spent(
+        input_tokens=None if read is None else int(read),
+        output_tokens=None if written is None else int(written),
+        cost_usd=cost,
+    )
+
+
+def _sum(values: Iterable[Any]) -> float | None:
+    known = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    return sum(known) if known else None
 
 
 def _trouble(

@@ -25,18 +25,16 @@ class Performance:
     """How often it names the right commit."""
 
     wrong: float
-    """How often it names a wrong one; the rest is undecided."""
+    """How often it names a wrong one."""
+
+    no_difference: float = 0.0
+    """How often it says that the ends do not differ; the rest is undecided."""
 
     trials: float
     """Trials on average, those of the ends included where it makes any."""
 
     commits: float
     """Different commits that are tried, on average: builds."""
-
-    @property
-    def per_right_answer(self) -> float:
-        """Trials that are spent for each right answer."""
-        return self.trials / self.right if self.right else math.inf
 
 
 def simulate(
@@ -58,19 +56,26 @@ def simulate(
     trials it is undecided; where it is to `guess`, it names the likeliest instead.
     """
     draw = random.Random(seed)  # noqa: S311 - a simulation
-    right = wrong = trials = tried = 0
+    right = wrong = alike = trials = tried = 0
     for _ in range(runs):
         change = draw.randint(1, commits)
 
         def passes(version: int, change: int = change) -> bool:
             return draw.random() < (before if version < change else after)
 
-        named, made, different = _once(passes, commits, confidence, most, at_once, known, guess=guess)
-        right += named == change
-        wrong += named not in (change, None)
+        named, outcome, made, different = _once(passes, commits, confidence, most, at_once, known, guess=guess)
+        right += named == change and before != after
+        wrong += named is not None and (named != change or before == after)
+        alike += outcome is BisectOutcome.NO_DIFFERENCE
         trials += made
         tried += different
-    return Performance(right=right / runs, wrong=wrong / runs, trials=trials / runs, commits=tried / runs)
+    return Performance(
+        right=right / runs,
+        wrong=wrong / runs,
+        no_difference=alike / runs,
+        trials=trials / runs,
+        commits=tried / runs,
+    )
 
 
 def _once(
@@ -82,7 +87,7 @@ def _once(
     known: int,
     *,
     guess: bool,
-) -> tuple[int | None, int, int]:
+) -> tuple[int | None, BisectOutcome | None, int, int]:
     tries = {end: _made(passes, end, known) for end in (0, commits)} if known else {}
     made = 0
     while True:
@@ -91,7 +96,7 @@ def _once(
         if outcome is not None or made >= most:
             sure = outcome is BisectOutcome.FOUND or (guess and outcome is None)
             named = search.suspects().last if sure else None
-            return named, made, len(tries)
+            return named, outcome, made, len(tries)
         version = search.next(at_hand=tries)
         number = search.trials(version, at_once=at_once)
         tries[version] = tries.get(version, Tries()) + _made(passes, version, number)

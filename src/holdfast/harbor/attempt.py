@@ -85,8 +85,8 @@ def _job(trial: Trial, task: HarborTask, who: Player, means: TaskMeans, wire: Wi
 
 async def _run(trial: Trial, task: HarborTask, means: TaskMeans, bench: Bench, keys: tuple[str, ...]) -> ProcessEnd:
     """Harbor, from its start to the end of its last process."""
-    passed = (*means.place.pass_env, *keys)
-    env = {name: means.environ[name] for name in passed if name in means.environ}
+    env = {name: means.environ[name] for name in keys if name in means.environ}
+    env |= means.place.variables(means.environ)
     job = str(bench.home / _JOB)
     launch = Launch(
         argv=(*means.program, "run", "-c", job, "-y", "-q"), env={**env, **_QUIET, "PYTHONPATH": str(means.packages)}

@@ -15,13 +15,15 @@ from harbor.models.task.config import NetworkPolicy
 
 from holdfast.core.errors import BadInput, WorldError
 from holdfast.core.sandboxing import Ceilings, Network
-from holdfast.dockerfile.build import PATH, Image, read
+from holdfast.dockerfile.build import PATH
+from holdfast.dockerfile.image import Image
 from holdfast.harbor_env.choices import filtered, not_excluded
+from holdfast.harbor_env.definition import read_definition
 from holdfast.harbor_env.door import hand_door
 from holdfast.harbor_env.replay import replay
 from holdfast.sandboxes.bubblewrap import means
+from holdfast.sandboxes.errand import Errand
 from holdfast.sandboxes.lodge import Lodge
-from holdfast.sandboxes.lodging import Errand
 from holdfast.sandboxes.lodgings import Lodgings, Wishes
 from holdfast.sandboxes.premises import in_thread
 from holdfast.sandboxes.walls import PORT
@@ -31,9 +33,9 @@ _DISK = 4 * 2**30
 
 
 @cache
-def _lodgings() -> Lodgings:
-    """One for all environments of this process."""
-    found = Lodgings()
+def _lodgings(ceilings: Ceilings) -> Lodgings:
+    """One for all environments of this process that may use as much."""
+    found = Lodgings(ceilings=ceilings)
     atexit.register(found.leave)
     return found
 
@@ -103,38 +105,19 @@ class BubblewrapEnvironment(BaseEnvironment):
     def _validate_definition(self) -> None:
         """Note what can't be honoured. `start` refuses it: an error here would end the whole job, other tasks too."""
         try:
-            self._image = self._read_definition()
+            targets = (str(mount.get("target")) for mount in self._mounts)
+            self._image = read_definition(
+                self.environment_dir, self.task_env_config.docker_image, self._rootfs, targets
+            )
         except (BadInput, OSError, UnicodeDecodeError) as error:
             self._refusal = error
-
-    def _read_definition(self) -> Image:
-        folder = self.environment_dir
-        for name in ("docker-compose.yaml", "docker-compose.yml", ".dockerignore"):
-            if (folder / name).exists():
-                raise BadInput("can't be honoured by the bubblewrap environment", where=folder / name)
-        if self._rootfs is not None and not (self._rootfs / "bin").exists():
-            raise BadInput("it is no root file system: it has no bin", where=self._rootfs, key="rootfs")
-        for mount in self._mounts:
-            if not str(mount.get("target", "")).startswith("/logs/"):
-                raise BadInput("no folder of the host can be mounted", where="environment.mounts", key=str(mount))
-        dockerfile = folder / "Dockerfile"
-        if dockerfile.exists():
-            return read(dockerfile.read_text("utf-8"), where=str(dockerfile))
-        image = self.task_env_config.docker_image
-        if self._rootfs is None or image is None:
-            raise BadInput(
-                "an image can't be fetched by the bubblewrap environment" if image else "there is no Dockerfile",
-                where=folder,
-                key=f"docker_image={image!r}" if image else None,
-                remedy="add a Dockerfile, or unpack the image to a folder and name it with --ek rootfs=FOLDER",
-            )
-        return Image(base=image, env={"PATH": PATH})
 
     @property
     def _network(self) -> Network:
         if self._host_network and self._network_is_public:
             return "host"
-        return "gateway" if self._gateway and "__verifier" not in self.session_id else "none"
+        verifies = "__verifier__" in self.session_id and not self.session_id.endswith("__env")
+        return "gateway" if self._gateway and not verifies else "none"
 
     async def _apply_network_policy(self, network_policy: NetworkPolicy) -> None:
         """There is nothing to be changed: see `capabilities`."""
@@ -143,7 +126,8 @@ class BubblewrapEnvironment(BaseEnvironment):
         """Make the lodge, and take the steps of the Dockerfile in it."""
         if self._refusal is not None:
             raise SandboxBuildFailedError(str(self._refusal)) from self._refusal
-        self._lodge = lodge = await _lodgings().open(self._wishes())
+        wishes = Wishes(network=self._network, port=self._port, rootfs=self._rootfs, reads=self._reads)
+        self._lodge = lodge = await _lodgings(self._ceilings).open(wishes)
         try:
             if lodge.door is not None and self._gateway:
                 await in_thread(hand_door, self._gateway, lodge.door)
@@ -166,17 +150,12 @@ class BubblewrapEnvironment(BaseEnvironment):
         done = await lodge.run(self._errand((*self._image.entrypoint, "sh", "-c", "sleep infinity")))
         self.logger.warning(f"the ENTRYPOINT ended with exit code {done.code}: {done.stdout}{done.stderr}")
 
-    def _wishes(self) -> Wishes:
+    @property
+    def _ceilings(self) -> Ceilings:
         memory, storage = self._effective_memory_mb, self._effective_storage_mb
         usual = Ceilings()
-        return Wishes(
-            network=self._network,
-            port=self._port,
-            rootfs=self._rootfs,
-            reads=self._reads,
-            ceilings=Ceilings(
-                memory=int(memory) * _MB if memory else usual.memory, disk=int(storage) * _MB if storage else _DISK
-            ),
+        return Ceilings(
+            memory=int(memory) * _MB if memory else usual.memory, disk=int(storage) * _MB if storage else _DISK
         )
 
     async def stop(self, delete: bool) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.core.errors import BadInput
-from holdfast.dockerfile.build import PATH, Copy, Image, Make, Run
+from holdfast.dockerfile.build import PATH
+from holdfast.dockerfile.image import Copy, Image, Make, Run
+from holdfast.sandboxes.errand import Errand
 from holdfast.sandboxes.lodge import Lodge
-from holdfast.sandboxes.lodging import Errand
 
 _SHOWN = 2000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from holdfast.core.capture import Capture
 from holdfast.core.evidence import Evidence, Spent
@@ -56,12 +57,17 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
         return ()
     if capture.log_problem:
         return (f"the agent's own log could not be read: {capture.log_problem}",)
+    if capture.gaps is not None:
+        return capture.gaps
     if not capture.log:
         return ("no model traffic came through the gateway, and the agent keeps no log that Holdfast can read",)
-    return capture.gaps
+    return ()
 
 
 def _spent(capture: Capture, line: Sequence[Exchange], events: Sequence[Event]) -> Spent:
+    if capture.said_spent is not None and not capture.exchanges:
+        turns = capture.said_spent.turns or max((event.turn for event in events), default=0)
+        return replace(capture.said_spent, seconds=capture.seconds, turns=turns)
     costs = [exchange.cost_usd for exchange in capture.exchanges]
     return Spent(
         seconds=capture.seconds,

@@ -100,11 +100,12 @@ class Branch(NamedTuple):
                     with contextlib.suppress(OSError):
                         os.rmdir(f"{self.folder}/{name}")
 
-    def grow(self, pid: int) -> None:
-        """Make a group for `pid` and everything it will start, and have it enter."""
-        folder = self.leaf(pid).folder
-        os.mkdir(folder)
-        self.fill(folder, pid)
+    def grow(self, pid: int) -> Leaf:
+        """Make a group for `pid` and everything it will start, and have it enter. That takes 10 ms and more."""
+        leaf = self.leaf(pid)
+        os.mkdir(leaf.folder)
+        self.fill(leaf.folder, pid)
+        return leaf
 
     def fill(self, folder: str, pid: int) -> None:
         """Give a new group its limits, and then its first member."""
@@ -117,35 +118,6 @@ class Branch(NamedTuple):
         with contextlib.suppress(OSError):  # the kernel may not account for what is swapped out
             _write(folder, *swap)
         _write(folder, "cgroup.procs", str(pid))
-
-
-class Entry:
-    """This process on its way into a group of its own. The kernel takes 10 ms and more for that: somebody else waits
-    for it meanwhile.
-    """
-
-    def __init__(self, branch: Branch) -> None:
-        pid = os.getpid()
-        self._leaf = branch.leaf(pid)
-        self._helper = os.fork()
-        if self._helper == 0:
-            code = 1
-            try:
-                branch.grow(pid)
-                code = 0
-            except OSError as error:
-                code = error.errno or 1
-            finally:
-                os._exit(code)
-
-    def entered(self) -> Leaf:
-        """Wait until this process is in its group; before it starts anything else that it will wait for."""
-        if self._helper:
-            helper, self._helper = self._helper, 0
-            code = os.waitstatus_to_exitcode(os.waitpid(helper, 0)[1])
-            if code != 0:
-                raise OSError(code, f"no control group can be entered: {os.strerror(code)}")
-        return self._leaf
 
 
 def branch(memory: int, *, root: str = ROOT, of: str = OF) -> Branch | None:

@@ -18,7 +18,7 @@ import socket
 from typing import Any, NoReturn
 
 from holdfast.sandboxes import kernel, ruleset
-from holdfast.sandboxes.cgroup import Entry, Leaf
+from holdfast.sandboxes.cgroup import Leaf
 from holdfast.sandboxes.memory import MeasuredTree
 from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO, find_program, watch
@@ -26,7 +26,7 @@ from holdfast.sandboxes.tree import adopt_orphans, descendants, hear_children
 from holdfast.sandboxes.warden import answer, receive
 
 
-def fence(control: socket.socket, entry: Entry | None) -> None:
+def fence(control: socket.socket, leaf: Leaf | None) -> None:
     """Run one program after the other, and end each with everything below it, until Holdfast lets go."""
     adopt_orphans()
     bell = hear_children()
@@ -35,7 +35,7 @@ def fence(control: socket.socket, entry: Entry | None) -> None:
         if launch is None:
             return
         try:
-            report = _run(launch, fds, control, bell, entry.entered() if entry else None)
+            report = _run(launch, fds, control, bell, leaf)
         except OSError as error:
             report = b"fail room %s\n" % os.fsencode(error.strerror or str(error)).replace(b"\n", b" ")
         if not answer(control, report):

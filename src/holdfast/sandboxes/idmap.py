@@ -14,6 +14,7 @@ import os
 import struct
 
 from holdfast.sandboxes import kernel
+from holdfast.sandboxes.kernel import checked
 
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
 _AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
@@ -51,25 +52,20 @@ def users(first: int, count: int) -> int:
 
 def shifted(path: str, namespace: int) -> int:
     """A folder as the users of a namespace are to see it, read-only; a mount that has no place yet."""
-    tree = _checked(_LIBC.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(path), _CLONE | _CLOEXEC), f"open_tree of {path}")
+    tree = checked(_LIBC.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(path), _CLONE | _CLOEXEC), f"open_tree of {path}")
     attributes = struct.pack("=QQQQ", _RDONLY | _NOSUID | _NODEV | _IDMAP, 0, 0, namespace)
-    result = _LIBC.syscall(_MOUNT_SETATTR, tree, b"", _AT_EMPTY_PATH, attributes, ctypes.c_size_t(len(attributes)))
-    if result < 0:
-        number = ctypes.get_errno()
+    try:
+        size = ctypes.c_size_t(len(attributes))
+        result = _LIBC.syscall(_MOUNT_SETATTR, tree, b"", _AT_EMPTY_PATH, attributes, size)
+        checked(result, f"an idmapped mount of {path}")
+    except OSError:
         os.close(tree)
-        raise OSError(number, f"an idmapped mount of {path}: {os.strerror(number)}")
+        raise
     return tree
 
 
 def place(tree: int, target: str) -> None:
     """Give a mount its place."""
     result = _LIBC.syscall(_MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(target), _FROM_EMPTY_PATH)
-    _checked(result, f"move_mount to {target}")
+    checked(result, f"move_mount to {target}")
     os.close(tree)
-
-
-def _checked(result: int, step: str) -> int:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{step}: {os.strerror(number)}")
-    return result

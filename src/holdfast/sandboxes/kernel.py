@@ -26,15 +26,17 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def _check(result: int, step: str) -> None:
-    if result != 0:
+def checked(result: int, step: str) -> int:
+    """What a system call gave; raises OSError, which names the step, where it failed."""
+    if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{step}: {os.strerror(number)}")
+    return result
 
 
 def unshare(flags: int) -> None:
     """Leave namespaces for new ones."""
-    _check(_LIBC.unshare(flags), "new namespaces")
+    checked(_LIBC.unshare(flags), "new namespaces")
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
@@ -46,7 +48,7 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
         ctypes.c_ulong(flags),
         os.fsencode(options) or None,
     )
-    _check(result, f"mount {kind or 'of a folder'} on {target}")
+    checked(result, f"mount {kind or 'of a folder'} on {target}")
 
 
 def bind(handle: int, target: str) -> None:
@@ -64,12 +66,12 @@ def become(uid: int) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    _check(_LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
+    checked(_LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
 
 
 def keep_to_oneself() -> None:
     """Nobody of the same user can trace this process, nor open what it has open."""
-    _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
+    checked(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
 
 
 def own_turn() -> int:
@@ -105,7 +107,7 @@ def map_users(uid: int, gid: int, *, as_root: bool = False) -> None:
 
 def enter(namespace: int, what: str) -> None:
     """Enter a namespace that somebody else has made."""
-    _check(_LIBC.setns(namespace, 0), f"entering the {what} namespace")
+    checked(_LIBC.setns(namespace, 0), f"entering the {what} namespace")
 
 
 def loopback_up() -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable
-from typing import Literal, TypeAlias
 
 from holdfast.core.output import Kept
 
-Stream: TypeAlias = Literal["stdout", "stderr"]
 _WORDS = 65536
 _CHUNK = 65536
 
@@ -41,18 +38,15 @@ async def receive(line: socket.socket, timeout: float | None) -> tuple[bytes, li
 class Hearing:
     """Takes in what a program prints while it runs."""
 
-    def __init__(self, pipes: list[int], kept: tuple[Kept, Kept], tell: Callable[[bytes, Stream], None] | None) -> None:
+    def __init__(self, pipes: list[int], kept: tuple[Kept, Kept]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._tell = tell
-        names: tuple[Stream, Stream] = ("stdout", "stderr")
-        self._streams = dict(zip(pipes, zip(kept, names, strict=True), strict=True))
+        self._streams = dict(zip(pipes, kept, strict=True))
         for pipe in pipes:
             os.set_blocking(pipe, False)
             self._loop.add_reader(pipe, self._hear, pipe)
 
     def _hear(self, pipe: int) -> bool:
         """Take in what there is; whether there may be more at once."""
-        kept, name = self._streams[pipe]
         try:
             data = os.read(pipe, _CHUNK)
         except BlockingIOError:
@@ -60,9 +54,7 @@ class Hearing:
         if not data:
             self._loop.remove_reader(pipe)
             return False
-        kept.add(data)
-        if self._tell:
-            self._tell(data, name)
+        self._streams[pipe].add(data)
         return True
 
     def drain(self) -> None:

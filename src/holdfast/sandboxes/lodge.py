@@ -11,15 +11,16 @@ import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 from holdfast.core.errors import WorldError
 from holdfast.core.output import Kept
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
+from holdfast.sandboxes.errand import Done, Errand
 from holdfast.sandboxes.launcher import Launcher, hand_over
 from holdfast.sandboxes.line import Hearing, receive
-from holdfast.sandboxes.lodging import Done, Errand, LodgePlan
+from holdfast.sandboxes.lodge_plan import LodgePlan
 from holdfast.sandboxes.parcel import pack, pack_file, unpack_file, unpack_hostile
 from holdfast.sandboxes.premises import in_thread
 from holdfast.sandboxes.room import check_words, message
@@ -65,7 +66,6 @@ class Lodge:
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - the clock starts when the program does
         output_bytes: int = 2**25,
-        tell: Callable[[bytes, Literal["stdout", "stderr"]], None] | None = None,
     ) -> Done:
         """Run a program to its end. Where this is cancelled, or takes too long, everything that it started is ended."""
         check_words((*(word for argv in errand.argvs for word in argv), errand.cwd, errand.user))
@@ -75,7 +75,7 @@ class Lodge:
         with line:
             fds = await self._opened(line)
             kept = (Kept(output_bytes), Kept(output_bytes))
-            hearing = Hearing(fds, kept, tell)
+            hearing = Hearing(fds, kept)
             try:
                 words, timed_out = await self._wait(line, timeout)
                 hearing.drain()
@@ -149,6 +149,8 @@ class Lodge:
                 except (OSError, ValueError, tarfile.TarError) as error:
                     trouble = error
             words, _ = await receive(line, _PATIENCE)
+        if trouble and mode == "wb" and not isinstance(trouble, BrokenPipeError):
+            raise trouble
         if not words.startswith(b"end "):
             raise self._lost(words)
         if trouble:

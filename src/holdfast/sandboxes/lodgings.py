@@ -10,7 +10,7 @@ from pathlib import Path
 from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.sandboxes.bubblewrap import means
 from holdfast.sandboxes.lodge import Lodge
-from holdfast.sandboxes.lodging import LodgePlan
+from holdfast.sandboxes.lodge_plan import LodgePlan
 from holdfast.sandboxes.premises import Premises, in_thread
 from holdfast.sandboxes.users import MANY, many_users, spare_user
 from holdfast.sandboxes.walls import HOST_ETC, PORT, SYSTEM, lay_etc, to_show
@@ -43,15 +43,14 @@ class Wishes:
     reads: tuple[str, ...] = ()
     """What else is shown of the host, read-only, where it lies."""
 
-    ceilings: Ceilings = Ceilings()  # noqa: RUF009 - a frozen value
-    """How much everything in there may use."""
-
 
 class Lodgings:
-    """Makes lodges."""
+    """Makes lodges that may all use as much."""
 
-    def __init__(self, root: Path | None = None) -> None:
-        self._premises = Premises(root)
+    def __init__(self, root: Path | None = None, *, ceilings: Ceilings | None = None, many: bool = True) -> None:
+        self._ceilings = ceilings or Ceilings()
+        self._premises = Premises(root, memory=self._ceilings.memory + self._ceilings.disk)
+        self._many = many
 
     @property
     def folder(self) -> Path:
@@ -75,7 +74,7 @@ class Lodgings:
 
     def _plan(self, wishes: Wishes) -> LodgePlan:
         bwrap, rules = means()
-        most, first = wishes.ceilings, many_users()
+        most, first = self._ceilings, many_users() if self._many else None
         return LodgePlan(
             bwrap=bwrap,
             filter=rules,

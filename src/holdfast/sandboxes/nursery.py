@@ -15,12 +15,12 @@ import stat
 import sys
 import time
 
-from holdfast.sandboxes.cgroup import Branch, Entry
+from holdfast.sandboxes.cgroup import Branch
 from holdfast.sandboxes.fence import fence
 from holdfast.sandboxes.keeper import keep
 from holdfast.sandboxes.supervisor import DEAF_TO, FENCE, KEEPER, WARDEN, receive_fds, supervise
 from holdfast.sandboxes.tree import adopt_orphans, children, hear_children, signal_all
-from holdfast.sandboxes.warden import guard
+from holdfast.sandboxes.warden import answer, guard, receive
 
 _STRANGERS_TAKE = 5.0
 _KINDS = {WARDEN: guard, FENCE: fence, KEEPER: keep}
@@ -96,15 +96,21 @@ def become_supervisor(control: socket.socket, kind: bytes, branch: Branch | None
         signal.set_wakeup_fd(-1)  # it rings the nursery's bell, which is closed next
         if control.fileno() != 3:
             os.dup2(control.fileno(), 3, inheritable=False)
+        signal.set_wakeup_fd(-1)
         os.closerange(4, 4096)
         own = socket.socket(fileno=3)
-        if kind in _KINDS:
-            entry = Entry(branch) if branch else None
-            _KINDS[kind](own, entry)
-            if entry is not None:
-                entry.entered()
-        else:
+        if kind not in _KINDS:
             supervise(own)
+        elif branch is None:
+            _KINDS[kind](own, None)
+        else:
+            try:
+                leaf = branch.grow(os.getpid())
+            except OSError as error:
+                answer(own, b"fail room %s\n" % os.fsencode(error.strerror or str(error)))
+                receive(own, 2)  # what it was told before it could tell
+            else:
+                _KINDS[kind](own, leaf)
         code = 0
     finally:
         os._exit(code)

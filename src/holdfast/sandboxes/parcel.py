@@ -46,6 +46,8 @@ def pack(path: str, stream: IO[bytes], *, most: int = BIG, files: int = BIG) -> 
             try:
                 names = sorted(os.listdir(f"{path}/{folder}"))  # noqa: PTH208 - text, not paths
             except OSError as error:
+                if not folder:
+                    raise
                 left_out.append(f"{folder}: {error.strerror}")
                 continue
             for name in names:
@@ -121,13 +123,14 @@ def unpack(stream: IO[bytes], folder: str, *, owner: tuple[int, int], mode: int 
     """Write what a tar stream of ours holds into a folder; all of it with another mode, where one is given."""
     import tarfile
 
-    os.makedirs(folder, exist_ok=True)
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+        os.chown(folder, *owner)
     with tarfile.open(fileobj=stream, mode="r|", errors="surrogateescape") as tar:
         for info in tar:
             info.mode = info.mode if mode is None else mode
             _lay(tar, info, folder)
-            if owner != (0, 0):
-                os.lchown(f"{folder}/{info.name}", *owner)
+            os.lchown(f"{folder}/{info.name}", *owner)
 
 
 def unpack_hostile(
@@ -149,8 +152,9 @@ def unpack_hostile(
                 if most < 0:
                     raise ValueError("it is too large")  # noqa: TRY301
                 _check_apart(info, folder)
+                info.mode |= 0o600
                 _lay(tar, info, folder)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, OverflowError) as error:
                 left_out.append(f"{info.name}: {getattr(error, 'strerror', None) or error}")
     return _told(left_out)
 

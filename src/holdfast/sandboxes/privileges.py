@@ -8,6 +8,8 @@ import resource
 import struct
 from collections.abc import Mapping
 
+from holdfast.sandboxes.kernel import checked
+
 KEPT = (0, 1, 3, 4, 5, 6, 7, 8, 10, 31)
 """What root of a lodge can do, all of it to users and files of its own: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL,
 SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, SETFCAP. Containers have these too.
@@ -23,16 +25,16 @@ def keep_only(capabilities: tuple[int, ...]) -> None:
     """Give up all other capabilities."""
     for number in range(64):
         if number not in capabilities and _LIBC.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1:
-            _check(_LIBC.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0), "prctl(PR_CAPBSET_DROP)")
+            checked(_LIBC.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0), "prctl(PR_CAPBSET_DROP)")
     kept = sum(1 << number for number in capabilities)
     low, high = kept & 0xFFFFFFFF, kept >> 32
     header, sets = struct.pack("=Ii", _VERSION, 0), struct.pack("=IIIIII", low, low, 0, high, high, 0)
-    _check(_LIBC.syscall(_CAPSET[os.uname().machine], header, sets), "capset")
+    checked(_LIBC.syscall(_CAPSET[os.uname().machine], header, sets), "capset")
 
 
 def no_new_privileges() -> None:
     """No program makes us anybody else."""
-    _check(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
+    checked(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
 
 
 def hold_to(limits: Mapping[str, int]) -> None:
@@ -50,10 +52,4 @@ def filter_calls(rules: bytes) -> None:
     """Live by a filter of system calls (seccomp.py)."""
     content = ctypes.create_string_buffer(rules, len(rules))
     program = struct.pack("HxxxxxxP", len(rules) // 8, ctypes.addressof(content))
-    _check(_LIBC.prctl(_PR_SET_SECCOMP, _FILTER, program, 0, 0), "prctl(PR_SET_SECCOMP)")
-
-
-def _check(result: int, step: str) -> None:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{step}: {os.strerror(number)}")
+    checked(_LIBC.prctl(_PR_SET_SECCOMP, _FILTER, program, 0, 0), "prctl(PR_SET_SECCOMP)")

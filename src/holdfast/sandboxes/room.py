@@ -132,7 +132,10 @@ class Room:
         if fds:
             self.door = socket.socket(fileno=fds[0])
         if words != b"ready\n":
-            why = one_line(words.removeprefix(b"fail ").decode("utf-8", "backslashreplace")) or "its warden died"
+            why = (
+                one_line(words.removeprefix(b"fail ").removeprefix(b"room ").decode("utf-8", "backslashreplace"))
+                or "its warden died"
+            )
             raise WorldError(VoidCause.SANDBOX, f"no sandbox can be made here: {why}")
 
     def launch(self, launch: bytes, fds: tuple[int, int]) -> socket.socket:

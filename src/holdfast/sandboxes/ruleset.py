@@ -15,6 +15,7 @@ import os
 import struct
 import sys
 
+from holdfast.sandboxes.kernel import checked
 from holdfast.sandboxes.privileges import filter_calls, no_new_privileges
 
 LEAST = 4
@@ -69,13 +70,13 @@ def restrict(reads: list[str], uses: list[str], writes: list[str], ports: list[i
     content = struct.pack("=QQ", everything, network)
     if known >= SIGNALS:
         content += struct.pack("=Q", _ABSTRACT | _SIGNAL)
-    rules = _checked(_LIBC.syscall(_CREATE, content, ctypes.c_size_t(len(content)), 0), "landlock_create_ruleset")
+    rules = checked(_LIBC.syscall(_CREATE, content, ctypes.c_size_t(len(content)), 0), "landlock_create_ruleset")
     for paths, rights in ((reads, READS), (uses, USES), (writes, everything & ~_MAKE_DEVICES)):
         for path in paths:
             _allow(rules, path, rights)
     for port in ports or ():
         rule = struct.pack("=QQ", _CONNECT, port)
-        _checked(_LIBC.syscall(_ADD, rules, _PORT, rule, 0), f"landlock_add_rule for port {port}")
+        checked(_LIBC.syscall(_ADD, rules, _PORT, rule, 0), f"landlock_add_rule for port {port}")
     return rules
 
 
@@ -85,7 +86,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
         if not os.path.isdir(f"/proc/self/fd/{handle}"):
             rights &= _OF_FILES
         rule = struct.pack("=Qi", rights, handle)
-        _checked(_LIBC.syscall(_ADD, rules, _BENEATH, rule, 0), f"landlock_add_rule for {path}")
+        checked(_LIBC.syscall(_ADD, rules, _BENEATH, rule, 0), f"landlock_add_rule for {path}")
     finally:
         os.close(handle)
 
@@ -93,12 +94,5 @@ def _allow(rules: int, path: str, rights: int) -> None:
 def enter(rules: int, calls: bytes) -> None:
     """Live by the rules from now on, and by a filter of system calls; no program makes us anybody else."""
     no_new_privileges()
-    _checked(_LIBC.syscall(_RESTRICT, rules, 0), "landlock_restrict_self")
+    checked(_LIBC.syscall(_RESTRICT, rules, 0), "landlock_restrict_self")
     filter_calls(calls)
-
-
-def _checked(result: int, step: str) -> int:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{step}: {os.strerror(number)}")
-    return result

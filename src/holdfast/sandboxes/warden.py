@@ -21,7 +21,7 @@ import socket
 from typing import Any
 
 from holdfast.sandboxes import kernel
-from holdfast.sandboxes.cgroup import Entry, Leaf
+from holdfast.sandboxes.cgroup import Leaf
 from holdfast.sandboxes.furnishing import furnish, lay_home, seclude
 from holdfast.sandboxes.memory import MeasuredTree
 from holdfast.sandboxes.privileges import hold_to
@@ -37,7 +37,7 @@ fewer files open: these are free.
 """
 
 
-def guard(control: socket.socket, entry: Entry | None) -> None:
+def guard(control: socket.socket, leaf: Leaf | None) -> None:
     """Make a room, and run one program after the other in it, until Holdfast lets go."""
     adopt_orphans()
     bell = hear_children()
@@ -59,7 +59,7 @@ def guard(control: socket.socket, entry: Entry | None) -> None:
             return
         try:
             if room is None:
-                room = Room(order, launch, control, entry)
+                room = Room(order, launch, control, leaf)
             report = room.run(launch, fds, control, bell)
         except OSError as error:
             if error.errno == errno.E2BIG:
@@ -101,14 +101,14 @@ class Room:
     """A furnished room."""
 
     def __init__(
-        self, order: dict[str, Any], launch: dict[str, Any], control: socket.socket, entry: Entry | None
+        self, order: dict[str, Any], launch: dict[str, Any], control: socket.socket, leaf: Leaf | None
     ) -> None:
         layered, disk = furnish({**order, "reads": launch["reads"]})
         self._reads = launch["reads"]
         self._bwrap: str = order["bwrap"]
         self._filter: bytes = order["filter"]
         self._memory: int = order["memory"]
-        self._leaf = entry.entered() if entry else None
+        self._leaf = leaf
         self._turn = kernel.own_turn()
         hold_to(order["rlimits"])
         answer(control, b"furnished overlay\n" if layered else b"furnished copy\n", [disk])

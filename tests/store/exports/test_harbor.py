@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.core.checks import (
@@ -84,6 +84,12 @@ CHECKS = st.one_of(
 )
 
 
+LINKED = Tree(entries={"link": Entry(kind="link", target="dir/c.txt"), "dir/c.txt": file(b"one\ntwo")})
+IN_GIT = Tree(entries={".git": file(b"gitdir: elsewhere")})
+
+
+@example(before=Tree(), after=LINKED, checks=[FileContains(path="link", text="two"), FileExists(path="link")])
+@example(before=Tree(), after=IN_GIT, checks=[UnchangedExcept(), FileAbsent(path=".git")])
 @given(before=TREES, after=TREES, checks=st.lists(CHECKS, min_size=1, max_size=4))
 def test_the_exported_verifier_says_what_holdfast_says(before, after, checks):
     """Of the same files, over every check that goes along."""
@@ -133,6 +139,8 @@ def test_a_pipe_in_the_workspace_is_never_opened(tmp_path):
     assert list(verified(one, Tree(), tmp_path / "app", tmp_path).values()) == [False, True, False]
 
 
+@example(name="_", description="", tag="", env="KEY")
+@example(name="a", description='\x7f\0\x1f\\"', tag="\U00010000", env="KEY")
 @given(name=st.text(min_size=1), description=st.text(), tag=st.text(), env=st.just("KEY"))
 def test_whatever_an_eval_is_called_its_task_can_be_read(name, description, tag, env):
     """The exported task.toml is TOML, and says the same."""

@@ -1,7 +1,6 @@
 """Judges /app: the new option, the old behaviour, and whether the new tests can tell right programs from wrong ones.
 
-The agent's code runs in processes of its own; all that they could learn from is in memory and off the disk before. The
-reward is written last, so that whatever such a process writes is written over.
+The agent's code runs in a copy, in processes of its own and as nobody, to whom the tests and the reward are closed.
 """
 
 import contextlib
@@ -14,7 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-APP, TESTS = Path("/app"), Path("/tests")
+APP, TESTS, LOGS = Path("/app"), Path("/tests"), Path("/logs/verifier")
+NOBODY = 65534
+AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 FILES = {
     "x.txt": "alpha beta\n\ngamma\n",
     "y with blank.txt": "no newline at the end",
@@ -32,12 +33,36 @@ AS_JSON = [["x.txt", "--json"], *(["--json", *files] for files in PLAIN)]
 SUITE = "import unittest; unittest.main(module='test_wordcount', argv=['tests'], failfast=True)"
 
 
+def apart(folder):
+    """Keep a folder to ourselves; only root can, and root is what a verifier usually is."""
+    if os.geteuid() == 0:
+        Path(folder).chmod(0o700)
+
+
+@contextlib.contextmanager
+def copy_of(folder):
+    """A copy that anybody may use, of what is a file or a link."""
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place, "app")
+        shutil.copytree(folder, copy, symlinks=True, ignore=odd)
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-hR", f"{NOBODY}:{NOBODY}", place], check=True)
+        yield copy
+
+
+def odd(parent, names):
+    """Pipes, sockets and devices, which nothing waits for."""
+    paths = [Path(parent, name) for name in names]
+    return [path.name for path in paths if not (path.is_symlink() or path.is_dir() or path.is_file())]
+
+
 def run(*command, folder):
-    """Exit code and output of a command; None where it took too long or printed no text."""
+    """Exit code and output of a Python program; None where it took too long or printed no text."""
     try:
         end = subprocess.run(
-            [sys.executable, *command],
+            [sys.executable, *map(str, command)],
             cwd=folder, capture_output=True, timeout=60, start_new_session=True, check=False, encoding="utf-8",
+            **AS_NOBODY,
         )  # fmt: skip
     except (subprocess.TimeoutExpired, UnicodeDecodeError):
         return None
@@ -48,18 +73,22 @@ def expected(main, arguments, folder):
     """Exit code and output of the reference, which is trusted and therefore simply called."""
     printed = io.StringIO()
     os.chdir(folder)
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-        return main(arguments), printed.getvalue()
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+            return main(arguments), printed.getvalue()
+    finally:
+        os.chdir("/")
 
 
-def same(main, several, folder):
+def same(main, several):
     """Whether the agent's program prints and ends as the reference does, whatever it is given."""
-    for arguments in several:
-        wanted = told(expected(main, arguments, folder), arguments)
-        found = told(run(APP / "wordcount.py", *arguments, folder=folder), arguments)
-        if found != wanted:
-            print(f"wordcount {' '.join(arguments)}: {found!r}, not {wanted!r}")
-            return False
+    with copy_of(APP) as app, copy_of(HIDDEN) as folder:
+        for arguments in several:
+            wanted = told(expected(main, arguments, folder), arguments)
+            found = told(run(app / "wordcount.py", *arguments, folder=folder), arguments)
+            if found != wanted:
+                print(f"wordcount {' '.join(arguments)}: {found!r}, not {wanted!r}")
+                return False
     return True
 
 
@@ -84,14 +113,14 @@ def passes(tests, program):
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_wordcount.py").write_text(tests, "utf-8")
         Path(folder, "wordcount.py").write_text(program, "utf-8")
-        return suite_passes(folder)
+        with copy_of(folder) as copy:
+            return suite_passes(copy)
 
 
 def passes_at_home():
-    """Whether the agent's tests pass where it left them."""
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(APP, folder, dirs_exist_ok=True, symlinks=True)
-        return suite_passes(folder)
+    """Whether the agent's tests pass as it left them."""
+    with copy_of(APP) as copy:
+        return suite_passes(copy)
 
 
 def text_of(path):
@@ -102,24 +131,21 @@ def text_of(path):
         return ""
 
 
+apart(TESTS)
+apart(LOGS)
 source = (TESTS / "reference.py").read_text("utf-8")
 reference = {"__name__": "reference"}
 exec(compile(source, "reference", "exec"), reference)
 wrong = [path.read_text("utf-8") for path in (TESTS / "original.py", *sorted((TESTS / "mutants").glob("*.py")))]
-shutil.rmtree(TESTS / "mutants")
-(TESTS / "reference.py").unlink()
 tests = text_of(APP / "test_wordcount.py")
-with tempfile.TemporaryDirectory() as work:
+with tempfile.TemporaryDirectory() as HIDDEN:
     for name, text in FILES.items():
-        Path(work, name).write_text(text, "utf-8")
+        Path(HIDDEN, name).write_text(text, "utf-8")
     answers = {
-        "option_works": same(reference["main"], AS_JSON, work),
-        "old_behaviour_kept": same(reference["main"], PLAIN, work),
+        "option_works": same(reference["main"], AS_JSON),
+        "old_behaviour_kept": same(reference["main"], PLAIN),
         "tests_pass": passes_at_home() and passes(tests, source),
         "tests_notice": not any(passes(tests, one) for one in wrong),
     }
-    os.chdir("/")
 rewards = {"reward": float(all(answers.values())), **{name: float(yes) for name, yes in answers.items()}}
-reward = Path("/logs/verifier/reward.json")
-reward.unlink(missing_ok=True)
-reward.write_text(json.dumps(rewards), "utf-8")
+(LOGS / "reward.json").write_text(json.dumps(rewards), "utf-8")

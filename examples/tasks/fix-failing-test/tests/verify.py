@@ -1,20 +1,23 @@
 """Judges /app: hidden cases, the visible tests, and that those were left alone.
 
-The agent's code runs in processes of its own, and only when the cases are in memory and off the disk. The reward is
-written last, so that whatever such a process writes is written over.
+The agent's code runs in a copy, in processes of its own and as nobody, to whom the tests and the reward are closed.
 """
 
+import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-APP, TESTS = Path("/app"), Path("/tests")
+APP, TESTS, LOGS = Path("/app"), Path("/tests"), Path("/logs/verifier")
+NOBODY = 65534
+AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 CALLS = """
 import json, sys
-sys.path.insert(0, "/app")
+sys.path.insert(0, sys.argv[1])
 import ledger
 answers = []
 for name, arguments in json.load(sys.stdin):
@@ -32,13 +35,37 @@ unittest.main(module="test_ledger", argv=["tests"])
 """
 
 
-def run(program, *arguments, text=""):
-    """What a Python program printed, or None where it failed or took too long."""
-    command = [sys.executable, "-I", "-c", program, *arguments]
+def apart(folder):
+    """Keep a folder to ourselves; only root can, and root is what a verifier usually is."""
+    if os.geteuid() == 0:
+        Path(folder).chmod(0o700)
+
+
+@contextlib.contextmanager
+def copy_of(folder):
+    """A copy that anybody may use, of what is a file or a link."""
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place, "app")
+        shutil.copytree(folder, copy, symlinks=True, ignore=odd)
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-hR", f"{NOBODY}:{NOBODY}", place], check=True)
+        yield copy
+
+
+def odd(parent, names):
+    """Pipes, sockets and devices, which nothing waits for."""
+    paths = [Path(parent, name) for name in names]
+    return [path.name for path in paths if not (path.is_symlink() or path.is_dir() or path.is_file())]
+
+
+def run(program, folder, text=""):
+    """What a Python program printed that was told a folder, or None where it failed or took too long."""
+    command = [sys.executable, "-I", "-c", program, str(folder)]
     try:
         end = subprocess.run(
-            command, input=text, capture_output=True, text=True, timeout=30, cwd="/", start_new_session=True, check=False
-        )
+            command, input=text, capture_output=True, text=True, timeout=30, cwd="/", start_new_session=True,
+            check=False, **AS_NOBODY,
+        )  # fmt: skip
     except (subprocess.TimeoutExpired, UnicodeDecodeError):
         return None
     print(end.stderr[-2000:])
@@ -47,7 +74,8 @@ def run(program, *arguments, text=""):
 
 def hidden_cases_pass(cases):
     """Whether each call answers as it should."""
-    printed = run(CALLS, text=json.dumps([[name, arguments] for name, arguments, _ in cases]))
+    with copy_of(APP) as folder:
+        printed = run(CALLS, folder, text=json.dumps([[name, arguments] for name, arguments, _ in cases]))
     try:
         answers = json.loads((printed or "").splitlines()[-1])
     except (IndexError, ValueError):
@@ -60,11 +88,10 @@ def hidden_cases_pass(cases):
 
 def visible_tests_pass(tests):
     """Whether the suite as it was handed out passes, beside the code as it is now."""
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(APP, folder, dirs_exist_ok=True, symlinks=True)
-        copy = Path(folder, "test_ledger.py")
-        copy.unlink(missing_ok=True)
-        copy.write_text(tests, "utf-8")
+    with copy_of(APP) as folder:
+        suite = folder / "test_ledger.py"
+        suite.unlink(missing_ok=True)
+        suite.write_text(tests, "utf-8")
         return run(SUITE, folder) is not None
 
 
@@ -76,15 +103,14 @@ def same_text(path, text):
         return False
 
 
+apart(TESTS)
+apart(LOGS)
 cases = json.loads((TESTS / "cases.json").read_text("utf-8"))
 visible = (TESTS / "visible_test_ledger.py").read_text("utf-8")
-(TESTS / "cases.json").unlink()
 answers = {
     "tests_untouched": same_text(APP / "test_ledger.py", visible),
     "visible_tests": visible_tests_pass(visible),
     "hidden_cases": hidden_cases_pass(cases),
 }
 rewards = {"reward": float(all(answers.values())), **{name: float(yes) for name, yes in answers.items()}}
-reward = Path("/logs/verifier/reward.json")
-reward.unlink(missing_ok=True)
-reward.write_text(json.dumps(rewards), "utf-8")
+(LOGS / "reward.json").write_text(json.dumps(rewards), "utf-8")

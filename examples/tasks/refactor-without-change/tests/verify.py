@@ -1,23 +1,29 @@
 """Judges /app: the same answers as before over hidden rows, and a structure that is measured and not guessed.
 
-The agent's code runs in processes of its own, and only when the rows are in memory and the original is off the disk. The
-reward is written last, so that whatever such a process writes is written over.
+The agent's code runs in a copy, in processes of its own and as nobody, to whom the tests and the reward are closed.
 """
 
 import ast
 import collections
+import contextlib
 import itertools
 import json
+import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-APP, TESTS = Path("/app"), Path("/tests")
+APP, TESTS, LOGS = Path("/app"), Path("/tests"), Path("/logs/verifier")
+NOBODY = 65534
+AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 LONGEST, SHARE, RUN = 20, 0.6, 3
+LIBRARY = {"__future__", "collections", "dataclasses", "functools", "itertools", "operator", "typing"}
 CALLS = """
 import json, sys
-sys.path.insert(0, "/app")
+sys.path.insert(0, sys.argv[1])
 import sales
 answers = []
 for name, arguments in json.load(sys.stdin):
@@ -28,6 +34,29 @@ for name, arguments in json.load(sys.stdin):
 print()
 print(json.dumps(answers))
 """
+
+
+def apart(folder):
+    """Keep a folder to ourselves; only root can, and root is what a verifier usually is."""
+    if os.geteuid() == 0:
+        Path(folder).chmod(0o700)
+
+
+@contextlib.contextmanager
+def copy_of(folder):
+    """A copy that anybody may use, of what is a file or a link."""
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place, "app")
+        shutil.copytree(folder, copy, symlinks=True, ignore=odd)
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-hR", f"{NOBODY}:{NOBODY}", place], check=True)
+        yield copy
+
+
+def odd(parent, names):
+    """Pipes, sockets and devices, which nothing waits for."""
+    paths = [Path(parent, name) for name in names]
+    return [path.name for path in paths if not (path.is_symlink() or path.is_dir() or path.is_file())]
 
 
 def calls():
@@ -69,11 +98,15 @@ def trusted(source, wanted):
 def answered(wanted):
     """What the agent's code answers; nothing where it fails altogether."""
     try:
-        end = subprocess.run(
-            [sys.executable, "-I", "-c", CALLS],
-            input=json.dumps(wanted), capture_output=True, text=True, timeout=60, cwd="/", start_new_session=True,
-            check=False,
-        )  # fmt: skip
+        with copy_of(APP) as folder:
+            for path in folder.rglob("*"):  # what is not measured does not run either
+                if not path.is_dir() and not measured(path):
+                    path.unlink()
+            end = subprocess.run(
+                [sys.executable, "-I", "-c", CALLS, str(folder)],
+                input=json.dumps(wanted), capture_output=True, text=True, timeout=60, cwd="/", start_new_session=True,
+                check=False, **AS_NOBODY,
+            )  # fmt: skip
         return json.loads(end.stdout.splitlines()[-1])
     except (subprocess.TimeoutExpired, IndexError, ValueError):
         return []
@@ -90,16 +123,17 @@ def same_behaviour(source):
     return before == now
 
 
+def measured(path):
+    """Whether a file is code of /app; tests are not counted."""
+    return path.suffix == ".py" and not path.name.startswith("test_")
+
+
 def trees():
     """The code of /app, parsed; None where a file is no Python or can't be read."""
-    found = []
-    for path in sorted(APP.rglob("*.py")):
-        if not path.name.startswith("test_"):
-            try:
-                found.append(ast.parse(path.read_text("utf-8")))
-            except (OSError, ValueError, SyntaxError, RecursionError):
-                return None
-    return found
+    try:
+        return [ast.parse(path.read_text("utf-8")) for path in sorted(APP.rglob("*")) if measured(path)]
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return None
 
 
 def size(tree):
@@ -134,19 +168,21 @@ def shape(statement):
     return " ".join(type(node).__name__ for node in ast.walk(statement))
 
 
-def no_trickery(found):
-    """Whether the code is there to be read, and not made of text when it runs."""
+def plain(found):
+    """Whether the code is there to be read: nothing is made of text when it runs, nothing odd is imported."""
     nodes = list(itertools.chain.from_iterable(map(ast.walk, found)))
     names = {getattr(node, "id", None) or getattr(node, "attr", None) for node in nodes}
     modules = {alias.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     modules |= {(node.module or "").partition(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
-    return not names & {"exec", "eval", "compile", "__import__"} and not modules & {"importlib", "subprocess", "runpy"}
+    own = {path.relative_to(APP).parts[0].removesuffix(".py") for path in APP.rglob("*.py")}
+    return not names & {"exec", "eval", "compile", "open", "__import__"} and modules <= LIBRARY | own | {""}
 
 
+apart(TESTS)
+apart(LOGS)
 original = (TESTS / "original_sales.py").read_text("utf-8")
-(TESTS / "original_sales.py").unlink()
 found = trees()
-whole = found is not None and no_trickery(found)
+whole = found is not None and plain(found)
 answers = {
     "behaviour_same": same_behaviour(original),
     "functions_short": whole and functions_short(found),
@@ -154,6 +190,4 @@ answers = {
     "smaller": whole and sum(map(size, found)) <= SHARE * size(ast.parse(original)),
 }
 rewards = {"reward": float(all(answers.values())), **{name: float(yes) for name, yes in answers.items()}}
-reward = Path("/logs/verifier/reward.json")
-reward.unlink(missing_ok=True)
-reward.write_text(json.dumps(rewards), "utf-8")
+(LOGS / "reward.json").write_text(json.dumps(rewards), "utf-8")

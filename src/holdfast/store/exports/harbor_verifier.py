@@ -2,7 +2,8 @@
 
 It reads `checks.json` beside itself, asks each check of /app, and writes /logs/verifier/reward.json, always with the
 same keys: `reward` is 1 where all checks are satisfied, and each check has a key of its own. What it can't tell is
-never guessed: then it ends without a reward, and the trial is void.
+never guessed: then it ends without a reward, and the trial is void. Commands, which may run what the agent wrote, are
+run as nobody, to whom the checks and the reward are closed.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ from typing import Any
 
 APP = "/app"
 REWARD = "/logs/verifier/reward.json"
+NOBODY = 65534
 MOST_HOPS = 10
 
 
 def main() -> int:
     """Judge what the agent left."""
+    if os.geteuid() == 0:
+        for folder in (Path(__file__).parent, Path(REWARD).parent):
+            folder.chmod(0o700)
     told = json.loads(Path(__file__).with_name("checks.json").read_text("utf-8"))
     workspace = Workspace(APP, told["before"])
     rewards = {"reward": 1.0}
@@ -147,11 +152,11 @@ def command_succeeds(workspace: Workspace, check: Mapping[str, Any]) -> str | No
         sys.exit(f"{argv[0]} is not in the verifier's image, so nothing can be said: add it to environment/Dockerfile")
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "app")
-        shutil.copytree(workspace.folder, copy, symlinks=True)
+        shutil.copytree(workspace.folder, copy, symlinks=True, ignore=odd)
         try:
             end = subprocess.run(
                 argv, cwd=copy, stdin=subprocess.DEVNULL, capture_output=True, timeout=check["timeout"], check=False,
-                start_new_session=True,
+                start_new_session=True, env={**os.environ, "HOME": folder}, **as_nobody(folder),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"{argv[0]} did not end within {check['timeout']:g} seconds"
@@ -162,6 +167,20 @@ def command_succeeds(workspace: Workspace, check: Mapping[str, Any]) -> str | No
         return f"{argv[0]} exited with {end.returncode}"
     wanted = check["stdout_contains"]
     return f"{argv[0]} did not print {wanted!r}" if wanted is not None and wanted not in printed else None
+
+
+def as_nobody(folder: str) -> dict[str, Any]:
+    """How a command is run that may be the agent's own: by nobody, who gets the folder, where we are root."""
+    if os.geteuid() != 0:
+        return {}
+    subprocess.run(["chown", "-hR", f"{NOBODY}:{NOBODY}", folder], check=True)
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+
+
+def odd(parent: str, names: list[str]) -> list[str]:
+    """Pipes, sockets and devices, which can't be copied."""
+    paths = [Path(parent, name) for name in names]
+    return [path.name for path in paths if not (path.is_symlink() or path.is_dir() or path.is_file())]
 
 
 ASK = {

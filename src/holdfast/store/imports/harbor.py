@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.evidence import Spent
-from holdfast.core.harbor_result import read_outcome
+from holdfast.core.harbor_result import read_outcome, read_spent
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from holdfast.store.history.writing import Kept
@@ -23,7 +23,6 @@ from holdfast.store.imports.imported import (
     Wishes,
     expect,
     moment,
-    number,
     planned,
     read_bytes,
     read_json,
@@ -31,7 +30,6 @@ from holdfast.store.imports.imported import (
     seconds_between,
     text,
     uid,
-    whole,
 )  # fmt: skip
 
 ORIGIN = "harbor"
@@ -73,7 +71,6 @@ def _uid(source: Path, results: list[Path]) -> str:
 
 def _record(data: Mapping[str, Any], path: Path, wishes: Wishes) -> Record:
     info = _table(data, "agent_info", path)
-    used = _table(data, "agent_result", path)
     doing = _table(data, "agent_execution", path)
     agent, version = text(info.get("name")) or "agent", info.get("version")
     model = _model(info)
@@ -87,12 +84,10 @@ def _record(data: Mapping[str, Any], path: Path, wishes: Wishes) -> Record:
         number=1,
         attempt=1,
         verdict=_verdict(data),
-        spent=Spent(
+        spent=replace(
+            read_spent(data) or Spent(),
             seconds=seconds_between(doing.get("started_at"), doing.get("finished_at")),
             turns=turns_of(steps),
-            input_tokens=whole(used.get("n_input_tokens")),
-            output_tokens=whole(used.get("n_output_tokens")),
-            cost_usd=number(used.get("cost_usd")),
         ),
         chain=chain_of(steps),
         folder=path.parent.name,

@@ -1,4 +1,4 @@
-"""What is said of a lodge, and of programs run in it: see lodge.py."""
+"""What kind of lodge it is to be, as its keeper is told."""
 
 from __future__ import annotations
 
@@ -58,37 +58,3 @@ class LodgePlan:
 
     rlimits: Mapping[str, int]
     """Limits of the kernel, by name."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Errand:
-    """A program to be run in a lodge."""
-
-    argvs: tuple[tuple[str, ...], ...]
-    """The program with its arguments; the first of several that is there is run."""
-
-    env: Mapping[str, str]
-    """Its whole environment, but for HOME."""
-
-    cwd: str = "/"
-    """Where it is run."""
-
-    user: str = "root"
-    """Whom it is run as: a name or a number, also `user:group`."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Done:
-    """How an errand went."""
-
-    code: int
-    """The exit code; 128 and the signal where one ended it."""
-
-    stdout: str
-    """What it printed."""
-
-    stderr: str
-    """What it printed to standard error."""
-
-    timed_out: bool = False
-    """Whether it was ended because it took too long."""
