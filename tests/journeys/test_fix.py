@@ -37,12 +37,14 @@ def test_what_broke_is_found_mended_proven_and_applied(patient: Patient):
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("Fixed: 1 eval after 1 round; 2 other evals held")
     assert "0/3, 0 % [0–56]  3/3, 100 % [44–100]  0.016" in done.stdout
+    assert "chance" not in done.stdout
     assert "The prompt no longer said to read a file first." in done.stdout
     assert patient.untouched()
     again = patient.mended_by(MENDS, "reads_before_editing", "--apply", "--json", "--config", "quick.toml")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout) == patient.report()
     assert patient.report()["applied"]
+    assert any("chance alone could well explain the rise (p = 0.25)" in note for note in patient.report()["notes"])
     assert patient.git("status", "--porcelain") == "M  prompts/system.md\n"
     assert "+Read every file before you change it" in patient.git("diff", "--cached")
     assert project.holdfast("history", "reads_before_editing", "--kind", "all", "--json").stdout == kept
