@@ -7,6 +7,7 @@ down.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -56,7 +57,7 @@ async def attempt_task(trial: Trial, number: int, means: TaskMeans) -> Capture:
         end = await _run(trial, task, means, bench, who.keys if wire.direct else ())
         if wire.session:
             await wire.session.hang_up()
-        found = read_trial(jobs)
+        found = await asyncio.to_thread(read_trial, jobs)
         seen = Capture(
             trial=trial.id,
             attempt=number,
@@ -66,7 +67,8 @@ async def attempt_task(trial: Trial, number: int, means: TaskMeans) -> Capture:
             notes=wire.notes,
             facts=facts,
         )
-        return gather(seen, end, found, means.agent(trial.subject), who.output)
+        agent = means.agent(trial.subject)
+        return await asyncio.to_thread(gather, seen, end, found, agent, who.output)
 
 
 def _silent(found: TrialFolder | NoTrial, silence: Silence, timeout: float) -> float | None:
