@@ -10,13 +10,11 @@ import pytest
 
 from holdfast.core.errors import BadInput
 from holdfast.core.table import Table
+from holdfast.define.task_environment import env_needed, read_environment, read_healthcheck
 from holdfast.define.task_folder import read_task_folder
 from holdfast.define.task_tables import (
-    env_needed,
     read_agent,
     read_artifacts,
-    read_environment,
-    read_healthcheck,
     read_step,
     read_verifier,
 )

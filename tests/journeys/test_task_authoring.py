@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -184,3 +186,24 @@ def test_a_digest_is_the_one_that_harbor_reckons(name: str):
     (one,) = load([TASKS / name])
     assert one.task is not None
     assert one.task.digest == f"sha256:{done.stdout.strip()}"
+
+
+@needs_harbor
+def test_a_network_that_nobody_declared_is_noticed(project: Project):
+    """Tried without one first; where only a network helps, the task must say that it needs it."""
+    project.write(
+        holdfast_toml=f'[harbor]\nprogram = "{PROGRAM}"\nenv = "bubblewrap"\nenv_kwargs = {{ network = "host" }}\n'
+    )
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        asks = f"urllib.request.urlopen('http://127.0.0.1:{server.server_port}/', timeout=5)"
+        test = (
+            "#!/bin/sh\necho 0 > /logs/verifier/reward.txt\n"
+            f'test -e /app/hi.txt && python3 -c "import urllib.request; {asks}" && echo 1 > /logs/verifier/reward.txt\n'
+        )
+        task(project.folder / "tasks" / "greet", f'artifacts = ["/app"]\n{MINIMAL}', **{"tests/test.sh": test})
+        shown = project.holdfast("validate", "tasks", "--repeat", "1", "--json")
+        server.shutdown()
+    (found,) = json.loads(shown.stdout)["evals"]
+    assert [one["fault"] for one in found["complaints"]] == ["network"], shown.stdout
+    assert found["rehearsed"] == 3

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; it is promoted when it has proven to be stable"
 
+_CLEARED = "\r\x1b[2K"
+
 _BY_HAND = "ALWAYS_PASSES without a recorded promotion; `holdfast promote` tells whether it has earned it"
 
 
@@ -61,8 +63,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     too_early = {change.eval.name for change in history.new}
     cast = wiring.Cast(config=config, environ=os.environ)
     own, tasks = [one for one in evals if one.task is None], [one for one in evals if one.task is not None]
-    unrun = _unrun(cast, tasks, static=args.static)
-    tests = [*(wiring.self_tests(own, config) if own else ()), *_task_tests(cast, tasks, args, unrun)]
+    of_tasks, unrun = _task_tests(cast, tasks, args)
+    tests = [*(wiring.self_tests(own, config) if own else ()), *of_tasks]
     cassettes = wiring.cassette_faults(cast, evals)
     by_hand, faulty_by_hand = _by_hand(config, evals, {change.eval.name for change in history.promoted}, args)
     faulty = [
@@ -70,12 +72,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     ]
     if unrun and args.strict:
         faulty += [one.name for one in tasks if one.name not in faulty]
+    warned = {one.name: list(one.task.warnings) for one in tasks if one.task and one.task.warnings}
     if args.json:
         warnings = [{"file": str(one.file), "fault": one.fault, "detail": one.detail} for one in cassettes]
         found: dict[str, Any] = {"ok": not faulty, "faulty": faulty, "base": history.base, "problem": history.problem}
         found["promoted_by_hand"] = sorted(by_hand)
         found["tasks_not_run"] = unrun
-        found["warnings"] = {one.name: list(one.task.warnings) for one in tasks if one.task and one.task.warnings}
+        found["warnings"] = warned
         print(
             json.dumps(
                 {**found, "too_early": sorted(too_early), "evals": encode(tests), "cassettes": warnings}, indent=2
@@ -86,9 +89,8 @@ def run(args: argparse.Namespace) -> ExitCode:
         print("\n".join(_lines(tests, too_early, only_read, strict=args.strict)))
         for name in sorted(by_hand):
             print(f"{'FAULT' if name in faulty_by_hand else 'warning'}: {name}: {_BY_HAND}")
-        for task in tasks:
-            for warning in task.task.warnings if task.task else ():
-                print(f"warning: {task.name}: {warning}")
+        for name, said in warned.items():
+            print("\n".join(f"warning: {name}: {warning}" for warning in said))
         for one in cassettes:
             print(f"warning: {one.file}: {one.fault}: {one.detail}")
         rehearsed = count(sum(test.rehearsed for test in tests), "rehearsal")
@@ -100,26 +102,24 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.REJECTED if faulty else ExitCode.ACCEPTED
 
 
-def _unrun(cast: Cast, tasks: Sequence[Eval], *, static: bool) -> str | None:
-    """Why tasks are only read and not run, if so."""
-    from holdfast.wiring.task_proving import unprovable
-
+def _task_tests(cast: Cast, tasks: Sequence[Eval], args: argparse.Namespace) -> tuple[list[SelfTest], str | None]:
+    """What is found of whole tasks; and why they were only read and not run, if so."""
     if not tasks:
-        return None
-    return "--static asks for no more" if static else unprovable(cast)
+        return [], None
+    from holdfast.wiring.task_proving import Goes, read_tests, task_tests, unprovable
 
-
-def _task_tests(cast: Cast, tasks: Sequence[Eval], args: argparse.Namespace, unrun: str | None) -> Iterator[SelfTest]:
-    from holdfast.wiring.task_proving import Goes, read_tests, task_tests
-
+    unrun = "--static asks for no more" if args.static else unprovable(cast)
     if unrun:
-        return read_tests(tasks)
-    return task_tests(cast, tasks, Goes(repeat=args.repeat, env=args.env), _told)
+        return list(read_tests(tasks)), unrun
+    found = list(task_tests(cast, tasks, Goes(repeat=args.repeat, env=args.env), _told))
+    if sys.stderr.isatty():
+        sys.stderr.write(_CLEARED)
+    return found, None
 
 
 def _told(what: str) -> None:
     """How far it is: one line that is written over on a terminal, a line each elsewhere."""
-    sys.stderr.write(f"\r\x1b[2K{what}" if sys.stderr.isatty() else f"{what}\n")
+    sys.stderr.write(f"{_CLEARED}{what}" if sys.stderr.isatty() else f"{what}\n")
     sys.stderr.flush()
 
 

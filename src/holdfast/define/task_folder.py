@@ -7,6 +7,7 @@ labels) stands in `[metadata.holdfast]`, which Harbor leaves alone.
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import cast
@@ -25,12 +26,12 @@ from holdfast.core.table import Table
 from holdfast.define.arguments import name_problem
 from holdfast.define.seed_folder import folder_name
 from holdfast.define.task_content import TASK, content_of, refuse_strays
+from holdfast.define.task_environment import read_environment
 from holdfast.define.task_steps import INSTRUCTION, agent_machine, resolve_step
 from holdfast.define.task_tables import (
     StepTable,
     read_agent,
     read_artifacts,
-    read_environment,
     read_step,
     read_verifier,
 )
@@ -59,55 +60,15 @@ def read_task_folder(folder: Path) -> Eval:
     data = read_toml(where)
     table = Table(data, where=where)
     refuse_strays(folder)
-    package = table.table("task")
-    name, version, description, keywords = _package(package, folder)
     ours = _Labels(table)
-    schema = _schema(table)
-    environment, agent = read_environment(table.table("environment")), read_agent(table.table("agent"))
-    verifier = read_verifier(table.table("verifier"))
-    solution = table.table("solution")
-    if solution is not None:
-        solution.strings("env")
-        solution.finish()
-    strategy = table.choice("multi_step_reward_strategy", ("mean", "final"))
-    artifacts = read_artifacts(table)
-    table.maybe_text("source")
-    written = [read_step(one) for one in table.tables("steps")]
-    table.finish()
-    _unique(written, table)
-    machine = agent_machine(folder, environment)
-    steps = tuple(
-        resolve_step(one, folder, machine=machine, agent=agent, verifier=verifier)
-        for one in written or [StepTable(name="")]
-    )
-    needed = [
-        *environment.needs_env,
-        *verifier.needs_env,
-        *(name for one in written for name in one.verifier.needs_env),
-    ]
-    digest, content = content_of(folder, data)
-    task = HarborTask(
-        folder=folder.resolve(),
-        name=name,
-        version=version,
-        schema=schema,
-        digest=digest,
-        content=content,
-        steps=steps,
-        environment=machine,
-        reward=ours.reward,
-        at_least=ours.at_least,
-        strategy=cast("RewardStrategy", strategy or "mean"),
-        artifacts=artifacts,
-        warnings=tuple(task_warnings(steps, verifier, folder=folder, reward=ours.reward, strategy=strategy)),
-    )
+    task, description, keywords, needed = _task(table, folder, ours, content_of(folder, data))
     return Eval(
         name=ours.name or folder_name(folder, where),
         policy=ours.policy,
         scenario=Scenario(
-            prompts=tuple(step.instruction for step in steps),
+            prompts=tuple(step.instruction for step in task.steps),
             timeout=task.agent_timeout,
-            requires_env=tuple(dict.fromkeys(needed)),
+            requires_env=needed,
         ),
         checks=(RewardCheck(key=ours.reward, at_least=ours.at_least),),
         source=Source(path=folder),
@@ -121,6 +82,52 @@ def read_task_folder(folder: Path) -> Eval:
         issue=ours.issue,
         task=task,
     )
+
+
+def _task(
+    table: Table, folder: Path, ours: _Labels, hashes: tuple[str, str]
+) -> tuple[HarborTask, str, tuple[str, ...], tuple[str, ...]]:
+    """The task; its description, its keywords, and the variables of the host that it needs."""
+    name, version, description, keywords = _package(table.table("task"), folder)
+    schema = _schema(table)
+    environment, agent = read_environment(table.table("environment")), read_agent(table.table("agent"))
+    verifier = read_verifier(table.table("verifier"))
+    _solution(table.table("solution"))
+    strategy = table.choice("multi_step_reward_strategy", ("mean", "final"))
+    artifacts = read_artifacts(table)
+    table.maybe_text("source")
+    written = [read_step(one) for one in table.tables("steps")]
+    table.finish()
+    _unique(written, table)
+    machine = agent_machine(folder, environment)
+    steps = tuple(
+        resolve_step(one, folder, machine=machine, agent=agent, verifier=verifier)
+        for one in written or [StepTable(name="")]
+    )
+    needs = [environment.needs_env, verifier.needs_env, *(step.verifier.needs_env for step in written)]
+    task = HarborTask(
+        folder=folder.resolve(),
+        name=name,
+        version=version,
+        schema=schema,
+        digest=hashes[0],
+        content=hashes[1],
+        steps=steps,
+        environment=machine,
+        reward=ours.reward,
+        at_least=ours.at_least,
+        strategy=cast("RewardStrategy", strategy or "mean"),
+        artifacts=artifacts,
+        warnings=tuple(task_warnings(steps, verifier, folder=folder, reward=ours.reward, strategy=strategy)),
+    )
+    return task, description, keywords, tuple(dict.fromkeys(itertools.chain.from_iterable(needs)))
+
+
+def _solution(table: Table | None) -> None:
+    """`[solution]`: Harbor alone needs it, so it is only checked."""
+    if table is not None:
+        table.strings("env")
+        table.finish()
 
 
 class _Labels:

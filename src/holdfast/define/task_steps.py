@@ -8,7 +8,8 @@ from pathlib import Path
 
 from holdfast.core.errors import BadInput
 from holdfast.core.harbor_task import VERIFIER_TIMEOUT, TaskEnvironment, TaskNetwork, TaskStep
-from holdfast.define.task_tables import EnvironmentTable, PhaseTable, StepTable, VerifierTable
+from holdfast.define.task_environment import EnvironmentTable
+from holdfast.define.task_tables import PhaseTable, StepTable, VerifierTable
 
 INSTRUCTION = "instruction.md"
 _CANARY = re.compile(r"(<!--.*canary.*-->|#.*canary.*)", re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,13 @@ from pathlib import Path
 from holdfast.core.errors import BadInput, UsageError
 from holdfast.core.evals import Eval
 from holdfast.core.folder import scan
-from holdfast.core.text import slug
 from holdfast.core.workspace import Change, changes
 from holdfast.judge.rehearsal import rehearse
 from holdfast.run.template import build_template
-from holdfast.store.exports.harbor import exportable, exported_task, unexportable, write_task
+from holdfast.store.exports.harbor import exportable, exported_task, task_name, unexportable, write_task
 from holdfast.wiring.proving import lay_out
+
+_ORG = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +35,8 @@ class ExportedTask:
 
 def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) -> ExportedTask:
     """Write an eval as a task below `out`; raises UsageError for what can't be, unless a part of it is enough."""
+    if not _ORG.fullmatch(org):
+        raise UsageError(f"--org {org!r}: can't be used\n  → write letters, digits, «-», «_» and «.»")
     if one.task is not None:
         raise UsageError(f"{one.name!r} is a task of Harbor's already\n  → it lies in {one.task.folder}")
     left_out = tuple(unexportable(one))
@@ -42,7 +46,7 @@ def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) ->
         raise UsageError(f"{one.name!r} can't be a task of Harbor's:\n{listed}\n  → {remedy}")
     if not exportable(one):
         raise UsageError(f"{one.name!r} has no check that could be exported, so that nothing could fail")
-    folder = out / slug(one.name)
+    folder = out / task_name(one)
     if folder.exists():
         raise BadInput("is there already", where=folder, remedy="move it away, or choose another --out")
     solution = _solution(one)

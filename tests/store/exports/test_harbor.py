@@ -139,6 +139,7 @@ def test_a_pipe_in_the_workspace_is_never_opened(tmp_path):
     assert list(verified(one, Tree(), tmp_path / "app", tmp_path).values()) == [False, True, False]
 
 
+@example(name="_", description="", tag="", env="KEY")
 @example(name="a", description='\x7f\0\x1f\\"', tag="\U00010000", env="KEY")
 @given(name=st.text(min_size=1), description=st.text(), tag=st.text(), env=st.just("KEY"))
 def test_whatever_an_eval_is_called_its_task_can_be_read(name, description, tag, env):

@@ -92,6 +92,11 @@ def unexportable(one: Eval) -> Iterator[str]:
             yield f"{_name(check)}: is asked of what happened, and Harbor's verifier sees only the files that are left"
 
 
+def task_name(one: Eval) -> str:
+    """What the task is called, and its folder: a name that Harbor takes."""
+    return slug(one.name).lstrip("_") or "unnamed"
+
+
 def exportable(one: Eval) -> tuple[Check, ...]:
     """The checks that go along."""
     return tuple(check for check in one.checks if type(check) in _WORD)
@@ -136,7 +141,7 @@ def _toml(one: Eval, before: Tree, org: str) -> str:
         'artifacts = ["/app"]',
         "",
         "[task]",
-        f"name = {_quoted(f'{org}/{slug(one.name)}')}",
+        f"name = {_quoted(f'{org}/{task_name(one)}')}",
         f"version = {_quoted(eval_hash(one, before))}",
         f"description = {_quoted(one.description)}",
         f"keywords = {_listed(one.tags)}",
