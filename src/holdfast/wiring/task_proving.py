@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ class Goes:
     repeat: int = 3
     """How often the solution, and doing nothing, are run."""
 
-    at_once: int = 2
+    at_once: int = field(default_factory=lambda: os.cpu_count() or 1)
     """How many run at the same time."""
 
     env: str | None = None

@@ -134,7 +134,7 @@ def write_task(found: Mapping[str, TaskFile], folder: Path) -> None:
 
 def _toml(one: Eval, before: Tree, org: str) -> str:
     scenario = one.scenario
-    network = "public" if scenario.network == "host" else "no-network"
+    network = "no-network" if scenario.network == "none" else "public"  # most agents are installed in there
     lines = [
         "# Written by `holdfast export --harbor`; change the eval, not this file.",
         'schema_version = "1.4"',
@@ -152,6 +152,9 @@ def _toml(one: Eval, before: Tree, org: str) -> str:
         "[verifier]",
         f"timeout_sec = {60 + sum(check.timeout for check in one.checks if isinstance(check, CommandSucceeds)):g}",
         'environment_mode = "separate"',
+        "",
+        "[verifier.environment]",
+        'network_mode = "no-network"',
         "",
         "[environment]",
         "build_timeout_sec = 600",
