@@ -18,7 +18,7 @@ from holdfast.core.vendors import VENDORS
 SECRETS = st.text(min_size=8, max_size=60).filter(
     lambda text: len(text.strip()) >= 8 and text not in "‹redacted:secret›"
 )
-PLAIN = st.text(st.characters(exclude_characters="0123456789"), max_size=80)
+PLAIN = st.text(st.characters(exclude_characters="0123456789", exclude_categories=("Cs",)), max_size=80)
 MARK = re.compile(r"‹redacted:[A-Za-z0-9_.-]+:[0-9a-f]{8}›")
 SHAPES: dict[str, Callable[[bytes], bytes]] = {
     "raw": lambda raw: raw,
