@@ -280,6 +280,7 @@ def _read(path: str) -> bytes:
 
 def test_mistakes_are_told_before_anything_is_spent(project: Project):
     """With what to do instead."""
+    assert "there is no commit that could be mended" in project.holdfast("fix").stderr
     toy = ToyAgent(project)
     assert "no run is kept yet" in project.holdfast("fix").stderr
     project.holdfast("nightly", "--trials", "1")

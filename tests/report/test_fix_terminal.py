@@ -108,6 +108,7 @@ def test_markdown_puts_whatever_others_wrote_into_code():
     assert "](http" not in outside
     assert "\x1b" not in text
     assert "| `reads_first` | `a:m` | 0/3, 0 % [10–90] | 3/3, 100 % [10–90] | 0.01 |" in text
+    assert text.startswith("## ✅ Fixed: 1 eval after 2 rounds\n")
     assert "### Round 1: refused" in text
 
 

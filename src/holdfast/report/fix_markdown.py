@@ -18,7 +18,7 @@ def fix_markdown(report: FixReport) -> str:
 
 
 def _lines(report: FixReport) -> Iterator[str]:
-    yield f"## {_SIGNS.get(report.exit_code, '⚠️')} {markdown_code(fix_words.headline(report))}\n"
+    yield f"## {_SIGNS.get(report.exit_code, '⚠️')} {fix_words.title(report)}\n"
     yield f"- evals: {', '.join(markdown_code(name) for name in report.evals)}"
     yield f"- failed in run {markdown_code(report.run)}; mended was commit {markdown_code(report.commit[:12])}"
     yield f"- fixer: {markdown_code(report.fixer)}, rule {markdown_code(report.rule)}"

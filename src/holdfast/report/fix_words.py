@@ -20,14 +20,16 @@ _HEADLINES = {
 }
 
 
-def headline(report: FixReport) -> str:
-    """What came of it, in one sentence."""
-    evals = count(len(report.evals), "eval")
-    best = report.best
+def title(report: FixReport) -> str:
+    """What came of it, in our own words."""
     rounds = f" after {count(len(report.rounds), 'round')}" if report.rounds else ""
-    if best is None:
-        return f"{_HEADLINES[report.outcome]}: {evals}"
-    return f"{_HEADLINES[report.outcome]}: {evals}{rounds}; {one_line(best.detail, width=200)}"
+    return f"{_HEADLINES[report.outcome]}: {count(len(report.evals), 'eval')}{rounds}"
+
+
+def headline(report: FixReport) -> str:
+    """What came of it, and why, in one sentence. Partly hostile text."""
+    best = report.best
+    return f"{title(report)}; {one_line(best.detail, width=200)}" if best else title(report)
 
 
 def rate(score: Score | None) -> str:
@@ -46,12 +48,6 @@ def chance(cell: FixCell) -> str:
 def refusal(one: Refusal) -> str:
     """`outside: src/agent.py: changed, not allowed`."""
     return ": ".join(part for part in (one.foul.value, one.path, one_line(one.detail, width=300)) if part)
-
-
-def fixer_cost(report: FixReport) -> str:
-    """What the fixers used."""
-    parts = [one.fixer for one in report.rounds if one.fixer is not None]
-    return ", ".join(f"{figures.duration(part.seconds)} {figures.money(part)}" for part in parts)
 
 
 def told_round(one: FixRound) -> str:

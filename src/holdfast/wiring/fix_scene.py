@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.core.config import Config
+from holdfast.core.errors import UsageError
 from holdfast.core.evals import Eval
 from holdfast.core.rules import BuildRules
 from holdfast.decide.patch import Bounds
-from holdfast.wiring.checkout import checked_out, top_of
+from holdfast.wiring.checkout import checked_out, resolve, top_of
 from holdfast.wiring.planning import choose_evals
 
 
@@ -41,6 +42,12 @@ class Scene:
 @contextmanager
 def scene_of(config: Config, results: Path, environ: Mapping[str, str]) -> Iterator[Scene]:
     """The project, and its last commit in a worktree as it was committed: nothing is built there."""
+    try:
+        resolve(config.root, "HEAD")
+    except UsageError:
+        raise UsageError(
+            f"{config.root}: there is no commit that could be mended\n  → a fix works on what is committed in git"
+        ) from None
     evals = {one.name: one for one in choose_evals(config, policy="all")}
     with checked_out(replace(config, build=BuildRules()), "HEAD", environ=environ) as clean:
         yield Scene(
