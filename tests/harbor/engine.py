@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parents[2] / ".venv-harbor/bin/harbor"
+PROGRAM = Path(os.environ.get("HOLDFAST_TEST_HARBOR") or Path(__file__).parents[2] / ".venv-harbor/bin/harbor")
 
 needs_harbor = pytest.mark.skipif(
     not PROGRAM.exists(),

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.harbor_rules import HarborRules
-from holdfast.harbor.environments import engine_problem, task_place
+from holdfast.harbor.environments import TaskPlace, engine_problem, task_place
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +67,19 @@ def test_what_is_asked_for_by_name_is_had_or_refused(tmp_path: Path):
         task_place("datona", HarborRules())
     assert task_place("daytona", HarborRules()).pass_env[0] == "DAYTONA_API_KEY"
     assert task_place("mine:Environment", HarborRules()).name == "mine:Environment"
+
+
+def test_harbor_sees_what_its_engine_needs_of_this_machine_and_nothing_else(tmp_path: Path):
+    """Its HOME is its own, so what an engine keeps in the user's is named; what the user has named goes first."""
+    (tmp_path / ".docker").mkdir()
+    environ = {"HOME": str(tmp_path), "DOCKER_HOST": "tcp://far", "AWS_SECRET_ACCESS_KEY": "x", "MINE": "1"}
+    docker = TaskPlace(name="docker", pass_env=("DOCKER_HOST", "MINE"))
+    assert docker.variables(environ) == {
+        "DOCKER_HOST": "tcp://far",
+        "MINE": "1",
+        "DOCKER_CONFIG": f"{tmp_path}/.docker",
+    }
+    assert docker.variables({**environ, "DOCKER_CONFIG": "/else"})["DOCKER_CONFIG"] == "/else"
+    assert TaskPlace(name="bubblewrap").variables(environ) == {}
+    assert TaskPlace(name="modal").variables(environ) == {}
+    assert TaskPlace(name="podman").variables(environ)["HOME"] == str(tmp_path)

@@ -58,6 +58,17 @@ def test_rewards_versions_and_logs_are_part_of_the_capture():
     assert found.task_files["verifier/test-stdout.txt"].text == "two of four passed\n"
 
 
+def test_doing_nothing_is_known_as_a_whole_and_a_solution_is_not():
+    """Neither has a model, or a log."""
+    told = {
+        name: gather(seen(), ENDED, trial("greet"), TaskAgent(name=name), "").gaps
+        for name in ("nop", "oracle", "other")
+    }
+    assert told["nop"] == ()
+    assert told["oracle"] == ("the task's own solution was played, which tells of no calls",)
+    assert told["other"] is None
+
+
 def test_an_agents_own_time_out_is_noted_and_no_end_of_ours():
     """So the reward decides."""
     found = gather(seen(), ENDED, trial("slow"), TaskAgent(name="oracle"), "")
@@ -125,8 +136,8 @@ def test_our_adapter_reads_the_native_log_before_harbors_trajectory_is_asked(tmp
     both = edited(tmp_path / "a", "greet", {}, native_jsonl=said, trajectory_json=atif)
     native = gather(seen(), ENDED, both, NativeAgent(), "native.jsonl")
     assert native.log == (Said(turn=1, text="native"),)
+    assert native.gaps is not None
     assert "own log tells" in native.gaps[0]
-    assert gather(seen(exchange()), ENDED, both, NativeAgent(), "native.jsonl").gaps == ()
     spoiled = edited(tmp_path / "b", "greet", {}, native_jsonl='{"type": "said"}', trajectory_json=atif)
     (call,) = gather(seen(), ENDED, spoiled, NativeAgent(), "native.jsonl").log
     assert isinstance(call, Called)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+import time
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,7 @@ class HarborLab:
         self.temp = folder / "tmp"
         self.temp.mkdir(mode=0o755)
         self.output = ""
+        self.mark = f"mark-{uuid.uuid4().hex}"
 
     def task(
         self,
@@ -110,8 +113,7 @@ class HarborLab:
         assert self.processes() == []
         assert "holdfast" not in Path("/proc/self/mountinfo").read_text()
         (job,) = set(jobs.glob("*")) - before
-        results = sorted(job.glob("*/result.json"))
-        return [HarborTrial(folder=one.parent, result=json.loads(one.read_text())) for one in results]
+        return read_job(job)
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         """Start Harbor. What it prints goes to a file: a pipe would be held open by what is left, and hide it."""
@@ -147,14 +149,28 @@ class HarborLab:
                 line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue
-            if str(self.temp) in line or f"mark-{self.folder.name}" in line:
+            if str(self.temp) in line or self.mark in line:
                 found.append(line)
         return found
 
     @property
     def daemon(self) -> str:
         """A shell command that leaves a process behind, which can be found by its name."""
-        return f"setsid bash -c 'exec -a mark-{self.folder.name} sleep 4321' >/dev/null 2>&1 &"
+        return f"setsid bash -c 'exec -a {self.mark} sleep 4321' >/dev/null 2>&1 &"
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Ask again and again until it is so; a busy machine takes its time to start Harbor."""
+    deadline = time.monotonic() + _TAKES
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.01)
+
+
+def read_job(job: Path) -> list[HarborTrial]:
+    """The trials of a job, by name."""
+    results = sorted(job.glob("*/result.json"))
+    return [HarborTrial(folder=one.parent, result=json.loads(one.read_text())) for one in results]
 
 
 def by_task(trials: list[HarborTrial]) -> dict[str, HarborTrial]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harbor_env.lab import ENVIRONMENT, HarborLab, HarborTrial, by_task
-from tests.sandboxes.conftest import wait_until
+from tests.harbor_env.conftest import once
+from tests.harbor_env.lab import ENVIRONMENT, HarborLab, HarborTrial, wait_until
 
 DOCKERFILE = """\
 # syntax=docker/dockerfile:1
@@ -102,8 +102,13 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def trials(lab: HarborLab) -> dict[str, HarborTrial]:
+def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HarborTrial]:
     """One job on many tasks, two at a time."""
+    return once(tmp_path_factory, "tasks-of-all-kinds", prepare)
+
+
+def prepare(lab: HarborLab) -> None:
+    """Tasks in which something works, goes wrong, or is tried that must not be."""
     secret = lab.folder / "secret"
     secret.write_text("x")
     lab.task(
@@ -154,7 +159,6 @@ def trials(lab: HarborLab) -> dict[str, HarborTrial]:
     )
     for name, (files, _) in REFUSED.items():
         lab.task(name, files=files)
-    return by_task(lab.run("-n", "2"))
 
 
 def test_a_whole_dockerfile_is_replayed(trials: dict[str, HarborTrial]) -> None:
@@ -230,7 +234,7 @@ def test_memory_has_a_limit(trials: dict[str, HarborTrial]) -> None:
 
 def test_doing_nothing_gets_nothing(lab: HarborLab) -> None:
     """The control: a task is not passed by itself."""
-    (trial,) = lab.run("-n", "1", path=lab.tasks / "hostile", agent="nop")
+    (trial,) = lab.run("-n", "1", path=lab.task("idle"), agent="nop")
     assert (trial.exception, trial.reward) == (None, 0.0)
 
 
@@ -254,7 +258,9 @@ def test_harbor_killed_leaves_nothing(lab: HarborLab) -> None:
     process = lab.start(
         "run", "-p", str(task), "-a", "oracle", "--env", ENVIRONMENT, "-y", "-q", "-o", str(lab.folder / "k")
     )
-    wait_until(lambda: any(line.startswith("mark-") for line in lab.processes()))
-    process.kill()
-    process.wait()
+    try:
+        wait_until(lambda: any(line.startswith(lab.mark) for line in lab.processes()) or process.poll() is not None)
+    finally:
+        process.kill()
+        assert process.wait() == -9
     wait_until(lambda: not lab.processes() and not list(lab.temp.glob("holdfast-*")))

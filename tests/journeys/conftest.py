@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-_PROBES = tempfile.TemporaryDirectory(prefix="holdfast-test-probes-")
-"""What hostile programs reach on this machine is found out once, and not in each journey."""
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -28,7 +24,9 @@ class Project:
             "TMPDIR": str(folder.parent / "tmp"),
         }
         (folder.parent / "home/.cache/holdfast").mkdir(parents=True)
-        (folder.parent / "home/.cache/holdfast/probes").symlink_to(_PROBES.name)
+        probes = folder.parent.parent / "probes"  # found out once, and not in each journey
+        probes.mkdir(exist_ok=True)
+        (folder.parent / "home/.cache/holdfast/probes").symlink_to(probes)
         (folder.parent / "tmp").mkdir()
         folder.mkdir()
 

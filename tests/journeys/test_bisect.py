@@ -56,9 +56,11 @@ def test_the_commit_is_named_and_asking_again_costs_nothing(project: Project):
 def test_uncertain_answers_are_enough(project: Project):
     """The agent does the right thing in nine of ten cases before the change, and in two of ten after it."""
     toy = ToyAgent(project, told=0.9, untold=0.2)
-    commits = toy.history(8, breaks_at=3)
+    commits = toy.history(7, breaks_at=3)
+    commits.append(toy.commit("\x1b[31mred\x1b[0m"))
     code, report, told = bisect(project, "--good", commits[0], "--seed", "2", "--trials", "3", "--jobs", "3")
     assert (code, suspects(report)) == (0, [commits[3]]), told
+    assert "\x1b" not in told
     made = tried(report)
     assert sum(map(sum, made.values())) == report["trials"]
     assert any(passed and failed for passed, failed in made.values())  # some commits passed and failed
@@ -129,7 +131,13 @@ def test_who_stops_early_says_so_and_goes_on_when_started_again(project: Project
     assert "stopped: 7 trials were made" in first["notes"][-1]
     code, second, told = bisect(project, "--good", commits[0])
     assert (code, suspects(second), second["reused"]) == (0, [commits[6]], 7), told
-    evals = toy.folder / "evals" / "eval_toy.py"
+    config, evals = toy.folder / "holdfast.toml", toy.folder / "evals" / "eval_toy.py"
+    plain = config.read_text()
+    config.write_text('faults = ["429@99"]\n' + plain)  # another question too, and asked again it is the same one
+    for made, reused in ((3, 0), (3, 3)):
+        code, report, told = bisect(project, "--good", commits[0], "--most", str(made))
+        assert (code, report["trials"], report["reused"]) == (3, made, reused), told
+    config.write_text(plain)
     evals.write_text(evals.read_text().replace(".count() >= 1", ".count() > 0"))
     code, third, told = bisect(project, "--good", commits[0], "--most", "3")
     assert (code, third["reused"]) == (3, 0), told
@@ -149,6 +157,7 @@ def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Proj
     assert project.holdfast(*words).returncode == 0
     code, report, told = bisect(project, "--good", commits[0])
     assert (code, suspects(report)) == (0, [commits[2]]), told
+    assert tried(report)[commits[3]][0] == 0
     assert any("3 earlier trials left out: the subject is not what it was then" in note for note in report["notes"])
 
 

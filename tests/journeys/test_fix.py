@@ -37,12 +37,14 @@ def test_what_broke_is_found_mended_proven_and_applied(patient: Patient):
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("Fixed: 1 eval after 1 round; 2 other evals held")
     assert "0/3, 0 % [0–56]  3/3, 100 % [44–100]  0.016" in done.stdout
+    assert "chance" not in done.stdout
     assert "The prompt no longer said to read a file first." in done.stdout
     assert patient.untouched()
     again = patient.mended_by(MENDS, "reads_before_editing", "--apply", "--json", "--config", "quick.toml")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout) == patient.report()
     assert patient.report()["applied"]
+    assert any("chance alone could well explain the rise (p = 0.25)" in note for note in patient.report()["notes"])
     assert patient.git("status", "--porcelain") == "M  prompts/system.md\n"
     assert "+Read every file before you change it" in patient.git("diff", "--cached")
     assert project.holdfast("history", "reads_before_editing", "--kind", "all", "--json").stdout == kept
@@ -67,6 +69,9 @@ def test_a_look_tells_what_differs_and_where_it_lies(patient: Patient):
     assert "debug: turn 1: write_file" in (kept / "evidence" / "1-reads_before_editing-log.txt").read_text()
     found = json.loads(patient.project.holdfast("fix", "reads_before_editing", "--dry-run", "--json").stdout)
     assert found["allowed"] == ["prompts/system.md", "tools/tools.json"]
+    for run in (found["run"], f"results/{found['run']}"):
+        again = json.loads(patient.project.holdfast("fix", run, "--dry-run", "--json").stdout)
+        assert (again["run"], again["evals"]) == (found["run"], ["reads_before_editing"])
     assert patient.untouched()
 
 
@@ -296,7 +301,7 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
 
 @pytest.mark.parametrize(
     ("config", "budget", "rounds"),
-    [("priced.toml", "0.01", []), ("priced.toml", "4", ["undecided"]), ("unguarded.toml", "2.2", ["undecided"])],
+    [("priced.toml", "0.01", []), ("priced.toml", "9", ["undecided"]), ("unguarded.toml", "4.6", ["undecided"])],
     ids=["at the start", "in the guard suite", "between two passes"],
 )
 def test_a_spent_budget_ends_it(patient: Patient, config: str, budget: str, rounds: list[str]):

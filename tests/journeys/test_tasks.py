@@ -144,6 +144,16 @@ def test_harbor_that_does_not_run_is_void(tasks: Project):
     assert "no_such_module" in first["verdict"]["detail"]
 
 
+def test_an_agent_that_is_not_installed_is_told(tasks: Project):
+    """With what to do; nothing is fetched behind the user's back, and nothing tried again."""
+    tasks.env["HOLDFAST_AGENTS"] = str(tasks.folder / "none")
+    tasks.env["PATH"] = "/usr/bin:/bin"
+    play(tasks, "tasks", "--subject", "codex:scripted", "--trials", "1")
+    ((record,),) = records(tasks).values()
+    assert record["verdict"]["cause"] == "missing"
+    assert "holdfast agents install codex" in record["verdict"]["detail"]
+
+
 def test_what_was_kept_can_be_judged_again(tasks: Project):
     """Without Harbor, by the reward that was kept."""
     assert play(tasks, "tasks", "--subject", "oracle", "--trials", "1").returncode == 0

@@ -87,6 +87,8 @@ def test_a_harbor_log_alone_leaves_gaps():
     """As whoever gathered it says."""
     told = observe(capture(log=(Said(turn=1, text="hi"),), gaps=("only a log",)), {}).trajectory
     assert told.gaps == ("only a log",)
+    assert observe(capture(gaps=()), {}).trajectory.gaps == ()
+    assert observe(capture(exchange(1, Text(text="hi")), gaps=("only a log",)), {}).trajectory.gaps == ()
 
 
 def test_a_log_may_know_a_call_that_it_could_not_read_by_its_id_alone():

@@ -171,6 +171,9 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(dock: Dock) -> No
     dock.on_bench(body)
     interfaces = f"{sys.executable} -I -c 'import socket; print(*(name for _, name in socket.if_nameindex()))'"
     assert dock.shell(interfaces, reads=PYTHON, network="none").stdout.text == "lo\n"
+    own = [name for _, name in socket.if_nameindex()]
+    end = dock.shell(f"{interfaces}; cat /etc/resolv.conf | wc -l", reads=PYTHON, network="host")
+    assert sorted(end.stdout.text.split()[:-1]) == sorted(own)
 
 
 def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:
@@ -239,6 +242,20 @@ def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(dock: Do
     )
     end = dock.shell(script, reads=PYTHON)
     assert end.stdout.text == "ConnectionRefusedError: [Errno 111] Connection refused\nstill\n"
+
+
+def test_a_container_that_nobody_waits_for_any_more_is_removed(dock: Dock) -> None:
+    """Cancelled while the engine starts it."""
+
+    async def body(bench: ContainerBench) -> None:
+        task = asyncio.create_task(bench.furnish((Launch(argv=("true",)),)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert dock.containers() != ""
+
+    dock.on_bench(body)
 
 
 def test_a_workspace_that_became_a_link_is_not_followed(dock: Dock) -> None:

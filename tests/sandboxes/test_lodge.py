@@ -40,13 +40,11 @@ OWN = ("write in /usr or /etc", "read /etc/shadow")
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="many users can be had as root only")
 
 
-def in_lodge(
-    body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes | None = None, *, many: bool = True
-) -> T:
+def in_lodge(body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes | None = None, **options: Any) -> T:
     """What `body` gives, called with a lodge; afterwards nothing is left of it."""
 
     async def session() -> T:
-        lodgings = Lodgings(folder, many=many)
+        lodgings = Lodgings(folder, **options)
         lodge = await lodgings.open(wishes or Wishes())
         try:
             return await body(lodge)
@@ -279,10 +277,10 @@ def test_limits_hold(tmp_path: Path) -> None:
                 await sh(lodge, script)
         return full
 
-    full = in_lodge(body, tmp_path, Wishes(ceilings=Ceilings(disk=2**25, memory=60 * 2**20)))
+    full = in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**25, memory=60 * 2**20))
     assert "No space left" in full.stderr
     code = "import os; n = 0\ntry:\n  while os.fork(): n += 1\n  os.kill(os.getpid(), 19)\nexcept OSError: print(n)"
-    crowd = in_lodge(lambda lodge: sh(lodge, f"python3 -c '{code}'"), tmp_path, Wishes(ceilings=Ceilings(processes=30)))
+    crowd = in_lodge(lambda lodge: sh(lodge, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30))
     assert 10 < int(crowd.stdout) < 30
 
 

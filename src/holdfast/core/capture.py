@@ -46,8 +46,9 @@ class Capture:
     task_files: Mapping[str, Output] = field(default_factory=dict)
     """What a task left beside its workspace, by path and within bounds: native logs, what its verifier printed."""
 
-    gaps: tuple[str, ...] = ()
-    """Why what is told above is known to be incomplete, if it is."""
+    gaps: tuple[str, ...] | None = None
+    """Why what is told above is known to be incomplete; none at all where it is known to be whole, None where whoever
+    gathered it can't say."""
 
     requests_told: bool = False
     """Whether that log tells each time that the agent asks for permission."""

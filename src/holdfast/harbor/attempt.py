@@ -7,6 +7,7 @@ down.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -56,7 +57,7 @@ async def attempt_task(trial: Trial, number: int, means: TaskMeans) -> Capture:
         end = await _run(trial, task, means, bench, who.keys if wire.direct else ())
         if wire.session:
             await wire.session.hang_up()
-        found = read_trial(jobs)
+        found = await asyncio.to_thread(read_trial, jobs)
         seen = Capture(
             trial=trial.id,
             attempt=number,
@@ -66,7 +67,8 @@ async def attempt_task(trial: Trial, number: int, means: TaskMeans) -> Capture:
             notes=wire.notes,
             facts=facts,
         )
-        return gather(seen, end, found, means.agent(trial.subject), who.output)
+        agent = means.agent(trial.subject)
+        return await asyncio.to_thread(gather, seen, end, found, agent, who.output)
 
 
 def _silent(found: TrialFolder | NoTrial, silence: Silence, timeout: float) -> float | None:
@@ -85,8 +87,8 @@ def _job(trial: Trial, task: HarborTask, who: Player, means: TaskMeans, wire: Wi
 
 async def _run(trial: Trial, task: HarborTask, means: TaskMeans, bench: Bench, keys: tuple[str, ...]) -> ProcessEnd:
     """Harbor, from its start to the end of its last process."""
-    passed = (*means.place.pass_env, *keys)
-    env = {name: means.environ[name] for name in passed if name in means.environ}
+    env = {name: means.environ[name] for name in keys if name in means.environ}
+    env |= means.place.variables(means.environ)
     job = str(bench.home / _JOB)
     launch = Launch(
         argv=(*means.program, "run", "-c", job, "-y", "-q"), env={**env, **_QUIET, "PYTHONPATH": str(means.packages)}

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import UnknownName, UsageError
@@ -56,6 +57,16 @@ OFFERED: Mapping[str, tuple[str, ...]] = {
 }
 """What Harbor offers, and the variables of this machine that each may see; more by `harbor.pass_env`."""
 
+_KUBE = {"KUBECONFIG": ".kube/config"}
+_OF_THE_USER: Mapping[str, Mapping[str, str]] = {
+    "docker": {"DOCKER_CONFIG": ".docker"},
+    "podman": {"HOME": "", "XDG_DATA_HOME": ".local/share", "XDG_CONFIG_HOME": ".config"},
+    "ec2": {"AWS_SHARED_CREDENTIALS_FILE": ".aws/credentials", "AWS_CONFIG_FILE": ".aws/config"},
+    "modal": {"MODAL_CONFIG_PATH": ".modal.toml"},
+    **dict.fromkeys(("gke", "ack", "openshift"), _KUBE),
+}
+"""Harbor has a HOME of its own; what an engine keeps in the user's is named by variables, as far as it is there."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskPlace:
@@ -77,6 +88,13 @@ class TaskPlace:
     def ours(self) -> bool:
         """Whether it is our own, into which the gateway can be handed."""
         return self.name == BUBBLEWRAP
+
+    def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What Harbor gets to see of this machine's variables, and where an engine finds the user's own files."""
+        home = environ.get("HOME", "")
+        own = {name: Path(home, path) for name, path in _OF_THE_USER.get(self.name, {}).items()} if home else {}
+        passed = {name: environ[name] for name in (*self.pass_env, *own) if name in environ}
+        return {**{name: str(path) for name, path in own.items() if path.exists()}, **passed}
 
     def config(self, **more: Any) -> dict[str, Any]:
         """Its part of Harbor's job configuration."""

@@ -14,6 +14,7 @@ from holdfast.core.text import excerpt
 from holdfast.core.trajectory import Event
 from holdfast.core.verdict import VoidCause
 from holdfast.harbor.result import NoTrial, TrialFolder
+from holdfast.harbor.roster import NOP, ORACLE
 
 
 def gather(seen: Capture, end: ProcessEnd, found: TrialFolder | NoTrial, agent: Agent, output: str) -> Capture:
@@ -38,7 +39,7 @@ def gather(seen: Capture, end: ProcessEnd, found: TrialFolder | NoTrial, agent: 
         rewards=outcome.rewards,
         step_rewards=outcome.step_rewards,
         task_files=found.leavings(),
-        gaps=_gaps(log, seen=bool(seen.exchanges)),
+        gaps=_gaps(agent, log),
         notes=(*seen.notes, *_own_doing(outcome)),
         facts={**seen.facts, **({"agent_version": found.version} if found.version else {})},
     )
@@ -84,7 +85,12 @@ def _log(agent: Agent, found: TrialFolder, ends: tuple[ProcessEnd, ...]) -> tupl
     return told, None if told else problem
 
 
-def _gaps(log: tuple[Event, ...], *, seen: bool) -> tuple[str, ...]:
-    if seen or not log:
+def _gaps(agent: Agent, log: tuple[Event, ...]) -> tuple[str, ...] | None:
+    """What nobody can know where the wire was not seen."""
+    if agent.name == NOP:
         return ()
-    return ("only the agent's own log tells what it did; a call that was under way when it ended may be missing",)
+    if agent.name == ORACLE:
+        return ("the task's own solution was played, which tells of no calls",)
+    if log:
+        return ("only the agent's own log tells what it did; a call that was under way when it ended may be missing",)
+    return None

@@ -26,6 +26,7 @@ TRAJECTORY = "trajectory.json"
 _MOST_RESULT = 16 * 2**20
 _MOST_READ = 32 * 2**20
 _MOST_PRINTED = 4 * 2**20
+_MOST_LOOKED_AT = 4 * 2**20
 _MOST_KEPT = 256 * 2**10
 _MOST_FILES = 200
 _DEEP = 6
@@ -114,7 +115,7 @@ class TrialFolder:
     def _files(self, pattern: str, *, most: int) -> dict[str, Output]:
         found = {}
         for path in find_beneath(self.folder, pattern, at_most=most):
-            content = self.read(path) if path.isprintable() else None
+            content = read_beneath(self.folder, path, at_most=_MOST_LOOKED_AT) if path.isprintable() else None
             if content:
                 found[path] = bounded(content, _MOST_KEPT)
         return found

@@ -33,9 +33,9 @@ _DISK = 4 * 2**30
 
 
 @cache
-def _lodgings() -> Lodgings:
-    """One for all environments of this process."""
-    found = Lodgings()
+def _lodgings(ceilings: Ceilings) -> Lodgings:
+    """One for all environments of this process that may use as much."""
+    found = Lodgings(ceilings=ceilings)
     atexit.register(found.leave)
     return found
 
@@ -126,7 +126,8 @@ class BubblewrapEnvironment(BaseEnvironment):
         """Make the lodge, and take the steps of the Dockerfile in it."""
         if self._refusal is not None:
             raise SandboxBuildFailedError(str(self._refusal)) from self._refusal
-        self._lodge = lodge = await _lodgings().open(self._wishes())
+        wishes = Wishes(network=self._network, port=self._port, rootfs=self._rootfs, reads=self._reads)
+        self._lodge = lodge = await _lodgings(self._ceilings).open(wishes)
         try:
             if lodge.door is not None and self._gateway:
                 await in_thread(hand_door, self._gateway, lodge.door)
@@ -149,17 +150,12 @@ class BubblewrapEnvironment(BaseEnvironment):
         done = await lodge.run(self._errand((*self._image.entrypoint, "sh", "-c", "sleep infinity")))
         self.logger.warning(f"the ENTRYPOINT ended with exit code {done.code}: {done.stdout}{done.stderr}")
 
-    def _wishes(self) -> Wishes:
+    @property
+    def _ceilings(self) -> Ceilings:
         memory, storage = self._effective_memory_mb, self._effective_storage_mb
         usual = Ceilings()
-        return Wishes(
-            network=self._network,
-            port=self._port,
-            rootfs=self._rootfs,
-            reads=self._reads,
-            ceilings=Ceilings(
-                memory=int(memory) * _MB if memory else usual.memory, disk=int(storage) * _MB if storage else _DISK
-            ),
+        return Ceilings(
+            memory=int(memory) * _MB if memory else usual.memory, disk=int(storage) * _MB if storage else _DISK
         )
 
     async def stop(self, delete: bool) -> None:

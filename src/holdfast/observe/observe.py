@@ -57,9 +57,11 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
         return ()
     if capture.log_problem:
         return (f"the agent's own log could not be read: {capture.log_problem}",)
+    if capture.gaps is not None:
+        return capture.gaps
     if not capture.log:
         return ("no model traffic came through the gateway, and the agent keeps no log that Holdfast can read",)
-    return capture.gaps
+    return ()
 
 
 def _spent(capture: Capture, line: Sequence[Exchange], events: Sequence[Event]) -> Spent:

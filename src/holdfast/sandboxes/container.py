@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -67,6 +68,7 @@ class ContainerSandbox:
         """What was proven of it."""
         self._found: tuple[Engine, str] | None = None
         self._held: frozenset[str] = frozenset()
+        self._lock = threading.Lock()
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -118,10 +120,11 @@ class ContainerSandbox:
 
     def _means(self) -> tuple[Engine, str]:
         """The engine, and the image that containers are made of; raises WorldError where they can't be had."""
-        if self._found is None:
-            engine = find_engine(self._engine_name)
-            self._found = engine, image(engine)
-        return self._found
+        with self._lock:
+            if self._found is None:
+                engine = find_engine(self._engine_name)
+                self._found = engine, image(engine)
+            return self._found
 
     def set_out(self, start: str, reads: tuple[str, ...], network: Network) -> Vessel:
         """A container for programs that read these, from a starting state of the workspace; for a worker thread."""
@@ -162,8 +165,9 @@ class ContainerSandbox:
 
     def _etc(self, uid: int) -> str:
         folder = self.folder / "etc"
-        if not folder.exists():
-            lay_etc(folder, uid, _HOME_SEEN)
+        with self._lock:
+            if not folder.exists():
+                lay_etc(folder, uid, _HOME_SEEN)
         return str(folder)
 
     def start_program(self, vessel: Vessel, launch: Launch, home: Mapping[str, bytes], limits: Limits) -> Program:
@@ -222,9 +226,13 @@ class ContainerBench:
         """Start the container: what it shows can't be changed any more."""
         self._reads = to_show(path for launch in launches for path in launch.reads)
         try:
-            self._vessel = await in_thread(self._sandbox.set_out, self._start, self._reads, self._network)
+            await in_thread(self._set_out)
         except OSError as error:
             raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
+
+    def _set_out(self) -> None:
+        """In the thread, so that it is known and closed also where nobody waits for it any more."""
+        self._vessel = self._sandbox.set_out(self._start, self._reads, self._network)
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""

@@ -64,8 +64,10 @@ class Engine:
         """Have it do something; raises WorldError where it does not come to an end."""
         try:
             return subprocess.run([self.path, *words], input=give, capture_output=True, check=False, timeout=_TAKES)
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise WorldError(VoidCause.SANDBOX, f"{self.name} {words[0]}: {error}") from None
+        except subprocess.TimeoutExpired:
+            raise WorldError(VoidCause.SANDBOX, f"{self.name} {words[0]}: no end within {_TAKES:g} s") from None
 
     def do(self, *words: str, give: bytes = b"") -> str:
         """The same for what must work: what it printed, or a WorldError with its last words."""

@@ -50,7 +50,7 @@ def keep(control: socket.socket, leaf: Leaf | None) -> None:
         door = seclude(order)
         if order["network"] != "host":
             _free_low_ports()
-        lodge = Lodge(order)
+        lodge = Lodge(order, leaf)
         answer(control, b"ready %s\n" % lodge.users.encode(), [] if door is None else [door.fileno()])
         if door is not None:
             door.close()
@@ -82,7 +82,8 @@ def _free_low_ports() -> None:
 class Lodge:
     """A furnished lodge, and its init."""
 
-    def __init__(self, order: dict[str, Any]) -> None:
+    def __init__(self, order: dict[str, Any], leaf: Leaf | None) -> None:
+        self._leaf = leaf
         self.users = furnish(order)
         """Whom it knows."""
         self._filter: bytes = order["filter"]
@@ -111,9 +112,11 @@ class Lodge:
             argv = [order["bwrap"], *arguments(order), "--", _INIT]
             heard = [*DEAF_TO, signal.SIGPIPE, signal.SIGXFSZ]
             usual = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # an init that ignores it need not bury the dead
-            self._leader = os.posix_spawn(
-                order["bwrap"], argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
-            )
+            with kernel.first_to_go(turn := kernel.own_turn()):
+                self._leader = os.posix_spawn(
+                    order["bwrap"], argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
+                )
+            os.close(turn)
             signal.signal(signal.SIGCHLD, usual)
         finally:
             for end in (saying, waits, rules):
@@ -143,11 +146,16 @@ class Lodge:
             if self._init in ready:
                 answer(control, b"gone\n")
                 return
-            if self._watch.exceeded([pid for pid in descendants([os.getpid()]) if pid != self._leader]):
+            if self._too_much():
                 answer(control, b"memory %d\n" % self._watch.peak)
                 return
             if control.fileno() in ready and not self._next(control):
                 return
+
+    def _too_much(self) -> bool:
+        """Whether those in there hold too much memory, or the kernel had to end one of them for want of it."""
+        inside = [pid for pid in descendants([os.getpid()]) if pid != self._leader]
+        return self._watch.exceeded(inside) or (self._leaf is not None and self._leaf.kills() > 0)
 
     def _next(self, control: socket.socket) -> bool:
         """Take an errand; False when Holdfast has let go."""

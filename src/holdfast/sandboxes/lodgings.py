@@ -43,15 +43,13 @@ class Wishes:
     reads: tuple[str, ...] = ()
     """What else is shown of the host, read-only, where it lies."""
 
-    ceilings: Ceilings = Ceilings()  # noqa: RUF009 - a frozen value
-    """How much everything in there may use."""
-
 
 class Lodgings:
-    """Makes lodges."""
+    """Makes lodges that may all use as much."""
 
-    def __init__(self, root: Path | None = None, *, many: bool = True) -> None:
-        self._premises = Premises(root)
+    def __init__(self, root: Path | None = None, *, ceilings: Ceilings | None = None, many: bool = True) -> None:
+        self._ceilings = ceilings or Ceilings()
+        self._premises = Premises(root, memory=self._ceilings.memory + self._ceilings.disk)
         self._many = many
 
     @property
@@ -76,7 +74,7 @@ class Lodgings:
 
     def _plan(self, wishes: Wishes) -> LodgePlan:
         bwrap, rules = means()
-        most, first = wishes.ceilings, many_users() if self._many else None
+        most, first = self._ceilings, many_users() if self._many else None
         return LodgePlan(
             bwrap=bwrap,
             filter=rules,

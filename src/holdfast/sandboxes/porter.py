@@ -142,6 +142,8 @@ def _become(errand: dict[str, Any], person: Person, out: int, err: int) -> NoRet
         os.setsid()
         os.dup2(out, 1)
         os.dup2(err, 2)
+        with contextlib.suppress(OSError):
+            kernel.go_first()
         person.be()
         os.chdir(errand["cwd"])
         env = {"HOME": person.home, **errand["env"]}

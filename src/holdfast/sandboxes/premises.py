@@ -211,4 +211,17 @@ class Premises:
                 launcher.stop()
 
 
-_branch = cache(branch)
+@cache
+def _branch(memory: int) -> Branch | None:
+    """Where control groups can be made; None where they can't, or where nobody can be moved to one after all."""
+    found = branch(memory)
+    if found is None:
+        return None
+    works = True
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as somebody:
+        try:
+            found.grow(somebody.pid)
+        except OSError:
+            works = False
+    found.leaf(somebody.pid).remove()
+    return found if works else None

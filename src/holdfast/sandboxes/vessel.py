@@ -18,6 +18,7 @@ from holdfast.core.errors import WorldError
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.engine import ContainerPlan, Engine, last_words, run_words
+from holdfast.sandboxes.folder import remove
 from holdfast.sandboxes.launcher import hand_over
 from holdfast.sandboxes.room import check_words, message
 from holdfast.sandboxes.steward import CODE, SOCKET
@@ -126,14 +127,18 @@ class Vessel:
         self._remove()
         if self._control is not None:
             self._control.close()  # should the engine have failed us, the steward ends by this
+        if not self._gone():
+            raise WorldError(VoidCause.SANDBOX, f"the container {self._plan.name} did not end")
+
+    def _gone(self) -> bool:
+        """Whether its init has ended, and with it everybody; the engine's word must do where the init can't be seen."""
         if self._init is None:
-            return
+            return self._engine.ask("inspect", self._plan.name).returncode != 0
+        init, self._init = self._init, None
         try:
-            if not select.select([self._init], [], [], _PATIENCE)[0]:
-                raise WorldError(VoidCause.SANDBOX, f"{self._plan.name}: its processes did not die")
+            return bool(select.select([init], [], [], _PATIENCE)[0])
         finally:
-            os.close(self._init)
-            self._init = None
+            os.close(init)
 
     def _remove(self) -> None:
         if self._init is not None:
@@ -152,6 +157,7 @@ class Vessel:
             if self.disk is not None:
                 os.close(self.disk)
                 self.disk = None
+            remove(self._folder)
 
 
 def _bind(way: socket.socket, place: Path) -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 from holdfast.core.bisection import BisectOutcome, Commit
 from holdfast.core.config import Config
 from holdfast.core.errors import UsageError
+from holdfast.core.evals import Eval
 from holdfast.core.request import RunRequest
-from holdfast.core.text import count
+from holdfast.core.text import count, one_line
 from holdfast.core.trial import Cell, Plan
 from holdfast.decide.bisect import Search
 from holdfast.statistics.bisection import Tries
@@ -47,8 +48,11 @@ class Bisecting:
     request: RunRequest
     """How trials are made."""
 
+    eval: Eval
+    """What is asked of every commit: the eval as it is written now."""
+
     cell: Cell
-    """What is asked of every commit: the eval as it is now, on one subject."""
+    """The same on one subject, under the faults of the configuration."""
 
     line: CommitLine
     """The commits."""
@@ -168,7 +172,7 @@ class Bisecting:
             visited = self.visited[place] = first_visit(checkout, asked, self.results)
         before = visited.tries.judged
         number = min(self.search.trials(place, at_once=self.at_once), self.most - self.made)
-        affordable = visit(visited, checkout, self.cell.eval, asked, self.environ, trials=number, helm=helm)
+        affordable = visit(visited, checkout, self.eval, asked, self.environ, trials=number, helm=helm)
         self.notes += [note for note in visited.notes if note not in self.notes]
         self._left_out(place, visited)
         if visited.tries.judged > before:
@@ -192,7 +196,7 @@ class Bisecting:
         if self.request.seed is None:
             return None
         known = self.kept[place].tries.judged if place in self.kept else 0
-        text = f"{self.request.seed}/{self._commit(place).hash}/{known}"
+        text = f"{self.request.seed}/{place}/{known}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
     @property
@@ -204,7 +208,7 @@ class Bisecting:
 
     def _told(self, place: int) -> str:
         commit = self._commit(place)
-        return f"{commit.hash[:12]} ({place} of {self.last}): {commit.subject}"
+        return f"{commit.hash[:12]} ({place} of {self.last}): {one_line(commit.subject)}"
 
 
 def make_bisecting(
@@ -221,7 +225,7 @@ def make_bisecting(
 ) -> Bisecting:
     """Everything that a bisection begins with; every mistake that can be found without running is found here."""
     line = commit_line(config.root, good, bad)
-    cell = _only_cell(config, environ, request)
+    one, cell = _only_cell(config, environ, request)
     history = history_of(config, environ, results=results)
     try:
         kept = kept_tries(
@@ -238,6 +242,7 @@ def make_bisecting(
         config=config,
         environ=environ,
         request=request,
+        eval=one,
         cell=cell,
         line=line,
         results=results,
@@ -249,8 +254,8 @@ def make_bisecting(
     )
 
 
-def _only_cell(config: Config, environ: Mapping[str, str], request: RunRequest) -> Cell:
-    """One eval on one subject: what is asked of every commit."""
+def _only_cell(config: Config, environ: Mapping[str, str], request: RunRequest) -> tuple[Eval, Cell]:
+    """One eval, and its one cell."""
     evals = choose_evals(config, paths=request.paths, names=request.names, policy="all")
     if len(evals) != 1:
         raise UsageError(f"one eval can be bisected, not {len(evals)}: {', '.join(one.name for one in evals)}")
@@ -261,4 +266,4 @@ def _only_cell(config: Config, environ: Mapping[str, str], request: RunRequest) 
     cell = plan.cells[0]
     if cell.skipped is not None:
         raise UsageError(f"{cell.id}: nothing can be tried: {cell.skipped}")
-    return cell
+    return evals[0], cell

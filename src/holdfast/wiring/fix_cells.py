@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.core.tally import Decision, Tally
 from holdfast.core.verdict import Void
 from holdfast.decide.compare import p_fall
 from holdfast.report.fix_report import FixCell, score_of
 from holdfast.wiring.verifying import Proof
+
+_CHANCE = 0.05
+"""A rise that is at least this likely by chance is told to be doubtful."""
 
 
 def fix_cells(before: Proof | None, after: Proof | None = None) -> tuple[FixCell, ...]:
@@ -24,6 +29,19 @@ def why_not(proof: Proof) -> str:
     ]
     voids = dict.fromkeys(one.verdict.reason for one in proof.records if isinstance(one.verdict, Void) and one.final)
     return "; ".join([*told, *voids, *([proof.stopped] if proof.stopped else [])]) or "nothing could be tried"
+
+
+def doubts(cells: Sequence[FixCell]) -> list[str]:
+    """Where something was rejected and is accepted now, and yet so few trials might show that by chance."""
+    return [
+        f"{cell.eval} on {cell.subject}: chance alone could well explain the rise (p = {cell.p_value:.2g}); "
+        "more trials would tell"
+        for cell in cells
+        if cell.before is not None
+        and cell.before.answer == "reject"
+        and cell.p_value is not None
+        and cell.p_value > _CHANCE
+    ]
 
 
 def _by_cell(proof: Proof | None) -> dict[tuple[str, str], tuple[Tally, Decision]]:

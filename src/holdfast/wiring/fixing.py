@@ -29,7 +29,7 @@ from holdfast.report.investigation import Investigation
 from holdfast.run.template import check_template
 from holdfast.wiring.cast import Cast
 from holdfast.wiring.checkout import BuildFailed, Checkout, checked_out
-from holdfast.wiring.fix_cells import fix_cells, why_not
+from holdfast.wiring.fix_cells import doubts, fix_cells, why_not
 from holdfast.wiring.fix_ruling import held_against_the_rules, touches_evals
 from holdfast.wiring.fix_scene import Scene
 from holdfast.wiring.fixer import Work, check_fixer, let_fix
@@ -103,6 +103,8 @@ class Fixing:
             self.notes.append(f"stopped: {error}")
         if outcome is FixOutcome.FIXED and not self.rounds:
             outcome = FixOutcome.PASSES
+        if outcome is FixOutcome.FIXED:
+            self.notes += doubts(self.rounds[-1].cells)
         return self._report(outcome, before)
 
     def _report(self, outcome: FixOutcome, before: Proof | None) -> FixReport:
@@ -163,7 +165,7 @@ class Fixing:
             folder=place / "fixer",
             helm=self.helm,
         )
-        self._purse.pay([work.record.spent])
+        self._purse.pay([work.record])
         return work
 
     def _tried(self, told: FixRound, changed: Sequence[Change], place: Path, base: Checkout, before: Proof) -> FixRound:
@@ -225,7 +227,7 @@ class Fixing:
             folder=self.folder / name,
             helm=self.helm,
         )
-        self._purse.pay(record.spent for record in proof.records)
+        self._purse.pay(proof.records)
         self.notes += [proof.stopped] if proof.stopped else []
         return proof
 

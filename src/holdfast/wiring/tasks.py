@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from holdfast.agents.package import Package, agents_folder, find, reads, version_of
 from holdfast.agents.recipe import RecipeAgent
 from holdfast.core.config import Config
-from holdfast.core.errors import UsageError
+from holdfast.core.errors import UsageError, WorldError
 from holdfast.core.ports import Gateway, Template
 from holdfast.core.request import RunRequest
 from holdfast.core.subject import Subject
 from holdfast.core.trial import Cell, Plan
+from holdfast.core.verdict import VoidCause
 from holdfast.core.workspace import Tree
 
 if TYPE_CHECKING:
@@ -165,8 +166,10 @@ def _installed(cast: Cast, subject: Subject) -> dict[str, str]:
     """The installation of an agent on this machine, for an environment of ours: Harbor's adapters of Claude Code and
     Codex find it there and install none, which would take a network."""
     agent = cast.of(subject)
-    if not isinstance(agent, RecipeAgent) or not agent.setup.program:
+    if not isinstance(agent, RecipeAgent):
         return {}
+    if missing := agent.missing():
+        raise WorldError(VoidCause.MISSING, missing)
     words = agent.setup.program
     seen = reads(words, agents_folder(cast.environ))
     return {"reads": ":".join(seen), "path": str(Path(words[-1]).parent)}

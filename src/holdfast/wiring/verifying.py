@@ -24,6 +24,7 @@ from holdfast.wiring.gating import Gating
 from holdfast.wiring.helm import Helm
 from holdfast.wiring.house import open_house, run_info
 from holdfast.wiring.planning import plan_evals
+from holdfast.wiring.purse import out_of_money
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +81,7 @@ def prove(
     return Proof(
         found=tuple((one, said.get((one.eval, one.subject)) or decide(one)) for one in counted),
         records=records,
-        stopped=stop.reason,
+        stopped=stop.reason or out_of_money(records),
     )
 
 
