@@ -126,6 +126,7 @@ def test_what_is_wrong_with_a_task_is_named(with_harbor: Project):
         "reversed": "test -e /app/hi.txt; echo $? > /logs/verifier/reward.txt\n",
         "dice": "date +%N > /logs/verifier/reward.txt\n",
         "silent": "echo no reward here\n",
+        "unsolved": "echo 0 > /logs/verifier/reward.txt\n",
     }
     toml = f'artifacts = ["/app"]\n{MINIMAL}'
     for name, test in faulty.items():
@@ -138,6 +139,9 @@ def test_what_is_wrong_with_a_task_is_named(with_harbor: Project):
     assert "vacuous: doing nothing gets reward 1, which passes" in shown.stdout
     assert "crashed: the solution: " in shown.stdout
     assert "no reward here" in shown.stdout
+    (with_harbor.folder / "tasks/unsolved/solution/solve.sh").unlink()
+    shown = with_harbor.holdfast("validate", "tasks/unsolved", "--repeat", "1")
+    assert "ok     unsolved  1 rehearsal\n       unproven: there is no solution" in shown.stdout
     shown = with_harbor.holdfast("validate", "tasks/dice", "--repeat", "2", "--json")
     (dice,) = json.loads(shown.stdout)["evals"]
     assert "unstable" in [one["fault"] for one in dice["complaints"]]

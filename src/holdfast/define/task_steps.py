@@ -46,7 +46,7 @@ def resolve_step(
         verifier_network=own.network or verifier.network or (judging or machine).network,
         verifier_environment=judging,
         min_reward=one.min_reward,
-        solution=_script(home / "solution", "solve", machine),
+        solution=_solution(home, folder, machine),
     )
 
 
@@ -99,6 +99,12 @@ def _refuse_unverified(one: StepTable, folder: Path, judging: TaskEnvironment | 
         expected = " or ".join((place / script).relative_to(folder).as_posix() for place in places)
         remedy = "write it so that it leaves /logs/verifier/reward.json"
         raise BadInput(f"nothing verifies the task: there is no {expected}", where=folder, remedy=remedy)
+
+
+def _solution(home: Path, folder: Path, machine: TaskEnvironment) -> Path | None:
+    """The oracle's script: a step's own, or the task's where the step has no folder for one."""
+    own = home / "solution"
+    return _script(own if own.is_dir() else folder / "solution", "solve", machine)
 
 
 def _script(folder: Path, stem: str, machine: TaskEnvironment) -> Path | None:

@@ -103,9 +103,10 @@ class _Tried:
     async def several(self, one: Eval) -> tuple[list[Capture], list[Capture]]:
         """What the solution leaves, and what doing nothing leaves."""
         often = self._goes.repeat
-        goes = [self.go(agent, one, number, often) for agent in (ORACLE, NOP) for number in range(1, often + 1)]
+        agents = (ORACLE, NOP) if _solvable(one) else (NOP,)
+        goes = [self.go(agent, one, number, often) for agent in agents for number in range(1, often + 1)]
         captures = await asyncio.gather(*goes)
-        return captures[:often], captures[often:]
+        return captures[:-often], captures[-often:]
 
     async def go(self, agent: str, one: Eval, number: int, of: int) -> Capture:
         """What one go leaves."""
@@ -122,7 +123,11 @@ def _read(one: Eval) -> Iterator[Complaint]:
     task = one.task
     if task is None:
         return
-    if any(step.solution is None for step in task.steps):
+    if not _solvable(one):
         yield Complaint(fault=Fault.UNPROVEN, detail="there is no solution: nothing shows that it can be solved")
     for answer in answers_in_sight(task):
         yield Complaint(fault=Fault.REVEALED, detail=answer)
+
+
+def _solvable(one: Eval) -> bool:
+    return one.task is not None and all(step.solution for step in one.task.steps)
