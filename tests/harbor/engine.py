@@ -9,7 +9,6 @@ import pytest
 
 PROGRAM = Path(os.environ.get("HOLDFAST_TEST_HARBOR") or Path(__file__).parents[2] / ".venv-harbor/bin/harbor")
 
-needs_harbor = pytest.mark.skipif(
-    not PROGRAM.exists(),
-    reason="NO HARBOR: nothing of whole tasks is tested with the real engine (tools/harbor.sh installs it)",
-)
+WITHOUT = f"NO HARBOR at {PROGRAM}: nothing of whole tasks is tested with the real engine (`make harbor` installs it)"
+
+needs_harbor = pytest.mark.skipif(not PROGRAM.exists(), reason=WITHOUT)

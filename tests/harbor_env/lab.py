@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.harbor.engine import PROGRAM, WITHOUT
+
 REPOSITORY = Path(__file__).parents[2]
 ENVIRONMENT = "holdfast.harbor_env:BubblewrapEnvironment"
 _TAKES = 300.0
@@ -21,11 +23,9 @@ _TAKES = 300.0
 
 def harbor() -> Path:
     """The real `harbor`, in an environment of its own; where there is none, the test is skipped and says so."""
-    given = os.environ.get("HOLDFAST_TEST_HARBOR")
-    found = Path(given) if given else REPOSITORY / ".venv-harbor/bin/harbor"
-    if not found.exists():
-        pytest.skip(f"NO HARBOR at {found}: `make harbor` installs it, and needs Python 3.12 or newer")
-    return found
+    if not PROGRAM.exists():
+        pytest.skip(WITHOUT)
+    return PROGRAM
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
