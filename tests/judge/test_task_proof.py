@@ -52,7 +52,7 @@ def test_a_void_tells_what_broke_and_what_was_printed():
     """The verifier's output is there, with nothing in it that could play with a terminal."""
     broken = left(
         breakdown=Breakdown(cause=VoidCause.SANDBOX, detail="no space left"),
-        leavings={"verifier/test-stdout.txt": Output(text="\x1b[2Jno module named ledger")},
+        task_files={"verifier/test-stdout.txt": Output(text="\x1b[2Jno module named ledger")},
     )
     ((fault, detail),) = complaints([broken], [left(0)])
     assert fault is Fault.CRASHED
