@@ -100,10 +100,12 @@ _FOLDERS: set[Path] = set()
 
 def _forget_namesakes(folder: Path) -> None:
     """Let `import helpers` find the one in `folder`, also where another folder's was imported before."""
-    for name in [name for name in sys.modules if "." not in name]:
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if "." in name or not file or _FOLDERS.isdisjoint(Path(file).parents[:2]):
+            continue
         own = {folder / f"{name}.py", folder / name / "__init__.py"}
-        file = Path(getattr(sys.modules[name], "__file__", None) or "/")
-        if file not in own and any(file.is_relative_to(other) for other in _FOLDERS) and any(map(Path.is_file, own)):
+        if Path(file) not in own and any(map(Path.is_file, own)):
             for part in [part for part in sys.modules if part == name or part.startswith(f"{name}.")]:
                 del sys.modules[part]
 
