@@ -23,9 +23,9 @@ from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits, Output, ProcessEnd
 from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.sandboxes.conformance import SURVIVE, probe
-from holdfast.sandboxes.errand import Done, Errand
-from holdfast.sandboxes.lodge import Lodge
-from holdfast.sandboxes.lodgings import Lodgings, Wishes
+from holdfast.sandboxes.lodge.errand import Done, Errand
+from holdfast.sandboxes.lodge.lodge import Lodge
+from holdfast.sandboxes.lodge.lodgings import Lodgings, Wishes
 from holdfast.sandboxes.privileges import KEPT
 from tests.sandboxes.conftest import SOON, wait_until
 
@@ -377,8 +377,8 @@ def test_death_of_holdfast_is_the_death_of_the_lodge(tmp_path: Path) -> None:
     code = f"""
 import asyncio, os, signal
 from pathlib import Path
-from holdfast.sandboxes.lodgings import Lodgings, Wishes
-from holdfast.sandboxes.errand import Errand
+from holdfast.sandboxes.lodge.lodgings import Lodgings, Wishes
+from holdfast.sandboxes.lodge.errand import Errand
 async def main():
     lodge = await Lodgings(Path({str(tmp_path)!r})).open(Wishes())
     script = "bash -c 'exec -a {mark} sleep 4321' & until pgrep -f ^{mark}; do :; done"
@@ -394,8 +394,8 @@ asyncio.run(main())
 PLAIN = """
 import asyncio, os
 from pathlib import Path
-from holdfast.sandboxes.lodgings import Lodgings, Wishes
-from holdfast.sandboxes.errand import Errand
+from holdfast.sandboxes.lodge.lodgings import Lodgings, Wishes
+from holdfast.sandboxes.lodge.errand import Errand
 ENV = {"PATH": "/usr/bin:/bin"}
 SCRIPTS = ["id -u", "cat /proc/self/uid_map", "rm /usr/bin/env && test ! -e /usr/bin/env", "echo x > /usr/bin/env",
            "echo x > /usr/local/lib/x", "echo x > /etc/hosts", "mkdir /app",

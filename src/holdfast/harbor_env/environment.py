@@ -22,9 +22,9 @@ from holdfast.harbor_env.definition import read_definition
 from holdfast.harbor_env.door import hand_door
 from holdfast.harbor_env.replay import replay
 from holdfast.sandboxes.bubblewrap import means
-from holdfast.sandboxes.errand import Errand
-from holdfast.sandboxes.lodge import Lodge
-from holdfast.sandboxes.lodgings import Lodgings, Wishes
+from holdfast.sandboxes.lodge.errand import Errand
+from holdfast.sandboxes.lodge.lodge import Lodge
+from holdfast.sandboxes.lodge.lodgings import Lodgings, Wishes
 from holdfast.sandboxes.premises import in_thread
 from holdfast.sandboxes.walls import PORT
 

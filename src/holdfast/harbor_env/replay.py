@@ -9,8 +9,8 @@ from pathlib import Path
 from holdfast.core.errors import BadInput
 from holdfast.dockerfile.build import PATH
 from holdfast.dockerfile.image import Copy, Image, Make, Run
-from holdfast.sandboxes.errand import Errand
-from holdfast.sandboxes.lodge import Lodge
+from holdfast.sandboxes.lodge.errand import Errand
+from holdfast.sandboxes.lodge.lodge import Lodge
 
 _SHOWN = 2000
 

@@ -17,7 +17,7 @@ import time
 
 from holdfast.sandboxes.cgroup import Branch
 from holdfast.sandboxes.fence import fence
-from holdfast.sandboxes.keeper import keep
+from holdfast.sandboxes.lodge.keeper import keep
 from holdfast.sandboxes.supervisor import DEAF_TO, FENCE, KEEPER, WARDEN, receive_fds, supervise
 from holdfast.sandboxes.tree import adopt_orphans, children, hear_children, signal_all
 from holdfast.sandboxes.warden import answer, guard, receive

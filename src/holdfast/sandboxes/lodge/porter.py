@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from holdfast.sandboxes import kernel
-from holdfast.sandboxes.parcel import pack, pack_file, unpack
+from holdfast.sandboxes.lodge.parcel import pack, pack_file, unpack
 from holdfast.sandboxes.privileges import KEPT, filter_calls, keep_only, no_new_privileges
 from holdfast.sandboxes.supervisor import DEAF_TO, find_program
 from holdfast.sandboxes.tree import ProcessTree, adopt_orphans, hear_children

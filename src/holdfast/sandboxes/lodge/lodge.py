@@ -17,11 +17,11 @@ from holdfast.core.errors import WorldError
 from holdfast.core.output import Kept
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.errand import Done, Errand
 from holdfast.sandboxes.launcher import Launcher, hand_over
-from holdfast.sandboxes.line import Hearing, receive
-from holdfast.sandboxes.lodge_plan import LodgePlan
-from holdfast.sandboxes.parcel import pack, pack_file, unpack_file, unpack_hostile
+from holdfast.sandboxes.lodge.errand import Done, Errand
+from holdfast.sandboxes.lodge.line import Hearing, receive
+from holdfast.sandboxes.lodge.parcel import pack, pack_file, unpack_file, unpack_hostile
+from holdfast.sandboxes.lodge.plan import LodgePlan
 from holdfast.sandboxes.premises import in_thread
 from holdfast.sandboxes.room import check_words, message
 

@@ -21,8 +21,9 @@ import contextlib
 import os
 from typing import Any, Literal, TypeAlias
 
-from holdfast.sandboxes import idmap, kernel
+from holdfast.sandboxes import kernel
 from holdfast.sandboxes.furnishing import SCRATCH, STAGE, read_at
+from holdfast.sandboxes.lodge import idmap
 
 ROOT, SHARED = f"{SCRATCH}/root", f"{SCRATCH}/shm"
 """The root folder, and /dev/shm."""

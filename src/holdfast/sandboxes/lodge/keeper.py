@@ -21,10 +21,10 @@ from typing import Any
 from holdfast.sandboxes import kernel
 from holdfast.sandboxes.cgroup import Leaf
 from holdfast.sandboxes.furnishing import read_at, seclude
+from holdfast.sandboxes.lodge.porter import NAMESPACES, carry
+from holdfast.sandboxes.lodge.root import ROOT, SHARED, furnish
 from holdfast.sandboxes.memory import MemoryWatch
-from holdfast.sandboxes.porter import NAMESPACES, carry
 from holdfast.sandboxes.privileges import hold_to
-from holdfast.sandboxes.root import ROOT, SHARED, furnish
 from holdfast.sandboxes.supervisor import DEAF_TO
 from holdfast.sandboxes.tree import adopt_orphans, children, descendants, hear_children
 from holdfast.sandboxes.warden import answer, in_memory, receive

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from holdfast.core.sandboxing import Ceilings, Network
 from holdfast.sandboxes.bubblewrap import means
-from holdfast.sandboxes.lodge import Lodge
-from holdfast.sandboxes.lodge_plan import LodgePlan
+from holdfast.sandboxes.lodge.lodge import Lodge
+from holdfast.sandboxes.lodge.plan import LodgePlan
 from holdfast.sandboxes.premises import Premises, in_thread
 from holdfast.sandboxes.users import MANY, many_users, spare_user
 from holdfast.sandboxes.walls import HOST_ETC, PORT, SYSTEM, lay_etc, to_show
