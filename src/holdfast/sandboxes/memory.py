@@ -60,6 +60,7 @@ class MeasuredTree(ProcessTree):
     def __init__(self, leader: int, memory: int, leaf: Leaf | None = None) -> None:
         super().__init__(leader)
         self._watch = MemoryWatch(memory)
+        self._most = memory
         self._too_much = False
         self._leaf = leaf
         self._kills = leaf.kills() if leaf else 0
@@ -79,6 +80,8 @@ class MeasuredTree(ProcessTree):
 
     def report(self) -> bytes:
         """How it ended."""
-        self._too_much = self._too_much or self._starved()
+        if self._starved():  # the kernel ends nobody before all that is allowed is taken, whatever we saw last
+            self._too_much = True
+            self.peak = max(self.peak, self._most // 1024 + 1)
         self.peak = max(self.peak, self._watch.peak // 1024)
         return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")
