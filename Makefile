@@ -46,7 +46,7 @@ harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or new
 	@tools/harbor.sh || [ $$? -eq 3 ]
 
 test: check harbor  ## All checks and all tests
-	$(BIN)/python -m pytest -n 4 -m "not agents"
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents"
 
 test-agents: $(STAMP) machine  ## Real agents from npm and PyPI, checked, recorded and replayed (needs node and npm)
 	$(BIN)/python -m pytest -n 2 -m agents

@@ -104,8 +104,8 @@ def test_models_are_listed_and_removed(project: Project):
 
 def test_a_fetch_that_can_not_be_done_says_so(project: Project):
     """Where, why, and what to do."""
-    (project.folder.parent / "home" / ".cache").write_text("in the way")
-    ran = project.holdfast("models", "fetch", "smollm2-135m")
+    (project.folder / "in the way").write_text("")
+    ran = project.holdfast("models", "fetch", "smollm2-135m", HOLDFAST_CACHE=str(project.folder / "in the way"))
     assert ran.returncode == 2
     assert "can't be written to" in ran.stderr
     assert "→ run `holdfast models fetch smollm2-135m` again" in ran.stderr

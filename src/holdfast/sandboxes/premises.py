@@ -217,11 +217,12 @@ def _branch(memory: int) -> Branch | None:
     found = branch(memory)
     if found is None:
         return None
-    works = True
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as somebody:
+    with subprocess.Popen(["/bin/sh", "-c", "read -r never"], stdin=subprocess.PIPE) as somebody:
         try:
             found.grow(somebody.pid)
         except OSError:
             works = False
+        else:
+            works = True
     found.leaf(somebody.pid).remove()
     return found if works else None

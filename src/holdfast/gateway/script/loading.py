@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from holdfast.core.errors import BadInput, nearest
@@ -38,12 +38,10 @@ def _yaml(path: Path) -> ScriptedModel:
 
 
 def _python(path: Path, function: str) -> ScriptedModel:
-    spec = importlib.util.spec_from_file_location(f"holdfast_script_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise BadInput("can't be imported", where=path)
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
+    module = ModuleType(f"holdfast_script_{path.stem}")
+    module.__file__ = str(path)
+    try:  # from its text: Python's own cache goes by the second, and a script is soon edited and tried again
+        exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))  # noqa: S102 - it is the user's
     except Exception as error:
         raise BadInput(f"can't be imported: {type(error).__name__}: {error}", where=path) from error
     play: Any = getattr(module, function, None)
