@@ -139,6 +139,24 @@ def test_the_walls_hold() -> None:
     assert check_walls() == ""
 
 
+def test_lodges_can_be_opened_at_once(tmp_path: Path) -> None:
+    """What they have in common is made once."""
+
+    async def session() -> list[str]:
+        lodgings = Lodgings(tmp_path)
+        try:
+            lodges = await asyncio.gather(*(lodgings.open(Wishes()) for _ in range(6)))
+            said = [(await sh(lodge, "tail -n 1 /etc/passwd | cut -d: -f1")).stdout for lodge in lodges]
+            for lodge in lodges:
+                await lodge.close()
+        finally:
+            lodgings.leave()
+        return said
+
+    for _ in range(3):
+        assert set(asyncio.run(session())) == {"_apt\n"}
+
+
 def test_everything_can_be_written_and_nothing_reaches_the_host(tmp_path: Path) -> None:
     """Files are made, replaced and deleted all over the root; the host's stay as they are."""
     mark = uuid.uuid4().hex

@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -66,6 +67,7 @@ class BubblewrapSandbox:
         self._premises = Premises(root, memory=self._ceilings.memory + self._ceilings.disk)
         self._network = network
         self._overlay = overlay
+        self._laying = threading.Lock()
         self.proof: dict[str, str] = {}
         """What was proven of it."""
 
@@ -145,8 +147,9 @@ class BubblewrapSandbox:
 
     def _etc(self) -> str:
         folder = self.folder / "etc"
-        if not folder.exists():
-            lay_etc(folder)
+        with self._laying:  # checks run commands in threads of their own
+            if not folder.exists():
+                lay_etc(folder)
         return str(folder)
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:

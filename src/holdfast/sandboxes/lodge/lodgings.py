@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,7 @@ class Lodgings:
         self._ceilings = ceilings or Ceilings()
         self._premises = Premises(root, memory=self._ceilings.memory + self._ceilings.disk)
         self._many = many
+        self._laying = threading.Lock()
 
     @property
     def folder(self) -> Path:
@@ -96,10 +98,11 @@ class Lodgings:
 
     def _etc(self, *, host_network: bool) -> str:
         folder = self.folder / ("etc-of-host-network" if host_network else "etc-of-lodges")
-        if not folder.exists():
-            lay_etc(folder)
-            _take((*HOST_ETC, *_MORE_ETC, *(("resolv.conf", "hosts") if host_network else ())), folder)
-            _add_users(folder)
+        with self._laying:  # several lodges may be opened at once, each in a thread of its own
+            if not folder.exists():
+                lay_etc(folder)
+                _take((*HOST_ETC, *_MORE_ETC, *(("resolv.conf", "hosts") if host_network else ())), folder)
+                _add_users(folder)
         return str(folder)
 
 
