@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from importlib.resources import files
+from pathlib import Path
 
 from holdfast._version import __version__
 from holdfast.core.errors import StoreError
@@ -20,12 +20,8 @@ CREATE TABLE migrations (
 
 def migrations() -> dict[str, str]:
     """Every migration by name, in order."""
-    found = {
-        item.name.removesuffix(".sql"): item.read_text("utf-8")
-        for item in files("holdfast.store.history.migrations").iterdir()
-        if item.name.endswith(".sql")
-    }
-    return dict(sorted(found.items()))
+    found = Path(__file__).with_name("migrations").glob("*.sql")  # importlib.resources takes longer than all else here
+    return {path.stem: path.read_text("utf-8") for path in sorted(found)}
 
 
 def migrate(database: Database) -> None:
