@@ -80,6 +80,13 @@ def cpu_of(pid: int) -> int:
     return 0
 
 
+def is_living(pid: int) -> bool:
+    """Whether a process has not ended yet; one that waits to be buried has."""
+    with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+        return file.read().rpartition(b")")[2].split()[0] not in b"ZX"
+    return False
+
+
 def signal_all(roots: list[int], number: int) -> list[int]:
     """Signal `roots` and every process below them; the processes that were found."""
     found = [*roots, *descendants(roots)]
@@ -132,9 +139,10 @@ class ProcessTree:
         alive = self.reap()
         outlived = self.status is not None
         while alive:
+            living = set(filter(is_living, descendants([os.getpid()]))) if outlived and WHOLE else None
             killed = self.signal(signal.SIGKILL)
             if outlived:
-                self.leftovers.update(killed)
+                self.leftovers.update(killed if living is None else living.intersection(killed))
             if not killed:  # the list may miss a process while others come and go
                 time.sleep(0.001)
             alive = self.reap(0 if killed else os.WNOHANG)
