@@ -201,6 +201,7 @@ def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:
         assert (await dock.run(bench, "echo", "fine", reads=PYTHON)).stdout.text == "fine\n"
 
     dock.on_bench(body, ceilings=ceilings)
+    assert not os.path.exists("oom")  # noqa: PTH110 - which podman leaves where it was started
 
 
 def test_limits_are_told_as_hard_as_they_are(dock: Dock) -> None:

@@ -60,18 +60,23 @@ class Engine:
     rootless: bool
     """Whether it runs as an ordinary user, whose containers can't be anybody else either."""
 
-    def ask(self, *words: str, give: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        """Have it do something; raises WorldError where it does not come to an end."""
+    def ask(self, *words: str, give: bytes = b"", at: str = "/") -> subprocess.CompletedProcess[bytes]:
+        """Have it do something; raises WorldError where it does not come to an end.
+
+        `at`: where. What watches over a container may leave files there (podman's, one that is called `oom`).
+        """
         try:
-            return subprocess.run([self.path, *words], input=give, capture_output=True, check=False, timeout=_TAKES)
+            return subprocess.run(
+                [self.path, *words], input=give, capture_output=True, check=False, timeout=_TAKES, cwd=at
+            )
         except OSError as error:
             raise WorldError(VoidCause.SANDBOX, f"{self.name} {words[0]}: {error}") from None
         except subprocess.TimeoutExpired:
             raise WorldError(VoidCause.SANDBOX, f"{self.name} {words[0]}: no end within {_TAKES:g} s") from None
 
-    def do(self, *words: str, give: bytes = b"") -> str:
+    def do(self, *words: str, give: bytes = b"", at: str = "/") -> str:
         """The same for what must work: what it printed, or a WorldError with its last words."""
-        done = self.ask(*words, give=give)
+        done = self.ask(*words, give=give, at=at)
         if done.returncode != 0:
             raise WorldError(VoidCause.SANDBOX, f"{self.name} {words[0]}: {last_words(done)}")
         return done.stdout.decode("utf-8", "replace").strip()

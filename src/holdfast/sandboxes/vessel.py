@@ -67,7 +67,7 @@ class Vessel:
         with socket.socket(socket.AF_UNIX) as way:
             _bind(way, place)
             self._begun = True
-            self._engine.do(*words)
+            self._engine.do(*words, at=self._folder)
             self._control = self._met(way, words)
         place.unlink()
         self._init = _handle(self._control)
@@ -100,7 +100,7 @@ class Vessel:
                 break
         self._remove()
         words = [word for word in words if word != "--detach"]
-        why = last_words(self._engine.ask(*words))
+        why = last_words(self._engine.ask(*words, at=self._folder))
         raise WorldError(VoidCause.SANDBOX, f"the first program in the container did not come up: {why}")
 
     def launch(self, launch: bytes, fds: tuple[int, int]) -> socket.socket:
