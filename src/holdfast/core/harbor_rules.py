@@ -15,7 +15,7 @@ _LONG_ENOUGH = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskAgentRules:
-    """An agent of Harbor's, or of one's own, that Holdfast has no entry for: `[harbor.agents.NAME]`."""
+    """How Harbor is asked for an agent, of its own or of the user's: `[harbor.agents.NAME]`."""
 
     agent: str
     """What Harbor calls it, or `module:Class`."""
@@ -24,7 +24,7 @@ class TaskAgentRules:
     """How Harbor is told the model; `{model}` stands for the subject's."""
 
     env: Mapping[str, str] = field(default_factory=dict)
-    """Variables it is given; `{url}` stands for the gateway's address and `{token}` for the key to present there."""
+    """Variables it is given: `{url}`, `{origin}` and `{path}` tell where the gateway is, `{token}` the key."""
 
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Options of its class, as with Harbor's `--agent-kwarg`; texts may hold the same words."""
@@ -33,7 +33,7 @@ class TaskAgentRules:
     """Variables with the keys that it needs where it goes straight to its provider."""
 
     output: str = ""
-    """The file below `agent/` that holds what it prints."""
+    """The file below `agent/` that holds what it prints, as our own adapter reads it; empty where none does."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

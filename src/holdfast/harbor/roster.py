@@ -7,7 +7,7 @@ from variables, under names of their own; so model traffic goes through the gate
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,26 +21,8 @@ WITHOUT_MODEL = (ORACLE, NOP)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Player:
-    """How Harbor is asked for one agent."""
-
-    agent: str
-    """What Harbor calls it, or `module:Class`."""
-
-    model: str = "{model}"
-    """How Harbor is told the model."""
-
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Variables that it is given: `{url}`, `{origin}` and `{path}` tell where the gateway is, `{token}` the key."""
-
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Options of its class; texts may hold the same words."""
-
-    keys: tuple[str, ...] = ()
-    """Variables with the keys that it needs where it goes straight to its provider."""
-
-    output: str = ""
-    """The file below `agent/` that holds what it prints, as our own adapter reads it; empty where none does."""
+class Player(TaskAgentRules):
+    """How Harbor is asked for one agent: what a configuration can say of one, and what only we know of it."""
 
     inside: bool = True
     """Whether it runs in the task's environment; else in Harbor's own process, on this machine."""
@@ -165,12 +147,7 @@ def player(subject: Subject, rules: HarborRules) -> Player | None:
 def _own(rules: TaskAgentRules) -> Player:
     told = (*rules.env.values(), *(value for value in rules.kwargs.values() if isinstance(value, str)))
     return Player(
-        agent=rules.agent,
-        model=rules.model,
-        env=rules.env,
-        kwargs=rules.kwargs,
-        keys=rules.keys,
-        output=rules.output,
+        **{one.name: getattr(rules, one.name) for one in fields(rules)},
         reachable=any("{url}" in text or "{origin}" in text for text in told),
         fetched=False,  # nobody knows; what can't be fetched is void
     )
