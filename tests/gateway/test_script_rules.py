@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,13 @@ def test_a_missing_script_is_refused(tmp_path: Path) -> None:
     """So is a file that is not there."""
     with pytest.raises(BadInput, match="there is no such file"):
         load_script(tmp_path / "gone.yaml")
+
+
+def test_a_script_that_was_edited_at_once_is_another(tmp_path: Path) -> None:
+    """Python would take an edit of the same length in the same second for none."""
+    path = tmp_path / "model.py"
+    for word in ("first", "other"):
+        path.write_text(f"def play(turn):\n    return {word!r}\n")
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+        assert load_script(path).play(a_turn("x")) == word
+    assert [one.name for one in tmp_path.iterdir()] == ["model.py"]
