@@ -47,6 +47,10 @@ def choose(evals: Sequence[Eval], choice: Choice) -> tuple[Eval, ...]:
     for name in choice.names:
         if name not in known:
             raise UnknownName("eval", name, known)
+    tasks = {one.name for one in evals if one.task is not None}
+    for part in choice.tasks:
+        if not any(part in name for name in tasks):
+            raise UnknownName("task", part, tasks)
     matches = keyword_matcher(choice.keyword)
     found = [
         one

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from tests.harbor.task_lab import greet
 from tests.journeys.conftest import Project
 from tests.journeys.decisions_lab import EVALS, Versions
 
@@ -100,3 +101,22 @@ def test_what_the_change_adds_or_edits_is_always_looked_at(versions: Versions):
     assert (found["always"]["past"]["nights"], found["usually"]["past"], found["newborn"]["past"]) == (3, None, None)
     wrong = versions.project.holdfast("gate", "--base", "nowhere")
     assert (wrong.returncode, "no commit 'nowhere'" in wrong.stderr) == (2, True)
+
+
+def test_only_the_tasks_that_were_asked_for_are_planned(project: Project):
+    """An unknown one is refused, also beside a known one, before anything is run or written; as `run` does."""
+    versions = Versions(project)
+    for name in ("greet", "wave"):
+        greet(versions.folder / "tasks" / name)
+    versions.commit()
+    words = ("evals", "tasks", "--subject", "oracle", "--env", "bubblewrap", "--dry-run", "--json")
+    done = project.holdfast("gate", *words, "--tasks", "gree")
+    assert done.returncode == 0, done.stderr
+    assert [cell["eval"] for cell in json.loads(done.stdout)["cells"]] == ["greet"]
+    for command in ("gate", "run"):
+        for tasks in (("greet-me",), ("greet", "greet-me"), ("usually",)):
+            chosen = [word for name in tasks for word in ("--tasks", name)]
+            refused = project.holdfast(command, "evals", "tasks", "--subject", "oracle", *chosen)
+            assert (refused.returncode, refused.stdout) == (2, ""), refused.stderr
+            assert f"unknown task '{tasks[-1]}'" in refused.stderr
+    assert not (versions.folder / "results").exists()

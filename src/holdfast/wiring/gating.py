@@ -155,6 +155,7 @@ def make_gating(
             keyword=request.keyword,
             suites=request.suites,
             tags=request.tags,
+            tasks=request.tasks,
             policy=request.policy or "all",
         )
     }
