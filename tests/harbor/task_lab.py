@@ -51,6 +51,21 @@ def greet(folder: Path, *, check: str = CHECK, solve: str = SOLVE, seconds: floa
     )
 
 
+def rewarding(folder: Path) -> Path:
+    """A program in place of Harbor, for tests that are not about Harbor itself: every trial earns the reward that the
+    file `reward` beside it holds. Harbor's version is read from the metadata of its package."""
+    (folder / "lib/python3.12/site-packages/harbor-0.24.0.dist-info").mkdir(parents=True)
+    program = folder / "bin/harbor"
+    script = (
+        'jobs="$(dirname "$3")/jobs/attempt/one"; mkdir -p "$jobs"\n'
+        'printf \'{"verifier_result": {"rewards": {"reward": %s}}}\' "$(cat "$(dirname "$0")/reward")"'
+        ' > "$jobs/result.json"\n'
+    )
+    write(program.parent, {"reward": "1", "harbor": f"#!/bin/sh\n{script}"})
+    program.chmod(0o755)
+    return program
+
+
 def stepped(folder: Path) -> Path:
     """A task of two steps, the second of which is only tried after the first."""
     toml = GREET.format(name=folder.name, seconds=60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tests.harbor.task_lab import greet, rewarding, write
 from tests.journeys.conftest import Project
 
 AGENT = """\
@@ -41,6 +42,9 @@ def usually(rig, result):
     assert rig.workspace["out.txt"].text == "hi"
 """
 MAKEFILE = "build:\n\tmkdir -p bin && cp agent/agent.sh bin/agent && cp agent/plan bin/plan\n"
+
+PLAYED_IN_BUBBLEWRAP = "Harbor can use no container engine here, so tasks are played in bubblewrap"
+"""How the note of a run begins whose tasks are not played on their images."""
 
 
 class Versions:
@@ -84,6 +88,25 @@ class Versions:
         for _ in range(number):
             done = self.project.holdfast("nightly", "--json", "--trials", str(trials))
             assert done.returncode in {0, 1}, done.stderr
+
+    def add_task(self, *, reward: int = 1) -> None:
+        """A task that its own solution plays, with a program in place of Harbor; no container engine answers here."""
+        tools = self.folder.parent / "tools"
+        program = rewarding(tools / "harbor")
+        (program.parent / "reward").write_text(str(reward))
+        write(tools, {"docker": "#!/bin/sh\nexit 1\n", "podman": "#!/bin/sh\nexit 1\n"})
+        for engine in ("docker", "podman"):
+            (tools / engine).chmod(0o755)
+        self.project.env["PATH"] = f"{tools}:{self.project.env['PATH']}"
+        toml = greet(self.folder / "tasks" / "greet") / "task.toml"
+        toml.write_text(f'{toml.read_text()}\n[metadata.holdfast]\npolicy = "USUALLY_PASSES"\n')
+        config = self.folder / "holdfast.toml"
+        config.write_text(
+            'paths = ["tasks"]\nattempts = 1\n'
+            + config.read_text().replace('["writer"]', '["oracle"]')
+            + f'\n[harbor]\nprogram = "{program}"\n'
+        )
+        self.commit("A task")
 
     def worktrees(self) -> list[str]:
         """Those that git knows, besides the project itself; and what is left of any."""

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from tests.journeys.conftest import Project
+from tests.journeys.decisions_lab import PLAYED_IN_BUBBLEWRAP, Versions
 from tests.journeys.test_compare import _hears_ctrl_c
 from tests.journeys.toy_agent import ToyAgent
 
@@ -208,3 +209,14 @@ def test_mistakes_are_told(project: Project):
     done = project.holdfast("bisect", "reads_before_edit", "--good", commits[0])
     assert (done.returncode, "did you mean 'reads_before_editing'?" in done.stderr) == (2, True)
     assert not (project.folder / "results").exists()
+
+
+def test_the_notes_of_its_runs_are_told(project: Project):
+    """As those of any run are."""
+    versions = Versions(project)
+    versions.add_task()
+    versions.commit()
+    done = project.holdfast("bisect", "greet", "--good", "HEAD~1", "--json")
+    assert done.returncode == 1, done.stderr
+    notes = json.loads(done.stdout)["notes"]
+    assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import Versions
+from tests.journeys.decisions_lab import PLAYED_IN_BUBBLEWRAP, Versions
 
 
 @pytest.fixture
@@ -108,3 +108,12 @@ def test_mistakes_are_told(versions: Versions):
     ):
         done = versions.project.holdfast("compare", *words)
         assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+
+
+def test_the_notes_of_both_runs_are_told_once(project: Project):
+    """As those of any run are."""
+    versions = Versions(project)
+    versions.add_task()
+    versions.commit()
+    done = project.holdfast("compare", "--base", "HEAD~1", "--trials", "1", "--format", "markdown")
+    assert (done.returncode, done.stdout.count(PLAYED_IN_BUBBLEWRAP)) == (0, 1), done.stdout + done.stderr

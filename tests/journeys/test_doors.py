@@ -93,6 +93,13 @@ def test_a_void_cell_is_an_error_and_not_a_failure(evals: Project):
     assert "1 error" in evals.pytest("evals", "--eval-subject", "gone", "-k", "writes and not more").stdout
 
 
+def test_what_could_not_be_written_is_noted(evals: Project):
+    """In both doors: the captures have no place to go."""
+    evals.write(holdfast_toml=f'captures = "agents.py/captures"\n{CONFIG}')
+    for shown in (evals.holdfast("run", COLUMNS="200"), evals.pytest("evals", COLUMNS="200")):
+        assert (shown.returncode, "captures were not published" in shown.stdout) == (0, True), shown.stdout
+
+
 def test_pytests_own_options_work(evals: Project):
     """-k, -m, -x and --junitxml."""
     assert "1 passed, 2 deselected" in evals.pytest("evals", "-m", "always_passes").stdout

@@ -12,8 +12,19 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.conftest import Project
+from tests.journeys.decisions_lab import PLAYED_IN_BUBBLEWRAP, Versions
 from tests.journeys.fix_lab import CONFIG, HELP, MENDS, Patient
 from tests.journeys.toy_agent import ToyAgent
+
+IDLE_FIXER = """
+[agents.idle]
+adapter = "command"
+command = ["true", "{prompt}"]
+
+[fix]
+fixer = "idle"
+allowed = ["agent/**"]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -312,3 +323,16 @@ def test_a_spent_budget_ends_it(patient: Patient, config: str, budget: str, roun
     assert "spent" in " ".join(done.stdout.split())
     assert [one["outcome"] for one in patient.report()["rounds"]] == rounds
     assert patient.untouched()
+
+
+def test_the_notes_of_the_runs_that_prove_it_are_told(project: Project):
+    """Once, however many runs there were."""
+    versions = Versions(project)
+    versions.add_task(reward=0)
+    project.write(holdfast_toml=(versions.folder / "holdfast.toml").read_text() + IDLE_FIXER)
+    versions.commit()
+    versions.nights(1, trials=3)
+    done = project.holdfast("fix", "--json")
+    assert done.returncode == 1, done.stdout + done.stderr
+    notes = json.loads(done.stdout)["notes"]
+    assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes

@@ -10,7 +10,7 @@ import pytest
 
 from tests.harbor.task_lab import greet
 from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import EVALS, Versions
+from tests.journeys.decisions_lab import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
 
 
 @pytest.fixture
@@ -120,3 +120,13 @@ def test_only_the_tasks_that_were_asked_for_are_planned(project: Project):
             assert (refused.returncode, refused.stdout) == (2, ""), refused.stderr
             assert f"unknown task '{tasks[-1]}'" in refused.stderr
     assert not (versions.folder / "results").exists()
+
+
+def test_the_notes_of_its_run_are_told(project: Project):
+    """Where tasks are not played on their own images, the gate says so, as `run` does."""
+    versions = Versions(project)
+    versions.add_task()
+    for command in ("gate", "run"):
+        done = project.holdfast(command, "--json", "--policy", "all")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert any(note.startswith(PLAYED_IN_BUBBLEWRAP) for note in json.loads(done.stdout)["notes"]), command

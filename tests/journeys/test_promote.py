@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import EVALS, Versions
+from tests.journeys.decisions_lab import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
 
 SCENARIO = """\
 # A scenario with a comment.
@@ -110,3 +110,15 @@ def test_a_fail_at_night_costs_the_promise(versions: Versions):
         '+@eval_test( USUALLY_PASSES,prompt = "Write out.txt, always." )  # odd, but its author\'s',
     ]
     assert "Demote eval always to USUALLY_PASSES" in done.stdout
+
+
+def test_the_notes_of_the_run_that_verifies_are_told_and_kept(project: Project):
+    """A task that was not played on its image when it was verified is promoted knowingly."""
+    versions = Versions(project)
+    versions.add_task()
+    versions.nights(10)
+    done = project.holdfast("promote", "--apply")
+    assert (done.returncode, "changed" in done.stdout) == (0, True), done.stdout + done.stderr
+    report = json.loads((versions.folder / "results/latest/report.json").read_text())
+    assert any(note.startswith(PLAYED_IN_BUBBLEWRAP) for note in report["notes"])
+    assert PLAYED_IN_BUBBLEWRAP in done.stderr

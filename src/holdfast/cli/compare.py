@@ -135,9 +135,9 @@ def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bo
         base, new = (tried_side(history, side) for side in sides)
         notes = [stop.reason] if stop.reason else []
         notes += ["interrupted: not all trials were carried out"] if interrupted else []
-        notes += [note for side in sides for note in side.house.store.notes]
+        notes += [note for side in sides for note in (*side.house.notes, *side.house.store.notes)]
         notes += _dirty(config, revisions[1])
-        report = make_comparison(base, new, notes=tuple(notes))
+        report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
         keep_comparison(history, report)
     finally:
         history.close()

@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         seconds=time.monotonic() - started,
         stopped=stop.reason,
         interrupted=interrupted,
-        notes=(*gate_notes(gating, stopped=stop.reason is not None), *house.store.notes),
+        notes=(*gate_notes(gating, stopped=stop.reason is not None), *house.notes, *house.store.notes),
         decide=lambda tally: said[tally.eval, tally.subject],
     )
     found = make_gate_report(gating, report)

@@ -149,7 +149,7 @@ def _change(
 def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
     """Run the eval here, as it is written now."""
     from holdfast import wiring
-    from holdfast.cli.conductor import run_interruptibly
+    from holdfast.cli.conductor import run_interruptibly, tell
     from holdfast.cli.run import watching_on
     from holdfast.run.schedule import Stop
     from holdfast.session import conduct
@@ -184,8 +184,11 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
         seconds=time.monotonic() - started,
         stopped=stop.reason,
         interrupted=interrupted,
+        notes=(*house.notes, *house.store.notes),
     )
     wiring.publish(report, store.folder, environ={}, redactor=cast.redactor)
+    for note in report.notes:
+        tell(note)
     return report
 
 

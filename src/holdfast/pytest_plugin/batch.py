@@ -68,7 +68,8 @@ class Batch:
     def _report(self, plan: Plan) -> RunReport:
         records = tuple(record for part in self._parts for record in part.records)
         seconds = time.monotonic() - self._started
-        return wiring.make_report(self.info, plan, records, folder=self.store.folder, seconds=seconds)
+        notes = tuple(dict.fromkeys(note for part in self._parts for note in part.notes))
+        return wiring.make_report(self.info, plan, records, folder=self.store.folder, seconds=seconds, notes=notes)
 
     @cached_property
     def store(self) -> RunFolder:
@@ -96,6 +97,11 @@ class _Part:
         self._task = self._loop.create_task(self._conduct())
         self._thread = threading.Thread(target=self._work, name="holdfast", daemon=True)
         self._thread.start()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of the run; complete when it has ended."""
+        return (*self._house.notes, *self._house.store.notes)
 
     def wait_for(self, cell: Cell) -> None:
         """Return when every trial of a cell is judged, or nothing more will be."""

@@ -228,7 +228,7 @@ class Fixing:
             helm=self.helm,
         )
         self._purse.pay(proof.records)
-        self.notes += [proof.stopped] if proof.stopped else []
+        self.notes += [*proof.notes, *([proof.stopped] if proof.stopped else [])]
         return proof
 
     def _built(self, change: Callable[[Path], None] | None = None) -> AbstractContextManager[Checkout]:

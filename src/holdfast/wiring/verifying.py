@@ -40,6 +40,9 @@ class Proof:
     stopped: str | None
     """Why it ended before its time, if so."""
 
+    notes: tuple[str, ...]
+    """What a person should know of the run."""
+
 
 def prove(
     evals: Sequence[Eval],
@@ -82,6 +85,7 @@ def prove(
         found=tuple((one, said.get((one.eval, one.subject)) or decide(one)) for one in counted),
         records=records,
         stopped=stop.reason or out_of_money(records),
+        notes=(*rooms.notes, *rooms.store.notes),
     )
 
 

@@ -43,7 +43,7 @@ class Visited:
     """What all attempts cost, as far as known."""
 
     notes: tuple[str, ...] = ()
-    """What could not be written, if anything."""
+    """What a person should know of its run."""
 
     @property
     def tries(self) -> Tries:
@@ -100,7 +100,7 @@ def visit(
         helm.perform(conduct(plan, visited.info, house, terms=Terms(budget_usd=budget), watch=_nobody, stop=stop))
     finally:
         visited.note()
-        visited.notes = house.store.notes
+        visited.notes = (*house.notes, *house.store.notes)
     return stop.reason is None
 
 
