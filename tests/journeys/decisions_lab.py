@@ -108,6 +108,11 @@ class Versions:
         )
         self.commit("A task")
 
+    def lose_harbor(self) -> None:
+        """The program that runs tasks is gone."""
+        (self.folder.parent / "tools/harbor/bin/harbor").unlink()
+        (self.folder.parent / "tools/harbor/lib/python3.12/site-packages/harbor-0.24.0.dist-info").rmdir()
+
     def worktrees(self) -> list[str]:
         """Those that git knows, besides the project itself; and what is left of any."""
         known = self.git("worktree", "list", "--porcelain").split("worktree ")[2:]

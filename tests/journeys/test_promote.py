@@ -122,3 +122,15 @@ def test_the_notes_of_the_run_that_verifies_are_told_and_kept(project: Project):
     report = json.loads((versions.folder / "results/latest/report.json").read_text())
     assert any(note.startswith(PLAYED_IN_BUBBLEWRAP) for note in report["notes"])
     assert PLAYED_IN_BUBBLEWRAP in done.stderr
+
+
+def test_a_task_is_not_verified_without_harbor(project: Project):
+    """It is left as it was, and nothing is kept."""
+    versions = Versions(project)
+    versions.add_task()
+    versions.nights(10)
+    runs = sorted((versions.folder / "results").iterdir())
+    versions.lose_harbor()
+    done = project.holdfast("promote", "--apply")
+    assert (done.returncode, "holdfast harbor install" in done.stderr) == (2, True), done.stderr
+    assert (sorted((versions.folder / "results").iterdir()), versions.git("status", "--porcelain")) == (runs, "")

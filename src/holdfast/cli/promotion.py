@@ -122,7 +122,7 @@ def _change(
         (now,) = load([f"{own.source.path}::{own.name}"])
         if now.policy is not TARGETS[action]:
             raise UsageError(f"{path}: the policy of {own.name!r} could not be changed\n  → change it by hand")
-        said, run, commit, kept = "", "", None, True
+        said, run, commit, kept = "", "", None, action == "demote"
         if action == "promote":
             found = _verify(args, config, results, own)
             kept = found.exit_code is ExitCode.ACCEPTED
