@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -44,7 +45,7 @@ def test_the_commit_is_named_and_asking_again_costs_nothing(project: Project):
     assert report["built"] < len(commits)
     assert told.count("building") == report["built"]  # each commit once, however often it is visited
     assert toy.worktrees() == []
-    done = project.holdfast("bisect", EVAL, "--good", commits[0], "--bad", "main")
+    done = project.holdfast("bisect", EVAL, "--good", commits[0], "--bad", "main", "--sandbox", "seatbelt")  # not used
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"Found: {commits[6][:12]} changed {EVAL} (")
     assert f"spent   0 trials, {report['trials']} kept before; 0 builds" in done.stdout
@@ -220,3 +221,20 @@ def test_the_notes_of_its_runs_are_told(project: Project):
     assert done.returncode == 1, done.stderr
     notes = json.loads(done.stdout)["notes"]
     assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes
+
+
+def test_a_task_needs_harbor_and_no_sandbox_of_ours(project: Project):
+    """A level that does not work here is no obstacle; a Harbor that is missing is told before anything is built."""
+    versions = Versions(project)
+    versions.add_task()
+    versions.commit()
+    words = ("bisect", "greet", "--good", "HEAD~1", "--sandbox", "docker")
+    done = project.holdfast(*words)
+    assert done.returncode == 1, done.stderr
+    shutil.rmtree(versions.folder / "results")
+    versions.lose_harbor()
+    refused = project.holdfast(*words)
+    assert (refused.returncode, "holdfast harbor install" in refused.stderr) == (2, True), refused.stderr
+    assert "building" not in refused.stderr
+    assert not (versions.folder / "results").exists()
+    assert (versions.worktrees(), project.temporary()) == ([], [])

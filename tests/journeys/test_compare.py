@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -117,3 +118,46 @@ def test_the_notes_of_both_runs_are_told_once(project: Project):
     versions.commit()
     done = project.holdfast("compare", "--base", "HEAD~1", "--trials", "1", "--format", "markdown")
     assert (done.returncode, done.stdout.count(PLAYED_IN_BUBBLEWRAP)) == (0, 1), done.stdout + done.stderr
+
+
+def test_tasks_need_harbor_and_no_sandbox_of_ours(project: Project):
+    """A level that does not work here is no obstacle; a Harbor that is missing is told before anything is built."""
+    versions = Versions(project)
+    versions.add_task()
+    versions.commit()
+    words = ("compare", "--base", "HEAD~1", "--trials", "1", "--sandbox", "docker")
+    done = project.holdfast(*words)
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(versions.folder / "results")
+    versions.lose_harbor()
+    refused = project.holdfast(*words)
+    assert (refused.returncode, "holdfast harbor install" in refused.stderr) == (2, True), refused.stderr
+    assert "building" not in refused.stderr
+    assert not (versions.folder / "results").exists()
+    assert (versions.worktrees(), project.temporary()) == ([], [])
+
+
+def test_a_harbor_of_the_working_tree_runs_the_tasks_of_both_commits(project: Project):
+    """It is a tool of the comparison, as the evals are, and not a part of what is compared."""
+    versions = Versions(project)
+    versions.add_task()
+    tools = versions.folder.parent / "tools/harbor"
+    shutil.copytree(tools, versions.folder / "bin/harbor")
+    config = versions.folder / "holdfast.toml"
+    config.write_text(config.read_text().replace(str(tools), "./bin/harbor"))
+    versions.commit()
+    done = project.holdfast("compare", "--base", "HEAD~1", "--trials", "1")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_sandbox_that_does_not_work_here_is_told_before_anything_is_built(project: Project):
+    """For evals that are not tasks."""
+    versions = Versions(project)
+    versions.add_task()  # and no container engine answers
+    project.write(holdfast_toml=(versions.folder / "holdfast.toml").read_text().replace('"tasks"', '"evals"'))
+    for words in (("compare", "--base", "HEAD~1"), ("bisect", "usually", "--good", "HEAD~1")):
+        done = project.holdfast(*words, "--sandbox", "docker", "--subject", "writer")
+        assert (done.returncode, "the sandbox 'docker'" in done.stderr) == (2, True), done.stderr
+        assert "building" not in done.stderr
+    assert not (versions.folder / "results").exists()
+    assert (versions.worktrees(), project.temporary()) == ([], [])

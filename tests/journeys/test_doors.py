@@ -100,6 +100,14 @@ def test_what_could_not_be_written_is_noted(evals: Project):
         assert (shown.returncode, "captures were not published" in shown.stdout) == (0, True), shown.stdout
 
 
+def test_a_sandbox_that_does_not_work_here_leaves_no_run(evals: Project):
+    """In both doors."""
+    evals.write(holdfast_toml=f'sandbox = "seatbelt"\n{CONFIG}')
+    for shown in (evals.holdfast("run"), evals.pytest("evals")):
+        assert "the sandbox 'seatbelt'" in shown.stdout + shown.stderr
+    assert not (evals.folder / "results").exists()
+
+
 def test_pytests_own_options_work(evals: Project):
     """-k, -m, -x and --junitxml."""
     assert "1 passed, 2 deselected" in evals.pytest("evals", "-m", "always_passes").stdout

@@ -336,3 +336,20 @@ def test_the_notes_of_the_runs_that_prove_it_are_told(project: Project):
     assert done.returncode == 1, done.stdout + done.stderr
     notes = json.loads(done.stdout)["notes"]
     assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes
+
+
+def test_what_its_trials_need_is_looked_for_before_anything_is_built(project: Project):
+    """Harbor for tasks, and the sandbox that the fixer works in."""
+    versions = Versions(project)
+    versions.add_task(reward=0)
+    project.write(holdfast_toml=(versions.folder / "holdfast.toml").read_text() + IDLE_FIXER)
+    versions.commit()
+    versions.nights(1, trials=3)
+    walled = project.holdfast("fix", "--sandbox", "docker")
+    assert (walled.returncode, "the sandbox 'docker'" in walled.stderr) == (2, True), walled.stderr
+    versions.lose_harbor()
+    missing = project.holdfast("fix")
+    assert (missing.returncode, "holdfast harbor install" in missing.stderr) == (2, True), missing.stderr
+    assert "building" not in walled.stderr + missing.stderr
+    assert not (versions.folder / "results/fixes").exists()
+    assert (versions.worktrees(), project.temporary()) == ([], [])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.conftest import Project
+from tests.journeys.decisions_lab import Versions
 from tests.store.imports.samples import a_night
 
 EVALS = """\
@@ -382,3 +383,13 @@ def _as_of_old(run: Path) -> None:
         lines.append(json.dumps(record) + "\n")
     (run / "captures.jsonl.gz").write_bytes(out)
     (run / "ledger.jsonl").write_text("".join(lines))
+
+
+def test_tasks_are_judged_again_without_harbor_and_without_a_sandbox(project: Project):
+    """The reward was kept, and no program runs."""
+    versions = Versions(project)
+    versions.add_task()
+    assert project.holdfast("run", "--policy", "all", "--trials", "1").returncode == 0
+    versions.lose_harbor()
+    done = project.holdfast("rejudge", "latest", "--sandbox", "docker")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -22,7 +22,7 @@ from holdfast.core.request import RunRequest
 from holdfast.core.trial import Cell, Plan
 from holdfast.report.run_report import CellReport, RunReport
 from holdfast.run.schedule import Stop
-from holdfast.session import conduct
+from holdfast.session import House, Terms, conduct
 from holdfast.store.folder import RunFolder
 
 
@@ -49,7 +49,10 @@ class Batch:
         begun = {cell.id for part in self._parts for cell in part.plan.cells}
         missing = tuple(cell for cell in cells if cell.id not in begun)
         if missing:
-            self._parts.append(_Part(self.cast, Plan(cells=missing), self.request, self.store, self.info))
+            plan = Plan(cells=missing)
+            sandbox = wiring.open_sandbox(self.cast.config, self.request, plan)  # before a folder is made for the run
+            house = wiring.open_house(self.cast, plan, self.request, self.store, seed=self.info.seed, sandbox=sandbox)
+            self._parts.append(_Part(plan, self.info, house, wiring.run_terms(self.cast.config, self.request)))
 
     def result(self, cell: Cell) -> CellReport:
         """Wait for one cell, which was begun, and give what came of it."""
@@ -85,12 +88,12 @@ class Batch:
 class _Part:
     """Some of the cells: a session of Holdfast in a thread of its own. Without xdist one part is all there is."""
 
-    def __init__(self, cast: wiring.Cast, plan: Plan, request: RunRequest, store: RunFolder, info: RunInfo) -> None:
+    def __init__(self, plan: Plan, info: RunInfo, house: House, terms: Terms) -> None:
         self.plan = plan
         self.records: list[Record] = []
         self._info = info
-        self._house = wiring.open_house(cast, plan, request, store, seed=info.seed)
-        self._terms = wiring.run_terms(cast.config, request)
+        self._house = house
+        self._terms = terms
         self._error: BaseException | None = None
         self._news = threading.Condition()
         self._loop = asyncio.new_event_loop()

@@ -25,6 +25,7 @@ from holdfast.wiring.cast import Cast
 from holdfast.wiring.checkout import BuildFailed, Checkout
 from holdfast.wiring.commits import CommitLine, commit_line
 from holdfast.wiring.helm import Helm
+from holdfast.wiring.house import check_sandbox
 from holdfast.wiring.past import history_of
 from holdfast.wiring.pasts import eval_hashes
 from holdfast.wiring.planning import choose_evals, plan_evals
@@ -115,6 +116,8 @@ class Bisecting:
     def run(self, helm: Helm, show: Callable[[Bisecting, int], None]) -> BisectOutcome:
         """Search to the end; `show` is told after each visit. Raises KeyboardInterrupt where a person ends it."""
         voids = 0
+        if self.search.outcome() is None:
+            check_sandbox(self.config, self.request, Plan(cells=(self.cell,)))
         with Worktrees(self.config, self.environ, most=_BUILT_AT_ONCE, tell=helm.tell) as trees:
             while (search := self.search).outcome() is None:
                 if (why := self._enough(voids)) is not None:

@@ -27,6 +27,7 @@ from holdfast.core.errors import UsageError
 from holdfast.core.rules import BuildRules
 from holdfast.core.text import excerpt
 from holdfast.define.git import GitSays, commit_of, git
+from holdfast.wiring.tasks import harbor_words
 
 _PREFIX = "holdfast-checkout-"
 _OURS = re.compile(rf"/{_PREFIX}(\d+)-[^/]+/tree$")
@@ -107,7 +108,7 @@ def _add(top: Path, folder: Path, commit: str) -> None:
 
 
 def _moved(config: Config, root: Path) -> Config:
-    """The configuration for a worktree: programs come from there, but what is kept is kept where it always is."""
+    """The configuration for a worktree: agents come from there, but what is kept is kept where it always is."""
 
     def there(place: str) -> str:
         return place if not place or "://" in place else str(config.root / place)
@@ -120,6 +121,7 @@ def _moved(config: Config, root: Path) -> Config:
         store=there(config.store),
         captures=there(config.captures),
         cassettes=there(config.cassettes),
+        harbor=replace(config.harbor, program=harbor_words(config)),
     )
 
 

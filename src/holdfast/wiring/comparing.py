@@ -25,7 +25,7 @@ from holdfast.run.schedule import Stop
 from holdfast.session import House, Terms, conduct
 from holdfast.wiring.cast import Cast
 from holdfast.wiring.checkout import Checkout, checked_out
-from holdfast.wiring.house import new_store, open_house, open_sandbox, run_info
+from holdfast.wiring.house import check_sandbox, new_store, open_house, open_sandbox, run_info
 from holdfast.wiring.planning import plan_evals
 
 
@@ -65,6 +65,7 @@ def contenders(
     tell: Callable[[str], None],
 ) -> tuple[Contender, Contender]:
     """Check both out and build both, then make everything ready; `stack` takes it all down again."""
+    check_sandbox(config, request, plan_evals(Cast(config=config, environ=environ), evals, request, environ))
     places = [stack.enter_context(checked_out(config, one, environ=environ, tell=tell)) for one in revisions]
     base, new = (
         _contender(label, place, evals, request, environ, results)
@@ -79,7 +80,7 @@ def _contender(
 ) -> Contender:
     cast = Cast(config=place.config, environ=environ)
     plan = plan_evals(cast, evals, request, environ)
-    sandbox = open_sandbox(place.config, request)
+    sandbox = open_sandbox(place.config, request, plan)
     store = new_store(results)
     info = replace(run_info(place.config, request), id=store.folder.name, commit=place.commit)
     own = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)

@@ -19,6 +19,7 @@ from holdfast.core.fix_rules import FixRules
 from holdfast.core.request import RunRequest
 from holdfast.core.scenario import Scenario
 from holdfast.core.text import count
+from holdfast.core.trial import Plan
 from holdfast.core.verdict import Void
 from holdfast.core.workspace import Change, unified_diff
 from holdfast.decide.fix import guard_suite, standing
@@ -34,9 +35,11 @@ from holdfast.wiring.fix_ruling import held_against_the_rules, touches_evals
 from holdfast.wiring.fix_scene import Scene
 from holdfast.wiring.fixer import Work, check_fixer, let_fix
 from holdfast.wiring.helm import Helm
+from holdfast.wiring.house import check_sandbox
 from holdfast.wiring.patching import without_ignored, write_changes, write_patch
-from holdfast.wiring.planning import choose_evals
+from holdfast.wiring.planning import choose_evals, plan_evals
 from holdfast.wiring.purse import NothingLeft, Purse
+from holdfast.wiring.tasks import has_tasks, require_harbor
 from holdfast.wiring.verifying import Proof, prove
 
 _STANDING = {"accept": FixOutcome.FIXED, "reject": FixOutcome.NOT_FIXED, "undecided": FixOutcome.UNDECIDED}
@@ -81,6 +84,11 @@ class Fixing:
         for name in self._guard:
             if name not in self.scene.evals:
                 raise UnknownName("eval", name, self.scene.evals, where=f"{self.scene.config.where}: fix.guard")
+        tried = [*self._targets, *(self.scene.evals[name] for name in self._guard)]
+        request = replace(self.request, subjects=self._subjects)
+        if has_tasks(plan_evals(self._cast, tried, request, self.environ)):
+            require_harbor(self.scene.config, self.environ)
+        check_sandbox(self.scene.config, request, Plan(cells=()))  # the fixer works in it, whatever is tried
         check_template(Scenario(prompts=("",), template=self.scene.tree), self.scene.top)
 
     def run(self, folder: Path) -> FixReport:
@@ -216,11 +224,10 @@ class Fixing:
         return replace(told, detail=f"{count(len(self._guard), 'other eval')} held")
 
     def _prove(self, evals: Sequence[Eval], place: Checkout, name: str) -> Proof:
-        subjects = self._fix.subjects or self.found.subjects
         proof = prove(
             evals,
             place.config,
-            replace(self._purse.paid(self.request), subjects=subjects, trials=self._fix.trials),
+            replace(self._purse.paid(self.request), subjects=self._subjects, trials=self._fix.trials),
             self.environ,
             rule=self._fix.rule,
             commit=place.commit,
@@ -239,6 +246,10 @@ class Fixing:
     @property
     def _fix(self) -> FixRules:
         return self.scene.config.fix
+
+    @property
+    def _subjects(self) -> tuple[str, ...]:
+        return self._fix.subjects or self.found.subjects
 
     @property
     def _targets(self) -> list[Eval]:

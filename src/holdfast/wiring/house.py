@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import shutil
@@ -88,17 +89,22 @@ def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> St
     return RememberedRun(run, place_of(config, environ, run.folder.parent), vault=open_vault(config))
 
 
-def open_sandbox(config: Config, request: RunRequest, plan: Plan | None = None) -> Level:
+def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
     """Where agents run. A UsageError where it can't be had or does not keep what it promises, and where a plan needs
     Harbor and there is none.
 
     Tasks bring walls of their own.
     """
-    if plan is not None and has_tasks(plan):
+    if has_tasks(plan):
         require_harbor(config, os.environ)
         if only_tasks(plan):
             return OpenSandbox()
     return probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
+
+
+def check_sandbox(config: Config, request: RunRequest, plan: Plan) -> None:
+    """Raise now what `open_sandbox` would raise later: for commands that build something first."""
+    asyncio.run(open_sandbox(config, request, plan).stop())
 
 
 def open_house(

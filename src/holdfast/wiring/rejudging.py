@@ -28,6 +28,7 @@ from holdfast.report.rejudge_json import rejudge_json
 from holdfast.report.rejudgement import Answered, Rejudgement, rejudgement
 from holdfast.run.attempt import told_by
 from holdfast.run.template import TemplateCache
+from holdfast.sandboxes.none import OpenSandbox
 from holdfast.session import Court, judged
 from holdfast.store.folder import write_whole
 from holdfast.store.rejudged import keep_rejudged
@@ -75,9 +76,20 @@ def judge_again(
             found += [Answered(run=run.name, before=one, after=None, refusal=refusal) for one in trials]
             continue
         evals = _evals(run, config, wishes)
-        sandbox = open_sandbox(config, replace(run.request, sandbox=wishes.sandbox or run.request.sandbox))
+        sandbox = _sandbox(run, trials, evals, config, wishes)
         found += asyncio.run(_judge_all(run, trials, evals, cast, sandbox, wishes))
     return tuple(found)
+
+
+def _sandbox(
+    run: KeptRun, trials: Sequence[Record], evals: Mapping[str, Eval], config: Config, wishes: Wishes
+) -> Level:
+    """Where the commands of checks run; of tasks the reward was kept, so that neither it nor Harbor is needed."""
+    known = [evals[one.eval] for one in trials if one.eval in evals]
+    if known and all(one.task is not None for one in known):
+        return OpenSandbox()
+    request = replace(run.request, sandbox=wishes.sandbox or run.request.sandbox)
+    return open_sandbox(config, request, Plan(cells=()))
 
 
 def make_rejudgement(answered: Sequence[Answered], *, kept: Sequence[Path] = ()) -> Rejudgement:

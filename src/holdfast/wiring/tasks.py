@@ -44,14 +44,20 @@ def only_tasks(plan: Plan) -> bool:
     return bool(plan.cells) and all(cell.eval.task is not None for cell in plan.cells)
 
 
+def harbor_words(config: Config) -> tuple[str, ...]:
+    """The words of the configuration that start Harbor, with whole paths; none where it names none."""
+    words = config.harbor.program
+    return tuple(str(config.root / word) if word.startswith(("./", "../")) else word for word in words)
+
+
 def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The words that start Harbor; none where it is not there.
 
     It is the one that the configuration names, the one beside our own Python, the one that Holdfast has installed, or
     the one on PATH, in this order.
     """
-    if named := config.harbor.program:
-        return tuple(str(config.root / word) if word.startswith(("./", "../")) else word for word in named)
+    if named := harbor_words(config):
+        return named
     beside = Path(sys.executable).parent / "harbor"
     if beside.is_file():
         return (str(beside),)

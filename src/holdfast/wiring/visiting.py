@@ -92,7 +92,7 @@ def visit(
     asked = replace(request, trials=visited.planned)
     cast = Cast(config=checkout.config, environ=environ)
     plan = plan_evals(cast, [one], asked, environ)
-    sandbox = open_sandbox(checkout.config, asked)
+    sandbox = open_sandbox(checkout.config, asked, plan)
     house = open_house(cast, plan, asked, visited.store, seed=visited.info.seed, sandbox=sandbox)
     budget = None if request.budget_usd is None else request.budget_usd + (visited.cost_usd or 0.0)
     stop = Stop()
