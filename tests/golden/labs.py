@@ -1,0 +1,157 @@
+"""Everything that the goldens take from the package and from other tests: the one place to mend when modules move.
+
+`CASES` holds reports that are made of values, so that they are the same everywhere, with the renderers that show them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from holdfast.cli import main, make_parser
+from holdfast.core.bisection import BisectOutcome
+from holdfast.core.trajectory import Called, Kind, Said
+from holdfast.report.analysis import Source, analysis
+from holdfast.report.analysis_json import analysis_json
+from holdfast.report.analysis_terminal import analysis_terminal
+from holdfast.report.bisect_json import bisect_json
+from holdfast.report.bisect_terminal import bisect_terminal
+from holdfast.report.brief import brief
+from holdfast.report.compare_json import compare_json
+from holdfast.report.compare_markdown import compare_markdown
+from holdfast.report.compare_terminal import compare_terminal
+from holdfast.report.course_json import course_json
+from holdfast.report.course_terminal import course_terminal
+from holdfast.report.fix_json import fix_json
+from holdfast.report.fix_markdown import fix_markdown
+from holdfast.report.fix_report import FixOutcome
+from holdfast.report.fix_terminal import fix_terminal
+from holdfast.report.gate_json import gate_json
+from holdfast.report.gate_markdown import gate_markdown
+from holdfast.report.gate_terminal import gate_terminal
+from holdfast.report.html import night_html
+from holdfast.report.json_report import json_report
+from holdfast.report.junit import junit
+from holdfast.report.markdown import markdown
+from holdfast.report.night_json import night_json
+from holdfast.report.night_junit import night_junit
+from holdfast.report.night_markdown import night_markdown
+from holdfast.report.night_terminal import night_terminal
+from holdfast.report.rejudge_json import rejudge_json
+from holdfast.report.rejudge_terminal import rejudge_terminal
+from holdfast.report.screen import Screen
+from holdfast.report.terminal import terminal
+from holdfast.report.triage import Triage
+from holdfast.report.triage_json import triage_json
+from holdfast.report.triage_terminal import triage_terminal
+from tests.journeys.conftest import Project
+from tests.journeys.decisions_lab import Versions
+from tests.journeys.fix_lab import HELP, MENDS, Patient
+from tests.journeys.toy_agent import ToyAgent
+from tests.report.conftest import make_mixed
+from tests.report.decisions_lab import a_comparison, a_gate
+from tests.report.nights_lab import a_week
+from tests.report.test_bisect_terminal import a_bisection
+from tests.report.test_brief import groups
+from tests.report.test_eval_course import course
+from tests.report.test_fix_terminal import REFUSED, a_fix
+from tests.report.test_html import a_pair, a_story
+from tests.report.test_rejudgement import again, judged
+from tests.store.past import records
+
+__all__ = ["CASES", "HELP", "MENDS", "Patient", "Project", "ToyAgent", "Versions", "commands", "main"]
+
+
+def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command of the parser with its own parser, those within others too; the first is the whole program."""
+    yield from _below("", make_parser())
+
+
+def _below(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    yield name, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, sub in action.choices.items():
+                yield from _below(f"{name} {word}".strip(), sub)
+
+
+def _widths(show: Callable[[Screen], str]) -> dict[str, Callable[[], str]]:
+    """On a screen of 80 and 120 columns, and of 80 that knows ASCII only."""
+    return {
+        "-80.txt": lambda: show(Screen(width=80)),
+        "-120.txt": lambda: show(Screen(width=120)),
+        "-ascii.txt": lambda: show(Screen(width=80, ascii=True)),
+    }
+
+
+def _formats(name: str, formats: Mapping[str, Callable[[], str]]) -> dict[str, Callable[[], str]]:
+    return {f"{name}{ending}": make for ending, make in formats.items()}
+
+
+def _pair() -> Any:
+    deletes = Called(
+        turn=1, id="1", tool="shell", kind=Kind.EXECUTE, arguments={"command": "rm -rf build"}, succeeded=True
+    )
+    asks = Said(turn=1, text="Shall I delete it?")
+    return a_pair(a_story(1, deletes), a_story(2, asks, passed=True))
+
+
+def _triage() -> Triage:
+    return Triage(run="r", trials=4, failed=2, voided=1, groups=groups(), notes=("a note",))
+
+
+def _rejudged() -> Any:
+    return judged([*again("pffpv", "ppp-p"), *again("pp", "pp", eval="other")])
+
+
+def _fallen() -> Any:
+    return course("ppp " * 10 + "fff " * 4, agent_version="2.0", fingerprint="f2")
+
+
+def _analysis() -> Any:
+    first = Source(name="a", records=tuple(records("ppfv", fingerprint="f1")))
+    second = Source(name="b", records=tuple(records("fff", fingerprint="f2")))
+    return analysis([first, second], ks=(1, 3))
+
+
+CASES: Mapping[str, Callable[[], str]] = {
+    **_formats("run", _widths(lambda screen: terminal(make_mixed(), screen))),
+    "run.md": lambda: markdown(make_mixed()),
+    "run.junit.xml": lambda: junit(make_mixed()),
+    "run.json": lambda: json_report(make_mixed()),
+    **_formats("gate", _widths(lambda screen: gate_terminal(*a_gate(), screen))),
+    "gate.md": lambda: gate_markdown(a_gate()[0]),
+    "gate.json": lambda: gate_json(a_gate()[0]),
+    **_formats("compare", _widths(lambda screen: compare_terminal(a_comparison(), screen))),
+    "compare.md": lambda: compare_markdown(a_comparison()),
+    "compare.json": lambda: compare_json(a_comparison()),
+    **{
+        name: make
+        for outcome in BisectOutcome
+        for name, make in _formats(
+            f"bisect-{outcome.name.lower()}",
+            _widths(lambda screen, outcome=outcome: bisect_terminal(a_bisection(outcome), screen)),  # type: ignore[misc]
+        ).items()
+    },
+    "bisect.json": lambda: bisect_json(a_bisection()),
+    **_formats("fix", _widths(lambda screen: fix_terminal(a_fix(), screen))),
+    "fix-refused.txt": lambda: fix_terminal(a_fix(REFUSED, outcome=FixOutcome.REFUSED)),
+    "fix.md": lambda: fix_markdown(a_fix()),
+    "fix.json": lambda: fix_json(a_fix()),
+    **_formats("nights", _widths(lambda screen: night_terminal(a_week(), screen))),
+    "nights.md": lambda: night_markdown(a_week()),
+    "nights.junit.xml": lambda: night_junit(a_week()),
+    "nights.json": lambda: night_json(a_week()),
+    "nights.html": lambda: night_html(a_week(), [_pair()]),
+    **_formats("rejudge", _widths(lambda screen: rejudge_terminal(_rejudged(), screen))),
+    "rejudge.json": lambda: rejudge_json(_rejudged()),
+    **_formats("triage", _widths(lambda screen: triage_terminal(_triage(), screen))),
+    "triage.json": lambda: triage_json(_triage()),
+    "triage-briefs.md": lambda: "\n\n".join(brief(group) for group in groups()),
+    **_formats("history", _widths(lambda screen: course_terminal(_fallen(), screen))),
+    "history.json": lambda: course_json(_fallen()),
+    **_formats("analysis", _widths(lambda screen: analysis_terminal(_analysis(), screen))),
+    "analysis.json": lambda: analysis_json(_analysis()),
+}
+"""A file name and what makes its text."""
