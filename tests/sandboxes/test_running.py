@@ -131,6 +131,21 @@ def test_what_was_printed_last_is_not_lost(lab: Lab) -> None:
     assert lab.on_bench(body) == 10**6
 
 
+def test_a_program_that_ended_in_time_did_not_time_out(lab: Lab) -> None:
+    """Also where the event loop was busy beyond the limit, and hears of the end only then."""
+    wall = 1.0
+    launch = lab.launch("touch", str(lab.folder / "begun"))
+
+    async def body(bench: OpenBench) -> str:
+        run = asyncio.create_task(bench.run(launch, limits=Limits(wall=wall), last_activity=lambda: 0.0))
+        await asyncio.sleep(0)
+        late = time.monotonic() + wall
+        wait_until(lambda: (lab.folder / "begun").exists() and not lab.processes() and time.monotonic() > late)
+        return (await run).ended_by
+
+    assert lab.on_bench(body) == "exit"
+
+
 def test_output_that_is_no_text_does_not_hurt(lab: Lab) -> None:
     """Bytes that are not UTF-8 are shown as escapes."""
     assert lab.run(lab.launch("printf", r"caf\351 \377\n")).stdout.text == "caf\\xe9 \\xff\n"
