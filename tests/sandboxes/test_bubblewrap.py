@@ -417,7 +417,7 @@ def test_command_runs_on_a_snapshot_without_network(lab: Lab) -> None:
     result = sandbox.command(tree, ("sh", "-c", script), timeout=60)
     assert (result.exit_code, result.stdout.splitlines()[:3]) == (4, ["step by step", "README.md", "new"])
     assert sandbox.command(tree, ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
-    late = sandbox.command(tree, ("sh", "-c", "echo early; setsid sleep 99 & sleep 99"), timeout=1.5)
+    late = sandbox.command(tree, ("sh", "-c", "echo early; setsid sleep 99 & sleep 99"), timeout=5.0)
     assert (late.timed_out, late.stdout) == (True, "early\n")
     asyncio.run(sandbox.stop())
     assert list(lab.benches.iterdir()) == []

@@ -222,7 +222,7 @@ def test_a_program_out_of_time_is_ended_with_everything_it_started(tmp_path: Pat
 
     async def body(lodge: Lodge) -> tuple[Done, str]:
         await sh(lodge, "sleep 1111 > /dev/null 2>&1 &")
-        ended = await sh(lodge, "(setsid sleep 2222 &); echo begun; sleep 3333", timeout=0.5)
+        ended = await sh(lodge, "(setsid sleep 2222 &); echo begun; sleep 3333", timeout=3.0)
         return ended, (await sh(lodge, "pgrep -a sleep")).stdout
 
     ended, left = in_lodge(body, tmp_path)
