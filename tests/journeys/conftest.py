@@ -46,7 +46,7 @@ class Project:
     def holdfast(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         return subprocess.run(
-            self.command(*words), cwd=self.folder, env={**self.env, **env}, capture_output=True, text=True, timeout=120,
+            self.command(*words), cwd=self.folder, env={**self.env, **env}, capture_output=True, text=True, timeout=600,
             check=False,
         )  # fmt: skip
 
@@ -54,7 +54,7 @@ class Project:
         """Run pytest as a user does."""
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words], cwd=self.folder,
-            env={**self.env, **env}, capture_output=True, text=True, timeout=120, check=False,
+            env={**self.env, **env}, capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip
 
     def temporary(self) -> list[str]:

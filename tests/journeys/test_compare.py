@@ -84,7 +84,7 @@ def test_whoever_stops_it_finds_no_worktree_left(versions: Versions, number: sig
         while not (sign.exists() and sign.read_text().strip()) and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     assert (process.returncode, versions.worktrees()) == (130, [])
     status = Path(f"/proc/{sign.read_text().strip()}/status")
     assert not status.exists() or "\nState:\tZ" in status.read_text()

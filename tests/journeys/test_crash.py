@@ -26,7 +26,7 @@ command = ["sh", "-c", "printf hi > out.txt; sleep 0.1; echo done", "{prompt}"]
 EVALS = f"""\
 from holdfast import ALWAYS_PASSES, eval_test
 
-@eval_test(ALWAYS_PASSES, prompt="Write.", trials={TRIALS}, timeout=60)
+@eval_test(ALWAYS_PASSES, prompt="Write.", trials={TRIALS}, timeout=300)
 def writes(rig, result):
     assert rig.workspace["out.txt"].text == "hi"
 """
@@ -85,7 +85,7 @@ def test_killed_ten_times_at_random_moments_and_resumed(project: Project, seed: 
         )  # fmt: skip
         await_moment(project, draw, len(finished), run)
         run.kill()
-        _, err = run.communicate(timeout=30)
+        _, err = run.communicate(timeout=300)
         assert run.returncode in {-9, 0}, err
         until(lambda: processes_of(project) == [])
         until(lambda: project.temporary() == [])

@@ -37,7 +37,7 @@ def in_namespace(project: Project, script: str) -> subprocess.CompletedProcess[s
     holdfast = f'holdfast() {{ "{sys.executable}" -m holdfast "$@"; }}\n'
     return subprocess.run(
         ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f"set -e\n{holdfast}{script}"],
-        cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=120, check=False,
+        cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_a_file_that_may_not_grow_stops_the_run_loudly(project: Project) -> None
     project.write(holdfast_toml=CONFIG.format(script=talks), evals__eval_writes_py=EVALS)
     ran = subprocess.run(
         ["sh", "-c", f'ulimit -f 800; exec "{sys.executable}" -m holdfast run'],
-        cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=120, check=False,
+        cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert ran.returncode == 70, ran.stdout + ran.stderr
     assert "can't be kept: File too large" in ran.stderr
@@ -102,7 +102,7 @@ def test_a_run_that_somebody_else_is_writing_is_left_alone(slow: Project) -> Non
     assert second.returncode == 70
     assert "another Holdfast is writing this run" in second.stderr
     (slow.folder.parent / "gate").touch()
-    assert "6 passed" in run.communicate(timeout=60)[0]
+    assert "6 passed" in run.communicate(timeout=300)[0]
     assert run.returncode == 0
 
 
@@ -111,7 +111,7 @@ def test_results_removed_during_the_run_are_missed_at_once(slow: Project) -> Non
     run = start(slow)
     shutil.rmtree(slow.folder / "results")
     (slow.folder.parent / "gate").touch()
-    _, err = run.communicate(timeout=60)
+    _, err = run.communicate(timeout=300)
     assert run.returncode == 70
     assert "was removed while it ran" in err
     assert not list(slow.folder.glob("results/*/*/*/trial-*"))
@@ -214,7 +214,7 @@ def test_ctrl_c_twice_during_many_trials_can_be_resumed(project: Project) -> Non
     until(lambda: len(list(Path(project.folder).glob("results/*/*/*/trial-*"))) >= 3)
     run.send_signal(signal.SIGINT)
     run.send_signal(signal.SIGINT)
-    run.wait(timeout=30)
+    run.wait(timeout=300)
     assert run.returncode == 130
     until(lambda: processes_of(project) == [])
     until(lambda: project.temporary() == [])

@@ -261,7 +261,7 @@ def test_whoever_stops_it_finds_nothing_left(patient: Patient, number: signal.Si
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=300)
     assert process.returncode == 130, said
     assert "stopped; what was done until then is kept in" in said
     assert not any(Path(f"/proc/{pid}/exe").exists() for pid in found)

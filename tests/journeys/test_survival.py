@@ -26,13 +26,13 @@ command = ["sh", "-c", "{script}", "{{prompt}}"]
 EVALS = """\
 from holdfast import ALWAYS_PASSES, eval_test
 
-@eval_test(ALWAYS_PASSES, prompt="Write.", trials=6, timeout=60)
+@eval_test(ALWAYS_PASSES, prompt="Write.", trials=6, timeout=300)
 def writes(rig, result):
     assert rig.workspace["out.txt"].text == "hi"
 """
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     """Wait for something, not for a time."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -86,7 +86,7 @@ def test_ctrl_c_keeps_what_is_finished(slow: Project):
     """One Ctrl-C: no agent is left, the report tells of what is finished, and the exit code says interrupted."""
     run = start(slow)
     run.send_signal(signal.SIGINT)
-    out, err = run.communicate(timeout=30)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 130
     assert "what is finished is kept" in err
     assert "writes" in out
@@ -99,7 +99,7 @@ def test_kill_9_loses_only_what_was_running_and_resume_does_the_rest(slow: Proje
     """Nothing finished is lost, no process and no temp folder is left, and every trial is judged exactly once."""
     run = start(slow)
     run.kill()
-    run.communicate(timeout=30)
+    run.communicate(timeout=300)
     until(lambda: agents_alive(slow) == [])
     until(lambda: slow.temporary() == [])
     (slow.folder.parent / "gate").touch()
@@ -175,7 +175,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(slow: Project):
         )
         for _ in range(2)
     ]
-    reports = [json.loads(run.communicate(timeout=60)[0]) for run in runs]
+    reports = [json.loads(run.communicate(timeout=300)[0]) for run in runs]
     assert [len(report["results"][0]["trials"]) for report in reports] == [6, 6]
     assert len([path for path in (slow.folder / "results").iterdir() if path.is_dir() and not path.is_symlink()]) == 2
     assert os.path.lexists(slow.folder / "results" / "latest")
@@ -194,7 +194,7 @@ def test_a_second_ctrl_c_forces_the_end_and_still_leaves_nothing(project: Projec
     assert run.stderr is not None
     until(lambda: "what is finished is kept" in run.stderr.readline())  # type: ignore[union-attr]
     run.send_signal(signal.SIGINT)
-    run.communicate(timeout=30)
+    run.communicate(timeout=300)
     assert run.returncode == 130
     until(lambda: agents_alive(project) == [])
     until(lambda: project.temporary() == [])

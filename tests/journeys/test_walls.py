@@ -32,7 +32,7 @@ env = {{ MARK = "{mark}" }}
 EVAL = """\
 from holdfast import ALWAYS_PASSES, eval_test
 
-@eval_test(ALWAYS_PASSES, prompt="Write.", timeout=60{more})
+@eval_test(ALWAYS_PASSES, prompt="Write.", timeout=300{more})
 def writes(rig, result):
     assert rig.workspace["out.txt"].text == "hi"
     assert rig.workspace.run("grep", "-q", "hi", "out.txt").exit_code == 0
@@ -53,7 +53,7 @@ def captures(project: Project) -> list[dict[str, Any]]:
 
 def until(condition: Callable[[], bool]) -> None:
     """Wait for something, not for a time."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.01)

@@ -20,7 +20,7 @@ from holdfast.sandboxes.bubblewrap import BubblewrapBench, BubblewrapSandbox
 from holdfast.sandboxes.none import OpenBench, OpenSandbox
 
 T = TypeVar("T")
-SOON = 20.0
+SOON = 120.0
 
 
 def wait_until(condition: Callable[[], T]) -> T:

@@ -255,6 +255,18 @@ def test_disk_processes_and_memory_end_where_they_should(lab: Lab) -> None:
     lab.walled(body, ceilings=ceilings)
 
 
+def test_a_short_peak_of_memory_is_a_breach_too(lab: Lab) -> None:
+    """Between two polls, and below what the control group allows: the kernel's own record of the peak counts."""
+    ceilings = Ceilings(disk=2**28, memory=60 * 2**20)
+    eats = "bytearray(80 * 2**20)"
+
+    async def body(bench: BubblewrapBench) -> list[str]:
+        codes = (eats, "pass", f"import os\nif os.fork() == 0: {eats}\nelse: os.wait()")
+        return [(await run(bench, sys.executable, "-I", "-S", "-c", code, reads=PYTHON)).ended_by for code in codes]
+
+    assert lab.walled(body, ceilings=ceilings) == ["memory", "exit", "memory"]
+
+
 def groups_of(pid: int) -> str:
     """The control groups that a process is in."""
     return Path(f"/proc/{pid}/cgroup").read_text()
@@ -405,7 +417,7 @@ def test_command_runs_on_a_snapshot_without_network(lab: Lab) -> None:
     result = sandbox.command(tree, ("sh", "-c", script), timeout=60)
     assert (result.exit_code, result.stdout.splitlines()[:3]) == (4, ["step by step", "README.md", "new"])
     assert sandbox.command(tree, ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
-    late = sandbox.command(tree, ("sh", "-c", "echo early; setsid sleep 99 & sleep 99"), timeout=1.5)
+    late = sandbox.command(tree, ("sh", "-c", "echo early; setsid sleep 99 & sleep 99"), timeout=5.0)
     assert (late.timed_out, late.stdout) == (True, "early\n")
     asyncio.run(sandbox.stop())
     assert list(lab.benches.iterdir()) == []

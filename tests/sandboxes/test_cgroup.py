@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.sandboxes.cgroup import Branch, Leaf, around_us, branch, counted_at_most
-from holdfast.sandboxes.memory import MeasuredTree
+from holdfast.sandboxes.memory import MeasuredTree, OomKills
 
 V2_FILES = ("cgroup.controllers", "cgroup.subtree_control", "cgroup.procs")
 
@@ -113,10 +113,10 @@ def test_who_was_ended_by_the_kernel_had_taken_all_of_it(tmp_path: Path) -> None
     """Whatever the last look at its memory saw."""
     events = tmp_path / "memory.events"
     events.write_text("oom_kill 0\n")
-    trees = [MeasuredTree(1, 8 * 2**20, Leaf(str(tmp_path), 2)) for _ in range(2)]
-    calm = trees[0].report().split()
-    events.write_text("oom_kill 1\n")
-    starved = trees[1].report().split()
+    counts = [OomKills(Leaf(str(tmp_path), 2)) for _ in range(2)]
+    calm = MeasuredTree(1, 8 * 2**20, counts[0]).report().split()
+    events.write_text("oom_kill 1\n")  # a program may be ended before anything else is known of it
+    starved = MeasuredTree(1, 8 * 2**20, counts[1]).report().split()
     assert (len(calm), int(calm[4])) == (5, 0)
     assert starved[5] == b"memory"
     assert int(starved[4]) > 8 * 2**20

@@ -222,7 +222,7 @@ def test_a_program_out_of_time_is_ended_with_everything_it_started(tmp_path: Pat
 
     async def body(lodge: Lodge) -> tuple[Done, str]:
         await sh(lodge, "sleep 1111 > /dev/null 2>&1 &")
-        ended = await sh(lodge, "(setsid sleep 2222 &); echo begun; sleep 3333", timeout=0.5)
+        ended = await sh(lodge, "(setsid sleep 2222 &); echo begun; sleep 3333", timeout=3.0)
         return ended, (await sh(lodge, "pgrep -a sleep")).stdout
 
     ended, left = in_lodge(body, tmp_path)
@@ -300,6 +300,27 @@ def test_limits_hold(tmp_path: Path) -> None:
     code = "import os; n = 0\ntry:\n  while os.fork(): n += 1\n  os.kill(os.getpid(), 19)\nexcept OSError: print(n)"
     crowd = in_lodge(lambda lodge: sh(lodge, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30))
     assert 10 < int(crowd.stdout) < 30
+
+
+def test_an_oom_kill_is_reported_before_the_exit_code(tmp_path: Path) -> None:
+    """The kernel kills faster than the keeper polls; the exit code of the shell must not hide the breach."""
+
+    async def body(lodge: Lodge) -> None:
+        with pytest.raises(WorldError, match="more than 62914560"):
+            await sh(lodge, "python3 -S -c 'bytearray(2**28)'; exit 0")
+
+    for _ in range(5):
+        in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**20, memory=60 * 2**20))
+
+
+def test_a_short_peak_of_memory_is_reported_too(tmp_path: Path) -> None:
+    """Between two polls, and below what the control group allows: the kernel's own record of the peak counts."""
+
+    async def body(lodge: Lodge) -> None:
+        with pytest.raises(WorldError, match="more than 62914560"):
+            await sh(lodge, "python3 -S -c 'bytearray(80 * 2**20)'; exit 0")
+
+    in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**28, memory=60 * 2**20))
 
 
 def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:

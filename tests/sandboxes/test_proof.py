@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from holdfast.sandboxes import proof
 from holdfast.sandboxes.probe import Probe
 from holdfast.sandboxes.proof import Proof, Proofs
 
@@ -37,6 +39,21 @@ def test_what_is_kept_is_what_is_found(tmp_path: Path) -> None:
     assert proofs.get("landlock") is None
     assert Proofs(tmp_path / "probes", "1.1").get("bubblewrap") is None
     assert proofs.keep("bubblewrap", [replace(SEEN, expected=False)], NOW).broken
+    assert proofs.get("bubblewrap") is None
+
+
+def test_a_change_in_a_sub_package_ends_what_was_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that makes the walls counts, wherever it lies in the package."""
+    inner = tmp_path / "package/inner/deep.py"
+    inner.parent.mkdir(parents=True)
+    inner.touch()
+    (tmp_path / "package/proof.py").touch()
+    monkeypatch.setattr(proof, "__file__", str(tmp_path / "package/proof.py"))
+    proofs = Proofs(tmp_path / "probes", "1.0")
+    proofs.keep("bubblewrap", [BLOCKED], NOW)
+    assert proofs.get("bubblewrap") is not None
+    later = inner.stat().st_mtime_ns + 10**9
+    os.utime(inner, ns=(later, later))
     assert proofs.get("bubblewrap") is None
 
 

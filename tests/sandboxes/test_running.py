@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -15,6 +17,7 @@ from holdfast.core.errors import WorldError
 from holdfast.core.process import Launch, Limits
 from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.none import OpenBench
+from holdfast.sandboxes.running import Program, attend, attend_blocking
 from tests.sandboxes.conftest import SOON, Lab, wait_until
 
 
@@ -129,6 +132,38 @@ def test_what_was_printed_last_is_not_lost(lab: Lab) -> None:
         return (await run).stdout.total_bytes
 
     assert lab.on_bench(body) == 10**6
+
+
+class Reported:
+    """A starter whose supervisor has reported before anybody looks."""
+
+    def launch(self, message: bytes, fds: tuple[int, int]) -> socket.socket:
+        """A control socket that holds the report."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            os.write(fds[0], b"done\n")
+            theirs.sendall(b"end 0 0 0.0 0\n")
+        ours.setblocking(False)
+        return ours
+
+    def hear(self, control: socket.socket) -> bytes:
+        """The report."""
+        return control.recv(256)
+
+    def give_back(self, control: socket.socket, *, in_peace: bool) -> None:
+        """It is used once."""
+        control.close()
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+def test_a_program_that_ended_in_time_did_not_time_out(blocking: bool) -> None:
+    """Also where we come to look at the clock and at the report only after its time is over."""
+    program = Program(Reported(), b"", name="echo", limits=Limits(wall=0.0))
+    try:
+        end = attend_blocking(program) if blocking else asyncio.run(attend(program, time.monotonic))
+    finally:
+        program.close()
+    assert (end.ended_by, end.exit_code, end.stdout.text) == ("exit", 0, "done\n")
 
 
 def test_output_that_is_no_text_does_not_hurt(lab: Lab) -> None:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from holdfast.sandboxes import kernel, ruleset
 from holdfast.sandboxes.cgroup import Leaf
-from holdfast.sandboxes.memory import MeasuredTree
+from holdfast.sandboxes.memory import MeasuredTree, OomKills
 from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO, find_program, watch
 from holdfast.sandboxes.tree import adopt_orphans, descendants, hear_children
@@ -47,12 +47,13 @@ def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, bell: i
     trouble, to_trouble = os.pipe()  # closed when the program has become the agent
     try:
         crowd = tasks_of(launch["uid"])
+        kills = OomKills(leaf)
         pid = os.fork()
         if pid == 0:
             _become_agent(launch, fds, to_trouble, crowd)
         os.close(to_trouble)
         to_trouble = -1
-        tree = FencedTree(pid, launch["memory"], leaf)
+        tree = FencedTree(pid, launch["memory"], kills)
         said = os.read(trouble, 4096)
     finally:
         for fd in (trouble, to_trouble, *fds):

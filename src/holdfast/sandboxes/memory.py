@@ -37,7 +37,11 @@ class MemoryWatch:
         self.pause = OFTEN if at_most > self._most / 2 else SELDOM
         if at_most <= self.peak:
             return False
-        self.peak = max(self.peak, sum(map(_shared_out, pids)))
+        return self.peaked(sum(map(_shared_out, pids)))
+
+    def peaked(self, held: int) -> bool:
+        """Take in that so much was held at some time, in bytes; whether that was more than is allowed."""
+        self.peak = max(self.peak, held)
         return self.peak > self._most
 
 
@@ -54,16 +58,29 @@ def _shared_out(pid: int) -> int:
     return _resident(pid)
 
 
+class OomKills:
+    """The processes that the kernel killed in a control group for want of memory, counted from the moment this is made.
+    Make it before the program is started: the kernel may kill it at once.
+    """
+
+    def __init__(self, leaf: Leaf | None) -> None:
+        self._leaf = leaf
+        self._before = leaf.kills() if leaf else 0
+
+    def any(self) -> bool:
+        """Whether there were any. The kernel counts before it kills, so a process that was waited for is counted."""
+        return self._leaf is not None and self._leaf.kills() > self._before
+
+
 class MeasuredTree(ProcessTree):
     """A program and everything below it, with an eye on its memory."""
 
-    def __init__(self, leader: int, memory: int, leaf: Leaf | None = None) -> None:
+    def __init__(self, leader: int, memory: int, kills: OomKills) -> None:
         super().__init__(leader)
         self._watch = MemoryWatch(memory)
         self._most = memory
         self._too_much = False
-        self._leaf = leaf
-        self._kills = leaf.kills() if leaf else 0
+        self._kills = kills
 
     def members(self) -> list[int]:
         """Whose memory counts."""
@@ -71,17 +88,15 @@ class MeasuredTree(ProcessTree):
 
     def look(self, tree: ProcessTree) -> float | None:
         """Look at its memory; see `Watcher`."""
-        self._too_much = self._watch.exceeded(self.members()) or self._starved()
+        self._too_much = self._watch.exceeded(self.members()) or self._kills.any()
         return None if self._too_much else self._watch.pause
 
-    def _starved(self) -> bool:
-        """Whether the kernel has ended some of it for want of memory."""
-        return self._leaf is not None and self._leaf.kills() > self._kills
-
     def report(self) -> bytes:
-        """How it ended."""
-        if self._starved():  # the kernel ends nobody before all that is allowed is taken, whatever we saw last
+        """How it ended. Polling may have missed a breach, so what the kernel recorded is checked here once more."""
+        if self._kills.any():  # the kernel ends nobody before all that is allowed is taken, whatever we saw last
             self._too_much = True
             self.peak = max(self.peak, self._most // 1024 + 1)
+        if self._watch.peaked(self.peak * 1024):
+            self._too_much = True
         self.peak = max(self.peak, self._watch.peak // 1024)
         return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")

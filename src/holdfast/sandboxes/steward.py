@@ -24,7 +24,7 @@ from typing import Any
 from holdfast.sandboxes import kernel
 from holdfast.sandboxes.cgroup import around_us, counted_at_most
 from holdfast.sandboxes.furnishing import HOME, MERGED, copy_start, lay_home, listen_at
-from holdfast.sandboxes.memory import MeasuredTree
+from holdfast.sandboxes.memory import MeasuredTree, OomKills
 from holdfast.sandboxes.privileges import filter_calls, hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO, start, watch
 from holdfast.sandboxes.tree import descendants, hear_children
@@ -103,9 +103,10 @@ def _run(launch: dict[str, Any], memory: int, turn: int, fds: list[int], control
         step = b"start"
         argv = [os.fsencode(word) for word in launch["argv"]]
         env = {os.fsencode(name): os.fsencode(value) for name, value in launch["env"].items()}
+        kills = OomKills(around_us())
         with kernel.first_to_go(turn):
             pid = start(argv or [b""], env, *fds)
-        tree = BoxedTree(pid, memory, around_us())
+        tree = BoxedTree(pid, memory, kills)
     except OSError as error:
         why = os.fsencode(error.strerror or str(error)) if step == b"room" else b"%d" % (error.errno or 0)
         return b"fail %s %s\n" % (step, why.replace(b"\n", b" "))

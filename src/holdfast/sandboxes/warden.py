@@ -23,7 +23,7 @@ from typing import Any
 from holdfast.sandboxes import kernel
 from holdfast.sandboxes.cgroup import Leaf
 from holdfast.sandboxes.furnishing import furnish, lay_home, seclude
-from holdfast.sandboxes.memory import MeasuredTree
+from holdfast.sandboxes.memory import MeasuredTree, OomKills
 from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO, LENGTH, receive_fds, watch
 from holdfast.sandboxes.tree import adopt_orphans, children, cpu_of, descendants, hear_children, send
@@ -148,6 +148,7 @@ class Room:
         ]
         argv = [self._bwrap, "--args", str(_ARGUMENTS), "--", *launch["argv"]]
         heard = [*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
+        kills = OomKills(self._leaf)
         try:
             with kernel.first_to_go(self._turn):
                 pid = os.posix_spawn(
@@ -156,7 +157,7 @@ class Room:
         finally:
             os.close(words)
             os.close(rules)
-        return RoomTree(pid, self._memory, self._leaf)
+        return RoomTree(pid, self._memory, kills)
 
 
 def in_memory(content: bytes) -> int:
@@ -177,8 +178,8 @@ def _read_all(pipe: int) -> bytes:
 class RoomTree(MeasuredTree):
     """bubblewrap, the init of its pid namespace, and everything in that."""
 
-    def __init__(self, leader: int, memory: int, leaf: Leaf | None) -> None:
-        super().__init__(leader, memory, leaf)
+    def __init__(self, leader: int, memory: int, kills: OomKills) -> None:
+        super().__init__(leader, memory, kills)
         self._frame = {leader}
         self._doomed: set[int] = set()
 

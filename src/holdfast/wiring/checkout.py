@@ -133,25 +133,27 @@ def _build(
         return
     shown = " ".join(rules.command)
     tell(f"building {what} with `{shown}`, on this machine as your own code, outside of any sandbox")
+    process: subprocess.Popen[bytes] | None = None
     with log.open("wb") as out:
         try:
-            process = subprocess.Popen(
-                rules.command,
-                cwd=root,
-                env=dict(environ),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            with _signals_deferred():  # an interrupted Popen would leave a process that is known to nobody
+                process = subprocess.Popen(
+                    rules.command,
+                    cwd=root,
+                    env=dict(environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            code = process.wait(timeout=rules.timeout)
         except OSError as error:
             raise BuildFailed(f"build = {shown!r}: can't be started: {error.strerror}") from None
-        try:
-            code = process.wait(timeout=rules.timeout)
         except subprocess.TimeoutExpired:
             raise BuildFailed(f"build = {shown!r}: {what} was not built within {rules.timeout:g} s") from None
         finally:
-            _end(process)
+            if process is not None:
+                _end(process)
     if code != 0:
         said = excerpt(log.read_bytes()[-20_000:].decode("utf-8", "replace"), lines=20)
         raise BuildFailed(f"build = {shown!r}: exit code {code} for {what}\n{said}")
@@ -159,9 +161,10 @@ def _build(
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the build with all that it started; what has ended already is not there any more."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with _signals_deferred():
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _remove(top: Path, folder: Path, home: Path) -> None:
@@ -210,3 +213,23 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Let Ctrl-C and TERM take effect only afterwards. They are not blocked, since a child would inherit that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handled = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in handled:
+            signal.signal(number, lambda number, frame: received.append(number))
+        yield
+    finally:
+        for number, handler in handled.items():
+            signal.signal(number, handler)
+        for one in received[:1]:
+            signal.raise_signal(one)

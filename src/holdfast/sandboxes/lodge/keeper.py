@@ -5,8 +5,11 @@
 
 The first order says what kind of lodge it is, and is answered when its init is there. Each further order is an errand:
 a program to be run, or files to be packed or unpacked (porter.py). Its porter tells Holdfast how it went over a socket
-of its own. What a program leaves running lives on, as in a container, until the keeper ends the init, and with it
-everybody: when Holdfast says so, when it has gone, or when they take too much memory.
+of its own. Then Holdfast has the keeper check the limits (`check`): a program that the kernel killed for its memory may
+end before the keeper polls again, and its exit code alone would be taken for its own doing.
+
+What a program leaves running lives on, as in a container, until the keeper ends the init, and with it everybody: when
+Holdfast says so, when it has gone, or when they take too much memory.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from holdfast.sandboxes.cgroup import Leaf
 from holdfast.sandboxes.furnishing import read_at, seclude
 from holdfast.sandboxes.lodge.porter import NAMESPACES, carry
 from holdfast.sandboxes.lodge.root import ROOT, SHARED, furnish
-from holdfast.sandboxes.memory import MemoryWatch
+from holdfast.sandboxes.memory import MemoryWatch, OomKills
 from holdfast.sandboxes.privileges import hold_to
 from holdfast.sandboxes.supervisor import DEAF_TO
 from holdfast.sandboxes.tree import adopt_orphans, children, descendants, hear_children
@@ -83,7 +86,7 @@ class Lodge:
     """A furnished lodge, and its init."""
 
     def __init__(self, order: dict[str, Any], leaf: Leaf | None) -> None:
-        self._leaf = leaf
+        self._kills = OomKills(leaf)
         self.users = furnish(order)
         """Whom it knows."""
         self._filter: bytes = order["filter"]
@@ -143,31 +146,41 @@ class Lodge:
             if bell in ready:
                 os.read(bell, 4096)
                 _bury(but=self._leader)
-            if self._init in ready:
-                answer(control, b"gone\n")
-                return
-            if self._too_much():
-                answer(control, b"memory %d\n" % self._watch.peak)
-                return
-            if control.fileno() in ready and not self._next(control):
+            if self._broken(control) or (control.fileno() in ready and not self._next(control)):
                 return
 
-    def _too_much(self) -> bool:
-        """Whether those in there hold too much memory, or the kernel had to end one of them for want of it."""
+    def _broken(self, control: socket.socket, peak: int = 0) -> bool:
+        """Whether a limit was exceeded, or the init has ended; Holdfast is told. Memory comes first: where there is
+        none left, the kernel may end the init too. `peak` is what one program is known to have held.
+        """
         inside = [pid for pid in descendants([os.getpid()]) if pid != self._leader]
-        return self._watch.exceeded(inside) or (self._leaf is not None and self._leaf.kills() > 0)
+        if self._watch.exceeded(inside) or self._watch.peaked(peak) or self._kills.any():
+            answer(control, b"memory %d\n" % self._watch.peak)
+            return True
+        gone = select.poll()
+        gone.register(self._init, select.POLLIN)
+        if gone.poll(0):
+            answer(control, b"gone\n")
+            return True
+        return False
 
     def _next(self, control: socket.socket) -> bool:
-        """Take an errand; False when Holdfast has let go."""
+        """Take an errand; False when the lodge is to be ended."""
         errand, fds = receive(control, 1)
         if errand is None:
             return False
-        if fds:
-            pid = os.fork()
-            if pid == 0:
-                carry(errand, fds[0], self._namespaces, self._filter)
-        for fd in fds:
-            os.close(fd)
+        try:
+            if errand["do"] == "check":
+                if self._broken(control, errand["peak"]):
+                    return False
+                os.write(fds[0], b"kept\n")
+            elif fds:
+                pid = os.fork()
+                if pid == 0:
+                    carry(errand, fds[0], self._namespaces, self._filter)
+        finally:
+            for fd in fds:
+                os.close(fd)
         return True
 
     def end(self) -> None:

@@ -24,6 +24,9 @@ async def receive(line: socket.socket, timeout: float | None) -> tuple[bytes, li
     loop.add_reader(line, hear)
     try:
         await asyncio.wait_for(ready, timeout)
+    except TimeoutError:
+        if not ready.done() or ready.cancelled():  # both may happen at once, and what was said in time counts
+            raise
     finally:
         loop.remove_reader(line)
     try:

@@ -81,10 +81,11 @@ class Lodge:
                 hearing.drain()
             finally:
                 hearing.close()
-        if not words and not self._gone():  # it has killed everybody in there, also whoever ran it
-            words = b"end %d\n" % signal.SIGKILL
-        if not words.startswith(b"end "):
-            raise self._lost(words)
+        if words and not words.startswith(b"end "):
+            raise await self._lost(words)
+        if not words:  # it has killed everybody in there, also whoever ran it
+            words = b"end %d 0\n" % signal.SIGKILL
+        await self._check(int(words.split()[2]))
         code = os.waitstatus_to_exitcode(int(words.split()[1]))
         return Done(
             code=code if code >= 0 else 128 - code,
@@ -152,7 +153,7 @@ class Lodge:
         if trouble and mode == "wb" and not isinstance(trouble, BrokenPipeError):
             raise trouble
         if not words.startswith(b"end "):
-            raise self._lost(words)
+            raise await self._lost(words)
         if trouble:
             raise trouble
         return [piece.decode("utf-8", "backslashreplace") for piece in words.rstrip(b"\n").split(b"\0")[1:]]
@@ -160,7 +161,7 @@ class Lodge:
     def _send(self, order: Mapping[str, object]) -> socket.socket:
         """Send a porter; the line to it."""
         if self._gone():
-            raise self._lost(b"")
+            raise self._error(b"")
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -168,7 +169,7 @@ class Lodge:
             except OSError as error:
                 ours.close()
                 self._why_gone = self._why_gone or "gone"
-                raise self._lost(str(error).encode()) from None
+                raise self._error(str(error).encode()) from None
         ours.setblocking(False)
         return ours
 
@@ -176,8 +177,18 @@ class Lodge:
         """The ends of the pipes that a porter has made."""
         words, fds = await receive(line, _PATIENCE)
         if not fds:
-            raise self._lost(words)
+            raise await self._lost(words)
         return fds
+
+    async def _check(self, peak: int = 0) -> None:
+        """Have the keeper check all limits now, given what one program held at most; raises WorldError for a breach."""
+        with self._send({"do": "check", "peak": peak}) as line:
+            try:
+                words, _ = await receive(line, _PATIENCE)
+            except TimeoutError:
+                raise WorldError(VoidCause.SANDBOX, f"the keeper did not answer within {_PATIENCE:g} s") from None
+        if not words:
+            raise self._error(b"")
 
     def _gone(self) -> str:
         """Why the lodge is no more; empty as long as it is there."""
@@ -190,8 +201,16 @@ class Lodge:
         self._why_gone = self._why_gone or said or "gone"
         return self._why_gone
 
-    def _lost(self, words: bytes) -> WorldError:
-        """Why an errand has no end of its own."""
+    async def _lost(self, words: bytes) -> WorldError:
+        """Why an errand has no end of its own: a breach of limits, or what its porter said."""
+        try:
+            await self._check()
+        except WorldError as error:
+            return error
+        return self._error(words)
+
+    def _error(self, words: bytes) -> WorldError:
+        """Why the lodge is no more, or why a porter could not do its errand."""
         gone = self._gone()
         if gone.startswith("memory "):
             held = gone.removeprefix("memory ")

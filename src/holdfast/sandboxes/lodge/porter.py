@@ -130,7 +130,7 @@ def _run(line: socket.socket, errand: dict[str, Any]) -> bytes:
         if line.fileno() in ready:
             tree.end()
             break
-    return b"end %d\n" % (tree.status or 0)
+    return b"end %d %d\n" % (tree.status or 0, tree.peak * 1024)
 
 
 def _become(errand: dict[str, Any], person: Person, out: int, err: int) -> NoReturn:
