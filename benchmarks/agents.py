@@ -19,14 +19,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast import wiring
+from holdfast import runner as wiring
 from holdfast.agents import CODING_AGENTS
-from holdfast.core.config import Config
+from holdfast.config.config import Config
 from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
-from holdfast.core.request import RunRequest
-from holdfast.define.load import load
-from holdfast.run.schedule import Stop
-from holdfast.session import Terms, conduct
+from holdfast.core.run_request import RunRequest
+from holdfast.define.discover import load
+from holdfast.runner.schedule import Stop
+from holdfast.runner.execute import Terms, conduct
 
 BAR_MS = 60.0
 REPLAY_BAR = 1.3

@@ -22,8 +22,8 @@ from collections.abc import Awaitable, Callable
 from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits
 from holdfast.core.scenario import Scenario
-from holdfast.run.template import TemplateCache
-from holdfast.sandboxes.none import OpenSandbox
+from holdfast.runner.template import TemplateCache
+from holdfast.sandboxes.levels.none import OpenSandbox
 
 ARGV = ("sh", "-c", "printf hi > out.txt")
 ROUNDS = 5

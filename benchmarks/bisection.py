@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from holdfast.decide.bisect_characteristics import Performance, fewest, plain, plain_as_right, simulate
+from holdfast.commands.bisect.error_rates import Performance, fewest, plain, plain_as_right, simulate
 
 BEFORE, AFTER = 0.95, 0.5
 DROPS = ((1.0, 0.0), (1.0, 0.5), (0.95, 0.7), (0.95, 0.8), (0.8, 0.3), (0.6, 0.2))

@@ -9,8 +9,8 @@ from holdfast._version import __version__
 if TYPE_CHECKING:
     from holdfast.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
     from holdfast.core.scenario import Approval
-    from holdfast.define.decorator import eval_test
-    from holdfast.judge.rehearsal import Stage
+    from holdfast.define.python.decorator import eval_test
+    from holdfast.judge.simulation import Stage
     from holdfast.judge.rig import Rig
 
 __all__ = [
@@ -32,8 +32,8 @@ _HOMES = {
     "Approval": "holdfast.core.scenario",
     "Policy": "holdfast.core.policy",
     "Rig": "holdfast.judge.rig",
-    "Stage": "holdfast.judge.rehearsal",
-    "eval_test": "holdfast.define.decorator",
+    "Stage": "holdfast.judge.simulation",
+    "eval_test": "holdfast.define.python.decorator",
 }
 
 

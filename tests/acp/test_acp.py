@@ -21,7 +21,7 @@ from holdfast.agents import make_agent
 from holdfast.core.agent import Task
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.scenario import Approval
-from holdfast.core.table import Table
+from holdfast.config.table import Table
 from holdfast.core.trajectory import Asked, Called, Event, ModelFailed, Said, Thought
 
 AGENT = str(Path(__file__).with_name("agent.py"))

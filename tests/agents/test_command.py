@@ -15,7 +15,7 @@ from holdfast.core.agent import Agent, Task, unable
 from holdfast.core.errors import BadInput
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.scenario import Approval, PriorMessage, Scenario
-from holdfast.core.table import Table
+from holdfast.config.table import Table
 from holdfast.core.trajectory import Called, Event, Said, Thought
 
 

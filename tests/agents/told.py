@@ -13,7 +13,7 @@ from holdfast.agents import make_agent
 from holdfast.core.agent import Agent, Orders, Task
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.scenario import Approval, PriorMessage
-from holdfast.core.table import Table
+from holdfast.config.table import Table
 from holdfast.core.trajectory import Called, Event
 
 SAMPLES = Path(__file__).parent / "samples"

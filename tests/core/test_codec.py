@@ -22,7 +22,7 @@ from holdfast.core.record import Record, RunInfo
 from holdfast.core.tally import Decision, Tally
 from holdfast.core.trajectory import Called, Kind, Said, Trajectory
 from holdfast.core.verdict import Fail, Finding, Verdict
-from holdfast.core.workspace import Entry, Tree
+from holdfast.core.tree import Entry, Tree
 
 KEPT = [Capture, Evidence, Exchange, Record, RunInfo, Tally, Decision, Trajectory, Tree]
 JSON = st.recursive(

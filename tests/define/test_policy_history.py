@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.policy import Policy
-from holdfast.define.load import load
+from holdfast.define.discover import load
 from holdfast.define.policy_history import PolicyHistory, policies_in, policy_history
 from tests.define.harbor_lab import MINIMAL, task
 

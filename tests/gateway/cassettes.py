@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core.capture import Capture
 from holdfast.core.codec import encode
-from holdfast.core.conversation import Message, Text, Tool, ToolCall, ToolResult
+from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from holdfast.core.exchange import Exchange, Request, Response, StopReason
 from holdfast.gateway.cassette.cassette import Cassette
 from holdfast.gateway.cassette.normalise import Meaning, Normaliser

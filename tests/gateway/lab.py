@@ -14,16 +14,16 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from holdfast.core.conversation import Message, Text, Tool, ToolResult
-from holdfast.core.evals import Eval, Source
+from holdfast.core.messages import Message, Text, Tool, ToolResult
+from holdfast.core.eval import Eval, Source
 from holdfast.core.exchange import Request
 from holdfast.core.policy import Policy
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.trial import Trial
 from holdfast.gateway.script import Script, ScriptedModel, Turn
-from holdfast.gateway.server import GatewayServer
-from holdfast.gateway.session import Session
+from holdfast.gateway.server.server import GatewayServer
+from holdfast.gateway.server.session import Session
 
 
 def a_trial(model: str = "played", *, name: str = "saves_the_note", number: int = 1) -> Trial:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.gateway.delta import Delta
+from holdfast.gateway.dialects.stream_events import Delta
 from holdfast.gateway.dialects.dialect import Dialect
 
 SIZES = (1, 2, 3, 7, 64)

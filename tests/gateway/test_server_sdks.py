@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from holdfast.core.exchange import StopReason
 from holdfast.gateway.script import Answer, Turn
-from holdfast.gateway.session import Session
+from holdfast.gateway.server.session import Session
 from tests.gateway.lab import a_tool, playing
 
 SCHEMA: Any = a_tool("read_file", "path").schema

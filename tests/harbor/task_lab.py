@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.core.evals import Eval
+from holdfast.core.eval import Eval
 from holdfast.core.subject import Subject
 from holdfast.core.trial import Trial
-from holdfast.define.task_folder import read_task_folder
+from holdfast.define.harbor.task_folder import read_task_folder
 
 GREET = """\
 schema_version = "1.4"

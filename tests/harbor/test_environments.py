@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import UnknownName, UsageError
-from holdfast.core.harbor_rules import HarborRules
+from holdfast.config.harbor import HarborRules
 from holdfast.harbor.environments import TaskPlace, engine_problem, task_place
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.harbor_result import VERIFIER_OUTPUT
+from holdfast.harbor_format.result import VERIFIER_OUTPUT
 from holdfast.core.trajectory import Said
 from holdfast.core.verdict import VoidCause
 from holdfast.harbor.result import NoTrial, TrialFolder, read_trial

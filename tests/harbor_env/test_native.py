@@ -10,8 +10,8 @@ from pathlib import Path
 from holdfast.core.exchange import Exchange
 from holdfast.gateway.script import Turn
 from holdfast.gateway.script.turn import Played
-from holdfast.harbor.handover import DOOR, handing_over
-from holdfast.sandboxes.walls import PORT
+from holdfast.harbor.socket_handoff import DOOR, handing_over
+from holdfast.sandboxes.host.bwrap_args import PORT
 from tests.gateway.lab import playing
 from tests.harbor_env.lab import HarborLab, HarborTrial
 

@@ -14,7 +14,7 @@ import pytest
 from tests.journeys.conftest import Project
 from tests.journeys.test_fence import CALLER, SCRIPT
 from tests.journeys.test_walls import captures, marked, until, write
-from tests.sandboxes.test_container import engines
+from tests.sandboxes.levels.test_container import engines
 
 
 @pytest.fixture

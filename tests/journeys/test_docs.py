@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.agents import make_agent
 from holdfast.core import errors
-from holdfast.core.config import read_config
+from holdfast.config.config import read_config
 from holdfast.gateway.script import load_script
 from tests.journeys.conftest import Project
 

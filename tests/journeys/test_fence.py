@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.sandboxes import ruleset
+from holdfast.sandboxes.supervisor import landlock_abi as ruleset
 from tests.journeys.conftest import Project
 from tests.journeys.test_walls import captures, marked, until, write
 

@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from holdfast.define.load import load
+from holdfast.define.discover import load
 from tests.define.harbor_lab import MINIMAL, task
 from tests.harbor.engine import PROGRAM, needs_harbor
 from tests.journeys.conftest import Project

@@ -12,7 +12,7 @@ from holdfast.core.evidence import Evidence, Spent
 from holdfast.core.ports import CommandResult
 from holdfast.core.scenario import Scenario
 from holdfast.core.trajectory import Called, Said, Trajectory, kind_of
-from holdfast.core.workspace import Entry, Tree
+from holdfast.core.tree import Entry, Tree
 from holdfast.judge.rig import Rig
 
 

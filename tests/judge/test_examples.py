@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.policy import Policy
-from holdfast.define.load import load
+from holdfast.define.discover import load
 from holdfast.judge.self_test import self_test
 from tests.judge.stagehands import lay_out, read_back, run_command
 

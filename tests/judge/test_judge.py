@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.core.checks import CommandSucceeds, FileExists, FunctionCheck, RewardCheck, ToolUsed
 from holdfast.core.errors import WorldError
-from holdfast.core.evals import Eval, Source
+from holdfast.core.eval import Eval, Source
 from holdfast.core.policy import USUALLY_FAILS, USUALLY_PASSES
 from holdfast.core.scenario import Scenario
 from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause

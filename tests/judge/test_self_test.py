@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import USUALLY_PASSES, eval_test
 from holdfast.core.errors import BadInput
-from holdfast.define.seed_folder import read_seed_folder
+from holdfast.define.folder.cline_folder import read_seed_folder
 from holdfast.judge.self_test import Fault, self_test
 from tests.judge.stagehands import lay_out, no_command, read_back
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from holdfast.core.checks import PromptSnapshot
-from holdfast.core.evals import Eval, Source
+from holdfast.core.eval import Eval, Source
 from holdfast.core.policy import USUALLY_PASSES
 from holdfast.core.scenario import Scenario
-from holdfast.judge.answer import answer
+from holdfast.judge.check_answers import answer
 from holdfast.judge.rig import Rig
 from holdfast.judge.self_test import self_test
 from holdfast.judge.snapshot import write_snapshots

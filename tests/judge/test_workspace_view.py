@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from holdfast.core.ports import CommandResult
-from holdfast.core.workspace import Entry, Tree
+from holdfast.core.tree import Entry, Tree
 from holdfast.judge.unknowable import Unknowable
 from holdfast.judge.workspace_view import MissingFile
 from tests.judge.stagehands import file, read_back, rig, run_command, tree

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.core.capture import Breakdown, Capture
-from holdfast.core.conversation import Message, Text, Thinking, Tool, ToolCall, ToolResult
+from holdfast.core.messages import Message, Text, Thinking, Tool, ToolCall, ToolResult
 from holdfast.core.evidence import Spent
 from holdfast.core.exchange import Exchange, ProviderError, Request, Response, Usage
 from holdfast.core.process import Output, ProcessEnd

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from holdfast.core.folder import scan
+from holdfast.core.tree_io import scan
 from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
-from holdfast.core.workspace import Tree
-from holdfast.sandboxes.bubblewrap import BubblewrapBench, BubblewrapSandbox
-from holdfast.sandboxes.none import OpenBench, OpenSandbox
+from holdfast.core.tree import Tree
+from holdfast.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
+from holdfast.sandboxes.levels.none import OpenBench, OpenSandbox
 
 T = TypeVar("T")
 SOON = 120.0

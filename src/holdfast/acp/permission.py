@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.acp.story import Story
+from holdfast.acp.events import Story
 
 _WAYS = {"allow": ("allow_once", "allow_always"), "deny": ("reject_once", "reject_always")}
 

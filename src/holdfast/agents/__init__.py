@@ -14,7 +14,7 @@ from types import ModuleType
 
 from holdfast.core.agent import Agent
 from holdfast.core.errors import UnknownName
-from holdfast.core.table import Table
+from holdfast.config.table import Table
 
 GENERIC = ("acp", "command", "native", "python")
 """Adapters that are no particular agent of other people."""

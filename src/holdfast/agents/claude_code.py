@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.agents.denial import denied, hooks
+from holdfast.agents.tool_denial import denied, hooks
 from holdfast.agents.package import Package
 from holdfast.agents.recipe import Recipe, Setup, reader
 from holdfast.agents.settings import json_file, own_settings

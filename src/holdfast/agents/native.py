@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from holdfast._version import __version__
 from holdfast.agents.events import read_events
-from holdfast.agents.interpreter import PACKAGES, python_folders
+from holdfast.agents.python_paths import PACKAGES, python_folders
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.codec import encode
 from holdfast.core.process import Launch, ProcessEnd
-from holdfast.core.table import Table
+from holdfast.config.table import Table
 from holdfast.core.trajectory import Event, Kind
 
 

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from holdfast.agents.installation import installation
+from holdfast.agents.readable_paths import installation
 from holdfast.agents.version import told_version
 
 _PATIENCE = 30.0

@@ -15,7 +15,7 @@ from typing import Any
 from holdfast.agents.package import Package, agents_folder, find, reads, version_of
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.process import ProcessEnd
-from holdfast.core.table import Table
+from holdfast.config.table import Table
 from holdfast.core.trajectory import Event, Kind
 
 DEFAULT_RETRIES = 2

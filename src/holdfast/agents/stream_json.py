@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from holdfast.agents.lines import json_lines, rows, table, text
-from holdfast.agents.story import Story
+from holdfast.agents.jsonl import json_lines, rows, table, text
+from holdfast.agents.log_builder import Story
 from holdfast.core.process import ProcessEnd
 from holdfast.core.trajectory import Event, Kind
 

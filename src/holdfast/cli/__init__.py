@@ -97,8 +97,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _without_secrets(text: str) -> str:
     """A crash is reported to others, and often kept in the log of a CI service."""
-    from holdfast.core.redaction import Redactor
-    from holdfast.core.secret import telling
+    from holdfast.core.redaction.redactor import Redactor
+    from holdfast.core.redaction.encodings import telling
 
     return Redactor(telling(os.environ)).text(text)
 

@@ -10,7 +10,7 @@ from holdfast.core.exchange import Exchange
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Event
 from holdfast.core.verdict import VoidCause
-from holdfast.core.workspace import Tree
+from holdfast.core.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from holdfast.core.conversation import Extra, Message, Part, Text, Tool, ToolCall
+from holdfast.core.messages import Extra, Message, Part, Text, Tool, ToolCall
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from holdfast.core.history import KeptDecision, PastRun, Ruling, RunCell
     from holdfast.core.process import Launch, Limits, ProcessEnd
     from holdfast.core.record import Record, RunInfo, RunKind
-    from holdfast.core.sandboxing import Network
+    from holdfast.core.sandbox_spec import Network
     from holdfast.core.trial import Plan, Trial
-    from holdfast.core.workspace import Tree
+    from holdfast.core.tree import Tree
 
 
 class Bench(Protocol):

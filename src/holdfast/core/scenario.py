@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from holdfast.core.fault import Fault
-from holdfast.core.sandboxing import Network
+from holdfast.core.sandbox_spec import Network
 
 Answer: TypeAlias = Literal["allow", "deny"]
 Answers: TypeAlias = Answer | tuple[Answer, ...]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.core.evals import Eval, Source
+from holdfast.core.eval import Eval, Source
 from holdfast.core.policy import Policy
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, cast
 
 from holdfast.core.errors import BadInput, nearest
-from holdfast.core.evals import Rehearsal
+from holdfast.core.eval import Rehearsal
 from holdfast.core.policy import Policy
-from holdfast.core.sandboxing import NETWORKS, Network
+from holdfast.core.sandbox_spec import NETWORKS, Network
 from holdfast.core.scenario import Answer, Answers, Approval, PriorMessage
 
 _ANSWERS = ("allow", "deny")

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.core.evals import Eval
+from holdfast.core.eval import Eval
 from holdfast.core.policy import ALWAYS_PASSES, Policy
-from holdfast.define.git import GitSays, fork_point, git
-from holdfast.define.module import is_eval_file
-from holdfast.define.repolicy import policy_file
-from holdfast.define.seed_folder import CONFIG
-from holdfast.define.task_content import TASK
-from holdfast.define.toml_folder import SCENARIO
+from holdfast.core.git import GitSays, fork_point, git
+from holdfast.define.python.import_file import is_eval_file
+from holdfast.define.set_policy import policy_file
+from holdfast.define.folder.cline_folder import CONFIG
+from holdfast.define.harbor.task_digest import TASK
+from holdfast.define.folder.toml_folder import SCENARIO
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

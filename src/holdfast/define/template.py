@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import BadInput
-from holdfast.core.table import path_problem
+from holdfast.config.table import path_problem
 
 
 def checked_files(files: Mapping[Any, Any], *, where: Path | str, key: str = "files") -> dict[str, bytes]:

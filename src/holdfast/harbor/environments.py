@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import UnknownName, UsageError
-from holdfast.core.harbor_rules import HarborRules
+from holdfast.config.harbor import HarborRules
 from holdfast.core.text import one_line
 
 BUBBLEWRAP = "bubblewrap"

@@ -14,7 +14,7 @@ from harbor.models.agent.context import AgentContext
 
 import holdfast.native
 from holdfast._version import __version__
-from holdfast.sandboxes.walls import PORT
+from holdfast.sandboxes.host.bwrap_args import PORT
 
 _PLACE = "/installed-agent/holdfast"
 _OLDEST = (3, 11)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from holdfast.core.errors import BadInput
-from holdfast.dockerfile.build import PATH, read
+from holdfast.dockerfile.planner import PATH, read
 from holdfast.dockerfile.image import Image
 
 _REFUSED = ("docker-compose.yaml", "docker-compose.yml", ".dockerignore")

@@ -14,19 +14,19 @@ from harbor.environments.capabilities import EnvironmentCapabilities, Environmen
 from harbor.models.task.config import NetworkPolicy
 
 from holdfast.core.errors import BadInput, WorldError
-from holdfast.core.sandboxing import Ceilings, Network
-from holdfast.dockerfile.build import PATH
+from holdfast.core.sandbox_spec import Ceilings, Network
+from holdfast.dockerfile.planner import PATH
 from holdfast.dockerfile.image import Image
-from holdfast.harbor_env.choices import filtered, not_excluded
+from holdfast.harbor_env.file_filter import filtered, not_excluded
 from holdfast.harbor_env.definition import read_definition
-from holdfast.harbor_env.door import hand_door
-from holdfast.harbor_env.replay import replay
-from holdfast.sandboxes.bubblewrap import means
-from holdfast.sandboxes.lodge.errand import Errand
-from holdfast.sandboxes.lodge.lodge import Lodge
-from holdfast.sandboxes.lodge.lodgings import Lodgings, Wishes
-from holdfast.sandboxes.premises import in_thread
-from holdfast.sandboxes.walls import PORT
+from holdfast.harbor_env.socket_handoff import hand_door
+from holdfast.harbor_env.dockerfile_replay import replay
+from holdfast.sandboxes.levels.bubblewrap import means
+from holdfast.sandboxes.persistent.command import Errand
+from holdfast.sandboxes.persistent.client import Lodge
+from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
+from holdfast.sandboxes.host.runtime import in_thread
+from holdfast.sandboxes.host.bwrap_args import PORT
 
 _MB = 2**20
 _DISK = 4 * 2**30

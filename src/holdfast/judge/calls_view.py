@@ -13,7 +13,7 @@ from typing import Any, overload
 
 from holdfast.core.errors import UnknownName
 from holdfast.core.trajectory import Called, Kind
-from holdfast.judge.chain import shown_call
+from holdfast.judge.call_chain import shown_call
 from holdfast.judge.unknowable import LowerBound, unknowable
 
 _PATH_NAMES = ("path", "file_path", "filepath", "filename", "file", "absolute_path", "target_file", "notebook_path")

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from holdfast.core.ports import RunCommand
 from holdfast.core.text import excerpt
-from holdfast.core.workspace import Tree
+from holdfast.core.tree import Tree
 from holdfast.judge.unknowable import Unknowable
 
 _GIT = ("git", "--no-pager", "--no-optional-locks")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.core.errors import WorldError
-from holdfast.core.evals import Eval
+from holdfast.core.eval import Eval
 from holdfast.core.evidence import Evidence
 from holdfast.core.ports import RunCommand
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from holdfast.judge.answer import answer, title
-from holdfast.judge.author import crash
+from holdfast.judge.check_answers import answer, title
+from holdfast.judge.user_check import crash
 from holdfast.judge.rig import Rig
 
 

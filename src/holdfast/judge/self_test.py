@@ -12,12 +12,12 @@ from enum import StrEnum
 
 from holdfast.core.checks import PromptSnapshot
 from holdfast.core.errors import HoldfastError
-from holdfast.core.evals import Eval, Rehearsal
+from holdfast.core.eval import Eval, Rehearsal
 from holdfast.core.ports import RunCommand
 from holdfast.core.verdict import Verdict
-from holdfast.judge.author import crash
+from holdfast.judge.user_check import crash
 from holdfast.judge.judge import judge
-from holdfast.judge.rehearsal import LayOut, ReadBack, does_nothing, laid_out_once, rehearse
+from holdfast.judge.simulation import LayOut, ReadBack, does_nothing, laid_out_once, rehearse
 
 
 class Fault(StrEnum):

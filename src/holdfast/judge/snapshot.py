@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 
 from holdfast.core.checks import PromptSnapshot
-from holdfast.core.evals import Eval
+from holdfast.core.eval import Eval
 from holdfast.core.evidence import Evidence
 from holdfast.core.text import opening
 

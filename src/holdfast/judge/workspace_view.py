@@ -14,7 +14,7 @@ from holdfast.core.errors import nearest
 from holdfast.core.globs import matches
 from holdfast.core.ports import CommandResult, RunCommand
 from holdfast.core.text import one_line, printable
-from holdfast.core.workspace import Change, Entry, Tree, changes, unified_diff
+from holdfast.core.tree import Change, Entry, Tree, changes, unified_diff
 from holdfast.judge.git_view import GitView
 from holdfast.judge.unknowable import unknowable
 

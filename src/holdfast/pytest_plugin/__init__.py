@@ -48,7 +48,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> Any:
     """Evals that stand in an ordinary test file."""
-    if type(obj).__module__ != "holdfast.core.evals":
+    if type(obj).__module__ != "holdfast.core.eval":
         return None
     from holdfast.pytest_plugin.items import items_of_module
 
@@ -66,8 +66,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """The report, as `holdfast run` prints it."""
     batch = _batch(config)
     if batch is not None and batch.report is not None:
-        from holdfast.report.screen import Screen
-        from holdfast.report.terminal import terminal
+        from holdfast.render.terminal import Screen
+        from holdfast.commands.run.terminal import terminal
 
         terminalreporter.section("evals")
         terminalreporter.write_line(terminal(batch.report, Screen(width=terminalreporter._tw.fullwidth)))

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import wiring
-from holdfast.core.config import read_config
-from holdfast.core.evals import Eval
+from holdfast import runner as wiring
+from holdfast.config.config import read_config
+from holdfast.core.eval import Eval
 from holdfast.core.progress import AttemptJudged, Progress
 from holdfast.core.record import Record, RunInfo
-from holdfast.core.request import RunRequest
+from holdfast.core.run_request import RunRequest
 from holdfast.core.trial import Cell, Plan
-from holdfast.report.run_report import CellReport, RunReport
-from holdfast.run.schedule import Stop
-from holdfast.session import House, Terms, conduct
-from holdfast.store.folder import RunFolder
+from holdfast.commands.run.report import CellReport, RunReport
+from holdfast.runner.schedule import Stop
+from holdfast.runner.execute import House, Terms, conduct
+from holdfast.store.runs.run_folder import RunFolder
 
 
 class Batch:

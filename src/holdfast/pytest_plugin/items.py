@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import HoldfastError
-from holdfast.core.evals import Eval
+from holdfast.core.eval import Eval
 from holdfast.core.policy import Policy
 from holdfast.core.trial import Cell
-from holdfast.define.load import load
-from holdfast.define.module import evals_in
-from holdfast.define.seed_folder import looks_like_seed
+from holdfast.define.discover import load
+from holdfast.define.python.import_file import evals_in
+from holdfast.define.folder.cline_folder import looks_like_seed
 from holdfast.pytest_plugin.batch import Batch, batch_of
-from holdfast.report.run_report import CellReport
-from holdfast.report.terminal import cell_text
+from holdfast.commands.run.report import CellReport
+from holdfast.commands.run.terminal import cell_text
 
 
 class EvalFailed(Exception):

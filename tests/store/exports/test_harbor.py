@@ -29,13 +29,13 @@ from holdfast.core.checks import (
     ToolUsed,
     UnchangedExcept,
 )
-from holdfast.core.evals import Eval, Source
+from holdfast.core.eval import Eval, Source
 from holdfast.core.fault import parse_faults
-from holdfast.core.folder import restore, scan
+from holdfast.core.tree_io import restore, scan
 from holdfast.core.policy import USUALLY_PASSES
 from holdfast.core.scenario import Approval, PriorMessage, Scenario
-from holdfast.core.workspace import Entry, Tree, changes
-from holdfast.define.task_folder import read_task_folder
+from holdfast.core.tree import Entry, Tree, changes
+from holdfast.define.harbor.task_folder import read_task_folder
 from holdfast.store.exports import harbor_verifier
 from holdfast.store.exports.harbor import exported_task, unexportable, write_task
 
@@ -93,7 +93,7 @@ IN_GIT = Tree(entries={".git": file(b"gitdir: elsewhere")})
 @given(before=TREES, after=TREES, checks=st.lists(CHECKS, min_size=1, max_size=4))
 def test_the_exported_verifier_says_what_holdfast_says(before, after, checks):
     """Of the same files, over every check that goes along."""
-    from holdfast.judge.answer import answer
+    from holdfast.judge.check_answers import answer
     from tests.judge.stagehands import rig
 
     with tempfile.TemporaryDirectory() as folder:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from holdfast.core.errors import CassetteUnreadable
-from holdfast.core.evals import Eval
+from holdfast.core.eval import Eval
 from holdfast.gateway.cassette.folder import PACKED, PLAIN, CassetteFolder, read_file
-from holdfast.gateway.cassette.record import fingerprint
+from holdfast.gateway.cassette.make import fingerprint
 
 if TYPE_CHECKING:
     from holdfast.gateway.cassette.cassette import Cassette

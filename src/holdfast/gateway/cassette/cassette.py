@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.codec import DecodeError, decode, encode
 from holdfast.core.exchange import Exchange
-from holdfast.gateway.jsontext import loads
+from holdfast.gateway.dialects.strict_json import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from holdfast.gateway.cassette.rules import IGNORED, RULES, Rule
 
 if TYPE_CHECKING:
-    from holdfast.core.rules import ReplayRules
+    from holdfast.config.tables import ReplayRules
     from holdfast.gateway.cassette.rules import Scope
 
 Meaning: TypeAlias = dict[str, Any]

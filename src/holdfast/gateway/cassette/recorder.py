@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from holdfast.gateway.cassette.record import make_cassette
+from holdfast.gateway.cassette.make import make_cassette
 
 if TYPE_CHECKING:
     from holdfast.core.capture import Capture

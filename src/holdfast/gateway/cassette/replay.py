@@ -13,12 +13,12 @@ from holdfast.core.errors import CassetteError, CassetteUnmatched
 from holdfast.core.exchange import ProviderError, Response
 from holdfast.gateway.cassette.match import Deck
 from holdfast.gateway.cassette.normalise import Normaliser
-from holdfast.gateway.cassette.places import Places
-from holdfast.gateway.cassette.record import own_text
-from holdfast.gateway.delta import Broke, Finished, deltas_of
-from holdfast.gateway.prices import FREE
-from holdfast.gateway.session import BYTES_PER_TOKEN
-from holdfast.gateway.upstream import Answered, Counted, Refused, Streamed
+from holdfast.gateway.cassette.placeholders import Places
+from holdfast.gateway.cassette.make import own_text
+from holdfast.gateway.dialects.stream_events import Broke, Finished, deltas_of
+from holdfast.gateway.models.prices import FREE
+from holdfast.gateway.server.session import BYTES_PER_TOKEN
+from holdfast.gateway.models.upstream import Answered, Counted, Refused, Streamed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from holdfast.core.exchange import Exchange
     from holdfast.core.trial import Trial
     from holdfast.gateway.cassette.folder import CassetteFolder
-    from holdfast.gateway.delta import Delta
-    from holdfast.gateway.prices import Price
-    from holdfast.gateway.upstream import Ask, Reply
+    from holdfast.gateway.dialects.stream_events import Delta
+    from holdfast.gateway.models.prices import Price
+    from holdfast.gateway.models.upstream import Ask, Reply
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.conversation import Text, Thinking
+from holdfast.core.messages import Text, Thinking
 from holdfast.gateway.contract.wellformed import complaints
-from holdfast.gateway.delta import Assembler
+from holdfast.gateway.dialects.stream_events import Assembler
 from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.dialects.gemini.array import EitherReader
+from holdfast.gateway.dialects.gemini.json_array_stream import EitherReader
 from holdfast.gateway.dialects.sse import Event
-from holdfast.gateway.jsontext import loads
+from holdfast.gateway.dialects.strict_json import loads
 
 
 def stream_view(dialect: str, body: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from holdfast.core.exchange import ProviderError, Request, Response
-from holdfast.gateway.delta import Delta
+from holdfast.gateway.dialects.stream_events import Delta
 
 
 class Malformed(ValueError):

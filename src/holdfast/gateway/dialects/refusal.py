@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from holdfast.core.exchange import ProviderError
 from holdfast.gateway.dialects.dialect import Malformed
-from holdfast.gateway.dialects.wire import parse
+from holdfast.gateway.dialects.json_reader import parse
 
 Reason: TypeAlias = Literal[
     "rate_limit", "auth", "bad_request", "overloaded", "server", "unreachable", "stalled", "cut", "budget", "cassette"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from holdfast.gateway.dialects.dialect import Malformed
-from holdfast.gateway.dialects.wire import dump
+from holdfast.gateway.dialects.json_reader import dump
 
 LONGEST = 32 * 1024 * 1024
 """No provider sends a longer event; one that does must not eat our memory."""

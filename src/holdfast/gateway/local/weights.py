@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.core.cache import cache_folder
+from holdfast.core.cache_dir import cache_folder
 from holdfast.core.errors import UnknownName
 
 

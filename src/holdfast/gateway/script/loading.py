@@ -7,8 +7,8 @@ from types import ModuleType
 from typing import Any
 
 from holdfast.core.errors import BadInput, nearest
-from holdfast.core.table import Table
-from holdfast.gateway.script.player import ScriptedModel
+from holdfast.config.table import Table
+from holdfast.gateway.script.model import ScriptedModel
 from holdfast.gateway.script.rules import read_rules
 
 

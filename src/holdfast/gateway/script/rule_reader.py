@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from holdfast.core.conversation import ToolCall
+from holdfast.core.messages import ToolCall
 from holdfast.core.text import one_line
-from holdfast.gateway.script.drafts import draft, quoted
-from holdfast.gateway.script.player import ScriptedModel
-from holdfast.gateway.script.results import bare
+from holdfast.gateway.script.file_templates import draft, quoted
+from holdfast.gateway.script.model import ScriptedModel
+from holdfast.gateway.script.tool_output import bare
 from holdfast.gateway.script.turn import Answer, Turn, Unable
 
 NOTE = "scripted: a rule-reader stands in for a model; it is no language model"

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from holdfast.core.conversation import Tool
+from holdfast.core.messages import Tool
 from holdfast.core.trajectory import Kind, kind_of
 
 _NAMES: Mapping[str, str] = {

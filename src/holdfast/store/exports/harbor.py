@@ -31,12 +31,12 @@ from holdfast.core.checks import (
     UnchangedExcept,
 )
 from holdfast.core.errors import BadInput
-from holdfast.core.evals import Eval
+from holdfast.core.eval import Eval
 from holdfast.core.globs import as_regex
-from holdfast.core.identity import eval_hash
+from holdfast.core.fingerprints import eval_hash
 from holdfast.core.json_path import json_steps
 from holdfast.core.text import one_line, slug
-from holdfast.core.workspace import Change, Entry, Tree
+from holdfast.core.tree import Change, Entry, Tree
 
 IMAGE = "python:3.12-slim"
 TIMEOUT = 300.0

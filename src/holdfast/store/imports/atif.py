@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.atif import atif_steps
+from holdfast.harbor_format.atif import atif_steps
 
 
 def fits(data: Any) -> bool:

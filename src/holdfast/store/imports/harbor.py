@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.evidence import Spent
-from holdfast.core.harbor_result import read_outcome, read_spent
+from holdfast.harbor_format.result import read_outcome, read_spent
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from holdfast.store.history.writing import Kept

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from holdfast.core.errors import BadInput
-from holdfast.store.catching_up import kept_of, noted_cells
-from holdfast.store.folder import RUN_FILE, RunFolder
+from holdfast.store.runs.sync import kept_of, noted_cells
+from holdfast.store.runs.run_folder import RUN_FILE, RunFolder
 from holdfast.store.imports import atif, cline, harbor, inspect, junit, own, vitest
 from holdfast.store.imports.imported import Imported, Wishes, read_bytes, read_json
 

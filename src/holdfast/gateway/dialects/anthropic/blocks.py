@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.conversation import Cache, Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.messages import Cache, Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import ids
-from holdfast.gateway.dialects.typed import as_object, from_object
-from holdfast.gateway.dialects.wire import Json, each, inner, maybe_flag, maybe_string, own, string, wrong
+from holdfast.gateway.dialects.tool_arguments import as_object, from_object
+from holdfast.gateway.dialects.json_reader import Json, each, inner, maybe_flag, maybe_string, own, string, wrong
 
 NAME = "anthropic"
 _LISTED: Extra = {NAME: {}}

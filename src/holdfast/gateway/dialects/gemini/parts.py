@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.conversation import Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
-from holdfast.gateway.dialects.gemini.seal import seal, unseal
-from holdfast.gateway.dialects.gemini.spelling import camel, respelled, spelling
-from holdfast.gateway.dialects.typed import as_object, from_object
-from holdfast.gateway.dialects.wire import Json, inner, items, mapping, maybe_string, own
-from holdfast.gateway.jsontext import compact
+from holdfast.core.messages import Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from holdfast.gateway.dialects.gemini.signatures import seal, unseal
+from holdfast.gateway.dialects.gemini.key_case import camel, respelled, spelling
+from holdfast.gateway.dialects.tool_arguments import as_object, from_object
+from holdfast.gateway.dialects.json_reader import Json, inner, items, mapping, maybe_string, own
+from holdfast.gateway.dialects.strict_json import compact
 
 NAME = "gemini"
 KEY = f"{NAME}.key"

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.conversation import Part, ToolCall
+from holdfast.core.messages import Part, ToolCall
 from holdfast.core.exchange import Request, Response, StopReason, Usage
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Malformed, Wire
 from holdfast.gateway.dialects.gemini.parts import NAME, read_part, sealed, write_part
-from holdfast.gateway.dialects.wire import (
+from holdfast.gateway.dialects.json_reader import (
     Json,
     dump,
     each,

@@ -12,9 +12,9 @@ from holdfast.gateway.dialects.openai_chat.request import read_request, write_re
 from holdfast.gateway.dialects.openai_chat.response import read_response, write_response
 from holdfast.gateway.dialects.openai_chat.thinking import NAME
 from holdfast.gateway.dialects.openai_chat.writer import ChatWriter
-from holdfast.gateway.dialects.paths import bearer, common_route
+from holdfast.gateway.dialects.routes import bearer, common_route
 from holdfast.gateway.dialects.refusal import read_refusal
-from holdfast.gateway.dialects.wire import dump
+from holdfast.gateway.dialects.json_reader import dump
 
 _GENERATE = re.compile(r"(?:/v\d+\w*)?/chat/completions")
 

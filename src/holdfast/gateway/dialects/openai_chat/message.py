@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.conversation import (
+from holdfast.core.messages import (
     Document,
     Extra,
     Image,
@@ -20,7 +20,7 @@ from holdfast.core.conversation import (
 )
 from holdfast.gateway.dialects import data_url, ids
 from holdfast.gateway.dialects.openai_chat.thinking import NAME, read_thinking, write_thinking
-from holdfast.gateway.dialects.wire import (
+from holdfast.gateway.dialects.json_reader import (
     Json,
     each,
     inner,
@@ -31,7 +31,7 @@ from holdfast.gateway.dialects.wire import (
     string,
     wrong,
 )
-from holdfast.gateway.jsontext import arguments, compact
+from holdfast.gateway.dialects.strict_json import arguments, compact
 
 SEE_BELOW = "(see following user message for image)"
 """Stands in a tool's result for the picture that this format can't put there."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from holdfast.core.conversation import Tool
+from holdfast.core.messages import Tool
 from holdfast.core.exchange import Reasoning, Request, Sampling
 from holdfast.gateway.dialects.dialect import Route, Wire
 from holdfast.gateway.dialects.openai_chat.message import read_message, write_messages
 from holdfast.gateway.dialects.openai_chat.thinking import NAME
 from holdfast.gateway.dialects.pairing import paired
-from holdfast.gateway.dialects.thought import effort_of
-from holdfast.gateway.dialects.typed import FREE_TEXT
-from holdfast.gateway.dialects.wire import (
+from holdfast.gateway.dialects.reasoning_effort import effort_of
+from holdfast.gateway.dialects.tool_arguments import FREE_TEXT
+from holdfast.gateway.dialects.json_reader import (
     Json,
     dump,
     each,

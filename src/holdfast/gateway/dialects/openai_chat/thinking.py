@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.conversation import Thinking
+from holdfast.core.messages import Thinking
 from holdfast.gateway.dialects.dialect import Malformed
-from holdfast.gateway.dialects.wire import Json, own, string, wrong
+from holdfast.gateway.dialects.json_reader import Json, own, string, wrong
 
 NAME = "openai-chat"
 FIELD = f"{NAME}.field"

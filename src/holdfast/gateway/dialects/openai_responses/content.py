@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.conversation import Document, Extra, Image, Opaque, Part, Text
+from holdfast.core.messages import Document, Extra, Image, Opaque, Part, Text
 from holdfast.gateway.dialects import data_url
-from holdfast.gateway.dialects.wire import Json, each, maybe_string, own, string
+from holdfast.gateway.dialects.json_reader import Json, each, maybe_string, own, string
 
 NAME = "openai-responses"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.conversation import Document, Extra, Image, Opaque, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.messages import Document, Extra, Image, Opaque, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.openai_responses.content import NAME, read_content, write_content
-from holdfast.gateway.dialects.wire import Json, items, leftover, mapping, maybe_string, own, string
-from holdfast.gateway.jsontext import arguments, compact
+from holdfast.gateway.dialects.json_reader import Json, items, leftover, mapping, maybe_string, own, string
+from holdfast.gateway.dialects.strict_json import arguments, compact
 
 WHOLE = f"{NAME}.whole"
 """Under this name the extra of a call or result of a built-in tool keeps all of the item."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.core.conversation import Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+from holdfast.core.messages import Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 from holdfast.core.exchange import Request
 from holdfast.gateway.dialects.dialect import Route, Wire
 from holdfast.gateway.dialects.openai_responses.content import NAME, read_content, write_content
@@ -27,7 +27,7 @@ from holdfast.gateway.dialects.openai_responses.items import (
 from holdfast.gateway.dialects.openai_responses.settings import read_settings, write_settings
 from holdfast.gateway.dialects.openai_responses.tools import read_tool, write_tool
 from holdfast.gateway.dialects.pairing import SYSTEM, one_text, paired
-from holdfast.gateway.dialects.wire import (
+from holdfast.gateway.dialects.json_reader import (
     Json,
     dump,
     each,

@@ -1,0 +1,46 @@
+"""`holdfast nightly`: run all evals on all subjects, and keep it as a night."""
+
+from __future__ import annotations
+
+import argparse
+
+from holdfast.commands.run import command as run_command
+from holdfast.commands.options import load_config
+from holdfast.core.errors import StoreError, UsageError
+from holdfast.core.exit_code import ExitCode
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options: those of `holdfast run`, as far as they make sense."""
+    how = run_command.run_arguments(parser)
+    how.add_argument(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="RUN",
+        help="do only what is missing of the last night, or of the one that is named",
+    )
+    parser.set_defaults(kind="nightly", policy="all")
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Run everything."""
+    if args.resume == "":
+        args.resume = _last_night(args)
+    return run_command.run(args)
+
+
+def _last_night(args: argparse.Namespace) -> str:
+    """The latest run that is a night."""
+    from holdfast.store.runs.run_folder import RunFolder
+    from holdfast.store.runs.run_dirs import runs
+
+    config = load_config(args)
+    results = args.out or config.root / config.results
+    for path in reversed(runs(results)):
+        try:
+            if RunFolder(path).info().kind == "nightly":
+                return str(path)
+        except StoreError:
+            continue  # half a folder is no night
+    raise UsageError(f"{results} holds no night that could be resumed\n  → holdfast nightly begins one")

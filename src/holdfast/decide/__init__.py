@@ -1,1 +1,0 @@
-"""Tally x policy → decision, and decisions → exit code; pure."""

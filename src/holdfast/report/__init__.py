@@ -1,1 +1,0 @@
-"""Verdicts → tallies → one RunReport value; and from that value the terminal, markdown, JSON and JUnit."""

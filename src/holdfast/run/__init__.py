@@ -1,1 +1,0 @@
-"""Trial → Capture: the only stage that costs money."""

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from holdfast.commands.analyze.report import Planned, Source, analysis
+from holdfast.commands.analyze.terminal import analysis_terminal
+from holdfast.render.terminal import Screen
+from tests.commands.conftest import HOSTILE
+from tests.store.past import record, records
+
+
+def source(name: str, letters: str, **more: object) -> Source:
+    return Source(name=name, records=tuple(records(letters, **more)))
+
+
+def test_the_unbiased_numbers() -> None:
+    """2 of 3: pass@3 is certain, pass^3 impossible; the plug-in forms say 96 % and 30 %, and are labelled."""
+    (row,) = analysis([source("a", "ppf")]).rows
+    assert (row.tally.pass_at[3], row.tally.pass_hat[3]) == (1.0, 0.0)
+    plug_in = analysis([source("a", "ppf")], estimator="plug-in")
+    assert [
+        round(value or 0, 2) for value in (plug_in.rows[0].tally.pass_at[3], plug_in.rows[0].tally.pass_hat[3])
+    ] == [0.96, 0.3]
+    assert "~pass@3" in analysis_terminal(plug_in)
+
+
+def test_runs_of_the_same_thing_are_put_together() -> None:
+    """Their voids too, which are in no rate."""
+    (row,) = analysis(
+        [source("a", "vvv"), source("b", "ppf", fingerprint="f1"), source("c", "ppp", fingerprint="f1")]
+    ).rows
+    assert (row.tally.passed, row.tally.judged, row.tally.voided, row.differs) == (5, 6, 3, False)
+    assert sorted(row.runs) == ["a", "b", "c"]
+
+
+def test_runs_of_different_things_are_rows_of_their_own() -> None:
+    """And marked."""
+    found = analysis([source("a", "ppp", fingerprint="f1"), source("b", "fff", fingerprint="f2")])
+    assert [(row.tally.passed, row.tally.judged, row.differs) for row in found.rows] == [(3, 3, True), (0, 3, True)]
+    assert analysis_terminal(found).count("◆") == 3
+
+
+def test_the_attempt_that_counts_is_the_last() -> None:
+    """A void that was tried again is no void, but what it used was used."""
+    first, *_ = records("v")
+    (row,) = analysis([Source(name="a", records=(first, record(1, attempt=2)))]).rows
+    assert (row.tally.passed, row.tally.voided, row.tally.attempts) == (1, 0, 2)
+
+
+def test_skipped_and_unclassified_are_shown() -> None:
+    """A skipped eval has no rate; the number of unclassified failures is told even where it is 0."""
+    plan = {("later", "a:m"): Planned(skipped="no key")}
+    text = analysis_terminal(analysis([Source(name="a", records=(), planned=plan)]))
+    assert "skipped" in text
+    assert "0  unclassified" in text
+
+
+def test_hostile_text_does_no_harm() -> None:
+    """Whoever wrote it."""
+    for bad in HOSTILE.values():
+        text = analysis_terminal(
+            analysis([source(bad[:200], "pfv", eval=bad[:300], subject=bad[:200])]), Screen(width=80)
+        )
+        assert not {sign for sign in text if not sign.isprintable()} - {"\n"}

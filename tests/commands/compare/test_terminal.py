@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.exit_code import ExitCode
+from holdfast.commands.compare.markdown import compare_markdown
+from holdfast.commands.compare.report import compare_report
+from holdfast.commands.compare.terminal import compare_terminal
+from holdfast.render.terminal import Screen
+from tests.commands.decisions_lab import a_comparison, compare, side
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_every_outcome_is_shown_and_no_line_is_too_long(width: int) -> None:
+    """With the suite's difference, and what could not be compared."""
+    text = compare_terminal(a_comparison(), Screen(width=width))
+    assert max(map(len, text.splitlines())) <= width
+    assert text.startswith("Regressed: 1 regressed, 1 improved, 1 no evidence, 1")
+    for word in ("regressed     worse", "improved      better", "no evidence   same", "underpowered  little"):
+        assert word in text
+    assert "gone/a:m: only in the base" in text
+    assert ("visible drop: the smallest" in text) == ("visible drop\n" in text)
+
+
+def test_markdown_shows_the_same() -> None:
+    """One row per eval."""
+    text = compare_markdown(a_comparison())
+    assert "| regressed | `worse` | `a:m` | 30/30 | 10/30 | &lt;0.001 |" in text
+
+
+def test_nothing_to_compare_is_undecided_and_nothing_worse_is_accepted() -> None:
+    """Neither is a regression."""
+    base, new, other = side("a", "r1", same=(9, 1)), side("b", "r2", same=(9, 1)), side("c", "r3", another=(9, 1))
+    assert compare_report(base, new, compare(base.cells, new.cells)).exit_code is ExitCode.ACCEPTED
+    nothing = compare_report(base, other, compare(base.cells, other.cells))
+    assert nothing.exit_code is ExitCode.UNDECIDED
+    assert compare_terminal(nothing).startswith("Undecided: nothing can be compared")

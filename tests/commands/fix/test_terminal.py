@@ -1,0 +1,142 @@
+"""A fix as people read it: what came of it first, then every round with its numbers, its patch and its refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.evidence import Spent
+from holdfast.core.policy import Policy
+from holdfast.commands.fix.violations import Foul, Refusal
+from holdfast.core.tally import Decision, Estimate, Tally
+from holdfast.commands.fix.markdown import fix_markdown
+from holdfast.commands.fix.report import CODES, FixCell, FixOutcome, FixReport, FixRound, Score, score_of
+from holdfast.commands.fix.terminal import fix_terminal
+from holdfast.commands.fix.phrases import told_round
+from holdfast.render.terminal import Screen
+
+HOSTILE = "\x1b]0;owned\x07 | `<script>` ![x](http://evil) "
+
+
+def score(passed: int, judged: int, answer: str = "accept") -> Score:
+    rate = Estimate(value=passed / judged, low=0.1, high=0.9)
+    return Score(passed=passed, judged=judged, voided=0, rate=rate, answer=answer, reason="")
+
+
+def cell(name: str, before: Score | None, after: Score | None) -> FixCell:
+    return FixCell(eval=name, subject="a:m", policy=Policy.USUALLY_PASSES, before=before, after=after, p_value=0.01)
+
+
+REFUSED = FixRound(
+    number=1,
+    outcome=FixOutcome.REFUSED,
+    detail="1 rule broken, so the change was not tried",
+    files=("src/agent.py",),
+    patch=f"--- a/src/agent.py\n+++ b/src/agent.py\n+{HOSTILE}\n",
+    refusals=(Refusal(foul=Foul.OUTSIDE, path="src/agent.py", detail=f"changed, not allowed{HOSTILE}"),),
+    fixer=Spent(seconds=3.0, cost_usd=0.5),
+)
+FIXED = FixRound(
+    number=2,
+    outcome=FixOutcome.FIXED,
+    detail="2 other evals held",
+    files=("prompts/a.md",),
+    patch="--- a/prompts/a.md\n+++ b/prompts/a.md\n-Be quick.\n+Read first.\n",
+    patch_file="/results/fixes/x/round-2/patch.diff",
+    root_cause=f"It was never told to read.{HOSTILE}",
+    cells=(cell("reads_first", score(0, 3, "reject"), score(3, 3)),),
+    guard=(cell("saves_what_it_is_asked_to_save_under_any_circumstances", None, score(3, 3)),),
+    fixer=Spent(seconds=3.0, cost_usd=0.5),
+)
+
+
+def a_fix(*rounds: FixRound, outcome: FixOutcome = FixOutcome.FIXED, applied: bool = False) -> FixReport:
+    """Refused first, then fixed."""
+    return FixReport(
+        id="x",
+        outcome=outcome,
+        exit_code=CODES[outcome],
+        evals=("reads_first",),
+        run="2026-11-16T01-00-00",
+        commit="0123456789abcdef",
+        fixer="mender:m",
+        rule="trials",
+        before=(cell("reads_first", score(0, 3, "reject"), None),),
+        rounds=rounds or (REFUSED, FIXED),
+        spent=Spent(seconds=60.0, cost_usd=1.25),
+        unpriced=0,
+        folder="/results/fixes/x",
+        applied=applied,
+        notes=(f"note{HOSTILE}",),
+    )
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_all_is_told_and_hostile_text_stays_text(width: int):
+    """No line of ours is wider than the screen."""
+    text = fix_terminal(a_fix(), Screen(width=width))
+    flat = " ".join(text.split())
+    assert text.startswith("Fixed: 1 eval after 2 rounds; 2 other evals")
+    assert "\x1b" not in text
+    for told in ("refused: outside: src/agent.py: changed, not allowed", "It was never told to read.", "$1.25"):
+        assert told in flat
+    assert ("0/3, 0 % [10–90]" in text, "3/3, 100 % [10–90]" in text) == (True, True)
+    assert "git apply --index" in flat
+    ours = [line for line in text.splitlines() if "patch.diff" not in line]
+    assert max(map(len, ours)) <= max(width, 75)
+
+
+def test_what_was_applied_need_not_be_applied_again():
+    """And what is not fixed can't be."""
+    assert "git apply" not in fix_terminal(a_fix(applied=True))
+    assert "git apply" not in fix_terminal(a_fix(REFUSED, outcome=FixOutcome.REFUSED))
+    assert fix_terminal(a_fix(REFUSED, outcome=FixOutcome.REFUSED)).startswith("Refused: 1 eval after 1 round")
+
+
+def test_without_a_round_the_evals_as_they_are_are_shown():
+    """Nothing to fix, or nothing known."""
+    report = a_fix(outcome=FixOutcome.PASSES)
+    text = fix_terminal(FixReport(**{**_fields(report), "rounds": ()}))
+    assert text.startswith("Nothing to fix: 1 eval\n")
+    assert "0/3" in text
+
+
+def test_markdown_puts_whatever_others_wrote_into_code():
+    """No link, no HTML, no table cell that breaks out."""
+    text = fix_markdown(a_fix())
+    outside = "".join(text.split("```")[::2])
+    assert "<script>" not in outside
+    assert "](http" not in outside
+    assert "\x1b" not in text
+    assert "| `reads_first` | `a:m` | 0/3, 0 % [10–90] | 3/3, 100 % [10–90] | 0.01 |" in text
+    assert text.startswith("## ✅ Fixed: 1 eval after 2 rounds\n")
+    assert "### Round 1: refused" in text
+
+
+def test_the_next_round_is_told_what_the_last_one_did():
+    """Its change, its outcome, and why it was refused."""
+    text = told_round(REFUSED)
+    assert "Round 1: refused" in text
+    assert "src/agent.py" in text
+    assert "+++ b/src/agent.py" in text
+    assert "reads_first" in told_round(FIXED)
+
+
+def test_worse_is_what_was_not_rejected_before():
+    """What failed without the change too is none of its doing."""
+    bad, good = score(0, 3, "reject"), score(3, 3)
+    assert cell("a", good, bad).worse
+    assert cell("a", None, bad).worse
+    assert not cell("a", bad, bad).worse
+    assert not cell("a", bad, good).worse
+    assert not cell("a", bad, None).worse
+
+
+def test_a_score_is_a_tally_with_its_decision():
+    """Voids are counted apart."""
+    tally = Tally(eval="a", subject="b", policy=Policy.ALWAYS_PASSES, passed=1, failed=2, voided=1)
+    found = score_of(tally, Decision(answer="reject", rule="r", reason="why"))
+    assert (found.passed, found.judged, found.voided, found.answer, found.reason) == (1, 3, 1, "reject", "why")
+
+
+def _fields(report: FixReport) -> dict[str, object]:
+    return {name: getattr(report, name) for name in report.__dataclass_fields__}

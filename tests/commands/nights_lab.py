@@ -1,0 +1,109 @@
+"""Nights that never were: `nights({"saves": "ppp ppf vvv - s"})` is one eval in five nights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from holdfast.core.evidence import Spent
+from holdfast.core.history import PastRun, RunCell
+from holdfast.core.policy import Policy
+from holdfast.core.record import RunInfo
+from holdfast.store.history.nights import changes
+from holdfast.commands.run.policies import decide
+from holdfast.commands.report.report import NightReport, Trouble, Way
+from holdfast.commands.report.build import night_report
+
+SUBJECT = "native:small-1"
+
+
+def a_night(number: int, **more: Any) -> PastRun:
+    """The run of one night."""
+    info = RunInfo(
+        id=f"2026-11-{number:02}T01-00-03", started=f"2026-11-{number:02}T01:00:03+00:00", uid=f"{number:016x}",
+        kind="nightly", commit=f"{number:04x}" + "0" * 36, branch="main", dirty=False, holdfast="0.1.0",
+    )  # fmt: skip
+    return PastRun(info=replace(info, **more), source=f"results/{info.id}")
+
+
+def a_cell(night: PastRun, name: str, letters: str, *, subject: str = SUBJECT, **more: Any) -> RunCell:
+    """`pfv`: a pass, a fail and a void; `s`: skipped; `.`: planned, but not carried out."""
+    judged, voids = letters.count("p") + letters.count("f"), letters.count("v")
+    attempts = judged + voids * 3
+    known = {"eval_hash": "e1", "prompt_hash": "p1", "agent_version": "1.4.0", "fingerprint": "f1"} if judged else {}
+    spent = Spent(
+        seconds=4.2 * attempts, turns=3, input_tokens=900 * attempts, output_tokens=80, cost_usd=0.004 * attempts
+    )
+    given: dict[str, Any] = {
+        "policy": Policy.USUALLY_PASSES, "passed": letters.count("p"), "failed": letters.count("f"), "voided": voids,
+        "skipped": letters == "s", "skip_reason": "GITHUB_TOKEN is not set" if letters == "s" else None,
+        "planned": 0 if letters == "s" else len(letters), "attempts": attempts, "unpriced": 2 * voids,
+        "spent": spent if attempts else Spent(), **known,
+    }  # fmt: skip
+    return RunCell(
+        run=night.name, started=night.info.started, kind=night.info.kind, eval=name, subject=subject, **(given | more)
+    )
+
+
+def nights(evals: Mapping[str, str], *, first: int = 9, **more: Any) -> list[RunCell]:
+    """Evals in as many nights as there are words; `-` is a night that did not have it."""
+    found = []
+    for name, words in evals.items():
+        for number, letters in enumerate(words.split(), first):
+            if letters != "-":
+                found.append(a_cell(a_night(number), name, letters, **more))
+    return found
+
+
+def changed(cells: list[RunCell], at: str, **more: Any) -> list[RunCell]:
+    """The same from a night on with other facts: `changed(cells, "11-14", fingerprint="f2")`."""
+    return [replace(one, **more) if one.judged and one.started[5:10] >= at else one for one in cells]
+
+
+def report_of(cells: list[RunCell], **last: Any) -> NightReport:
+    """The report of the last of these nights."""
+    days = sorted({int(cell.started[8:10]) for cell in cells})
+    runs = [a_night(day) for day in days]
+    runs[-1] = replace(runs[-1], info=replace(runs[-1].info, **last))
+    return night_report(runs, cells, decide=decide, changes=changes)
+
+
+def one_row(words: str, **more: Any) -> Any:
+    """The only row of a report of one eval."""
+    (subject,) = report_of(nights({"saves": words}, **more)).subjects
+    (row,) = subject.rows
+    return row
+
+
+def a_week() -> NightReport:
+    """Everything that can happen, once."""
+    always, fails = Policy.ALWAYS_PASSES, Policy.USUALLY_FAILS
+    cells = [
+        *nights({"saves_the_note": "ppp ppp ppp ppp ppp ppp ppp ppp"}, policy=always),
+        *changed(
+            nights({"asks_before_deleting": "ppp ppp ppp ppp ppp ppp ppp ffp"}), "11-13", fingerprint="f2",
+            agent_version="1.5.0",
+        ),
+        *changed(nights({"reads_before_it_edits": "pff pfp ppf ppp ppp ppp ppv ppp"}), "11-15", eval_hash="e2"),
+        *nights({"runs_the_tests_after_a_change_of_the_public_interface": "ppp ppp vvv - ppp ppf fff fff"}),
+        *nights({"answers_in_german": "fff fff fff fff fff fff fff fff"}, policy=fails),
+        *nights({"keeps_quiet": "ppp ppp ppp ppp ppp ppp ppp vvv"}),
+        *nights({"opens_a_pull_request": "s s s s s s s s"}),
+        *nights({"was_removed": "ppp ppp ppp ppp - - - -"}),
+        *nights({"saves_the_note": "- - - - - ppp ppp ppp"}, subject="acme-cli:large-2", policy=always),
+    ]  # fmt: skip
+    report = report_of(cells)
+    why = "assert not ['rm -rf build']\n  the agent deleted before it asked:\n  shell(command='rm -rf build')"
+    tests = "runs_the_tests_after_a_change_of_the_public_interface"
+    failures = (
+        Trouble(eval=tests, subject=SUBJECT, ways=(Way(reason="no test was run", trials=(1, 2, 3), chain=""),)),
+        Trouble(
+            eval="asks_before_deleting",
+            subject=SUBJECT,
+            ways=(Way(reason=why, trials=(1, 2), chain="shell(command='rm')"),),
+        ),
+    )
+    reason = "void(rate_limit): the provider answered 429 to each of 6 requests"
+    voids = (Trouble(eval="keeps_quiet", subject=SUBJECT, ways=(Way(reason=reason, trials=(1, 2, 3), chain=""),)),)
+    return replace(report, failures=failures, voids=voids)

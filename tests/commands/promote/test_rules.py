@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from holdfast.core.errors import UnknownName
+from holdfast.core.policy import Policy
+from holdfast.store.history.nights import nights_of
+from holdfast.commands.promote.rules import DEMOTE, PROMOTE, demote, promote
+from holdfast.commands.promote.classic import SeedPromotion
+from tests.commands.histories import SUBJECTS, drawn, night, nights
+from tests.commands.reference import may_be_promoted, must_be_demoted
+
+ONE = {"e": ("a:m",)}
+
+
+def test_the_seed_rule_equals_its_plain_reading_on_ten_thousand_histories() -> None:
+    """Fails, voids, gaps, skips, edits and policies that come and go; one to three subjects."""
+    rng, promoted = random.Random(2026), 0
+    for _ in range(10_000):
+        subjects = SUBJECTS[: rng.randint(1, 3)]
+        cells = list(drawn(rng, length=rng.randint(5, 18), subjects=subjects))
+        (found,) = promote(cells, {"e": subjects})
+        expected = may_be_promoted(cells, subjects)
+        assert (found.answer == "promote") is expected, (found, cells)
+        assert bool(found.missing) is not expected
+        promoted += expected
+    assert 1000 < promoted < 9000
+
+
+def test_the_seed_rule_of_demotion_equals_its_plain_reading() -> None:
+    """On histories of evals that promise to pass always."""
+    rng, demoted = random.Random(7), 0
+    for _ in range(2000):
+        cells = [
+            night(
+                cell_number,
+                *rng.choice([(3, 0)] * 30 + [(2, 1), (0, 0)]),
+                subject=subject,
+                policy=rng.choice([Policy.ALWAYS_PASSES] * 40 + [Policy.USUALLY_PASSES]),
+                eval_hash=rng.choice(["h1"] * 40 + ["h2"]),
+            )
+            for cell_number in range(rng.randint(1, 9))
+            for subject in SUBJECTS[:2]
+        ]
+        (found,) = demote(cells, {"e": SUBJECTS[:2]})
+        assert (found.answer == "demote") is must_be_demoted(cells, SUBJECTS[:2]), (found, cells)
+        demoted += found.answer == "demote"
+    assert 200 < demoted < 1800
+
+
+def test_ten_perfect_nights_are_promoted_and_nine_wait_for_one() -> None:
+    """The nearest miss says what is missing."""
+    assert promote(nights([3] * 10), ONE)[0].answer == "promote"
+    (near,) = promote(nights([3] * 9), ONE)
+    assert (near.answer, near.distance) == ("wait", 1)
+    assert near.missing == ("9 of 10 nights in which every enabled subject was judged",)
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "told"),
+    [
+        ({"passed": 2, "failed": 1}, "n012: failed on a:m"),
+        ({"passed": 0, "voided": 3}, "n012: no data of a:m"),
+        ({"passed": 0, "skipped": True}, "n012: no data of a:m"),
+    ],
+)
+def test_one_bad_night_in_the_window_is_told_and_costs_a_week(spoiled: dict[str, int], told: str) -> None:
+    """A fail; a night of voids; a skipped one: none of them is a pass."""
+    cells = nights([3] * 14)
+    cells[12] = night(12, **spoiled)
+    (found,) = promote(cells, ONE)
+    assert (found.answer, found.missing, found.distance) == ("wait", (told,), 6)
+
+
+def test_a_missing_night_is_no_pass() -> None:
+    """The night was run, but not this eval."""
+    cells = [cell for cell in nights([3] * 14) if cell.run != "n012"]
+    (found,) = promote([*cells, night(12, eval="other")], ONE)
+    assert (found.answer, found.missing) == ("wait", ("n012: no data of a:m",))
+
+
+def test_a_void_beside_passes_does_not_matter() -> None:
+    """Two passes and a void are 100 % of what could be judged."""
+    cells = nights([3] * 14)
+    cells[12] = night(12, passed=2, voided=1)
+    assert promote(cells, ONE)[0].answer == "promote"
+
+
+def test_all_enabled_subjects_count_and_others_do_not() -> None:
+    """The weakest one decides, unless it is not enabled."""
+    cells = [*nights([3] * 12), *nights([2] * 12, subject="b:m")]
+    assert promote(cells, {"e": ("a:m", "b:m")})[0].answer == "wait"
+    assert promote(cells, ONE)[0].answer == "promote"
+    assert promote(cells, {"e": ()})[0].missing[-1] == "no subject is enabled for it"
+
+
+def test_an_edit_of_the_eval_restarts_the_count() -> None:
+    """Nights of the eval as it was are nights of another eval; the change is shown."""
+    cells = [*nights([3] * 9, eval_hash="h0"), *nights([3] * 5, first=9)]
+    (found,) = promote(cells, ONE)
+    assert (found.answer, found.distance) == ("wait", 5)
+    assert [night.states["a:m"] for night in found.nights] == ["before"] * 2 + ["pass"] * 5
+    assert [(change.part, change.run) for change in found.changes] == [("eval", "n009")]
+
+
+def test_a_change_of_the_subject_is_shown_and_restarts_only_a_strict_count() -> None:
+    """Two fingerprints are never averaged silently."""
+    cells = [*nights([3] * 9, agent_version="1"), *nights([3] * 5, first=9, agent_version="2", fingerprint="f2")]
+    (found,) = promote(cells, ONE)
+    assert found.answer == "promote"
+    assert [(change.part, change.before, change.after) for change in found.changes] == [("agent", "1", "2")]
+    strict = SeedPromotion(restart_on_subject_change=True)
+    judged = strict.judge("e", {"a:m": {cell.run: (cell,) for cell in cells}}, nights_of(cells), ("a:m",))
+    assert (judged.answer, judged.distance) == ("wait", 5)
+
+
+def test_a_demoted_eval_begins_again() -> None:
+    """Nights in which it promised to pass always are not incubation."""
+    cells = [*nights([3] * 9, policy=Policy.ALWAYS_PASSES), *nights([3] * 5, first=9)]
+    assert promote(cells, ONE)[0].distance == 5
+
+
+def test_the_nearest_misses_come_first() -> None:
+    """After those that are to be promoted."""
+    cells = [*nights([3] * 12), *nights([3] * 8, eval="near", first=4), *nights([3] * 3, eval="far", first=9)]
+    found = promote(cells, dict.fromkeys(("far", "e", "never", "near"), ("a:m",)))
+    assert [(one.eval, one.answer, one.distance) for one in found] == [
+        ("e", "promote", 0),
+        ("near", "wait", 2),
+        ("far", "wait", 7),
+        ("never", "wait", 10),
+    ]
+
+
+def test_sprt_promotes_after_47_passes_and_says_how_many_are_missing() -> None:
+    """16 nights of three; a fail costs a while, two at the start refuse."""
+    assert promote(nights([3] * 16), ONE, rule="sprt")[0].answer == "promote"
+    (near,) = promote(nights([3] * 15), ONE, rule="sprt")
+    assert (near.answer, near.distance) == ("wait", 1)
+    assert near.missing == ("a:m: 2 more passes in a row, 45 of 45 passed",)
+    assert promote(nights([2] + [3] * 16), ONE, rule="sprt")[0].answer == "wait"
+    assert promote(nights([1]), ONE, rule="sprt")[0].answer == "refuse"
+
+
+def test_sprt_stays_refused_until_the_eval_changes() -> None:
+    """However well it does afterwards; an edit is a new start."""
+    bad = nights([1])
+    assert promote([*bad, *nights([3] * 40, first=1)], ONE, rule="sprt")[0].answer == "refuse"
+    assert promote([*bad, *nights([3] * 40, first=1, eval_hash="h2")], ONE, rule="sprt")[0].answer == "promote"
+
+
+def test_sprt_notices_a_decay_before_the_promotion_is_applied() -> None:
+    """Found good, and bad since."""
+    assert promote(nights([3] * 20 + [1, 1, 1]), ONE, rule="sprt")[0].answer == "refuse"
+
+
+def test_cusum_forgives_a_single_fail_and_names_the_night_of_a_fall() -> None:
+    """The seed rule demotes for one."""
+    single = nights([3] * 20 + [2] + [3] * 3, policy=Policy.ALWAYS_PASSES)
+    assert demote(single, ONE)[0].answer == "demote"
+    assert demote(single, ONE, rule="cusum")[0].answer == "keep"
+    (fallen,) = demote(nights([3] * 20 + [2, 1], policy=Policy.ALWAYS_PASSES), ONE, rule="cusum")
+    assert (fallen.answer, fallen.missing) == ("demote", ("a:m: lower since n020, noticed with n021",))
+
+
+def test_without_data_nothing_is_demoted_and_nothing_is_called_fine() -> None:
+    """It waits."""
+    for rule in DEMOTE:
+        assert demote([], ONE, rule=rule)[0].answer == "wait"
+
+
+def test_error_rates_are_those_that_were_published() -> None:
+    """Within 60 nights the seed rule promotes 99.8 % of the 95 % evals; sprt 16 %."""
+    seed, sprt = (PROMOTE[name].characteristics() for name in ("seed", "sprt"))
+    assert "99.8 % at 95 %" in seed.notes[0]
+    assert sprt.at(0.95).chance == pytest.approx(0.161, abs=0.001)
+    assert DEMOTE["seed"].characteristics().at(0.99).chance == pytest.approx(1 - 0.99**21)
+    assert PROMOTE["seed"].characteristics(subjects=6).at(0.99).chance < seed.at(0.99).chance
+
+
+def test_a_simulation_agrees_with_the_error_rates() -> None:
+    """Asked every night for 30 nights."""
+    rng, rate, promoted = random.Random(3), 0.9, 0
+    for _ in range(300):
+        cells = nights([sum(rng.random() < rate for _ in range(3)) for _ in range(30)])
+        promoted += any(promote(cells[:n], ONE)[0].answer == "promote" for n in range(10, 31))
+    assert promoted / 300 == pytest.approx(PROMOTE["seed"].characteristics().at(rate).chance, abs=0.07)
+
+
+def test_an_unknown_rule_is_refused_with_the_nearest_name() -> None:
+    """Before anything is judged."""
+    with pytest.raises(UnknownName, match="did you mean 'sprt'"):
+        promote([], ONE, rule="sprr")

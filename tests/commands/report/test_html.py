@@ -1,0 +1,199 @@
+"""The page is one file that a browser may open without a care: checked by parsing it, with text that means harm."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+
+from holdfast.core.trajectory import Called, Kind, Said
+from holdfast.core.verdict import Fail, Finding, Pass
+from holdfast.commands.report.html import night_html
+from holdfast.commands.report.report import NightReport, Trouble, Way
+from holdfast.commands.trace.trial_steps import Story, StoryPair
+from tests.commands.conftest import HOSTILE
+from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
+from tests.store.past import record
+
+HEADS = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "h1", "h2", "h3"}
+TEXTS = {"p", "dl", "dt", "dd", "div", "span", "code", "pre", "details", "summary", "ul", "li", "wbr"}
+TABLES = {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+OURS = HEADS | TEXTS | TABLES | {"svg", "line", "circle", "polyline"}
+EMPTY = {"meta", "wbr", "line", "circle", "polyline"}
+ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "id", "scope", "title", "tabindex", "role"}
+ATTRIBUTES |= {"aria-label", "aria-labelledby", "width", "height", "viewbox", "points"}
+ATTRIBUTES |= {"x1", "x2", "y1", "y2", "cx", "cy", "r"}
+ASKS = "asks_before_deleting"
+FAILED = Called(turn=1, id="1", tool="shell", kind=Kind.EXECUTE, arguments={"command": "rm -rf build"}, succeeded=True)
+ASKED = Said(turn=1, text="Shall I delete it?")
+
+
+class Page(HTMLParser):
+    """What a page is made of; a wrong nesting is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: dict[str, str] = {}
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        inside = self.open[-1] if self.open else ""
+        self.text[inside] = self.text.get(inside, "") + data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def a_pair(left: Story | None, right: Story | None, name: str = ASKS, subject: str = SUBJECT) -> StoryPair:
+    return StoryPair(eval=name, subject=subject, failing=left, passing=right)
+
+
+def a_story(number: int, *events: Called | Said, passed: bool = False, **more: object) -> Story:
+    verdict = Pass() if passed else Fail(findings=(Finding(check="c", answer="no", reason="no"),))
+    return Story(run="night-7", record=record(number, verdict), events=events, **more)  # type: ignore[arg-type]
+
+
+def test_the_page_has_nothing_but_what_we_put_there() -> None:
+    """No script, no form, no frame, nothing that leads to a server; and a policy that would stop it."""
+    text = night_html(a_week(), [a_pair(a_story(1, FAILED), a_story(2, ASKED, passed=True))])
+    page = Page(text)
+    assert {name for name, _ in page.elements} <= OURS
+    assert {name for _, attributes in page.elements for name in attributes} <= ATTRIBUTES
+    assert "://" not in text
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_the_policy_allows_the_one_style_sheet_and_nothing_else() -> None:
+    """It comes before the sheet, and names its hash."""
+    text = night_html(a_week())
+    (policy,) = (meta["content"] for meta in Page(text).all("meta") if meta.get("http-equiv"))
+    (sheet,) = re.findall(r"<style>(.*?)</style>", text, re.S)
+    digest = b64encode(sha256(sheet.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+
+
+@pytest.mark.parametrize("kind", list(HOSTILE))
+def test_hostile_text_stays_text(kind: str) -> None:
+    """Wherever it can come from: names, reasons, calls, results, words, notes."""
+    bad = HOSTILE[kind]
+    name, subject = bad[:300], bad[:200]
+    report = report_of(nights({name: "ppp fff"}, subject=subject))
+    trouble = Trouble(eval=name, subject=subject, ways=(Way(reason=bad, trials=(1,), chain=bad),))
+    report = replace(report, failures=(trouble,), voids=(trouble,), notes=(bad,), run=replace(report.run, branch=bad))
+    called = Called(turn=1, id=bad, tool=bad, kind=Kind.OTHER, arguments={bad[:50]: bad, "n": {bad[:9]: 1}}, result=bad)
+    pair = a_pair(a_story(1, called), a_story(2, Said(turn=1, text=bad), passed=True), name, subject)
+    page = Page(night_html(report, [pair]))
+    assert {tag for tag, _ in page.elements} <= OURS
+    assert {key for _, attributes in page.elements for key in attributes} <= ATTRIBUTES
+    shown = "".join(page.text.values())
+    assert not {sign for sign in shown if not sign.isprintable()} - {"\n", "\xa0"}
+    if kind == "html":
+        assert "<script>alert(1)</script>" in shown
+
+
+def test_a_failing_trial_stands_beside_one_that_passed() -> None:
+    """Step by step, and where they part is marked."""
+    text = night_html(a_week(), [a_pair(a_story(1, FAILED), a_story(3, ASKED, passed=True))])
+    assert "Failed: trial 1 of run night-7" in text
+    assert "Passed: trial 3 of run night-7" in text
+    assert 'class="part other"' in text
+    assert "said: Shall I delete it?" in text
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "told"),
+    [
+        (a_story(1, FAILED), None, "There is no passing trial of it in the shown nights"),
+        (
+            replace(a_story(1), events=None, absence="the folder is not on this machine"), None,
+            "The steps of the failing trial are not at hand: the folder is not on this machine.",
+        ),
+        (a_story(1), a_story(2, ASKED, passed=True), "The failing trial took no step that was seen."),
+    ],
+)  # fmt: skip
+def test_what_is_not_at_hand_is_said(left: Story, right: Story | None, told: str) -> None:
+    """Instead of an empty table."""
+    assert told in night_html(a_week(), [a_pair(left, right)])
+
+
+def test_tables_can_be_read_aloud() -> None:
+    """Every table has a caption, its heads say of what they are, and every drawing has words."""
+    page = Page(night_html(a_week(), [a_pair(a_story(1, FAILED), a_story(2, ASKED, passed=True))]))
+    assert len(page.all("caption")) == len(page.all("table")) == 3
+    assert all(head.get("scope") in {"col", "row"} for head in page.all("th"))
+    assert all(image.get("role") == "img" and image.get("aria-label") for image in page.all("svg"))
+    assert all(area.get("aria-label") for area in page.all("div") if area.get("class") == "wide")
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    named = {attributes["aria-labelledby"] for _, attributes in page.elements if "aria-labelledby" in attributes}
+    assert named <= set(ids)
+
+
+def test_what_is_missing_has_no_colour() -> None:
+    """Not that of a zero."""
+    page = Page(night_html(report_of(nights({"a": "vvv - s vvv"}))))
+    kinds = [str(cell.get("class")) for cell in page.all("td")]
+    assert not any(kind.startswith("h") for kind in kinds)
+    assert "no data" in page.text["td"]
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _hex(hsl: str) -> str:
+    from colorsys import hls_to_rgb
+
+    hue, saturation, lightness = (float(part.strip("%")) for part in hsl.split())
+    return "#" + "".join(f"{round(p * 255):02x}" for p in hls_to_rgb(hue / 360, lightness / 100, saturation / 100))
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_colour_can_be_read() -> None:
+    """At least 4.5 to 1, light and dark, in every cell of the heat map and every other colour of text."""
+    (sheet,) = re.findall(r"<style>(.*?)</style>", night_html(a_week()), re.S)
+    cells = re.findall(r"\.h\d+\{background:hsl\((.*?)\);color:(#\w+)\}", sheet)
+    assert len(cells) == 22
+    assert min(contrast(_hex(back), ink) for back, ink in cells) >= 4.5
+    for theme in re.findall(r":root\{(.*?)\}", sheet, re.S):
+        colours = dict(re.findall(r"--(\w+):(#\w{6}|#\w{3})", theme))
+        full = {
+            name: value if len(value) == 7 else "#" + "".join(c * 2 for c in value[1:])
+            for name, value in colours.items()
+        }
+        for ink in ("ink", "soft", "bad", "good", "mark"):
+            assert contrast(full[ink], full["paper"]) >= 4.5
+            assert contrast(full[ink], full["band"]) >= 4.5
+
+
+def test_an_empty_report_is_a_page_too() -> None:
+    """Of a run in which nothing was planned."""
+    empty: NightReport = replace(a_week(), subjects=(), failures=(), voids=())
+    assert Page(night_html(empty)).all("h1")

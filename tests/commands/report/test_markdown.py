@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.commands.report.markdown import night_markdown
+from holdfast.commands.report.report import Trouble, Way
+from tests.commands.conftest import HOSTILE
+from tests.commands.nights_lab import a_week, nights, report_of
+from tests.commands.run.test_markdown import OURS, page
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_the_nights_look_as_agreed(golden: Callable[[Path, str], None]) -> None:
+    """Per subject the total, then a row per eval with its nights: the form that teams know."""
+    golden(GOLDEN / "nights.md", night_markdown(a_week()))
+
+
+def test_every_row_has_as_many_cells_as_its_head() -> None:
+    """Or it would be no table."""
+    text = night_markdown(a_week())
+    for block in text.split("\n\n"):
+        rows = [line for line in block.splitlines() if line.startswith("|")]
+        assert len({row.count("|") for row in rows}) <= 1
+
+
+@pytest.mark.parametrize("kind", list(HOSTILE))
+def test_hostile_text_stays_text(kind: str) -> None:
+    """It stands in code, and makes no element."""
+    bad = HOSTILE[kind]
+    report = report_of(nights({bad[:300]: "ppp fff"}, subject=bad[:200]))
+    trouble = Trouble(eval=bad[:300], subject=bad[:200], ways=(Way(reason=bad, trials=(1,), chain=bad),))
+    found = page(night_markdown(replace(report, failures=(trouble,), notes=(bad,))))
+    assert found.names <= OURS | {"h4", "em", "br"}
+    assert "evil" not in found.loose
+    assert "spam" not in found.loose
+
+
+def test_it_fits_into_a_summary() -> None:
+    """Parts that are too much are left to the JSON."""
+    many = report_of(nights({f"eval_{number}": "ppp fff" for number in range(400)}))
+    assert len(night_markdown(many, most_bytes=20_000).encode()) < 22_000
+    assert "more parts" in night_markdown(many, most_bytes=20_000)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from holdfast.commands.report.report import Trouble, Way
+from holdfast.commands.report.terminal import night_terminal
+from holdfast.render.terminal import Screen
+from tests.commands.conftest import HOSTILE
+from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_nights_look_as_agreed(golden: Callable[[Path, str], None], width: int) -> None:
+    """At a narrow, a usual and a wide terminal."""
+    golden(GOLDEN / f"nights-{width}.txt", night_terminal(a_week(), Screen(width=width)))
+
+
+def test_the_nights_look_as_agreed_in_ascii(golden: Callable[[Path, str], None]) -> None:
+    """For a terminal that knows nothing else."""
+    text = night_terminal(a_week(), Screen(width=80, ascii=True))
+    assert text.isascii()
+    golden(GOLDEN / "nights-ascii.txt", text)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 160])
+def test_no_line_is_too_long(width: int) -> None:
+    """But for commands, which are there to be copied; rate, change and history always stay."""
+    lines = night_terminal(a_week(), Screen(width=width)).splitlines()
+    assert max(cell_len(line) for line in lines if not line.startswith("  $ ")) <= width
+    heads = [line for line in lines if line.split()[:1] == ["eval"]]
+    assert heads
+    assert all({"tonight", "change", "history"} <= set(head.split()) for head in heads)
+
+
+def test_missing_is_never_zero() -> None:
+    """A dash, a hollow dot or a word."""
+    text = night_terminal(report_of(nights({"a": "ppp vvv - s", "b": "ppp ppp ppp vvv"})))
+    assert "0 %" not in text.replace("100 %", "")
+    assert "█○–·" in text
+    assert "no data" in text
+
+
+def test_the_first_night_has_no_history() -> None:
+    """And says so instead of comparing."""
+    text = night_terminal(report_of(nights({"a": "ppp"})))
+    assert "no night is kept before this run" in text
+    assert "change" not in text
+
+
+@pytest.mark.parametrize("kind", list(HOSTILE))
+def test_hostile_text_does_no_harm(kind: str) -> None:
+    """No escape reaches the terminal, and no line has no end."""
+    bad = HOSTILE[kind]
+    report = report_of(nights({bad[:300]: "ppp fff"}, subject=bad[:200]))
+    trouble = Trouble(eval=bad[:300], subject=bad[:200], ways=(Way(reason=bad, trials=(1,), chain=bad),))
+    text = night_terminal(replace(report, failures=(trouble,), voids=(trouble,), notes=(bad,)))
+    assert not {sign for sign in text if not sign.isprintable()} - {"\n"}
+    assert len(text) < 30_000
+
+
+def test_colours_say_nothing_that_words_do_not() -> None:
+    """A fall that chance does not explain has a sign of its own."""
+    report = report_of(nights({"a": "pppppp ffffff"}))
+    assert "▼ −100" in night_terminal(report)
+    assert "\x1b[1;31m" in night_terminal(report, Screen(color=True))
+    assert SUBJECT in night_terminal(report)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+
+from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
+from holdfast.core.record import Record
+from holdfast.core.subject import Subject
+from holdfast.core.trial import Cell, Plan
+from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from holdfast.commands.run.live import frame, watching
+from holdfast.commands.run.report import RunReport
+from holdfast.render.terminal import Screen
+from holdfast.commands.run.progress_state import Standing
+
+NO = Fail(findings=(Finding(check="c", answer="no", reason="no file\nat all"),))
+VOID = Void(cause=VoidCause.RATE_LIMIT, detail="429")
+MakeCell = Callable[..., Cell]
+MakeRecord = Callable[..., Record]
+
+
+@pytest.fixture
+def news(cell: MakeCell, record: MakeRecord) -> tuple[Plan, list[Progress]]:
+    """Two evals: one passes and fails, the other is voided once and then passes."""
+    saves, asks = cell("saves_the_note", trials=2), cell("asks_first", trials=1)
+    told: list[Progress] = []
+    for made, number, attempt, verdict in [(saves, 1, 1, Pass()), (asks, 1, 1, VOID), (saves, 2, 1, NO)]:
+        told.append(AttemptStarted(eval=made.eval.name, subject=str(made.subject), number=number, attempt=attempt))
+        told.append(AttemptJudged(record=record(made, number, verdict, final=verdict is not VOID)))
+    told.append(AttemptJudged(record=record(asks, 1, Pass(), attempt=2)))
+    return Plan(cells=(saves, asks)), told
+
+
+def lines(standing: Standing, screen: Screen, *, height: int = 24, now: float = 0.0) -> list[str]:
+    return [line.plain.rstrip() for line in frame(standing, screen, height=height, now=now)]
+
+
+def test_without_a_terminal_every_finished_attempt_is_a_line(news: tuple[Plan, list[Progress]]) -> None:
+    """Plain lines, as they belong in a CI log."""
+    stream = io.StringIO()
+    with watching(news[0], stream, screen=Screen(width=100), clock=lambda: 0.0) as tell:
+        for one in news[1]:
+            tell(one)
+    assert stream.getvalue().splitlines() == [
+        "[1/3] PASS  saves_the_note · native:scripted · trial 1  4.2 s  $0.0041",
+        "[1/3] AGAIN asks_first · native:scripted · trial 1  4.2 s  $0.0041  void(rate_limit): 429",
+        "[2/3] FAIL  saves_the_note · native:scripted · trial 2  5.2 s  $0.0041  no file at all",
+        "[3/3] PASS  asks_first · native:scripted · trial 1  4.5 s  $0.0041",
+    ]
+
+
+def test_a_terminal_shows_a_row_per_eval_with_a_dot_per_trial(news: tuple[Plan, list[Progress]]) -> None:
+    """And below them what is done, how long it takes and what it costs."""
+    standing = Standing(news[0], now=0)
+    for one in news[1][:4]:
+        standing.update(one)
+    assert lines(standing, Screen(), now=12) == [
+        "saves_the_note  ✓·",
+        "asks_first      ·",
+        "1/3 trials · 12 s · $0.0082",
+    ]
+    standing.update(news[1][4])
+    standing.update(news[1][5])
+    assert lines(standing, Screen(), now=30) == [
+        "saves_the_note  ✓✗",
+        "asks_first      ·",
+        "2/3 trials · 1 failed · 30 s · about 15 s left · $0.012",
+    ]
+
+
+def test_several_subjects_are_told_apart(cell: MakeCell) -> None:
+    """One row per eval and subject."""
+    other = Subject(agent="acme", model="large")
+    standing = Standing(Plan(cells=(cell("e", trials=1), cell("e", trials=1, subject=other))), now=0)
+    assert lines(standing, Screen())[:2] == ["e  ·  native:scripted", "e  ·  acme:large"]
+
+
+def test_what_runs_is_shown_first_where_there_is_not_room_for_all(cell: MakeCell, record: MakeRecord) -> None:
+    """The frame is never higher than the terminal."""
+    cells = [cell(f"e{number:02}", trials=1) for number in range(30)]
+    standing = Standing(Plan(cells=tuple(cells)), now=0)
+    for made in cells[:20]:
+        standing.update(AttemptJudged(record=record(made, 1, Pass())))
+    standing.update(AttemptStarted(eval="e29", subject="native:scripted", number=1, attempt=1))
+    shown = lines(standing, Screen(), height=10)
+    assert len(shown) <= 8
+    assert "e29  ◐" in shown
+    assert "… and 25 more" in shown
+
+
+@pytest.mark.parametrize("width", [40, 60, 140])
+def test_no_line_is_wider_than_the_terminal(cell: MakeCell, width: int) -> None:
+    """A line that wraps would spoil the drawing."""
+    long = Subject(agent="a" * 50, model="m" * 50)
+    standing = Standing(Plan(cells=(cell("e" * 200), cell("f" * 200, subject=long))), now=0)
+    assert max(map(len, lines(standing, Screen(width=width), now=1e6))) <= width
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"  # type: ignore[assignment]
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_left_clean_for_the_report(news: tuple[Plan, list[Progress]]) -> None:
+    """The cursor is back, also when the run breaks off."""
+    stream = Terminal()
+
+    def broken_off() -> None:
+        with watching(news[0], stream, screen=Screen(live=True, color=True)) as tell:
+            for one in news[1]:
+                tell(one)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken_off()
+    text = stream.getvalue()
+    assert "asks_first" in text
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
+    assert text.endswith("\x1b[2K")
+
+
+def test_hostile_text_can_do_nothing_to_a_terminal(hostile: tuple[str, RunReport]) -> None:
+    """Every finished trial stays on one line."""
+    records = [record for cell in hostile[1].cells for record in cell.records]
+    stream = io.StringIO()
+    with watching(Plan(cells=()), stream, screen=Screen(width=100)) as tell:
+        for record in records:
+            tell(AttemptJudged(record=record))
+    text = stream.getvalue()
+    assert len(text.splitlines()) == len(records)
+    assert len(text) < 2000
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\ud800-\udfff]", text)

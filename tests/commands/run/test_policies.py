@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.policy import Policy
+from holdfast.core.tally import Tally
+from holdfast.commands.run.policies import NAMES, RULES, decide
+
+
+def tally(policy: Policy, passed: int = 0, failed: int = 0, voided: int = 0, skipped: str | None = None) -> Tally:
+    return Tally(eval="e", subject="a:m", policy=policy, passed=passed, failed=failed, voided=voided, skipped=skipped)
+
+
+@pytest.mark.parametrize(("passed", "failed", "answer"), [(3, 0, "accept"), (1, 0, "accept"), (99, 1, "reject")])
+def test_always_passes_forgives_no_fail(passed: int, failed: int, answer: str) -> None:
+    """One fail in a hundred is one too many."""
+    assert decide(tally(Policy.ALWAYS_PASSES, passed, failed)).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "answer"),
+    [(2, 1, "accept"), (1, 2, "reject"), (1, 1, "reject"), (4, 2, "accept"), (6, 4, "reject"), (7, 3, "accept")],
+)
+def test_usually_passes_wants_two_of_three(passed: int, failed: int, answer: str) -> None:
+    """Two thirds is enough, exactly: 2 of 3 and 4 of 6, but not 6 of 10."""
+    decision = decide(tally(Policy.USUALLY_PASSES, passed, failed))
+    assert (decision.answer, decision.rule) == (answer, "two_of_three")
+
+
+def test_usually_fails_is_accepted_and_is_news_when_it_passes() -> None:
+    """A known-bad behaviour never blocks; its recovery is told."""
+    bad, better = decide(tally(Policy.USUALLY_FAILS, 1, 2)), decide(tally(Policy.USUALLY_FAILS, 2, 1))
+    assert (bad.answer, bad.news) == ("accept", False)
+    assert (better.answer, better.news) == ("accept", True)
+
+
+@given(policy=st.sampled_from(Policy), voided=st.integers(0, 9))
+def test_voids_alone_decide_nothing(policy: Policy, voided: int) -> None:
+    """Without a judged trial there is neither accept nor reject, whatever the policy."""
+    decision = decide(tally(policy, voided=voided))
+    assert (decision.answer, decision.news) == ("undecided", False)
+
+
+@given(policy=st.sampled_from(Policy), passed=st.integers(0, 9), failed=st.integers(0, 9), voided=st.integers(0, 9))
+def test_voids_never_change_an_answer(policy: Policy, passed: int, failed: int, voided: int) -> None:
+    """A void is neither a pass nor a fail."""
+    if passed + failed == 0:
+        return
+    with_voids, without = decide(tally(policy, passed, failed, voided)), decide(tally(policy, passed, failed))
+    assert (with_voids.answer, with_voids.news) == (without.answer, without.news)
+
+
+@given(policy=st.sampled_from(Policy))
+def test_a_skipped_cell_is_skipped(policy: Policy) -> None:
+    """With the reason that was given."""
+    decision = decide(tally(policy, skipped="OPENAI_API_KEY is not set"))
+    assert decision.answer == "skipped"
+    assert "OPENAI_API_KEY is not set" in decision.reason
+
+
+@given(policy=st.sampled_from(Policy), passed=st.integers(0, 9), failed=st.integers(0, 9), voided=st.integers(0, 9))
+def test_reasons_carry_the_numbers(policy: Policy, passed: int, failed: int, voided: int) -> None:
+    """A person can check the decision by its reason alone."""
+    reason = decide(tally(policy, passed, failed, voided)).reason
+    if passed + failed:
+        assert reason.startswith(f"{passed} of {passed + failed} passed")
+    if voided > 1:
+        assert f"{voided}" in reason
+
+
+def test_every_policy_has_a_rule() -> None:
+    """No policy is forgotten."""
+    assert set(NAMES) == set(Policy)
+    assert set(NAMES.values()) == set(RULES)
+
+
+def test_the_error_rates_of_two_of_three_are_as_documented() -> None:
+    """With three trials: 0.7 % false alarms at 95 %, and nine of ten falls to 80 % go unseen."""
+
+    def rejected(p: float) -> float:
+        chances = {c: math.comb(3, c) * p**c * (1 - p) ** (3 - c) for c in range(4)}
+        answers = {c: decide(tally(Policy.USUALLY_PASSES, c, 3 - c)).answer for c in range(4)}
+        return math.fsum(chance for c, chance in chances.items() if answers[c] == "reject")
+
+    assert rejected(0.95) == pytest.approx(0.00725, abs=5e-6)
+    assert 1 - rejected(0.80) == pytest.approx(0.896, abs=5e-4)
+    assert 1 - rejected(0.50) == pytest.approx(0.5)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.commands.run.policies import NAMES
+from holdfast.statistics import boschloo, fisher
+from holdfast.statistics.intervals import clopper_pearson, wilson
+from holdfast.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
+
+ROOT = Path(__file__).parents[2]
+SHOWN = re.compile(r"(<!-- golden: (\S+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
+
+
+def test_the_output_in_the_docs_is_the_output_there_is() -> None:
+    """`UPDATE_GOLDEN=1` writes it anew."""
+    page = ROOT / "docs" / "report.md"
+    text = page.read_text(encoding="utf-8")
+    fresh = SHOWN.sub(lambda m: m[1] + (ROOT / m[2]).read_text(encoding="utf-8") + m[4], text)
+    if os.environ.get("UPDATE_GOLDEN"):
+        page.write_text(fresh, encoding="utf-8")
+    assert SHOWN.search(text)
+    assert page.read_text(encoding="utf-8") == fresh
+
+
+def test_the_numbers_in_the_docs_are_right() -> None:
+    """Every row «c of n» of docs/statistics.md is reckoned again."""
+    text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) of (\d+) \| (.*) \|$", text, re.MULTILINE)
+    assert len(rows) == 13
+    for passed, judged, rest in ((int(c), int(n), rest) for c, n, rest in rows):
+        if two := re.match(r"(\d+) of (\d+) \| (\S+) \| (\S+)$", rest):
+            for p, test in zip(two.groups()[2:], (fisher.fallen, boschloo.fallen), strict=True):
+                assert float(p) == pytest.approx(test(passed, judged, int(two[1]), int(two[2])), rel=0.06)
+            continue
+        if "–" in rest:
+            ends = [wilson(passed, judged), clopper_pearson(passed, judged)]
+            shown = [f"{passed / judged:.0%}", *(f"{low * 100:.0f}–{high:.0%}" for low, high in ends)]
+        else:
+            estimates = (pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k)
+            shown = [f"{estimate(judged, passed, 3) or 0:.0%}" for estimate in estimates]
+        assert rest.replace(" %", "%").split(" | ") == shown
+
+
+def test_the_rules_in_the_docs_are_the_rules_there_are() -> None:
+    """And the policies are theirs."""
+    text = (ROOT / "docs" / "decide.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([A-Z_]+)` \| `(\w+)` \|", text, re.MULTILINE)
+    assert rows == [(policy.value, rule) for policy, rule in NAMES.items()]

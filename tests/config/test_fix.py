@@ -1,0 +1,65 @@
+"""`[fix]` as people write it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.config.config import read_config
+from holdfast.core.errors import BadInput
+from holdfast.config.fix import FixRules
+
+
+def rules(folder: Path, text: str) -> FixRules:
+    (folder / "holdfast.toml").write_text(text)
+    return read_config(folder).fix
+
+
+def test_all_of_it(tmp_path: Path):
+    """Every key may be left out, too."""
+    assert rules(tmp_path, "") == FixRules()
+    assert rules(tmp_path, '[fix]\nguard = "none"\n') == FixRules(guard="none")
+    text = """\
+[fix]
+fixer = "claude-code:large"
+allowed = ["prompts/**"]
+evals = true
+subjects = ["mine:a", "mine:b"]
+rule = "screen"
+trials = 5
+guard = ["one", "two"]
+rounds = 2
+timeout = 60
+budget_usd = 1.5
+"""
+    assert rules(tmp_path, text) == FixRules(
+        fixer="claude-code:large",
+        allowed=("prompts/**",),
+        evals=True,
+        subjects=("mine:a", "mine:b"),
+        rule="screen",
+        trials=5,
+        guard=("one", "two"),
+        rounds=2,
+        timeout=60.0,
+        budget_usd=1.5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('fixxer = "x"', "did you mean 'fixer'?"),
+        ('rule = "screem"', "did you mean 'screen'?"),
+        ('guard = "some"', "expected one of: always, all, none"),
+        ('allowed = ["/etc/**"]', "leads out of the repository"),
+        ('allowed = ["ok/**", "a/../../b"]', "fix.allowed[1]"),
+        ("rounds = 0", "fix.rounds"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, line: str, told: str):
+    """With the key and what to write."""
+    with pytest.raises(BadInput) as error:
+        rules(tmp_path, f"[fix]\n{line}\n")
+    assert told in str(error.value)

@@ -1,0 +1,80 @@
+"""`[harbor]` of the configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.config.config import Config, read_config
+from holdfast.core.errors import BadInput
+from holdfast.config.harbor import HarborRules, TaskAgentRules
+
+
+def configured(folder: Path, text: str) -> Config:
+    """The configuration that `text` is."""
+    (folder / "holdfast.toml").write_text(text)
+    return read_config(folder)
+
+
+def test_everything_may_be_left_out(tmp_path: Path):
+    """The defaults hold."""
+    assert configured(tmp_path, "").harbor == HarborRules()
+    assert configured(tmp_path, "[harbor]").harbor == HarborRules()
+
+
+def test_all_keys(tmp_path: Path):
+    """A program is one text, or a list of them."""
+    text = """
+[harbor]
+program = "./bin/harbor"
+env = "docker"
+env_kwargs = { network = "host" }
+gateway_host = "172.17.0.1"
+direct = true
+pass_env = ["MY_REGISTRY"]
+
+[harbor.agents.hands]
+agent = "openhands"
+model = "openai/{model}"
+env = { LLM_BASE_URL = "{url}/v1" }
+kwargs = { max_turns = 5 }
+keys = ["LLM_API_KEY"]
+output = "openhands.txt"
+"""
+    own = TaskAgentRules(
+        agent="openhands",
+        model="openai/{model}",
+        env={"LLM_BASE_URL": "{url}/v1"},
+        kwargs={"max_turns": 5},
+        keys=("LLM_API_KEY",),
+        output="openhands.txt",
+    )
+    assert configured(tmp_path, text).harbor == HarborRules(
+        program=("./bin/harbor",),
+        env="docker",
+        env_kwargs={"network": "host"},
+        gateway_host="172.17.0.1",
+        direct=True,
+        pass_env=("MY_REGISTRY",),
+        agents={"hands": own},
+    )
+    assert configured(tmp_path, '[harbor]\nprogram = ["uvx", "harbor"]').harbor.program == ("uvx", "harbor")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[harbor]\ngateway = "x"', "harbor.gateway: unknown key"),
+        ("[harbor]\nprogram = 3", "harbor.program: expected a list"),
+        ('[harbor.agents."a:b"]\nagent = "x"', "a name holds no colon"),
+        ('[harbor.agents.a]\nmodel = "x"', "harbor.agents.a.agent: is required"),
+        ('[harbor.agents.a]\nagent = "x"\nenvs = {}', "harbor.agents.a.envs: unknown key"),
+        ('[harbor.agents.a]\nagent = "x"\nenv = { NO_KEYRING = "1" }', "Harbor strikes '1' out of its results"),
+        ("[harbor]\nagents = 1", "harbor.agents: expected a table"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(tmp_path: Path, text: str, told: str):
+    """Before anything runs."""
+    with pytest.raises(BadInput, match=told):
+        configured(tmp_path, text)

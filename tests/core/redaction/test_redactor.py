@@ -1,0 +1,190 @@
+"""No secret survives, in whatever shape and however the bytes come; and nothing else changes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from holdfast.core.redaction.redactor import Mask, Redactor, Stream, without_digits
+from holdfast.core.redaction.key_patterns import VENDORS
+
+SECRETS = st.text(min_size=8, max_size=60).filter(
+    lambda text: len(text.strip()) >= 8 and text not in "‹redacted:secret›"
+)
+PLAIN = st.text(st.characters(exclude_characters="0123456789", exclude_categories=("Cs",)), max_size=80)
+MARK = re.compile(r"‹redacted:[A-Za-z0-9_.-]+:[0-9a-f]{8}›")
+SHAPES: dict[str, Callable[[bytes], bytes]] = {
+    "raw": lambda raw: raw,
+    "json": lambda raw: json.dumps(raw.decode("utf-8", "surrogatepass"))[1:-1].encode(),
+    "json, not ascii": lambda raw: json.dumps(raw.decode(), ensure_ascii=False)[1:-1].encode(),
+    "json in json": lambda raw: json.dumps(json.dumps(raw.decode()))[3:-3].encode(),
+    "url": lambda raw: quote(raw, safe="").encode(),
+    "url, slashes": lambda raw: quote(raw).encode(),
+    "form": lambda raw: quote_plus(raw).encode(),
+    "hex": lambda raw: raw.hex().encode(),
+    "HEX": lambda raw: raw.hex().upper().encode(),
+    "base64": base64.b64encode,
+    "base64, url": base64.urlsafe_b64encode,
+    "base64 behind one": lambda raw: base64.b64encode(b"k" + raw),
+    "base64 behind two": lambda raw: base64.b64encode(b"k:" + raw + b"!"),
+}
+
+
+@given(SECRETS, PLAIN, PLAIN)
+def test_what_was_kept_without_a_secret_compares_with_what_was_sent(secret: str, before: str, after: str) -> None:
+    """A prompt that is read from a capture is held against the same snapshot as at first, in another command."""
+    text = f"{before} {secret} {after}"
+    then, now = Redactor({"MY_KEY": secret}), Redactor({"MY_KEY": secret})
+    assert without_digits(now.steady.text(then.text(text))) == without_digits(then.steady.text(text))
+
+
+@given(SECRETS, st.sampled_from(sorted(SHAPES)), PLAIN, PLAIN)
+def test_a_secret_is_found_in_every_shape(secret: str, shape: str, before: str, after: str) -> None:
+    """Wherever it stands, in whatever shape: afterwards it is not there, and its mark is."""
+    shown = SHAPES[shape](secret.encode())
+    text = before.encode() + b" " + shown + b" " + after.encode()
+    found = Redactor({"MY_KEY": secret}).data(text)
+    assert shown not in found
+    assert secret.encode() not in found
+    assert base64.b64encode(secret.encode())[:-4] not in found
+    assert MARK.search(found.decode())
+
+
+@given(SECRETS, st.sampled_from(sorted(SHAPES)), st.binary(max_size=40), st.binary(max_size=40), st.data())
+def test_a_stream_is_redacted_like_the_whole(
+    secret: str, shape: str, before: bytes, after: bytes, data: st.DataObject
+) -> None:
+    """However the bytes are cut."""
+    text = (before + SHAPES[shape](secret.encode()) + after) * data.draw(st.integers(1, 3))
+    redactor = Redactor({"MY_KEY": secret})
+    stream = Stream(redactor)
+    stream._back = redactor.longest  # so that short texts are cut too; vendors' keys are longer than any of them
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert b"".join([*map(stream.feed, pieces), stream.close()]) == redactor.data(text)
+
+
+@given(st.text(max_size=200), SECRETS)
+def test_text_without_secrets_is_not_changed(text: str, secret: str) -> None:
+    """It comes back as the very same value."""
+    redactor = Redactor({"MY_KEY": secret})
+    assume(not redactor.spans(text.encode("utf-8", "surrogatepass")))
+    assert redactor.text(text) is text
+
+
+def test_the_same_secret_has_the_same_mark_in_any_shape_and_another_one_has_another() -> None:
+    """So two places can be compared; with another key, of another run, nothing can be."""
+    redactor = Redactor({"A": "correct horse battery", "B": "staple staple staple"})
+    shown = redactor.text("correct horse battery, correct%20horse%20battery, staple staple staple")
+    marks = MARK.findall(shown)
+    assert marks[0] == marks[1] != marks[2]
+    assert Redactor({"A": "correct horse battery"}).text("correct horse battery") != marks[0]
+    assert redactor.steady.text("correct horse battery") == "‹redacted:A›"
+    assert redactor.also({"C": "one more secret"}).text("correct horse battery") == marks[0]
+
+
+EXAMPLES = {
+    "holdfast-token": "hf-" + "0a" * 20,
+    "anthropic-key": "sk-ant-api03-" + "aB3_" * 20,
+    "openai-key": "sk-proj-" + "aB3_" * 20,
+    "github-token": "ghp_" + "aB3d" * 9,
+    "gitlab-token": "glpat-" + "aB3_" * 5,
+    "huggingface-token": "hf_" + "aBcD" * 8,
+    "google-key": "AIza" + "aB3_-" * 7,
+    "google-oauth": "ya29." + "aB3_" * 10,
+    "aws-key-id": "AKIA" + "ABCDEFGH" * 2,
+    "aws-secret-key": "aws_secret_access_key = " + "aB3/" * 10,
+    "azure-key": "AccountKey=" + "aB3/" * 21 + "==",
+    "slack-token": "xoxb-" + "123456789012-abcDEF",
+    "slack-webhook": "hooks.slack.com/services/T0000/B0000/" + "a" * 24,
+    "discord-webhook": "discord.com/api/webhooks/" + "1" * 18 + "/" + "a" * 68,
+    "stripe-key": "sk_live_" + "aB3d" * 6,
+    "stripe-webhook": "whsec_" + "aB3d" * 8,
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZ2VudCJ9." + "aB3_" * 8,
+    "private-key": "-----BEGIN RSA PRIVATE KEY-----\n" + "aB3/\n" * 30 + "-----END RSA PRIVATE KEY-----",
+    "npm-token": "npm_" + "aB3d" * 9,
+    "pypi-token": "pypi-AgE" + "aB3_" * 20,
+    "groq-key": "gsk_" + "aB3d" * 13,
+    "xai-key": "xai-" + "aB3d" * 20,
+    "perplexity-key": "pplx-" + "aB3d" * 12,
+    "replicate-token": "r8_" + "a" * 37,
+    "sendgrid-key": "SG." + "aB3_" * 5 + "." + "aB3_" * 10,
+    "digitalocean-token": "dop_v1_" + "0a" * 32,
+    "shopify-token": "shpat_" + "0a" * 16,
+    "linear-key": "lin_api_" + "aB3d" * 10,
+    "notion-token": "ntn_" + "aB3d" * 11,
+}
+
+
+def test_every_vendor_has_an_example() -> None:
+    """So no pattern is there that never matched."""
+    assert EXAMPLES.keys() == {name for name, _, _ in VENDORS}
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_keys_of_vendors_are_found_unasked(name: str) -> None:
+    """In prose, in JSON behind an escaped end of line, and as the value of a variable."""
+    key = EXAMPLES[name]
+    for text in (f"it is {key} here", json.dumps(f"line\n{key}\nline"), f"KEY={key}", f'{{"key": "{key}"}}'):
+        shown = Redactor().text(text)
+        assert f"‹redacted:{name}:" in shown
+        assert key[-12:] not in shown.replace("-----END RSA PRIVATE KEY-----", "")
+
+
+def test_what_only_looks_a_little_like_a_key_stays() -> None:
+    """Names of classes, files and tasks, hashes, ids, uuids, and public keys."""
+    text = (
+        "risk-averse task-force sk-loading-spinner-animation-large desk-1 AKIAmaybe eyJust AIza hf_model npm_x\n"
+        "d41d8cd98f00b204e9800998ecf8427e 123e4567-e89b-12d3-a456-426614174000 xoxo-hugs -----BEGIN PUBLIC KEY-----\n"
+        "ghp_short github_pat_ sk-learn SG.1 https://user@example.org/path sha256:" + "ab" * 32
+    )
+    assert Redactor().text(text) is text
+
+
+def test_what_the_scenario_says_itself_is_spared() -> None:
+    """A key that is part of the play."""
+    key = EXAMPLES["github-token"]
+    assert Redactor(spare=f"TOKEN={key}".encode()).text(f"it is {key}") == f"it is {key}"
+
+
+KEY = "sk-sksk-123"
+PIECES = st.lists(st.sampled_from([KEY, "sk-", "s", "sk-sk", "-123", "\n", "data: x"]), max_size=12)
+
+
+@given(PIECES, st.integers(min_value=1, max_value=9))
+def test_a_key_never_passes_wherever_the_stream_is_cut(pieces: list[str], size: int) -> None:
+    """On its way through nothing changes its length: agents count bytes."""
+    text = "".join(pieces).encode()
+    mask = Mask(KEY)
+    chunks = [mask.feed(text[start : start + size]) for start in range(0, len(text), size)]
+    assert b"".join([*chunks, mask.close()]) == text.replace(KEY.encode(), b"*" * len(KEY))
+
+
+@given(st.lists(st.binary(max_size=30), max_size=8))
+def test_without_a_key_nothing_is_held_back(chunks: list[bytes]) -> None:
+    """Where there is no key, every chunk goes on as it came."""
+    mask = Mask("")
+    assert [mask.feed(chunk) for chunk in chunks] == chunks
+    assert mask.close() == b""
+
+
+def test_an_event_goes_on_at_once() -> None:
+    """The end of a server-sent event is never mistaken for the beginning of a key."""
+    assert Mask(KEY).feed(b"data: {}\n\n") == b"data: {}\n\n"
+
+
+@given(
+    st.integers(6, 20), st.sampled_from(["{}…", "{}\n[… 77 bytes left out …]\nmore", "x\n[… 7 bytes left out …]\n{}"])
+)
+def test_half_a_secret_is_not_left_where_a_text_was_cut_short(size: int, frame: str) -> None:
+    """Excerpts are made before anybody looks for secrets."""
+    secret = "Zq7-" * 6
+    half = secret[-size:] if frame.startswith("x") else secret[:size]
+    assert half not in Redactor({"MY_KEY": secret}).text(frame.format(half))

@@ -1,0 +1,194 @@
+"""A folder becomes a tree and a tree a folder, whatever an agent left there."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.tree_io import Keep, Known, TooMany, restore, scan, stamp, tree_path_problem
+from holdfast.core.tree import Entry, Tree
+
+names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(
+    lambda name: tree_path_problem(name) is None
+)
+paths = st.lists(names, min_size=1, max_size=3).map("/".join)
+files = st.builds(lambda content, executable: (content, executable), st.binary(max_size=40), st.booleans())
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(paths, files, max_size=6), st.dictionaries(paths, names, max_size=2))
+def test_restoring_and_scanning_are_inverse(contents: dict[str, tuple[bytes, bool]], links: dict[str, str]) -> None:
+    """Any names, contents and links that can stand side by side."""
+    with tempfile.TemporaryDirectory() as name:
+        before = Path(name, "before")
+        before.mkdir()
+        for path, (content, executable) in contents.items():
+            if _free(before, path):
+                (before / path).write_bytes(content)
+                (before / path).chmod(0o755 if executable else 0o644)
+        for path, target in links.items():
+            if _free(before, path):
+                (before / path).symlink_to(target)
+        tree = scan(before)
+        after = Path(name, "after")
+        after.mkdir()
+        restore(tree, after)
+        assert scan(after) == tree
+
+
+def _free(folder: Path, path: str) -> bool:
+    place = folder / path
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        return False
+    return not os.path.lexists(place)
+
+
+def test_links_fifos_and_sockets_are_noted_and_never_opened(tmp_path: Path) -> None:
+    """A link out of the folder shows where it points; a fifo would block whoever opens it."""
+    (tmp_path / "out").symlink_to("/etc/passwd")
+    (tmp_path / "up").symlink_to("..")
+    os.mkfifo(tmp_path / "fifo")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+    entries = scan(tmp_path).entries
+    assert (entries["out"].kind, entries["out"].target, entries["out"].content) == ("link", "/etc/passwd", None)
+    assert entries["up"].target == ".."
+    assert [entries[name].kind for name in ("fifo", "socket")] == ["other", "other"]
+
+
+def test_names_may_be_any_bytes(tmp_path: Path) -> None:
+    """A newline is kept; bytes that are not UTF-8 are shown as escapes, with a gap that says so."""
+    (tmp_path / "two\nlines").touch()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")).touch()
+    (tmp_path / "link").symlink_to(os.fsdecode(b"\xff"))
+    tree = scan(tmp_path)
+    assert set(tree.entries) == {"two\nlines", "caf\\xe9", "link"}
+    assert tree.entries["link"].target == "\\xff"
+    assert tree.gaps == ("caf\\xe9: the name is not UTF-8; it is shown with escapes",)
+
+
+def test_names_that_read_alike_do_not_hide_each_other_silently(tmp_path: Path) -> None:
+    """The escaped name of one file is the true name of another."""
+    (tmp_path / "\\xff").touch()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).touch()
+    tree = scan(tmp_path)
+    assert list(tree.entries) == ["\\xff"]
+    assert any("two names read alike" in gap for gap in tree.gaps)
+
+
+def test_ten_gigabytes_that_are_not_there_cost_nothing(tmp_path: Path) -> None:
+    """A sparse file is noted with its size, unread; another of the same size is still another file."""
+    for name in ("one", "two"):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(10 * 2**30)
+            file.write(name.encode())
+        os.utime(tmp_path / name, (0, 0))
+    started = time.monotonic()
+    one, two = (scan(tmp_path).entries[name] for name in ("one", "two"))
+    assert time.monotonic() - started < 5
+    assert (one.size, one.content) == (10 * 2**30, None)
+    assert not one.same(two)
+
+
+def test_large_file_of_the_template_is_compared_whole(tmp_path: Path) -> None:
+    """Too large to keep, but whether it changed is told for certain, in its middle too."""
+    large = tmp_path / "large"
+    large.write_bytes(b"a" * 30_000)
+    known = Known(entries=scan(tmp_path, in_place=True).entries)
+    keep = Keep(file_bytes=100)
+    large.touch()
+    assert scan(tmp_path, known=known, keep=keep).entries["large"] is known.entries["large"]
+    large.write_bytes(b"a" * 15_000 + b"b" + b"a" * 14_999)
+    after = scan(tmp_path, known=known, keep=keep).entries["large"]
+    assert (after.same(known.entries["large"]), after.content) == (False, None)
+
+
+def test_content_is_kept_up_to_a_limit(tmp_path: Path) -> None:
+    """Files beyond it are noted without content, and a gap says how many."""
+    for number in range(10):
+        (tmp_path / str(number)).write_bytes(b"x" * 100)
+    tree = scan(tmp_path, keep=Keep(total_bytes=450))
+    assert len(tree.entries) == 10
+    assert sum(entry.content is not None for entry in tree.entries.values()) == 4
+    assert "6 files" in tree.gaps[0]
+
+
+def test_number_of_entries_is_limited(tmp_path: Path) -> None:
+    """Folders count too; what is left out is told, or refused where that was asked for."""
+    for number in range(10):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "file").touch()
+    tree = scan(tmp_path, keep=Keep(entries=15))
+    assert len(tree.entries) < 10
+    assert "more than 15 files and folders" in tree.gaps[0]
+    with pytest.raises(TooMany):
+        scan(tmp_path, at_most=19)
+    assert len(scan(tmp_path, at_most=20).entries) == 10
+
+
+def test_folders_nested_too_deep_are_left_out(tmp_path: Path) -> None:
+    """The gap names where."""
+    (tmp_path / "a/b/c").mkdir(parents=True)
+    (tmp_path / "a/b/c/file").touch()
+    (tmp_path / "a/file").touch()
+    tree = scan(tmp_path, keep=Keep(depth=2))
+    assert (set(tree.entries), tree.gaps) == ({"a/file"}, ("a/b/c: nested too deep; what is below was left out",))
+
+
+def test_folder_that_is_a_link_is_not_entered(tmp_path: Path) -> None:
+    """Neither as the root nor below it."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/secret").touch()
+    (tmp_path / "link").symlink_to("real")
+    assert dict(scan(tmp_path / "link").entries) == {}
+    assert len(scan(tmp_path / "link").gaps) == 1
+    assert set(scan(tmp_path).entries) == {"real/secret", "link"}
+
+
+def test_only_a_settled_stamp_proves_that_nothing_changed(tmp_path: Path) -> None:
+    """A stamp younger than the clock's tick is checked by reading."""
+    file = tmp_path / "file"
+    file.write_text("new")
+    old = Entry(kind="file", size=3, sha256="of the old content")
+    stamps = {"file": stamp(file.lstat())}
+    trusted = Known(entries={"file": old}, stamps=stamps, settled_before=time.time_ns() + 10**9)
+    young = Known(entries={"file": old}, stamps=stamps, settled_before=file.lstat().st_ctime_ns)
+    assert scan(tmp_path, known=trusted).entries["file"] is old
+    assert scan(tmp_path, known=young).entries["file"].content == b"new"
+
+
+@pytest.mark.parametrize("path", ["", "/etc/x", "../x", "a/../../x", "a//b", "./a", "a/", "a\0b", "\ud800", "x" * 256])
+def test_paths_that_lead_out_or_name_no_file_are_told(path: str) -> None:
+    """And restoring refuses them."""
+    assert tree_path_problem(path)
+    with pytest.raises(ValueError, match="path"):
+        restore(Tree(entries={path: Entry(kind="file", content=b"")}), Path("/nonexistent"))
+
+
+def test_restoring_never_writes_through_a_link(tmp_path: Path) -> None:
+    """A tree in which something lies below a link is refused, whichever comes first."""
+    outside, into = tmp_path / "outside", tmp_path / "into"
+    outside.mkdir()
+    into.mkdir()
+    link = Entry(kind="link", target=str(outside))
+    for below in (Entry(kind="file", content=b"x"), Entry(kind="link", target="y")):
+        with pytest.raises(ValueError, match="lies below 'a'"):
+            restore(Tree(entries={"a": link, "a/b": below}), into)
+    restore(Tree(entries={"a": link, "b": Entry(kind="file", content=b"x")}), into)
+    assert (list(outside.iterdir()), (into / "a").is_symlink()) == ([], True)
+
+
+def test_repository_stays_one_when_it_is_restored(tmp_path: Path) -> None:
+    """A tree has no empty folders, but git needs two."""
+    restore(Tree(entries={".git/HEAD": Entry(kind="file", content=b"ref: refs/heads/main\n")}), tmp_path)
+    assert (tmp_path / ".git/objects").is_dir()
+    assert (tmp_path / ".git/refs").is_dir()

@@ -1,0 +1,97 @@
+"""The schema of scenario.toml says what the reader does, and the file in docs/ is the one that is made."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from holdfast.core.errors import BadInput
+from holdfast.define.folder.check_table import READERS
+from holdfast.define.folder.scenario_schema import scenario_schema
+from holdfast.define.folder.toml_folder import read_toml_folder
+
+HOME = Path(__file__).parents[2]
+FILE = HOME / "docs" / "scenario.schema.json"
+SCHEMA = scenario_schema()
+HEAD = 'policy = "USUALLY_PASSES"\nprompt = "x"\n'
+CHECK = '[[checks]]\ncheck = "file_exists"\npath = "a"\n'
+SMALLEST = {
+    "file_exists": 'path = "a"',
+    "file_absent": 'path = "a"',
+    "file_equals": 'path = "a"\ntext = "x"',
+    "file_contains": 'path = "a"\ntext = "x"',
+    "file_matches": 'path = "a"\npattern = "x"',
+    "json_path": 'path = "a"\njson_path = "b"\nvalue = 1',
+    "unchanged_except": "",
+    "command_succeeds": 'argv = ["ls"]',
+    "tool_used": 'tool = "a"',
+    "tool_not_used": 'tool = "a"',
+    "at_most": 'quantity = "turns"\nlimit = 1',
+    "final_text": 'contains = "x"',
+    "prompt_snapshot": 'file = "a.md"',
+}
+
+
+def known_keys(tmp_path: Path, text: str) -> set[str]:
+    """The keys that the reader takes: it names them all when it meets one that is like none of them."""
+    (tmp_path / "scenario.toml").write_text(text)
+    with pytest.raises(BadInput) as caught:
+        read_toml_folder(tmp_path)
+    found = re.search("known keys: (.*)", str(caught.value))
+    assert found, caught.value
+    return set(found[1].split(", "))
+
+
+def check_schema(name: str) -> dict:
+    options = SCHEMA["properties"]["checks"]["items"]["oneOf"]
+    return next(option for option in options if option["properties"]["check"]["const"] == name)
+
+
+def test_schema_in_docs_is_fresh():
+    """It is written anew where UPDATE_GOLDEN is set."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        FILE.write_text(json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n")
+    assert json.loads(FILE.read_text()) == SCHEMA
+
+
+def test_schema_is_one():
+    """It follows the rules of JSON Schema."""
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("path", sorted((HOME / "examples").rglob("scenario.toml")), ids=lambda path: path.parent.name)
+def test_examples_fit(path):
+    """Every shipped scenario is valid."""
+    jsonschema.Draft202012Validator(SCHEMA).validate(tomllib.loads(path.read_text()))
+
+
+def test_schema_knows_the_keys_of_the_reader(tmp_path):
+    """No key more, no key less."""
+    assert known_keys(tmp_path, f"zzzqqq = 1\n{HEAD}{CHECK}") == set(SCHEMA["properties"])
+
+
+def test_schema_knows_the_keys_of_a_behaviour(tmp_path):
+    """The same for what is played in the self-test."""
+    known = known_keys(tmp_path, f"{HEAD}{CHECK}[passes_on]\nzzzqqq = 1\n")
+    assert known == set(SCHEMA["$defs"]["act"]["properties"])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_schema_knows_the_keys_of_each_check(tmp_path, name):
+    """The same for every check; and the smallest form of each is valid."""
+    text = f'{HEAD}[[checks]]\ncheck = "{name}"\n{SMALLEST[name]}\n'
+    assert known_keys(tmp_path, f"{text}zzzqqq = 1\n") == set(check_schema(name)["properties"])
+    jsonschema.Draft202012Validator(SCHEMA).validate(tomllib.loads(text))
+
+
+def test_every_key_has_a_sentence():
+    """An editor shows what a key is for."""
+    for name in READERS:
+        for key, value in check_schema(name)["properties"].items():
+            assert value["description"].endswith((".", "…")) or len(value["description"]) > 10, key

@@ -1,0 +1,108 @@
+"""Answers that an agent could find in its environment are found first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast.define.harbor.answer_leaks import answers_in_sight
+from holdfast.define.harbor.task_folder import read_task_folder
+from tests.define.harbor_lab import task
+
+WRONG = "def area(r):\n    return 3 * r * r\n"
+RIGHT = "import math\n\n\ndef area(radius):\n    return math.pi * radius ** 2\n"
+
+
+def git(folder: Path, *words: str) -> str:
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    named = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
+    done = subprocess.run(["git", *named, *words], cwd=folder, env=env, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def commit(folder: Path, text: str) -> str:
+    (folder / "area.py").write_text(text)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "x")
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A task with a repository in its environment, of one commit that is wrong, and a solution that is right."""
+    folder = task(tmp_path / "area", **{"solution/solve.sh": "cp /solution/area.py .\n", "solution/area.py": RIGHT})
+    home = folder / "environment" / "app"
+    home.mkdir()
+    git(home, "init", "--quiet")
+    commit(home, WRONG)
+    return folder
+
+
+def found(folder: Path) -> str:
+    one = read_task_folder(folder).task
+    assert one is not None
+    return "\n".join(answers_in_sight(one))
+
+
+def test_a_clean_history_holds_no_answer(folder):
+    """One commit, and nothing beside it."""
+    assert found(folder) == ""
+
+
+@pytest.mark.parametrize("how", ["branch", "tag", "reflog", "dangling", "stash"])
+def test_a_commit_that_head_does_not_lead_to_is_found(folder, how):
+    """Wherever it hides; the objects are what counts."""
+    home = folder / "environment" / "app"
+    start = git(home, "rev-parse", "HEAD")
+    if how == "stash":
+        (home / "area.py").write_text(RIGHT)
+        git(home, "stash")
+    else:
+        solved = commit(home, RIGHT)
+        git(home, "reset", "--quiet", "--hard", start)
+        if how in {"branch", "tag"}:
+            git(home, how, "solved", solved)
+        if how == "dangling":
+            git(home, "reflog", "expire", "--expire=now", "--all")
+    said = found(folder)
+    assert "that HEAD does not lead to" in said
+    assert "git gc --prune=now" in said
+    assert "holds what solution/area.py writes" in said
+
+
+def test_an_answer_in_the_past_of_head_is_found(folder):
+    """It was right once, and was made wrong for the task: the history tells how to mend it."""
+    home = folder / "environment" / "app"
+    commit(home, RIGHT)
+    commit(home, WRONG)
+    assert "holds what solution/area.py writes" in found(folder)
+
+
+def test_a_bundle_is_unpacked(folder):
+    """It is a repository in one file."""
+    home = folder / "environment" / "app"
+    start = git(home, "rev-parse", "HEAD")
+    commit(home, RIGHT)
+    git(home, "branch", "solved")
+    git(home, "reset", "--quiet", "--hard", start)
+    git(home, "bundle", "create", "--quiet", "../repo.bundle", "--all")
+    subprocess.run(["rm", "-rf", home], check=True)
+    assert "environment/repo.bundle: it holds 1 commit(s)" in found(folder)
+
+
+def test_a_solution_left_in_the_environment_is_found(folder):
+    """A copy by mistake."""
+    (folder / "environment" / "app" / "old.py").write_text(RIGHT)
+    assert "environment/app/old.py is solution/area.py" in found(folder)
+
+
+def test_a_broken_repository_is_said_to_be_unreadable(folder):
+    """Nobody can tell what it holds."""
+    for path in (folder / "environment/app/.git/objects").rglob("*"):
+        if path.is_file():
+            path.chmod(0o644)
+            path.write_bytes(b"x")
+    assert "its history can't be read" in found(folder)

@@ -1,0 +1,204 @@
+"""Paths in, evals out: what is found, in which order, and what is said of what is broken."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import BadInput, UnknownName
+from holdfast.define.discover import load
+
+HEAD = "from holdfast import USUALLY_PASSES, eval_test\n"
+
+
+def eval_source(*names: str) -> str:
+    body = "\n@eval_test(USUALLY_PASSES, prompt='Do it.')\ndef {}(rig, result):\n    assert result\n"
+    return HEAD + "".join(body.format(name) for name in names)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def scenario(folder: Path, **more) -> Path:
+    return write(folder / "config.json", json.dumps({"prompt": "Do it.", "expectedFiles": ["a.txt"], **more}))
+
+
+def names(*paths) -> list[str]:
+    return [one.name for one in load(paths)]
+
+
+def test_file_gives_its_evals_in_the_order_of_writing(tmp_path):
+    """The order is the author's, not the alphabet's."""
+    assert names(write(tmp_path / "eval_a.py", eval_source("second", "first"))) == ["second", "first"]
+
+
+def test_folder_is_searched_for_everything_that_is_an_eval(tmp_path):
+    """eval_*.py, *_eval.py, test_*.py that mention eval_test, and scenario folders, sorted by path."""
+    write(tmp_path / "eval_one.py", eval_source("one"))
+    write(tmp_path / "two_eval.py", eval_source("two"))
+    write(tmp_path / "test_three.py", eval_source("three"))
+    write(tmp_path / "test_plain.py", "raise RuntimeError('must not be imported')\n")
+    write(tmp_path / "helpers.py", "raise RuntimeError('must not be imported')\n")
+    write(tmp_path / "deep" / "er" / "eval_four.py", eval_source("four"))
+    scenario(tmp_path / "five")
+    assert names(tmp_path) == ["four", "one", "five", "three", "two"]
+
+
+def test_folders_of_other_tools_are_not_entered(tmp_path):
+    """Hidden folders, caches, environments and results hold no evals."""
+    for folder in (".venv", "__pycache__", "node_modules", "results"):
+        write(tmp_path / folder / "eval_x.py", "raise RuntimeError('must not be imported')\n")
+    assert load([tmp_path]) == ()
+
+
+def test_config_of_something_else_is_left_alone(tmp_path):
+    """Not every config.json is a scenario; but one that is named is taken for one."""
+    path = write(tmp_path / "app" / "config.json", '{"port": 80}')
+    assert load([tmp_path]) == ()
+    with pytest.raises(BadInput, match="prompt: is required"):
+        load([path.parent])
+
+
+def test_template_of_a_scenario_is_not_searched(tmp_path):
+    """What lies in a template is the agent's, not ours."""
+    scenario(tmp_path / "one")
+    write(tmp_path / "one" / "template" / "eval_x.py", "raise RuntimeError('must not be imported')\n")
+    assert names(tmp_path) == ["one"]
+
+
+def test_scenario_can_be_named_by_its_folder_or_its_file(tmp_path):
+    """Both ways lead to the same eval."""
+    path = scenario(tmp_path / "one")
+    assert names(path) == names(path.parent) == ["one"]
+
+
+def test_path_given_twice_is_read_once(tmp_path):
+    """A folder and a file in it do not make two evals."""
+    path = write(tmp_path / "eval_a.py", eval_source("a", "b"))
+    assert names(tmp_path, path, f"{path}::b") == ["a", "b"]
+
+
+def test_name_after_colons_chooses_one_eval(tmp_path):
+    """`file.py::name` and `folder::name` choose."""
+    path = write(tmp_path / "eval_a.py", eval_source("a", "b"))
+    assert names(f"{path}::b") == names(f"{tmp_path}::b") == ["b"]
+
+
+def test_unknown_name_after_colons_gets_the_nearest(tmp_path):
+    """A misspelt name is refused with what was probably meant."""
+    path = write(tmp_path / "eval_a.py", eval_source("saves_the_note"))
+    with pytest.raises(UnknownName, match="did you mean 'saves_the_note'"):
+        load([f"{path}::saves_teh_note"])
+
+
+def test_missing_path_gets_the_nearest(tmp_path):
+    """A misspelt path is refused with what is there."""
+    write(tmp_path / "eval_notes.py", "")
+    with pytest.raises(BadInput, match=r"no such file or folder\n.*did you mean '.*eval_notes.py'"):
+        load([tmp_path / "eval_note.py"])
+
+
+def test_file_that_is_no_eval_is_refused(tmp_path):
+    """A path that was named on purpose and can't be read as evals is an error."""
+    with pytest.raises(BadInput, match="this is no eval"):
+        load([write(tmp_path / "notes.md", "")])
+
+
+def test_same_name_twice_names_both_places(tmp_path):
+    """Names are unique in a run; the error says where both are."""
+    write(tmp_path / "eval_a.py", eval_source("same"))
+    write(tmp_path / "eval_b.py", eval_source("same"))
+    with pytest.raises(BadInput) as caught:
+        load([tmp_path])
+    assert "eval_a.py:3" in str(caught.value)
+    assert "eval_b.py:3" in str(caught.value)
+
+
+def test_both_kinds_of_scenario_in_one_folder_are_refused(tmp_path):
+    """Which one counts would be a guess."""
+    scenario(tmp_path / "one")
+    write(tmp_path / "one" / "scenario.toml", "")
+    with pytest.raises(BadInput, match="holds both"):
+        load([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "said"),
+    [
+        ("x = 1\ndef broken(:\n", 2, "syntax error"),
+        ("\nimport no_such_module_at_all\n", 2, "put no_such_module_at_all.py beside the file"),
+        ("x = 1\ny = x / 0\n", 2, "ZeroDivisionError: division by zero"),
+        ("def f():\n    raise SystemExit(3)\nf()\n", 2, "SystemExit: 3"),
+        (f"{HEAD}@eval_test(USUALLY_PASSES, promt='x')\ndef a(rig, result): ...\n", 2, "did you mean 'prompt'"),
+        (f"{HEAD}@eval_test(prompt='x')\ndef a(rig, result): ...\n", 2, "policy"),
+        (f"{HEAD}@eval_test(USUALLY_PASSES, prompt='')\ndef a(rig, result): ...\n", 2, "prompt: expected a string"),
+    ],
+)
+def test_broken_file_is_refused_with_line_and_reason(tmp_path, source, line, said):
+    """Whatever goes wrong on import is one error with the author's own line."""
+    path = write(tmp_path / "eval_broken.py", source)
+    with pytest.raises(BadInput) as caught:
+        load([path])
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert said in str(caught.value)
+
+
+def test_null_bytes_in_a_file_are_a_clear_error(tmp_path):
+    """A file that is no text at all is refused too."""
+    path = tmp_path / "eval_x.py"
+    path.write_bytes(b"\0\0")
+    with pytest.raises(BadInput, match=r"eval_x\.py"):
+        load([path])
+
+
+def test_helpers_beside_the_file_can_be_imported(tmp_path):
+    """`import helpers` finds the file's neighbour, also later, from within a check."""
+    write(tmp_path / "own_helpers.py", "NAME = 'from a helper'\n")
+    write(tmp_path / "late_helpers.py", "NAME = 'late'\n")
+    source = HEAD + (
+        "import own_helpers\n@eval_test(USUALLY_PASSES, prompt='x', name=own_helpers.NAME)\n"
+        "def check(rig, result):\n    import late_helpers\n    return late_helpers.NAME\n"
+    )
+    (found,) = load([write(tmp_path / "eval_a.py", source)])
+    assert found.name == "from a helper"
+    assert found(None, "") == "late"
+
+
+def test_helpers_of_the_same_name_in_two_folders_are_two(tmp_path):
+    """Each file gets its own neighbour."""
+    for folder in ("a", "b"):
+        write(tmp_path / folder / "namesake.py", f"NAME = 'of {folder}'\n")
+        source = f"{HEAD}import namesake\n@eval_test(USUALLY_PASSES, prompt='x', name=namesake.NAME)\n"
+        write(tmp_path / folder / "eval_x.py", source + "def check(rig, result): ...\n")
+    assert names(tmp_path) == ["of a", "of b"]
+
+
+def test_import_leaves_no_litter(tmp_path):
+    """No bytecode is written beside the evals, and sys.dont_write_bytecode is as it was."""
+    before = sys.dont_write_bytecode
+    write(tmp_path / "litter_helpers.py", "")
+    load([write(tmp_path / "eval_a.py", f"import litter_helpers\n{eval_source('a')}")])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["eval_a.py", "litter_helpers.py"]
+    assert sys.dont_write_bytecode == before
+
+
+def test_imported_evals_belong_to_their_own_file(tmp_path):
+    """An eval that another eval file imports is not counted twice."""
+    write(tmp_path / "eval_base.py", eval_source("base"))
+    write(tmp_path / "eval_user.py", f"from eval_base import base\n{eval_source('user')}")
+    assert names(tmp_path) == ["base", "user"]
+
+
+def test_evals_made_in_a_list_are_found(tmp_path):
+    """Evals that differ only in a word can be made in a loop."""
+    source = HEAD + (
+        "def check(rig, result): ...\n"
+        "ALL = [eval_test(USUALLY_PASSES, prompt=word, name=f'says {word}')(check) for word in ('one', 'two')]\n"
+    )
+    assert names(write(tmp_path / "eval_a.py", source)) == ["says one", "says two"]

@@ -1,0 +1,118 @@
+"""Instructions as steps, with everything known beforehand; what can't be honoured is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.errors import BadInput
+from holdfast.dockerfile.planner import PATH, read
+from holdfast.dockerfile.image import Copy, Make, Run
+
+WHOLE = """\
+ARG VERSION=12
+FROM debian:${VERSION} AS main
+ARG VERSION
+ARG GIVEN=no
+ENV A=1 B="two words" C=$GIVEN
+ENV OLD form of it
+ENV A=2 D=$A
+WORKDIR /srv
+WORKDIR app
+COPY --chown=bob:staff --chmod=640 a b/ ./in/
+RUN make $B
+USER bob
+RUN ["make", "$B"]
+SHELL ["/bin/bash", "-c"]
+RUN echo $VERSION
+ADD one.txt /two.txt
+EXPOSE 80
+LABEL x=y
+CMD ["run"]
+ENTRYPOINT ["start", "it"]
+"""
+
+
+def test_a_dockerfile_comes_to_steps_and_what_holds_later() -> None:
+    """Variables as they were at each line; folders and users as they follow upon each other."""
+    image = read(WHOLE, args={"GIVEN": "yes"})
+    env = {"PATH": PATH, "A": "2", "B": "two words", "C": "yes", "OLD": "form of it", "D": "1"}
+    assert (image.base, image.workdir, image.user) == ("debian:12", "/srv/app", "bob")
+    assert image.env == env
+    assert image.entrypoint == ("start", "it")
+    built = {"VERSION": "12", "GIVEN": "yes", **env}
+    assert image.steps == (
+        Make(line=8, path="/srv"),
+        Make(line=9, path="/srv/app"),
+        Copy(line=10, name="COPY", sources=("a", "b/"), target="/srv/app/in", into=True, owner="bob:staff", mode=0o640),
+        Run(line=11, argv=("/bin/sh", "-c", "make $B"), env=built, cwd="/srv/app", user="root"),
+        Run(line=13, argv=("make", "$B"), env=built, cwd="/srv/app", user="bob"),
+        Run(line=15, argv=("/bin/bash", "-c", "echo $VERSION"), env=built, cwd="/srv/app", user="bob"),
+        Copy(line=16, name="ADD", sources=("one.txt",), target="/two.txt", into=False, owner="0:0"),
+    )
+
+
+def test_a_script_in_a_here_document_is_run() -> None:
+    """Alone it is the script; after a command the shell reads it by itself."""
+    image = read("FROM a\nRUN <<-EOF\n\techo 1\n\tEOF\nRUN cat <<EOF > /x\nbody\nEOF\n")
+    scripts = [step.argv[-1] for step in image.steps if isinstance(step, Run)]
+    assert scripts == ["echo 1\n", "cat <<EOF > /x\nbody\nEOF\n"]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("FROM other", "FROM: a second stage can't be built here"),
+        ("COPY --from=other /a /b", "COPY --from=other: can't be honoured here"),
+        ("COPY --parents a /b", "COPY --parents: can't be honoured here"),
+        ("COPY --chmod=u+x a /b", "COPY --chmod=u+x: permissions must be octal"),
+        ("COPY ../a /b", "COPY ../a: leads out of the folder of the Dockerfile"),
+        ("COPY <<EOF /b\nx\nEOF", "COPY <<: a file can't be written in a Dockerfile here"),
+        ("COPY a", "COPY: sources and a target are needed"),
+        ("ADD https://example.org/x /x", "ADD https://example.org/x: nothing is fetched from elsewhere"),
+        ("ADD git@example.org:x.git /x", "ADD git@example.org:x.git: nothing is fetched from elsewhere"),
+        ("ADD a.tar.gz /x", "ADD a.tar.gz: an archive is not unpacked here"),
+        ("RUN --mount=type=cache make", "RUN --mount=type=cache: can't be honoured here"),
+        ("RUN <<EOF\n#!/usr/bin/python3\nEOF", "RUN: a here-document with an interpreter of its own"),
+        ("HEALTHCHECK CMD true", "HEALTHCHECK: can't be honoured here"),
+        ("VOLUME /data", "VOLUME: can't be honoured here"),
+        ("ONBUILD RUN x", "ONBUILD: can't be honoured here"),
+        ("INVENTED x", "INVENTED: can't be honoured here"),
+        ("ENV A=1 B", "ENV: expected NAME=VALUE, and 'B' is not"),
+        ("WORKDIR $NOTHING", "WORKDIR: a path is missing"),
+        ("USER ${A#x}", "USER: ${A#…} is not known here"),
+        ("SHELL /bin/sh -c", "SHELL: expected a JSON form"),
+    ],
+)
+def test_what_cant_be_honoured_is_refused_with_its_line(line: str, complaint: str) -> None:
+    """By name; nothing is passed over."""
+    with pytest.raises(BadInput) as caught:
+        read(f"FROM a\n\n{line}\n", where="environment/Dockerfile")
+    assert str(caught.value).startswith(f"environment/Dockerfile:3: {complaint}")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "RUN x\nFROM a\n", "FROM scratch\n", "FROM\n", "FROM a b\n"])
+def test_there_must_be_something_to_start_from(text: str) -> None:
+    """Exactly one image."""
+    with pytest.raises(BadInput, match="FROM"):
+        read(text)
+
+
+@pytest.mark.parametrize("line", ["HEALTHCHECK NONE", "MAINTAINER me", "STOPSIGNAL 9", "EXPOSE 80", "CMD x", "LABEL a"])
+def test_what_changes_nothing_here_is_let_pass(line: str) -> None:
+    """Harbor says itself what is run, and how it is watched."""
+    assert read(f"FROM a\n{line}\n").steps == ()
+
+
+PARTS = st.lists(st.sampled_from(["a", "b", ".", "c.d"]), min_size=1, max_size=4).map("/".join)
+
+
+@given(st.lists(st.tuples(st.booleans(), PARTS), max_size=6))
+def test_folders_follow_upon_each_other(folders: list[tuple[bool, str]]) -> None:
+    """A whole path starts anew, any other goes on from where one is; the result is always a whole, plain path."""
+    text = "FROM a\n" + "".join(f"WORKDIR {'/' if whole else ''}{path}\n" for whole, path in folders)
+    workdir = read(text).workdir
+    last_whole = max((number for number, (whole, _) in enumerate(folders) if whole), default=0)
+    parts = [part for _, path in folders[last_whole:] for part in path.split("/") if part != "."]
+    assert workdir == "/" + "/".join(parts)

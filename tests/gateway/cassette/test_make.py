@@ -1,0 +1,61 @@
+"""From a trial's capture to its cassette."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.core.messages import ToolCall
+from holdfast.core.exchange import Response
+from holdfast.core.scenario import Approval, PriorMessage, Scenario
+from holdfast.core.redaction.encodings import telling
+from holdfast.gateway.cassette.cassette import write_cassette
+from holdfast.gateway.cassette.folder import CassetteFolder
+from holdfast.gateway.cassette.make import fingerprint, make_cassette
+from holdfast.gateway.cassette.recorder import Recorder
+from tests.gateway.cassettes import a_capture, a_request, answered
+from tests.gateway.lab import a_trial
+
+
+def test_nothing_of_the_bench_is_recorded():
+    """No path, address, token, secret, time or cost."""
+    token = "hf-" + "ab" * 20
+    said = f"in /tmp/hf-1/3/workspace, at http://127.0.0.1:4711/t/0 with {token} and hunter2-hunter2"
+    call = ToolCall(id="c1", name="write", arguments={"path": "/tmp/hf-1/3/workspace/a"}, raw="{}")
+    exchange = replace(
+        answered(a_request(said)), response=Response(parts=(call,)), started=1.5, ended=2.5, cost_usd=0.1
+    )
+    secrets = telling({"MY_API_KEY": "hunter2-hunter2", "EDITOR": "emacs-editor"}).values()
+    cassette = make_cassette(a_trial(), a_capture(exchange), secrets)
+    text = write_cassette(cassette)
+    assert not [word for word in ("/tmp/hf-1", "127.0.0.1", token, "hunter2", "started", "cost_usd") if word in text]
+    assert "{{holdfast:workspace}}/a" in text
+
+
+def test_a_fingerprint_differs_with_whatever_an_agent_is_given(tmp_path: Path):
+    """Prompts, files, template, parameters, approval, earlier messages; but not with the time limit."""
+    (tmp_path / "a.txt").write_text("a")
+    first = Scenario(prompts=("Hi.",), template=tmp_path)
+    before = fingerprint(first)
+    others = [
+        replace(first, prompts=("Ho.",)),
+        replace(first, files={"b": b""}),
+        replace(first, params={"x": 1}),
+        replace(first, approval=Approval(default="deny")),
+        replace(first, messages=(PriorMessage(role="user", text="x"),)),
+        replace(first, setup=lambda folder: None),
+        replace(first, template=None),
+    ]
+    assert before not in [fingerprint(other) for other in others]
+    assert before == fingerprint(replace(first, timeout=5.0))
+    (tmp_path / "a.txt").write_text("b")
+    assert before != fingerprint(first)
+
+
+def test_a_cassette_that_cant_be_kept_does_not_end_the_run(tmp_path: Path):
+    """It is told instead."""
+    (tmp_path / "saves_the_note").write_text("in the way")
+    recorder = Recorder(folder=CassetteFolder(tmp_path))
+    recorder(a_trial(), a_capture(answered(a_request())))
+    assert len(recorder.problems) == 1
+    assert "was not recorded" in recorder.problems[0]

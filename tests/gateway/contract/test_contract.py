@@ -1,0 +1,186 @@
+"""The contract: our own dialects keep it, and whoever does not is told so readably."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from holdfast.core.messages import Text, ToolCall
+from holdfast.core.exchange import ProviderError, Request, Response, StopReason, Usage
+from holdfast.gateway import contract
+from holdfast.gateway.contract.expectation import unmet
+from holdfast.gateway.contract.paths import ABSENT, look_up
+from holdfast.gateway.dialects.stream_events import deltas_of
+from holdfast.gateway.dialects import DIALECTS
+from holdfast.gateway.dialects.dialect import Malformed
+
+
+def test_our_dialects_keep_the_contract() -> None:
+    """Every case passes with our own converter."""
+    failed = [result.explain() for result in contract.run() if not result.passed]
+    assert not failed, "\n\n".join(failed[:5])
+
+
+def test_there_are_hundreds_of_cases() -> None:
+    """Every pair of dialects is covered in every kind, and no two cases have one name."""
+    cases = contract.cases()
+    assert len(cases) > 1000
+    assert len({case.name for case in cases}) == len(cases)
+    pairs = {(case.source, case.target, case.kind) for case in cases}
+    assert len(pairs) == 4 * 4 * 3
+
+
+def test_no_case_is_vacuous() -> None:
+    """A converter that says nothing fails every case."""
+    passed = [result.name for result in contract.run(lambda *_: b"{}") if result.passed]
+    assert passed == []
+
+
+def test_a_converter_that_changes_nothing_fails() -> None:
+    """Handing the message on as it is fails nearly everywhere where the dialects differ."""
+    foreign = [case for case in contract.cases() if case.source != case.target]
+    passed = [result.name for result in contract.run(lambda *message: message[-1], only=foreign) if result.passed]
+    assert len(passed) < 15
+
+
+def test_a_converter_that_raises_fails_readably() -> None:
+    """What a foreign converter raises is its answer to the case."""
+
+    def convert(*_: object) -> bytes:
+        raise KeyError("role")
+
+    result = contract.run(convert, only=contract.cases()[:1])[0]
+    assert result.problems == ("the converter raised KeyError: 'role'",)
+    assert result.explain().startswith("1-basics/question: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("a[0].b", 1),
+        ("a[-1].b", 2),
+        ("a[*].b", [1, 2]),
+        ("a[k=x].b", [2]),
+        ("a[7].b", ABSENT),
+        ("none", ABSENT),
+        ("a[*].none", []),
+    ],
+)
+def test_paths(path: str, found: object) -> None:
+    """Places in JSON, one or many."""
+    assert look_up({"a": [{"b": 1}, {"b": 2, "k": "x"}]}, path) == found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"id": "x"}, 'id: expected "x", found "long"'),
+        ({"id": {"$longest": 2}}, 'id: expected at most 2 long and not empty, found "long"'),
+        ({"id": {"$same": "other"}}, 'id: expected the same as at "other", found "long"; there is "short"'),
+        ({"id": {"$absent": True}}, 'id: expected nothing, found "long"'),
+        ({"list": [1]}, "list: expected [1], found [1, 2]"),
+        ({"list": {"$count": 3}}, "list: expected 3 of them, found [1, 2]"),
+        ({"args": {"$json": {"a": 2}}}, 'args: expected the JSON text of {"a": 2}, found "{\\"a\\": 1}"'),
+    ],
+)
+def test_complaints_are_readable(wanted: dict[str, object], said: str) -> None:
+    """What is not as expected is told with place, expectation and find."""
+    told = unmet({"id": "long", "other": "short", "list": [1, 2], "args": '{"a": 1}'}, wanted)
+    assert [problem.splitlines()[0] for problem in told] == [said]
+
+
+def test_lists_are_compared_line_by_line() -> None:
+    """Where two lists or objects differ, the difference is shown."""
+    assert unmet({"list": [1, 2]}, {"list": [1]})[0].splitlines()[-3:] == ["      +  1,", "      +  2", "       ]"]
+
+
+class Server:
+    """A small model that speaks one dialect, and can be made to misbehave."""
+
+    def __init__(self, dialect: str, fault: str = "") -> None:
+        self.dialect = DIALECTS[dialect]
+        self.fault = fault
+
+    def answer(self, request: Request) -> Response:
+        usage = Usage() if self.fault == "no usage" else Usage(input=10, output=5)
+        if request.tool_choice == "get_weather":
+            bad = self.fault == "bad arguments"
+            typed = None if bad else {"city": "Oslo"}
+            call = ToolCall(id="call_1", name="get_weather", arguments=typed, raw="{" if bad else '{"city": "Oslo"}')
+            return Response(parts=(call,), stop=StopReason.TOOL_USE, usage=usage, id="a", model="m")
+        return Response(parts=(Text(text="Sunny."),), stop=StopReason.END, usage=usage, id="a", model="m")
+
+    async def serve(self, http: web.Request) -> web.Response:
+        route = self.dialect.route(http.method, http.path, http.query)
+        assert route is not None
+        try:
+            request = self.dialect.read_request(await http.read(), route)
+        except Malformed as error:
+            wire = self.dialect.write_error(ProviderError(status=400, reason="bad_request", message=str(error)))
+            return web.Response(body=b"oops" if self.fault == "bare error" else wire.body, status=wire.status)
+        if not request.stream:
+            return web.Response(body=self.dialect.write_response(self.answer(request), request).body)
+        writer = self.dialect.stream_writer(request)
+        body = b"".join([writer.write(delta) for delta in deltas_of(self.answer(request))]) + writer.close()
+        return web.Response(body=body[: len(body) // 2] if self.fault == "cut stream" else body)
+
+
+@asynccontextmanager
+async def serving(server: Server) -> AsyncIterator[str]:
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.serve)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+def probe(dialect: str, fault: str = "") -> dict[str, contract.Probe]:
+    async def talk() -> dict[str, contract.Probe]:
+        async with serving(Server(dialect, fault)) as url:
+            found = await contract.probe_url(url, dialect, "m", "key", patience=10)
+            return {each.name: each for each in found}
+
+    return asyncio.run(talk())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_good_server_passes_every_probe(dialect: str) -> None:
+    """A server that keeps to its dialect passes."""
+    problems = [each.explain() for each in probe(dialect).values() if not each.passed]
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("fault", "failing"),
+    [
+        ("no usage", {"reports usage"}),
+        ("cut stream", {"streams", "streams a call"}),
+        ("bare error", {"refuses"}),
+        ("bad arguments", {"calls a tool", "streams a call"}),
+    ],
+)
+def test_a_bad_server_fails_the_probe(dialect: str, fault: str, failing: set[str]) -> None:
+    """Each fault is found by the probe that looks for it."""
+    failed = {name for name, each in probe(dialect, fault).items() if not each.passed}
+    assert failing <= failed
+
+
+def test_no_server_is_told_as_such() -> None:
+    """Where nobody answers, every probe says so."""
+    found = asyncio.run(contract.probe_url("http://127.0.0.1:9", "anthropic", "m", patience=5))
+    assert all("no answer from http://127.0.0.1:9" in each.problems[0] for each in found)
+
+
+def test_cases_are_plain_data() -> None:
+    """Bodies of requests and answers are JSON, whoever reads them."""
+    assert all(json.loads(case.body) for case in contract.cases() if case.kind != "stream")

@@ -1,0 +1,280 @@
+"""The Anthropic dialect: nothing is lost in its own words, and streams are told exactly."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from holdfast.core.messages import Thinking, ToolCall, ToolResult
+from holdfast.core.exchange import ProviderError, Request, StopReason, Usage
+from holdfast.gateway.dialects.stream_events import Broke, assembled, deltas_of
+from holdfast.gateway.dialects import DIALECTS
+from holdfast.gateway.dialects.dialect import Malformed, Route
+from tests.gateway.pieces import SIZES, in_pieces
+
+ANTHROPIC = DIALECTS["anthropic"]
+GENERATE = Route(wish="generate")
+EPHEMERAL = {"type": "ephemeral"}
+
+REQUEST: dict[str, Any] = {
+    "model": "claude-sonnet-4-5",
+    "max_tokens": 1000,
+    "stream": True,
+    "system": [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind.", "cache_control": EPHEMERAL}],
+    "thinking": {"type": "enabled", "budget_tokens": 2000},
+    "tool_choice": {"type": "tool", "name": "read", "disable_parallel_tool_use": True},
+    "metadata": {"user_id": "somebody"},
+    "stop_sequences": ["END"],
+    "temperature": 1.0,
+    "tools": [
+        {"name": "read", "description": "Reads", "input_schema": {"type": "object"}, "cache_control": EPHEMERAL},
+        {"type": "web_search_20250305", "name": "web_search", "max_uses": 3},
+        {"type": "custom", "name": "bare", "input_schema": {}},
+    ],
+    "messages": [
+        {"role": "user", "content": "Hello"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Look", "cache_control": EPHEMERAL},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+                {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+                {"type": "image", "source": {"type": "file", "file_id": "f1"}},
+                {
+                    "type": "document",
+                    "title": "T",
+                    "citations": {"enabled": True},
+                    "source": {"type": "text", "media_type": "text/plain", "data": "plain"},
+                },
+                {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "x"}]}},
+                {"type": "search_result", "source": "s", "title": "t", "content": []},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "sig"},
+                {"type": "thinking", "thinking": "", "signature": "only"},
+                {"type": "redacted_thinking", "data": "secret"},
+                {"type": "text", "text": "Reading", "citations": None},
+                {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a"}},
+                {"type": "tool_use", "id": "toolu_2", "name": "read", "input": {"INVALID_JSON": "{bad"}},
+                {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "one", "cache_control": EPHEMERAL},
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "toolu_2",
+                    "is_error": True,
+                    "content": [
+                        {"type": "text", "text": "two"},
+                        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "BBBB"}},
+                    ],
+                },
+                {"type": "tool_result", "tool_use_id": "toolu_3"},
+                {"type": "tool_result", "tool_use_id": "toolu_4", "content": ""},
+                {"type": "tool_result", "tool_use_id": "toolu_5", "content": [{"type": "tool_reference", "name": "n"}]},
+            ],
+        },
+        {"role": "system", "content": "From now on, be loud."},
+        {"role": "assistant", "content": ""},
+    ],
+}
+
+RESPONSE: dict[str, Any] = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-sonnet-4-5-20250929",
+    "content": [
+        {"type": "thinking", "thinking": "Hm.", "signature": "sig"},
+        {"type": "text", "text": "Reading"},
+        {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a"}},
+    ],
+    "stop_reason": "tool_use",
+    "stop_sequence": None,
+    "usage": {
+        "input_tokens": 10,
+        "cache_read_input_tokens": 60,
+        "cache_creation_input_tokens": 30,
+        "output_tokens": 20,
+        "service_tier": "standard",
+    },
+}
+
+
+def read(request: dict[str, Any]) -> Request:
+    return ANTHROPIC.read_request(json.dumps(request).encode(), GENERATE)
+
+
+def ask(**fields: Any) -> Request:
+    return read({"model": "m", "max_tokens": 1, "messages": [], **fields})
+
+
+@pytest.mark.parametrize("system", [REQUEST["system"], "Be brief.", "", []])
+def test_request_round_trip(system: Any) -> None:
+    """What was read from this dialect is written back field for field."""
+    request = {**REQUEST, "system": system}
+    assert json.loads(ANTHROPIC.write_request(read(request)).body) == request
+
+
+def test_response_round_trip() -> None:
+    """What was read from this dialect is written back field for field."""
+    response = ANTHROPIC.read_response(json.dumps(RESPONSE).encode())
+    assert json.loads(ANTHROPIC.write_response(response, ask()).body) == RESPONSE
+
+
+def test_request_is_understood() -> None:
+    """The canon has the conversation, the calls, the results and the settings."""
+    request = read(REQUEST)
+    parts = [part for message in request.messages for part in message.parts]
+    assert request.system == "Be brief.Be kind.\n\nFrom now on, be loud."
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    assert [(call.arguments, call.raw) for call in calls] == [({"path": "a"}, '{"path":"a"}'), (None, "{bad")]
+    thoughts = [part for part in parts if isinstance(part, Thinking)]
+    assert [(thought.signature, thought.encrypted) for thought in thoughts] == [
+        ("sig", None),
+        ("only", None),
+        (None, "secret"),
+    ]
+    results = [part for part in parts if isinstance(part, ToolResult)]
+    assert [(result.text, result.is_error) for result in results[:2]] == [("one", None), ("two", True)]
+    assert (request.tool_choice, request.parallel_tools, request.reasoning.budget) == ("read", False, 2000)
+
+
+def test_cached_tokens_are_input() -> None:
+    """Anthropic leaves cached tokens out of its input; the canon counts them in."""
+    response = ANTHROPIC.read_response(json.dumps(RESPONSE).encode())
+    assert response.usage == Usage(input=100, output=20, cache_read=60, cache_write=30)
+    assert response.stop is StopReason.TOOL_USE
+
+
+def test_unsigned_thinking_is_not_sent_to_the_model() -> None:
+    """Anthropic refuses thinking that it did not sign; a mark for the cache never stands on thinking."""
+    content = [
+        {"type": "thinking", "thinking": "mine", "signature": "s", "cache_control": EPHEMERAL},
+        {"type": "thinking", "thinking": "not mine"},
+        {"type": "text", "text": "x"},
+    ]
+    request = ask(messages=[{"role": "user", "content": "a"}, {"role": "assistant", "content": content}])
+    told = json.loads(ANTHROPIC.write_request(request).body)["messages"][1]["content"]
+    assert told == [{"type": "thinking", "thinking": "mine", "signature": "s"}, {"type": "text", "text": "x"}]
+
+
+def stream(*events: dict[str, Any]) -> bytes:
+    return "".join(f"event: {event['type']}\r\ndata: {json.dumps(event)}\r\n\r\n" for event in events).encode()
+
+
+def block(index: int, content: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
+    grown = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    start = {"type": "content_block_start", "index": index, "content_block": content}
+    return [start, *grown, {"type": "content_block_stop", "index": index}]
+
+
+def json_delta(text: str) -> dict[str, Any]:
+    return {"type": "input_json_delta", "partial_json": text}
+
+
+START = {"type": "message_start", "message": {**RESPONSE, "content": [], "stop_reason": None}}
+STREAM = stream(
+    START,
+    {"type": "ping"},
+    *block(
+        0,
+        {"type": "thinking", "thinking": "", "signature": ""},
+        {"type": "thinking_delta", "thinking": "Hm"},
+        {"type": "thinking_delta", "thinking": "."},
+        {"type": "signature_delta", "signature": "sig"},
+    ),
+    *block(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Hé"}),
+    *block(
+        2,
+        {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}},
+        json_delta('{"path"'),
+        json_delta(': "a"}'),
+    ),
+    *block(3, {"type": "tool_use", "id": "toolu_2", "name": "list", "input": {"deep": True}}),
+    *block(4, {"type": "redacted_thinking", "data": "secret"}),
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+        "usage": {"output_tokens": 40},
+    },
+    {"type": "message_stop"},
+)
+
+
+def test_stream_is_the_same_wherever_it_is_cut() -> None:
+    """Every byte boundary gives the same answer."""
+    whole = assembled(list(ANTHROPIC.stream_reader().feed(STREAM)))
+    assert [(call.id, call.arguments) for call in whole.calls] == [
+        ("toolu_1", {"path": "a"}),
+        ("toolu_2", {"deep": True}),
+    ]
+    assert (whole.text, whole.stop, whole.usage.output, whole.usage.input) == ("Hé", StopReason.TOOL_USE, 40, 100)
+    for size in SIZES:
+        assert assembled(in_pieces(ANTHROPIC, STREAM, size)) == whole
+
+
+def test_stream_written_is_read_back() -> None:
+    """A whole answer told as a stream is the same answer, with the events in the order that clients expect."""
+    whole = assembled(list(ANTHROPIC.stream_reader().feed(STREAM)))
+    writer = ANTHROPIC.stream_writer(ask(stream=True))
+    body = b"".join([writer.write(delta) for delta in deltas_of(whole)]) + writer.close()
+    again = assembled(list(ANTHROPIC.stream_reader().feed(body)))
+    assert again.parts == whole.parts
+    assert (again.stop, again.usage, again.id) == (whole.stop, whole.usage, whole.id)
+    names = [line[7:] for line in body.decode().splitlines() if line.startswith("event: ")]
+    block_names = ["content_block_start", "content_block_delta", "content_block_stop"]
+    assert names[:4] == ["message_start", *block_names[:2], "content_block_delta"]
+    assert names[-2:] == ["message_delta", "message_stop"]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (STREAM[:900], "cut"),
+        (b"", "cut"),
+        (b"event: message_start\ndata: {\n\n", "server"),
+        (stream(START, {"type": "content_block_delta", "index": 7, "delta": {}}), "server"),
+        (stream(START, {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}), "overloaded"),
+    ],
+)
+def test_broken_stream(body: bytes, reason: str) -> None:
+    """A stream that breaks off or talks nonsense says so, and raises nothing."""
+    reader = ANTHROPIC.stream_reader()
+    last = [*reader.feed(body), *reader.close()][-1]
+    assert isinstance(last, Broke)
+    assert last.error.reason == reason
+
+
+def test_malformed_request() -> None:
+    """Bad bytes are refused with the place of the trouble."""
+    with pytest.raises(Malformed, match=r"messages\[0\]\.content\[1\]\.text: expected a string, found null"):
+        ask(messages=[{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text"}]}])
+
+
+def test_errors() -> None:
+    """Refusals have the types and statuses that Anthropic's clients know."""
+    told = ANTHROPIC.write_error(ProviderError(status=None, reason="overloaded", message="busy"))
+    assert (told.status, json.loads(told.body)) == (
+        529,
+        {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}},
+    )
+    assert ANTHROPIC.read_error(529, told.body, {}) == ProviderError(status=529, reason="overloaded", message="busy")
+
+
+def test_routes_and_keys() -> None:
+    """Counting tokens has a path of its own; the key comes in a header of its own."""
+    wishes = [
+        route.wish if (route := ANTHROPIC.route("POST", path, {})) else None
+        for path in ("/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions")
+    ]
+    assert wishes == ["generate", "count_tokens", None]
+    assert ANTHROPIC.token({"x-api-key": "k"}, {}) == ANTHROPIC.token({"authorization": "Bearer k"}, {}) == "k"

@@ -1,0 +1,303 @@
+"""The Gemini dialect: nothing is lost in its own words, and streams are told exactly, in both framings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from holdfast.core.messages import Text, Thinking, ToolCall, ToolResult
+from holdfast.core.exchange import ProviderError, Request, StopReason, Usage
+from holdfast.gateway.dialects.stream_events import Broke, Delta, assembled, deltas_of
+from holdfast.gateway.dialects import DIALECTS
+from holdfast.gateway.dialects.dialect import Malformed, Route
+from tests.gateway.pieces import SIZES, in_pieces
+
+GEMINI = DIALECTS["gemini"]
+GENERATE = Route(wish="generate", model="gemini-2.5-pro", stream=False)
+
+REQUEST: dict[str, Any] = {
+    "systemInstruction": {"role": "user", "parts": [{"text": "Be brief."}, {"text": "Be kind."}]},
+    "generationConfig": {
+        "temperature": 0,
+        "topP": 0.9,
+        "maxOutputTokens": 100,
+        "stopSequences": ["END"],
+        "candidateCount": 1,
+        "thinkingConfig": {"thinkingBudget": -1, "includeThoughts": True},
+    },
+    "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["read"]}},
+    "safetySettings": [],
+    "tools": [
+        {
+            "functionDeclarations": [
+                {"name": "read", "description": "Reads", "parametersJsonSchema": {"type": "object"}},
+                {
+                    "name": "old",
+                    "parameters": {"type": "OBJECT", "properties": {"type": {"type": "STRING", "nullable": True}}},
+                },
+                {"name": "bare", "response": {"type": "STRING"}},
+            ]
+        },
+        {"googleSearch": {}},
+        {"functionDeclarations": [{"name": "more"}], "codeExecution": {}},
+    ],
+    "contents": [
+        {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]},
+        {"parts": [{"fileData": {"mimeType": "application/pdf", "fileUri": "gs://a/b.pdf"}}, {"text": ""}]},
+        {
+            "role": "model",
+            "parts": [
+                {"text": "Hm.", "thought": True},
+                {"text": "Reading", "thoughtSignature": "c2ln"},
+                {"functionCall": {"name": "read", "args": {"path": "a"}}, "thoughtSignature": "Y2FsbA=="},
+                {"functionCall": {"id": "x1", "name": "read", "args": {"path": "b"}}},
+                {"functionCall": {"name": "bare"}},
+                {"executableCode": {"language": "PYTHON", "code": "1"}},
+            ],
+        },
+        {
+            "role": "function",
+            "parts": [
+                {"functionResponse": {"name": "read", "response": {"output": "one"}}},
+                {"functionResponse": {"id": "x1", "name": "read", "response": {"result": "two"}}},
+                {
+                    "functionResponse": {
+                        "name": "bare",
+                        "response": {"a": 1, "b": [2]},
+                        "parts": [{"inlineData": {"mimeType": "image/png", "data": "BBBB"}}],
+                    }
+                },
+                {"functionResponse": {"name": "read", "response": {"error": "no such file"}}},
+            ],
+        },
+        {"role": "model", "parts": []},
+    ],
+}
+
+RESPONSE: dict[str, Any] = {
+    "candidates": [
+        {
+            "content": {
+                "role": "model",
+                "parts": [
+                    {"text": "Hm.", "thought": True},
+                    {"functionCall": {"name": "read", "args": {"path": "a"}}, "thoughtSignature": "c2ln"},
+                    {"functionCall": {"name": "read", "args": {"path": "b"}}},
+                ],
+            },
+            "finishReason": "STOP",
+            "index": 0,
+            "safetyRatings": [],
+        }
+    ],
+    "usageMetadata": {
+        "promptTokenCount": 100,
+        "candidatesTokenCount": 20,
+        "thoughtsTokenCount": 8,
+        "cachedContentTokenCount": 60,
+        "totalTokenCount": 128,
+    },
+    "modelVersion": "gemini-2.5-pro",
+    "responseId": "r1",
+}
+
+
+def read(request: dict[str, Any], route: Route = GENERATE) -> Request:
+    return GEMINI.read_request(json.dumps(request).encode(), route)
+
+
+def ask(*contents: dict[str, Any], route: Route = GENERATE) -> Request:
+    return read({"contents": list(contents)}, route)
+
+
+def told(body: bytes) -> Any:
+    return json.loads(body)
+
+
+def test_request_round_trip() -> None:
+    """What was read from this dialect is written back field for field, to the path that names the model."""
+    wire = GEMINI.write_request(read(REQUEST))
+    assert told(wire.body) == REQUEST
+    assert wire.path == "/v1beta/models/gemini-2.5-pro:generateContent"
+
+
+def test_names_with_underscores() -> None:
+    """Google's own client mixes two spellings: both are understood, and written back as they came."""
+    blob = {"inlineData": {"mime_type": "image/png", "data": "AAAA"}}
+    declaration = {"name": "read", "parameters_json_schema": {"type": "object"}}
+    mixed = {
+        "system_instruction": {"parts": [{"text": "Be brief."}]},
+        "generation_config": {"max_output_tokens": 7, "thinking_config": {"thinking_budget": 9}},
+        "contents": [{"role": "user", "parts": [blob, {"inline_data": {"mimeType": "image/png", "data": "BBBB"}}]}],
+        "tools": [{"functionDeclarations": [declaration]}, {"function_declarations": [{"name": "list"}]}],
+    }
+    request = read(mixed)
+    assert (request.system, request.sampling.max_tokens, request.reasoning.budget) == ("Be brief.", 7, 9)
+    assert [part.kind for part in request.messages[1].parts] == ["image", "image"]
+    assert request.tools[0].schema == {"type": "object"}
+    assert told(GEMINI.write_request(request).body) == mixed
+
+
+@pytest.mark.parametrize(
+    "response", [RESPONSE, {"promptFeedback": {"blockReason": "SAFETY"}}, {"candidates": [{"finishReason": "OTHER"}]}]
+)
+def test_response_round_trip(response: dict[str, Any]) -> None:
+    """What was read from this dialect is written back field for field."""
+    assert told(GEMINI.write_response(GEMINI.read_response(json.dumps(response).encode()), ask()).body) == response
+
+
+def test_results_are_matched_to_calls_by_name_and_order() -> None:
+    """Calls without ids are given some, and their results find them."""
+    parts = [part for message in read(REQUEST).messages for part in message.parts]
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    results = [part for part in parts if isinstance(part, ToolResult)]
+    assert [result.call_id for result in results[:3]] == [call.id for call in calls]
+    assert len({call.id for call in calls}) == 3
+    assert [(result.text, result.is_error) for result in results] == [
+        ("one", None),
+        ("two", None),
+        ('{"a":1,"b":[2]}', None),
+        ("no such file", True),
+    ]
+
+
+def test_settings_are_understood() -> None:
+    """The canon has the prompt, the settings and the tools, their schemas in standard form."""
+    request = read(REQUEST)
+    assert request.system == "Be brief.Be kind."
+    assert (request.tool_choice, request.sampling.max_tokens, request.reasoning.show) == ("read", 100, True)
+    assert [(tool.name, tool.builtin) for tool in request.tools] == [
+        ("read", False),
+        ("old", False),
+        ("bare", False),
+        ("googleSearch", True),
+        ("more", False),
+        ("codeExecution", True),
+    ]
+    assert request.tools[1].schema == {
+        "type": "object",
+        "properties": {"type": {"type": "string", "nullable": True}},
+    }
+
+
+def test_thoughts_are_output() -> None:
+    """Google leaves thoughts out of the candidates' count; the canon counts them in."""
+    response = GEMINI.read_response(json.dumps(RESPONSE).encode())
+    assert response.usage == Usage(input=100, output=28, cache_read=60, reasoning=8)
+    assert response.stop is StopReason.TOOL_USE
+    assert [call.signature for call in response.calls] == ["c2ln", None]
+    assert len({call.id for call in response.calls}) == 2
+
+
+def piece(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    candidate = {"content": {"role": "model", "parts": list(parts)}, "index": 0, **fields}
+    return {"candidates": [candidate], "modelVersion": "gemini-2.5-pro", "responseId": "r1"}
+
+
+PIECES = [
+    piece({"text": "H", "thought": True}),
+    piece({"text": "m.", "thought": True, "thoughtSignature": "dGg="}),
+    piece({"text": 'Hé "{'}),
+    piece({"text": "l\\lo"}),
+    piece({"functionCall": {"name": "read", "args": {"path": "a}"}}, "thoughtSignature": "c2ln"}),
+    piece({"functionCall": {"id": "x", "name": "list", "args": {}}}),
+    {**piece({"text": ""}, finishReason="STOP"), "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4}},
+]
+EVENTS = "".join(f"data: {json.dumps(each, ensure_ascii=False)}\r\n\r\n" for each in PIECES).encode()
+ARRAY = json.dumps(PIECES, indent=1, ensure_ascii=False).encode()
+
+
+def hear(*chunks: bytes) -> list[Delta]:
+    reader = GEMINI.stream_reader()
+    return [delta for chunk in chunks for delta in reader.feed(chunk)] + list(reader.close())
+
+
+@pytest.mark.parametrize("body", [EVENTS, ARRAY], ids=["events", "array"])
+def test_stream_is_the_same_wherever_it_is_cut(body: bytes) -> None:
+    """Every byte boundary gives the same answer."""
+    whole = assembled(hear(body))
+    assert whole.text == 'Hé "{l\\lo'
+    assert [(call.name, call.arguments, call.signature) for call in whole.calls] == [
+        ("read", {"path": "a}"}, "c2ln"),
+        ("list", {}, None),
+    ]
+    assert [part.signature for part in whole.parts if isinstance(part, Thinking)] == ["dGg="]
+    assert (whole.stop, whole.usage.output) == (StopReason.TOOL_USE, 4)
+    for size in SIZES:
+        assert assembled(in_pieces(GEMINI, body, size)) == whole
+
+
+@pytest.mark.parametrize("framing", ["sse", "array"])
+def test_stream_written_is_read_back(framing: Any) -> None:
+    """A whole answer told as a stream is the same answer, in the framing that was asked for."""
+    whole = assembled(hear(EVENTS))
+    route = Route(wish="generate", model="m", stream=True, framing=framing)
+    writer = GEMINI.stream_writer(ask(route=route))
+    body = b"".join([writer.write(delta) for delta in deltas_of(whole)]) + writer.close()
+    again = assembled(hear(body))
+    assert again.parts == whole.parts
+    assert (again.stop, again.usage.output, again.id) == (whole.stop, 4, "r1")
+    assert body.startswith(b"[" if framing == "array" else b"data: ")
+    assert writer.content_type == ("application/json" if framing == "array" else "text/event-stream")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (EVENTS[:300], "cut"),
+        (ARRAY[:300], "cut"),
+        (b"", "cut"),
+        (b"data: {\r\n\r\n", "server"),
+        (b'[{"candidates": 3}]', "server"),
+        (b'[{"error": {"code": 429, "message": "slow down"}}]', "rate_limit"),
+    ],
+)
+def test_broken_stream(body: bytes, reason: str) -> None:
+    """A stream that breaks off or talks nonsense says so, and raises nothing."""
+    last = hear(body)[-1]
+    assert isinstance(last, Broke)
+    assert last.error.reason == reason
+
+
+def test_malformed_request() -> None:
+    """Bad bytes are refused with the place of the trouble."""
+    with pytest.raises(Malformed, match=r"contents\[0\]\.parts\[0\]\.functionCall: expected an object, found int"):
+        ask({"role": "model", "parts": [{"functionCall": 3}]})
+
+
+def test_foreign_signature_survives_a_gemini_client() -> None:
+    """Another provider's signature comes back letter for letter, although clients rewrite base64."""
+    response = assembled(hear(EVENTS))
+    foreign = Thinking(text="Hm.", signature="not base64 +/=")
+    body = GEMINI.write_response(type(response)(parts=(foreign, Text(text="x"))), ask()).body
+    parts = told(body)["candidates"][0]["content"]["parts"]
+    parts[0]["thoughtSignature"] = parts[0]["thoughtSignature"].replace("+", "-").replace("/", "_").rstrip("=")
+    again = ask({"role": "model", "parts": parts}).messages[0].parts[0]
+    assert isinstance(again, Thinking)
+    assert (again.text, again.signature) == ("Hm.", "not base64 +/=")
+
+
+def test_errors() -> None:
+    """Refusals have the statuses that Google's clients know."""
+    wire = GEMINI.write_error(ProviderError(status=None, reason="rate_limit", message="slow down"))
+    assert told(wire.body) == {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}
+    assert GEMINI.read_error(429, b"[" + wire.body + b"]", {}).message == "slow down"
+
+
+@pytest.mark.parametrize(
+    ("path", "alt", "expected"),
+    [
+        ("/v1beta/models/gemini-2.5-pro:generateContent", None, ("generate", False, "sse")),
+        ("/v1beta/models/gemini-2.5-pro:streamGenerateContent", "sse", ("generate", True, "sse")),
+        ("/v1beta/models/gemini-2.5-pro:streamGenerateContent", None, ("generate", True, "array")),
+        ("/models/gemini-2.5-pro:countTokens", None, ("count_tokens", False, "sse")),
+    ],
+)
+def test_routes(path: str, alt: str | None, expected: tuple[str, bool, str]) -> None:
+    """The path tells the model, the wish and the framing."""
+    route = GEMINI.route("POST", path, {"alt": alt} if alt else {})
+    assert route is not None
+    assert (route.wish, route.stream, route.framing) == expected
+    assert route.model == "gemini-2.5-pro"

@@ -1,0 +1,111 @@
+"""Calls and results: every call is answered once, directly behind the turn that made it."""
+
+from __future__ import annotations
+
+from holdfast.core.messages import Message, Part, Role, Text, ToolCall, ToolResult
+from holdfast.gateway.dialects.pairing import NO_RESULT, paired, taking_turns
+
+
+def call(given: str, name: str = "read") -> ToolCall:
+    return ToolCall(id=given, name=name, arguments={})
+
+
+def result(given: str, text: str = "done", name: str | None = None) -> ToolResult:
+    return ToolResult(call_id=given, name=name, parts=(Text(text=text),))
+
+
+def say(role: Role, *parts: Part | str) -> Message:
+    return Message(role=role, parts=tuple(Text(text=part) if isinstance(part, str) else part for part in parts))
+
+
+def shape(messages: tuple[Message, ...]) -> list[tuple[str, list[str]]]:
+    def told(part: Part) -> str:
+        if isinstance(part, ToolCall):
+            return f"call {part.id}"
+        if isinstance(part, ToolResult):
+            return f"result {part.call_id} {part.text}"
+        return part.text if isinstance(part, Text) else part.kind
+
+    return [(message.role, [told(part) for part in message.parts]) for message in messages]
+
+
+def test_results_move_before_text() -> None:
+    """What else the user says comes after all results."""
+    told = paired([say("assistant", call("a"), call("b")), say("user", "Well", result("b")), say("user", result("a"))])
+    assert shape(told) == [
+        ("assistant", ["call a", "call b"]),
+        ("user", ["result a done", "result b done"]),
+        ("user", ["Well"]),
+    ]
+
+
+def test_results_know_their_tool() -> None:
+    """A result gets the name of the tool that was called."""
+    told = paired([say("assistant", call("a", "read")), say("user", result("a"))])
+    assert isinstance(told[1].parts[0], ToolResult)
+    assert told[1].parts[0].name == "read"
+
+
+def test_one_turn_in_several_messages() -> None:
+    """Messages of the assistant that follow each other are one turn."""
+    told = paired(
+        [say("assistant", "Hm"), say("assistant", call("a")), say("assistant", call("b")), say("user", result("b"))]
+    )
+    assert shape(told) == [
+        ("assistant", ["Hm", "call a", "call b"]),
+        ("user", [f"result a {NO_RESULT}", "result b done"]),
+    ]
+
+
+def test_ids_that_are_used_twice() -> None:
+    """The second call with an id gets another, and so does its result."""
+    told = paired(
+        [
+            say("assistant", call("a")),
+            say("user", result("a", "1")),
+            say("assistant", call("a")),
+            say("user", result("a", "2")),
+        ]
+    )
+    assert shape(told)[2:] == [("assistant", ["call a_2"]), ("user", ["result a_2 2"])]
+
+
+def test_missing_ids() -> None:
+    """Results without ids belong to the calls in order, by name where it is said."""
+    calls = say("assistant", call("", "read"), call("", "list"))
+    told = paired([calls, say("user", result("", "L", "list"), result("", "R"))])
+    assert shape(told)[1] == ("user", ["result call R", "result call_2 L"])
+
+
+def test_a_result_without_a_call_is_text() -> None:
+    """Nothing that was said is dropped."""
+    assert shape(paired([say("user", result("x", "old"), "Go on")])) == [("user", ["[result of x]", "old", "Go on"])]
+
+
+def test_a_call_at_the_very_end_waits() -> None:
+    """Nobody has had the time to answer it."""
+    assert shape(paired([say("assistant", call("a"))])) == [("assistant", ["call a"])]
+
+
+def test_order_of_instructions() -> None:
+    """An instruction between two messages stays between them."""
+    told = paired([say("user", "One"), say("developer", "Two"), say("user", "Three")])
+    assert [message.text for message in told] == ["One", "Two", "Three"]
+
+
+def test_taking_turns() -> None:
+    """System prompts come first, roles take turns, the user begins, and nobody is mute."""
+    system, turns = taking_turns(
+        [
+            say("system", "Be"),
+            say("developer", "kind"),
+            say("assistant", "Hi"),
+            say("user", ""),
+            say("user", "a"),
+            say("system", "b"),
+        ],
+        says=lambda part: not isinstance(part, Text) or bool(part.text),
+    )
+    assert [part.text for part in system] == ["Be", "kind"]
+    assert [(turn.role, turn.text) for turn in turns][1:] == [("assistant", "Hi"), ("user", "ab")]
+    assert turns[0].role == "user"

@@ -1,0 +1,197 @@
+"""Whatever tools are on offer, what a local model is let say is an action with one of them, or a last word."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
+from holdfast.core.exchange import Request, StopReason
+from holdfast.gateway.local.grammar import read_answer, schema_of, simplified
+from holdfast.gateway.local.prompt import messages_of, signature
+from holdfast.native.prompt import SYSTEM
+from holdfast.native.tools import TOOLS
+from tests.gateway.lab import NATIVE, a_tool
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+names = st.from_regex(r"[a-z_]{1,12}", fullmatch=True)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+shapes = st.recursive(
+    st.sampled_from(["string", "integer", "number", "boolean", "null"]).map(lambda kind: {"type": kind})
+    | st.lists(words, min_size=1, max_size=3).map(lambda values: {"enum": values})
+    | st.just({}),
+    lambda inner: (
+        inner.map(lambda items: {"type": "array", "items": items})
+        | st.lists(inner, min_size=1, max_size=2).map(lambda options: {"anyOf": options})
+        | st.dictionaries(names, inner, max_size=3).flatmap(
+            lambda properties: st.lists(st.sampled_from([*properties, "absent"]), unique=True).map(
+                lambda required: {"type": "object", "properties": properties, "required": required}
+            )
+        )
+    ),
+    max_leaves=6,
+)
+hostile = st.recursive(
+    anything,
+    lambda inner: st.dictionaries(
+        st.sampled_from(
+            ["type", "properties", "required", "items", "enum", "const", "anyOf", "oneOf", "$ref", "pattern"]
+        ),
+        inner | st.sampled_from(["#", "#/properties/a", "https://elsewhere.example/x", "object", "array"]),
+        max_size=4,
+    ),
+    max_leaves=12,
+)
+tools = st.lists(
+    st.builds(lambda name, schema: Tool(name=name, schema=schema), names, st.just({}) | shapes), min_size=1, max_size=3
+).map(tuple)
+
+
+def asking(*tools: Tool, **more: Any) -> Request:
+    """A request with these tools on offer."""
+    return Request(model="m", messages=(Message(role="user", parts=(Text(text="Hi."),)),), tools=tools, **more)
+
+
+def said(schema: dict[str, Any], draw: Any) -> Any:
+    """Anything that a schema of ours lets through."""
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return draw(st.sampled_from(schema["enum"]))
+    if "anyOf" in schema:
+        return said(draw(st.sampled_from(schema["anyOf"])), draw)
+    kind = schema.get("type")
+    if kind == "array":
+        return [said(schema["items"], draw) for _ in range(draw(st.integers(0, 2)))]
+    if "properties" in schema:
+        chosen = [name for name in schema["properties"] if name in schema["required"] or draw(st.booleans())]
+        return {name: said(schema["properties"][name], draw) for name in chosen}
+    plain = {"string": words, "integer": st.integers(), "number": st.integers(), "boolean": st.booleans()}
+    return draw(plain.get(kind or "", st.none() if kind == "null" else anything)) if kind != "object" else {}
+
+
+@given(tools, st.data())
+def test_every_action_is_one_of_an_offered_tool(offered: tuple[Tool, ...], data: Any) -> None:
+    """With arguments that fit the tool's own schema; nothing is lost on the way."""
+    request = asking(*offered)
+    schema = schema_of(request)
+    assert schema is not None
+    action = said(schema, data.draw)
+    jsonschema.validate(action, schema)
+    part, stop = read_answer(json.dumps(action), request, number=4, cut=False)
+    if isinstance(part, ToolCall):
+        assert part.name in {tool.name for tool in offered}
+        assert (part.arguments, json.loads(part.raw), part.id) == (action["args"], action["args"], "call_4")
+        assert stop is StopReason.TOOL_USE
+    else:
+        assert (part, stop) == (Text(text=action["final"]), StopReason.END)
+
+
+@given(tools, st.data())
+def test_what_is_cut_off_is_never_taken_for_whole(offered: tuple[Tool, ...], data: Any) -> None:
+    """Wherever the limit strikes: a call without arguments, or text."""
+    request = asking(*offered)
+    whole = json.dumps(said(schema_of(request) or {}, data.draw))
+    piece = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    part, stop = read_answer(piece, request, number=1, cut=True)
+    assert stop is StopReason.LENGTH
+    if isinstance(part, ToolCall):
+        assert part.malformed
+        assert part.raw
+    else:
+        assert isinstance(part, Text)
+
+
+@given(st.text(), st.booleans())
+def test_no_words_break_the_reader(text: str, cut: bool) -> None:
+    """Whatever the engine may say."""
+    part, _ = read_answer(text, asking(*NATIVE), number=1, cut=cut)
+    assert isinstance(part, Text | ToolCall)
+
+
+@settings(max_examples=200)
+@given(hostile)
+def test_any_schema_becomes_one_that_the_engine_understands(schema: Any) -> None:
+    """A tool's schema is somebody's text; it may be a knot, or nonsense."""
+    simple = simplified(schema)
+    jsonschema.Draft202012Validator.check_schema(simple)
+    request = asking(Tool(name="t", schema=schema if isinstance(schema, dict) else {}))
+    jsonschema.Draft202012Validator.check_schema(schema_of(request) or {})
+    assert messages_of(request)
+
+
+def test_references_within_a_schema_are_followed_and_no_further() -> None:
+    """A schema that holds itself ends somewhere."""
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "required": ["next"]}
+    simple = simplified({"$ref": "#/$defs/node", "$defs": {"node": node}})
+    assert simple["properties"]["next"]["properties"]["next"]
+    assert simplified({"$ref": "https://elsewhere.example/schema"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("choice", "tool_names", "may_end"),
+    [(None, ["read", "write"], True), ("required", ["read", "write"], False), ("write", ["write"], False)],
+)
+def test_the_agents_choice_of_tools_is_kept(choice: str | None, tool_names: list[str], may_end: bool) -> None:
+    """`required` and a name leave no way out."""
+    schema = schema_of(asking(a_tool("read", "path"), a_tool("write", "path"), tool_choice=choice))
+    assert schema
+    offered = [one["properties"]["tool"]["const"] for one in schema["anyOf"] if "tool" in one["properties"]]
+    assert offered == tool_names
+    assert any("final" in one["properties"] for one in schema["anyOf"]) is may_end
+
+
+def test_without_tools_any_text_will_do() -> None:
+    """Unless a schema is asked for; the text is told as it is."""
+    assert schema_of(asking()) is None
+    assert schema_of(asking(a_tool("read"), tool_choice="none")) is None
+    assert schema_of(asking(json_schema={"type": "integer", "minimum": 3})) == {"type": "integer"}
+    assert read_answer("Hi {", asking(), number=1, cut=False) == (Text(text="Hi {"), StopReason.END)
+
+
+def test_a_conversation_is_told_in_few_words() -> None:
+    """What never changes stands first; the model's own actions are told as it would say them."""
+    call = ToolCall(id="c1", name="read_file", arguments={"path": "a.txt"}, raw='{"path": "a.txt"}')
+    request = asking(*NATIVE)
+    messages = (
+        Message(role="system", parts=(Text(text="Be brief."),)),
+        *request.messages,
+        Message(role="assistant", parts=(call,)),
+        Message(role="user", parts=(ToolResult(call_id="c1", parts=(Text(text="Ahoy."),)),)),
+    )
+    told = messages_of(Request(model="m", messages=messages, tools=NATIVE))
+    assert [message["role"] for message in told] == ["system", "user", "assistant", "user"]
+    assert told[0]["content"].startswith("Be brief.\n\nTools:\n- read_file(path)\n- write_file(path, content)")
+    assert told[2]["content"] == '{"tool": "read_file", "args": {"path": "a.txt"}}'
+    assert told[3]["content"] == "Result of read_file:\nAhoy."
+    assert signature(a_tool("t", "a", b={"type": "integer"})) == "t(a, b?: integer)"
+
+
+def test_examples_of_a_prompt_are_told_as_if_they_had_happened() -> None:
+    """A small model learns from a conversation; each example of the native agent uses one of its tools, rightly."""
+    tools = tuple(Tool(name=tool.name, schema=tool.schema()["function"]["parameters"]) for tool in TOOLS.values())
+    request = asking(*tools)
+    request = replace(request, messages=(Message(role="system", parts=(Text(text=SYSTEM),)), *request.messages))
+    system, *said = messages_of(request)
+    assert "Examples" not in system["content"]
+    assert said[0] == {"role": "user", "content": "Put the words call Anna into todo.txt."}
+    assert said[2] == {"role": "user", "content": "Result of write_file:\nwrote 9 characters to todo.txt"}
+    actions = [message["content"] for message in said if message["role"] == "assistant"]
+    assert len(actions) == SYSTEM.count("You: ")
+    for action in actions:
+        part, _ = read_answer(action, request, number=1, cut=False)
+        assert isinstance(part, ToolCall)
+        jsonschema.validate(part.arguments, next(tool.schema for tool in tools if tool.name == part.name))
+    assert said[-1]["content"] == "Hi."
+    assert len(SYSTEM) < 4000
+    assert "Examples" in messages_of(replace(request, tools=()))[0]["content"]

@@ -1,0 +1,157 @@
+"""The engine is a process of its own: it serves only us, ends with us, and says plainly why it can't start."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from holdfast.gateway.local.llama_process import TOO_LONG, Engine, EngineError, Room
+from tests.gateway.local_lab import light_model
+
+HI = {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 4, "temperature": 0}
+ROOM = Room(threads=1, slots=2, context=512)
+
+
+@asynccontextmanager
+async def an_engine(**settings: object) -> AsyncIterator[Engine]:
+    """The light model, ended afterwards whatever happens."""
+    engine = Engine(light_model(), room=ROOM, **settings)  # type: ignore[arg-type]
+    try:
+        yield engine
+    finally:
+        engine.stop()
+
+
+def gone(pid: int) -> bool:
+    """Whether a process ends within a fair time."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+async def test_it_answers_us_and_nobody_else() -> None:
+    """It starts when it is first asked; who does not know the key is turned away."""
+    async with an_engine() as engine:
+        assert engine.pid is None
+        said = await engine.chat(HI)
+        assert said["usage"]["completion_tokens"] <= 4
+        assert engine.address.startswith("http://127.0.0.1:")
+        async with (
+            aiohttp.ClientSession() as client,
+            client.post(f"{engine.address}/v1/chat/completions", json=HI) as no,
+        ):
+            assert no.status == 401
+
+
+async def test_it_ends_when_the_last_user_lets_go() -> None:
+    """And starts again when it is asked again."""
+    async with an_engine() as engine:
+        await engine.chat(HI)
+        pid = engine.pid
+        await engine.close()
+        assert pid is not None
+        assert engine.pid is None
+        assert gone(pid)
+        await engine.chat(HI)
+        assert engine.pid not in {None, pid}
+
+
+async def test_an_engine_that_died_is_started_again() -> None:
+    """Whoever asked when it died is told; the next one is served."""
+    async with an_engine() as engine:
+        await engine.chat(HI)
+        long = asyncio.create_task(engine.chat({**HI, "max_tokens": 400, "ignore_eos": True}))
+        await asyncio.sleep(0)
+        assert engine.pid
+        while not long.done():
+            if engine.pid:
+                os.kill(engine.pid, signal.SIGKILL)
+            await asyncio.sleep(0.05)
+        assert isinstance(long.exception(), EngineError)
+        assert (await engine.chat(HI))["choices"]
+
+
+async def test_what_nobody_waits_for_is_not_gone_on_with() -> None:
+    """An agent that hangs up frees its place: both places are taken by endless work, and yet there is room."""
+    async with an_engine() as engine:
+        await engine.chat(HI)
+        endless = {**HI, "max_tokens": 100_000, "ignore_eos": True, "temperature": 1}
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(engine.chat(endless), 0.3)
+        assert (await asyncio.wait_for(engine.chat(HI), 60))["choices"]
+
+
+async def test_a_conversation_that_is_too_long_is_told_as_such() -> None:
+    """It is the asker's doing, not a failure of the engine."""
+    async with an_engine() as engine:
+        with pytest.raises(EngineError) as caught:
+            await engine.chat({"messages": [{"role": "user", "content": "so " * 2000}]})
+        assert caught.value.kind == TOO_LONG
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_it_dies_with_whoever_started_it(sign: signal.Signals) -> None:
+    """Even where that one had no time to say so."""
+    program = (
+        "import asyncio, sys; from pathlib import Path; from holdfast.gateway.local.llama_process import Engine, Room\n"
+        "engine = Engine(Path(sys.argv[1]), room=Room(threads=1, slots=1, context=256))\n"
+        f"asyncio.run(engine.chat({HI!r})); print(engine.pid, flush=True); sys.stdin.read()"
+    )
+    words = [sys.executable, "-c", program, str(light_model())]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        pid = int(parent.stdout.readline())
+        parent.send_signal(sign)
+    assert gone(pid)
+
+
+def a_python(folder: Path, *options: str, **env: str) -> str:
+    """A Python that lacks something."""
+    script = folder / "python"
+    words = " ".join([*(f"{name}={value}" for name, value in env.items()), sys.executable, *options])
+    script.write_text(f'#!/bin/sh\nexec env {words} "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
+async def test_a_missing_runtime_is_named_with_its_remedy(tmp_path: Path) -> None:
+    """It is an extra, so many will not have it."""
+    async with an_engine(python=a_python(tmp_path, "-S")) as engine:
+        with pytest.raises(EngineError, match=r"pip install 'holdfast\[local\]'"):
+            await engine.chat(HI)
+
+
+async def test_a_missing_system_library_is_named_by_its_package(tmp_path: Path) -> None:
+    """Slim images lack it."""
+    (tmp_path / "xllamacpp.py").write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
+    async with an_engine(python=a_python(tmp_path, PYTHONPATH=str(tmp_path))) as engine:
+        with pytest.raises(EngineError, match="libgomp1"):
+            await engine.chat(HI)
+
+
+async def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
+    """And a file that is not there."""
+    (tmp_path / "bad.gguf").write_text("GGUF, but not really")
+    for name, problem in (("bad.gguf", "the model can't be loaded"), ("gone.gguf", "there is no such file")):
+        engine = Engine(tmp_path / name, room=ROOM)
+        with pytest.raises(EngineError, match=problem):
+            await engine.chat(HI)
+        assert engine.pid is None

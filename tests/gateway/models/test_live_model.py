@@ -1,0 +1,466 @@
+"""Live models: what goes to the provider, what comes back, and what it means when something goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from holdfast.core.messages import Message, Text, ToolCall
+from holdfast.core.exchange import Exchange, ProviderError, Request, Response, Sampling, StopReason, Usage
+from holdfast.gateway.dialects.stream_events import assembled, deltas_of
+from holdfast.gateway.dialects import DIALECTS
+from holdfast.gateway.dialects.dialect import Route
+from holdfast.gateway.models.live_model import LiveModel
+from holdfast.gateway.models.prices import Price
+from holdfast.gateway.models.provider import Provider
+from holdfast.gateway.server.session import Session
+from tests.gateway.lab import Reply, a_tool, a_trial, chat, post, provider, raw_provider, running, session_of
+
+KEY = "sk-really-secret-0123456789"
+CHAT = DIALECTS["openai-chat"]
+STREAM = (
+    b'data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m",'
+    b'"choices":[{"index":0,"delta":{"role":"assistant","content":"Hel"},"finish_reason":null}]}\n\n',
+    b'data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m",'
+    b'"choices":[{"index":0,"delta":{"content":"lo."},"finish_reason":"stop"}]}\n\n',
+    b'data: {"id":"c1","choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":100,"total_tokens":1100}}\n\n',
+    b": a comment, and an unknown field\nfoo: bar\n\n",
+    b"data: [DONE]\n\n",
+)
+WHOLE = (
+    b'{"id": "c1",  "object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop",'
+    b'"message":{"role":"assistant","content":"Hello."}}],"usage":{"prompt_tokens":1000,"completion_tokens":100},'
+    b'"unheard_of":[1,2]}\n'
+)
+
+
+async def streams(request: web.BaseRequest) -> web.StreamResponse:
+    """A provider that streams an answer."""
+    answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Request-Id": "r1"})
+    await answer.prepare(request)
+    for piece in STREAM:
+        await answer.write(piece)
+    return answer
+
+
+async def tells(_request: web.BaseRequest) -> web.StreamResponse:
+    """A provider that gives its answer at once."""
+    return web.Response(body=WHOLE, content_type="application/json")
+
+
+def refuses(status: int, message: str, **headers: str) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    """A provider that refuses."""
+
+    async def handle(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"error": {"message": message, "type": "x"}}, status=status, headers=headers)
+
+    return handle
+
+
+@asynccontextmanager
+async def live(
+    base_url: str, *, price: Price | None = None, model: str | None = None, **settings: Any
+) -> AsyncIterator[Session]:
+    """A session whose model is a provider's."""
+    found = Provider("acme", base_url=base_url, dialects=[settings.pop("dialect", CHAT)], key=KEY, **settings)
+    async with session_of(LiveModel(provider=found, price=price, model=model)) as door:
+        yield door
+
+
+async def asked(base_url: str, body: Any = None, **settings: Any) -> tuple[Reply, Exchange]:
+    """One request through a session of its own, and the exchange that was recorded."""
+    async with live(base_url, **settings) as door:
+        reply = await post(door, body or chat())
+        (exchange,) = door.exchanges()
+        return reply, exchange
+
+
+async def test_a_stream_passes_unchanged() -> None:
+    """Same dialect: the same bytes in both directions, read on the side."""
+    body = json.dumps(chat(stream=True, unknown={"kept": [1]}), indent=3).encode()
+    async with provider(streams) as (url, heard):
+        reply, exchange = await asked(url, body, price=Price(input=2.0, output=10.0))
+    assert heard.bodies == [body]
+    assert reply.body == b"".join(STREAM)
+    assert reply.headers["X-Request-Id"] == "r1"
+    assert exchange.response
+    assert (exchange.response.text, exchange.response.stop) == ("Hello.", StopReason.END)
+    assert exchange.response.usage == Usage(input=1000, output=100)
+    assert exchange.cost_usd == pytest.approx(0.003)
+
+
+async def test_a_whole_answer_passes_unchanged() -> None:
+    """An answer that is not streamed keeps every byte, and its length."""
+    async with provider(tells) as (url, _):
+        reply, exchange = await asked(url)
+    assert reply.body == WHOLE
+    assert reply.headers["Content-Length"] == str(len(WHOLE))
+    assert exchange.response
+    assert exchange.response.text == "Hello."
+    assert exchange.cost_usd is None
+
+
+async def test_the_first_bytes_come_before_the_last_ones_exist() -> None:
+    """A stream is passed on piece by piece, as it comes."""
+    go_on = asyncio.Event()
+
+    async def slow(request: web.BaseRequest) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        await answer.write(STREAM[0])
+        await go_on.wait()
+        return answer
+
+    async with provider(slow) as (url, _), live(url) as door, aiohttp.ClientSession() as client:
+        headers = {"Authorization": f"Bearer {door.token}"}
+        answer = await client.post(f"{door.base_url}/v1/chat/completions", json=chat(stream=True), headers=headers)
+        assert await answer.content.readany() == STREAM[0]
+        assert door.waiting()
+        go_on.set()
+        await answer.read()
+
+
+async def test_the_agent_token_stays_and_the_key_goes() -> None:
+    """The provider gets its key and the agent's own headers, but nothing of the agent's token."""
+    async with provider(tells) as (url, heard), live(url, headers={"X-Team": "evals"}) as door:
+        await post(door, chat(), path=f"/v1/chat/completions?key={door.token}&beta=true")
+        (request,) = heard.requests
+        head = str(dict(request.headers)) + str(request.rel_url)
+    assert request.headers["Authorization"] == f"Bearer {KEY}"
+    assert request.headers["X-Team"] == "evals"
+    assert request.query == {"beta": "true"}
+    assert door.token not in head
+
+
+@pytest.mark.parametrize(
+    ("base", "path"),
+    [("", "/v1/chat/completions"), ("/v1", "/v1/chat/completions"), ("/api/v2/", "/api/v2/chat/completions")],
+)
+async def test_the_version_is_said_once(base: str, path: str) -> None:
+    """A base URL may end with its version or not; both ways of writing it work."""
+    async with provider(tells) as (url, heard):
+        await asked(url + base)
+    assert heard.requests[0].path == path
+
+
+async def test_a_model_can_have_another_name_at_its_provider() -> None:
+    """The agent says one name, the provider hears another; everything else stays."""
+    async with provider(tells) as (url, heard):
+        await asked(url, chat(unknown=1), model="acme-large-2026")
+    assert json.loads(heard.bodies[0]) == chat(unknown=1, model="acme-large-2026")
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (429, "rate_limit"),
+        (401, "auth"),
+        (403, "auth"),
+        (500, "server"),
+        (503, "overloaded"),
+        (529, "overloaded"),
+        (400, "bad_request"),
+    ],
+)
+async def test_a_refusal_is_passed_on_and_typed(status: int, reason: str) -> None:
+    """The agent sees the provider's own words; the exchange knows what they mean."""
+    async with provider(refuses(status, "not now", **{"Retry-After": "7"})) as (url, _):
+        reply, exchange = await asked(url)
+    assert reply.status == status
+    assert reply.headers["Retry-After"] == "7"
+    assert json.loads(reply.body)["error"]["message"] == "not now"
+    assert exchange.error
+    assert (exchange.error.status, exchange.error.reason) == (status, reason)
+    assert exchange.response is None
+
+
+async def test_a_provider_that_is_not_there_is_unreachable() -> None:
+    """A refused connection is told as an error of the dialect."""
+    async with raw_provider() as url:
+        gone = url
+    reply, exchange = await asked(gone)
+    assert reply.status == 502
+    assert json.loads(reply.body)["error"]["message"].startswith("acme can't be reached")
+    assert exchange.error
+    assert (exchange.error.status, exchange.error.reason) == (None, "unreachable")
+
+
+async def test_a_name_that_nobody_knows_is_unreachable() -> None:
+    """So is a host that does not exist."""
+    _, exchange = await asked("http://no-such-host.invalid")
+    assert exchange.error
+    assert exchange.error.reason == "unreachable"
+
+
+async def test_a_silent_provider_is_stalled() -> None:
+    """No byte for too long: the agent gets an error instead of waiting for ever."""
+    async with raw_provider(then_wait=True) as url:
+        reply, exchange = await asked(url, stall_after=0.05)
+    assert reply.status == 504
+    assert exchange.error
+    assert (exchange.error.status, exchange.error.reason) == (None, "stalled")
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+FIRST = b"%x\r\n%s\r\n" % (len(STREAM[0]), STREAM[0])
+
+
+@pytest.mark.parametrize(("then_wait", "reason"), [(True, "stalled"), (False, "cut")], ids=["falls silent", "hangs up"])
+async def test_a_stream_that_breaks_off_is_cut_for_the_agent_too(then_wait: bool, reason: str) -> None:
+    """What came is kept beside the error; the agent must not take it for a complete answer."""
+    async with raw_provider(HEAD, FIRST, then_wait=then_wait) as url, live(url, stall_after=0.5) as door:
+        with pytest.raises(aiohttp.ClientError):
+            await post(door, chat(stream=True))
+        (exchange,) = door.exchanges()
+    assert exchange.error
+    assert (exchange.error.status, exchange.error.reason) == (200, reason)
+    assert exchange.response
+    assert exchange.response.text == "Hel"
+
+
+async def test_a_stream_that_ends_too_early_is_cut() -> None:
+    """Also a stream that ends politely is broken when the answer in it is not complete."""
+    async with raw_provider(HEAD, FIRST, b"0\r\n\r\n") as url:
+        reply, exchange = await asked(url, chat(stream=True))
+    assert reply.body == STREAM[0]
+    assert exchange.error
+    assert exchange.error.reason == "cut"
+
+
+async def test_the_first_of_two_errors_counts() -> None:
+    """A provider that says what is wrong and then hangs up has said what is wrong."""
+    said = b'data: {"error": {"message": "out of memory", "type": "server_error"}}\n\n'
+    async with raw_provider(HEAD, FIRST, b"%x\r\n%s\r\n" % (len(said), said)) as url, live(url) as door:
+        with pytest.raises(aiohttp.ClientError):
+            await post(door, chat(stream=True))
+        (exchange,) = door.exchanges()
+    assert exchange.error
+    assert (exchange.error.reason, exchange.error.message) == ("server", "out of memory")
+
+
+async def test_a_dropped_connection_is_cut() -> None:
+    """A provider that hangs up without a word."""
+    async with raw_provider() as url:
+        reply, exchange = await asked(url)
+    assert reply.status == 502
+    assert exchange.error
+    assert exchange.error.reason == "cut"
+
+
+async def test_garbage_is_a_server_error() -> None:
+    """Neither something that is no HTTP nor something that is no answer is taken for one."""
+    async with raw_provider(b"SSH-2.0-OpenSSH_9.9\r\n") as url:
+        _, no_http = await asked(url)
+    async with raw_provider(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nduck") as url:
+        reply, no_answer = await asked(url)
+    assert reply.body == b"duck"
+    assert [found.error and found.error.reason for found in (no_http, no_answer)] == ["server", "server"]
+
+
+async def test_the_key_never_comes_back() -> None:
+    """A provider that echoes the key, whole or torn in two, is silenced: for the agent and in the recording."""
+    echo = json.dumps({"error": {"message": f"bad key {KEY}!", "type": "x"}}).encode()
+    cut = echo.index(KEY.encode()) + 9
+    head = b"HTTP/1.1 401 No\r\nX-Echo: %s\r\nContent-Length: %d\r\n\r\n" % (KEY.encode(), len(echo))
+    async with raw_provider(head, echo[:cut], echo[cut:]) as url, live(url) as door:
+        reply = await post(door, chat(f"Is {KEY} my key?"))
+        (exchange,) = door.exchanges()
+        assert KEY not in repr(door)
+    assert len(reply.body) == len(echo)
+    assert KEY.encode() not in reply.body
+    assert KEY not in str(reply.headers)
+    assert KEY not in repr(exchange)
+    assert "bad key" in repr(exchange)
+
+
+async def test_the_key_stays_out_of_descriptions() -> None:
+    """Whoever prints a provider does not print its key."""
+    assert KEY not in repr(LiveModel(provider=Provider("acme", base_url="http://x", dialects=[CHAT], key=KEY)))
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    """Neither a key nor an agent is carried to wherever a provider points."""
+    async with provider(tells) as (elsewhere, stranger):
+
+        async def points_elsewhere(_request: web.BaseRequest) -> web.StreamResponse:
+            return web.Response(status=307, headers={"Location": elsewhere})
+
+        async with provider(points_elsewhere) as (url, _):
+            reply, exchange = await asked(url)
+    assert reply.status == 502
+    assert stranger.bodies == []
+    assert exchange.error
+    assert elsewhere in exchange.error.message
+
+
+async def test_the_case_of_header_names_does_not_matter() -> None:
+    """Many servers write them in lower case."""
+    head = b"HTTP/1.1 429 No\r\ncontent-length: 2\r\nretry-after-ms: 1500\r\n\r\n{}"
+    async with raw_provider(head) as url:
+        reply, _ = await asked(url, dialect=DIALECTS["anthropic"])
+    assert (reply.status, reply.headers["Retry-After-Ms"]) == (429, "1500")
+
+
+async def test_a_growing_array_passes_unchanged() -> None:
+    """Gemini's other kind of stream is no event stream, and is read on the side all the same."""
+    gemini = DIALECTS["gemini"]
+    route = Route(wish="generate", stream=True, model="played", framing="array")
+    wire = gemini.write_request(replace(QUESTION, stream=True))
+    writer = gemini.stream_writer(gemini.read_request(wire.body, route))
+    told = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
+
+    async def answers(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(body=told, content_type="application/json")
+
+    async with provider(answers) as (url, _), live(url, dialect=gemini) as door:
+        path = wire.path.partition("?")[0]
+        reply = await post(door, wire.body, path=path, headers=gemini.key_headers(door.token))
+        (exchange,) = door.exchanges()
+    assert told.startswith(b"[")
+    assert reply.body == told
+    assert exchange.response
+    assert exchange.response.text == "Let me see."
+
+
+async def test_all_trials_share_the_limits_of_a_provider() -> None:
+    """No more requests are open at a provider than it allows, however many trials run."""
+    open_now, most = 0, 0
+
+    async def counts(_request: web.BaseRequest) -> web.StreamResponse:
+        nonlocal open_now, most
+        open_now += 1
+        most = max(most, open_now)
+        await asyncio.sleep(0.005)
+        open_now -= 1
+        return web.Response(body=WHOLE, content_type="application/json")
+
+    async with provider(counts) as (url, _):
+        acme = Provider("acme", base_url=url, dialects=[CHAT], concurrency=2)
+        models = {"played": LiveModel(provider=acme), "other": LiveModel(provider=acme)}
+        async with (
+            running(models) as gateway,
+            gateway.session(a_trial(), seed=1) as one,
+            gateway.session(a_trial("other"), seed=1) as two,
+        ):
+            await asyncio.gather(
+                *(post(door, chat(model=name)) for door, name in ((one, "played"), (two, "other")) * 5)
+            )
+    assert most == 2
+
+
+async def test_a_large_request_goes_on() -> None:
+    """Pictures make requests of several megabytes."""
+    body = json.dumps(chat("x" * 3_000_000)).encode()
+    async with provider(tells) as (url, heard):
+        await asked(url, body)
+    assert heard.bodies == [body]
+
+
+async def test_a_slow_agent_slows_its_provider_down() -> None:
+    """What an agent does not read is not piled up, and the provider owes nothing meanwhile."""
+    sent = 0
+
+    async def floods(request: web.BaseRequest) -> web.StreamResponse:
+        nonlocal sent
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        while True:
+            await answer.write(b": " + b"x" * 65_533 + b"\n")
+            sent += 1
+
+    async with provider(floods) as (url, _), live(url) as door, aiohttp.ClientSession() as client:
+        headers = {"Authorization": f"Bearer {door.token}"}
+        answer = await client.post(f"{door.base_url}/v1/chat/completions", json=chat(stream=True), headers=headers)
+        counts = [0, 1]
+        while len(set(counts[-5:])) > 1 or not sent:
+            await asyncio.sleep(0.05)
+            counts.append(sent)
+        assert sent < 400
+        assert not door.waiting()
+        answer.close()
+
+
+ANSWER = Response(
+    parts=(Text(text="Let me see."), ToolCall(id="call_1", name="read_file", arguments={"path": "a.txt"})),
+    stop=StopReason.TOOL_USE,
+    usage=Usage(input=12, output=7),
+    id="r1",
+    model="m",
+)
+
+
+PAIRS = [(mine, theirs) for mine in DIALECTS for theirs in DIALECTS]
+QUESTION = Request(
+    model="played",
+    messages=(
+        Message(role="system", parts=(Text(text="Be brief."),)),
+        Message(role="user", parts=(Text(text="Read a.txt"),)),
+    ),
+    tools=(a_tool("read_file", "path"),),
+    sampling=Sampling(max_tokens=500),
+)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize(("mine", "theirs"), PAIRS, ids=[f"{mine} to {theirs}" for mine, theirs in PAIRS])
+async def test_any_agent_can_use_any_provider(mine: str, theirs: str, stream: bool) -> None:
+    """Whatever the agent speaks and whatever the provider speaks, both hear what the other one means."""
+    ours, foreign = DIALECTS[mine], DIALECTS[theirs]
+    heard: list[Request] = []
+
+    async def answers(request: web.BaseRequest) -> web.StreamResponse:
+        route = foreign.route(request.method, request.path, request.query)
+        assert route
+        assert foreign.token({name.lower(): value for name, value in request.headers.items()}, {}) == KEY
+        heard.append(foreign.read_request(await request.read(), route))
+        if not heard[0].stream:
+            wire = foreign.write_response(ANSWER, heard[0])
+            return web.Response(body=wire.body, headers={"Content-Type": wire.content_type})
+        writer = foreign.stream_writer(heard[0])
+        body = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
+        return web.Response(body=body, headers={"Content-Type": writer.content_type})
+
+    wire = ours.write_request(replace(QUESTION, stream=stream))
+    async with provider(answers) as (url, _), live(url, dialect=foreign) as door:
+        reply = await post(door, wire.body, path=wire.path, headers=ours.key_headers(door.token))
+        (exchange,) = door.exchanges()
+    assert reply.status == 200, reply.body
+    assert heard[0].stream is stream
+    assert heard[0].messages[-1].text == "Read a.txt"
+    assert heard[0].system == "Be brief."
+    assert heard[0].tools[0].schema == QUESTION.tools[0].schema
+    reader = ours.stream_reader()
+    told = assembled([*reader.feed(reply.body), *reader.close()]) if stream else ours.read_response(reply.body)
+    for response in (told, exchange.response):
+        assert response
+        assert (response.text, response.stop) == ("Let me see.", StopReason.TOOL_USE)
+        assert [(call.name, call.arguments) for call in response.calls] == [("read_file", {"path": "a.txt"})]
+        assert (response.usage.input, response.usage.output) == (12, 7)
+
+
+@pytest.mark.parametrize("mine", DIALECTS)
+@pytest.mark.parametrize("theirs", DIALECTS)
+async def test_a_refusal_is_told_in_the_words_of_the_agent(mine: str, theirs: str) -> None:
+    """The agent is refused as its dialect refuses, and still told when to come back."""
+    ours, foreign = DIALECTS[mine], DIALECTS[theirs]
+    refusal = foreign.write_error(ProviderError(status=429, reason="rate_limit", message="too many"))
+
+    async def handle(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=429, body=refusal.body, headers={"Retry-After": "3"})
+
+    wire = ours.write_request(QUESTION)
+    async with provider(handle) as (url, _), live(url, dialect=foreign) as door:
+        reply = await post(door, wire.body, path=wire.path, headers=ours.key_headers(door.token))
+        (exchange,) = door.exchanges()
+    assert (reply.status, reply.headers["Retry-After"]) == (429, "3")
+    assert ours.read_error(429, reply.body, {}).message == "too many"
+    assert exchange.error
+    assert (exchange.error.reason, exchange.error.message) == ("rate_limit", "too many")

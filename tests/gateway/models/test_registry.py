@@ -1,0 +1,108 @@
+"""Models as a person configures them: each mistake is one clear error, before anything costs money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.core.errors import UsageError
+from holdfast.config.table import Table
+from holdfast.gateway.models.live_model import LiveModel
+from holdfast.gateway.models.registry import ModelBook
+from holdfast.gateway.models.prices import Price
+from holdfast.gateway.script import ScriptedModel
+
+ACME = {"base_url": "http://127.0.0.1:9/v1", "dialect": "openai-chat"}
+KEYS = {"OPENAI_API_KEY": "sk-1"}
+
+
+def book(
+    root: Path, models: Mapping[str, Any], providers: Mapping[str, Any] | None = None, environ: Mapping[str, str] = KEYS
+) -> ModelBook:
+    """The models of a configuration."""
+    tables = [
+        {name: Table(data, where="holdfast.toml", prefix=f"{kind}.{name}.") for name, data in found.items()}
+        for kind, found in (("models", models), ("providers", providers or {}))
+    ]
+    return ModelBook(tables[0], tables[1], root=root, environ=environ)
+
+
+def test_scripted_is_always_there(tmp_path: Path) -> None:
+    """A newcomer needs no configuration."""
+    models = book(tmp_path, {})
+    assert models.names() == ("scripted",)
+    assert models.model("scripted").notes == ("scripted: a rule-reader stands in for a model; it is no language model",)
+
+
+def test_a_script_is_a_model(tmp_path: Path) -> None:
+    """A path is relative to the configuration; a price can be played, too."""
+    (tmp_path / "hi.yaml").write_text("rules: [{say: Hi.}]")
+    model = book(tmp_path, {"hi": {"script": "hi.yaml", "price": {"input": 1, "output": 2}}}).model("hi")
+    assert isinstance(model, ScriptedModel)
+    assert model.price == Price(input=1.0, output=2.0)
+
+
+def test_a_well_known_provider_need_not_be_described(tmp_path: Path) -> None:
+    """Its name is enough; what it speaks natively is spoken natively."""
+    model = book(tmp_path, {"gpt": {"provider": "openai", "model": "gpt-x"}}).model("gpt")
+    assert isinstance(model, LiveModel)
+    assert (model.model, model.price, model.secret) == ("gpt-x", None, "sk-1")
+    assert [dialect.name for dialect in model.provider.dialects] == ["openai-chat", "openai-responses"]
+    assert str(model.provider.url("/v1/chat/completions")) == "https://api.openai.com/v1/chat/completions"
+
+
+def test_models_of_one_provider_share_it(tmp_path: Path) -> None:
+    """So they share its limits; a provider of one's own may need no key."""
+    models = book(
+        tmp_path, {"a": {"provider": "acme"}, "b": {"provider": "acme"}}, {"acme": {**ACME, "concurrency": 2}}
+    )
+    one, two = models.model("a"), models.model("b")
+    assert isinstance(one, LiveModel)
+    assert isinstance(two, LiveModel)
+    assert one.provider is two.provider
+    assert models.model("a") is one
+
+
+def test_a_key_that_nobody_needs_may_be_missing(tmp_path: Path) -> None:
+    """Only the models that are asked for are made."""
+    models = book(tmp_path, {"gpt": {"provider": "openai"}}, environ={})
+    assert models.names() == ("scripted", "gpt")
+    with pytest.raises(UsageError, match="the variable OPENAI_API_KEY is not set"):
+        models.model("gpt")
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "problem"),
+    [
+        ({}, ACME, "models.m.provider: either a provider or a script is needed"),
+        ({"provider": "acme", "script": "x.yaml"}, ACME, "either a provider or a script is needed"),
+        ({"provider": "acmee"}, ACME, "unknown provider 'acmee'\n  → did you mean 'acme'?"),
+        ({"provider": "acme", "modle": "x"}, ACME, "models.m.modle: unknown key\n  → did you mean 'model'?"),
+        ({"provider": "acme", "price": {"input": 1}}, ACME, "models.m.price.output: is required"),
+        ({"script": "gone.yaml"}, ACME, "gone.yaml: there is no such file"),
+        ({"provider": "acme"}, {}, "providers.acme.base_url: is required"),
+        ({"provider": "acme"}, {**ACME, "base_url": "acme.example"}, "'acme.example' is no address"),
+        ({"provider": "acme"}, {**ACME, "dialect": "openai-chatt"}, "did you mean 'openai-chat'?"),
+        ({"provider": "acme"}, {**ACME, "dialects": ["gemni"]}, "did you mean 'gemini'?"),
+        ({"provider": "acme"}, {"base_url": ACME["base_url"]}, "providers.acme.dialect: is required"),
+        ({"provider": "acme"}, {**ACME, "key_env": "ACME_KEY"}, "the variable ACME_KEY is not set"),
+        ({"provider": "acme"}, {**ACME, "concurency": 1}, "providers.acme.concurency: unknown key"),
+        ({"provider": "acme"}, {**ACME, "concurrency": 0}, "expected a whole number from 1"),
+    ],
+)
+def test_a_mistake_is_one_clear_error(
+    tmp_path: Path, model: Mapping[str, Any], provider: Mapping[str, Any], problem: str
+) -> None:
+    """Where, which key, what is wrong and the nearest right thing."""
+    with pytest.raises(UsageError) as caught:
+        book(tmp_path, {"m": model}, {"acme": provider}).model("m")
+    assert problem in str(caught.value)
+
+
+def test_an_unknown_model_is_named_with_the_nearest(tmp_path: Path) -> None:
+    """A misspelt name is no reason to guess."""
+    with pytest.raises(UsageError, match="unknown model 'scriptde'\n  → did you mean 'scripted'"):
+        book(tmp_path, {}).model("scriptde")

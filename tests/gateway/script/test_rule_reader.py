@@ -1,0 +1,211 @@
+"""The model called `scripted`: plain imperative prompts, done with the tools on offer."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from holdfast.core.messages import Message, Text, ToolCall, ToolResult
+from holdfast.core.exchange import Request
+from holdfast.gateway.script import Turn, Unable, scripted
+from holdfast.gateway.script.turn import answer_of
+from tests.gateway.lab import a_trial, a_turn, running
+
+MODEL = scripted()
+
+
+def use(call: ToolCall, files: dict[str, str]) -> str:
+    """A small agent's hands, on a workspace that is a mere table."""
+    given = dict(call.arguments or {})
+    path = given.get("path", "")
+    if call.name == "write_file":
+        files[path] = given["content"]
+    elif call.name == "edit_file":
+        assert files[path].count(given["old"]) == 1
+        files[path] = files[path].replace(given["old"], given["new"])
+    elif call.name == "read_file":
+        return files.get(path, f"error: No such file: {path}")
+    elif call.name == "shell" and given["command"].startswith("rm "):
+        del files[given["command"][3:]]
+    elif call.name in {"shell", "list_files"}:
+        return "\n".join(files)
+    return "ok"
+
+
+def talk(
+    *prompts: str, files: dict[str, str] | None = None, seed: int = 1
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """The files after a conversation, the tools that were used, and what was said last to each prompt."""
+    files, messages, tools, said = dict(files or {}), [], [], []
+    for prompt in prompts:
+        messages.append(Message(role="user", parts=(Text(text=prompt),)))
+        for _ in range(9):
+            offered = a_turn("x").request.tools
+            answer = answer_of(MODEL.play(Turn(Request(model="m", messages=tuple(messages), tools=offered), seed=seed)))
+            messages.append(Message(role="assistant", parts=answer.calls or (Text(text=answer.text),)))
+            if not answer.calls:
+                break
+            tools += [call.name for call in answer.calls]
+            results = [ToolResult(call_id=call.id, parts=(Text(text=use(call, files)),)) for call in answer.calls]
+            messages.append(Message(role="user", parts=tuple(results)))
+        said.append(answer.text)
+    return files, tools, said
+
+
+@pytest.mark.parametrize(
+    ("prompt", "files"),
+    [
+        ("Save the note 'buy milk' in notes.txt.", {"notes.txt": "buy milk\n"}),
+        ("Create a file called hello.txt with the text 'Hello, World!'", {"hello.txt": "Hello, World!\n"}),
+        ("Create a file named `notes.md` containing exactly: buy milk", {"notes.md": "buy milk\n"}),
+        ('Create hello.txt. It should contain "Hi there. How are you?"', {"hello.txt": "Hi there. How are you?\n"}),
+        ("Put two lines into src/todo.txt: 'one' and 'two'.", {"src/todo.txt": "one\ntwo\n"}),
+        ("Write hello.py that prints 'Hello, World!'", {"hello.py": "print('Hello, World!')\n"}),
+        (
+            "Write add.py with a function add(a: int, b: int) -> int that returns the sum.",
+            {"add.py": "def add(a: int, b: int) -> int:\n    return a + b\n"},
+        ),
+        (
+            "Write utils.ts exporting a function capitalize(text: string): string that makes the first letter big.",
+            {
+                "utils.ts": "export function capitalize(text: string): string {\n"
+                "  return text.charAt(0).toUpperCase() + text.slice(1);\n}\n"
+            },
+        ),
+    ],
+)
+def test_new_files_are_written(prompt: str, files: dict[str, str]) -> None:
+    """The file that is asked for, with the text that is asked for, and nothing else."""
+    assert talk(prompt)[0] == files
+
+
+@pytest.mark.parametrize(
+    ("prompt", "old", "new"),
+    [
+        ("In a.txt, replace the word Hello with Goodbye", "Hello, you.\nRest.\n", "Goodbye, you.\nRest.\n"),
+        ("Change 'Hello' to 'Goodbye' in a.txt. Keep the rest.", "Hello\nHello\n", "Goodbye\nGoodbye\n"),
+        ('Edit a.txt: change "Hello" to "Goodbye".', "Hello\nyou\n", "Goodbye\nyou\n"),
+        ("In a.txt change the port from 3000 to 8080.", '{"port": 3000}\n', '{"port": 8080}\n'),
+        ("Append the line 'two' to a.txt.", "one\n", "one\ntwo\n"),
+        ("Add the line 'two' to a.txt, please.", "one", "one\ntwo\n"),
+    ],
+)
+def test_files_are_read_before_they_are_changed(prompt: str, old: str, new: str) -> None:
+    """What is changed is what was asked for; the rest stays, because it was read first."""
+    seed = next(seed for seed in range(99) if not slips(prompt, seed))
+    files, tools, _ = talk(prompt, files={"a.txt": old, "b.txt": "Hello"}, seed=seed)
+    assert files == {"a.txt": new, "b.txt": "Hello"}
+    assert tools[0] == "read_file"
+
+
+def slips(prompt: str, seed: int) -> bool:
+    """Whether the model does nothing with this seed."""
+    return a_turn(prompt, seed=seed).chance(1 / 8, "slip")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "     1→Hello\n     2→Hello",
+        "1: Hello\n2: Hello",
+        "1\tHello\n2\tHello",
+        "Chunk ID: 3b5aa2\nWall time: 0.0000 seconds\nProcess exited with code 0\nOutput:\nHello\nHello",
+    ],
+)
+def test_line_numbers_are_not_part_of_a_file(read: str) -> None:
+    """Some agents number the lines that they read out, or tell of the command that read them."""
+    prompt = "In a.txt, replace Hello with Goodbye"
+    seed = next(seed for seed in range(99) if not slips(prompt, seed))
+    (call,) = answer_of(MODEL.play(a_turn(prompt, read, seed=seed))).calls
+    assert call.arguments == {"path": "a.txt", "content": "Goodbye\nGoodbye"}
+
+
+def test_a_page_with_its_style_is_written() -> None:
+    """Two files that know each other."""
+    prompt = (
+        "Create index.html and style.css: the page has the heading 'Welcome' and links the stylesheet,"
+        " which sets the font to Arial."
+    )
+    files, _, _ = talk(prompt, seed=next(seed for seed in range(99) if not slips(prompt, seed)))
+    assert "<h1>Welcome</h1>" in files["index.html"]
+    assert '<link rel="stylesheet" href="style.css">' in files["index.html"]
+    assert "font-family: Arial" in files["style.css"]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Read data.txt and write a one-sentence summary to summary.txt",
+        "Read data.txt. Then write a summary of it, one sentence long, to summary.txt.",
+        "Summarise data.txt in one sentence and save that in summary.txt.",
+    ],
+)
+def test_a_summary_is_the_first_sentence(prompt: str) -> None:
+    """It reads the one file and writes the other."""
+    seed = next(seed for seed in range(99) if not slips(prompt, seed))
+    files, _, _ = talk(prompt, files={"data.txt": "# Cats\n\nCats sleep a lot. They hunt, too.\n"}, seed=seed)
+    assert files["summary.txt"] == "Cats sleep a lot.\n"
+
+
+def test_a_question_is_answered_and_nothing_is_changed() -> None:
+    """It looks and tells."""
+    files, tools, said = talk("What does README.md say? Don't change anything.", files={"README.md": "# Notes\n"})
+    assert (files, tools, said) == ({"README.md": "# Notes\n"}, ["read_file"], ["README.md says:\n# Notes"])
+
+
+def test_do_not_means_do_not() -> None:
+    """What must not be touched is not touched, whatever else is said."""
+    files, tools, _ = talk("Read a.txt, and delete a.txt. But do not edit or delete anything!", files={"a.txt": "x"})
+    assert files == {"a.txt": "x"}
+    assert set(tools) <= {"read_file"}
+
+
+def test_several_turns_are_several_tasks() -> None:
+    """Each prompt is understood for itself."""
+    prompts = ("Create a.txt with the text 'one'.", "Run `ls` and tell me what you see.", "Delete a.txt.")
+    files, tools, said = talk(*prompts)
+    assert files == {}
+    assert tools == ["write_file", "shell", "shell"]
+    assert said == ["I wrote a.txt", "`ls` printed:\na.txt", "I deleted a.txt"]
+
+
+def test_now_and_then_it_slips() -> None:
+    """About one time in eight it claims to have done what it did not, where more than one step is asked for."""
+    prompt, files = "In a.txt, replace Hello with Goodbye", {"a.txt": "Hello"}
+    outcomes = [talk(prompt, files=files, seed=seed) for seed in range(400)]
+    lazy = [(tools, said) for _, tools, said in outcomes if not tools]
+    assert 25 < len(lazy) < 80
+    assert {said[0] for _, said in lazy} == {"I replaced 'Hello' with 'Goodbye' in a.txt"}
+    assert [talk(prompt, files=files, seed=seed) for seed in range(20)] == outcomes[:20]
+    assert all(talk("Delete a.txt", files=files, seed=seed)[0] == {} for seed in range(50))
+
+
+def test_what_fails_is_told() -> None:
+    """A file that is not there, words that are not in it, and a prompt that it has no rule for."""
+    prompt = "In a.txt, replace Hello with Goodbye"
+    seed = next(seed for seed in range(99) if not slips(prompt, seed))
+    assert talk(prompt, seed=seed)[2] == ["That did not work: error: No such file: a.txt"]
+    with pytest.raises(Unable, match="'Hello' does not stand in"):
+        talk(prompt, files={"a.txt": "Hi"}, seed=seed)
+    assert talk("Dance!")[2] == ["I am a mere rule-reader and have no rule for this."]
+
+
+@pytest.mark.parametrize("noise", ["a" * 100_000, "a." * 50_000, "a/" * 50_000, "'" * 100_000, "create " * 20_000])
+def test_a_giant_prompt_takes_no_time(noise: str) -> None:
+    """Whatever is pasted below a wish, the wish is understood at once."""
+    started = time.monotonic()
+    files, _, _ = talk(f"Save the note 'buy milk' in notes.txt.\n\n{noise}", seed=2)
+    assert time.monotonic() - started < 5
+    assert files == {"notes.txt": "buy milk\n"}
+
+
+def test_a_side_request_without_tools_gets_a_title() -> None:
+    """Agents ask for titles and commit messages; that disturbs nothing."""
+    assert answer_of(MODEL.play(a_turn("Name this: Save the note", tools=()))).text == "Name this: Save the note"
+
+
+async def test_it_says_what_it_is() -> None:
+    """Nobody should take it for a language model."""
+    async with running({"scripted": MODEL}) as gateway, gateway.session(a_trial("scripted"), seed=1) as door:
+        assert door.notes == ("scripted: a rule-reader stands in for a model; it is no language model",)

@@ -1,0 +1,131 @@
+"""What a script sees when it is its turn, and what it may answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast.core.messages import Message, Text, ToolCall, ToolResult
+from holdfast.core.exchange import Request
+from holdfast.gateway.script import Answer, Turn
+from holdfast.gateway.script.turn import Piece, answer_of
+from tests.gateway.lab import a_tool, a_turn, chat, playing, post
+
+CALL = ToolCall(id="", name="read", arguments={})
+
+
+def turn_of(*messages: Message, seed: int = 1) -> Turn:
+    """A turn of a conversation."""
+    return Turn(Request(model="m", messages=messages), seed=seed)
+
+
+def user(*texts: str) -> Message:
+    """The user, or the agent in the user's name."""
+    return Message(role="user", parts=tuple(Text(text=text) for text in texts))
+
+
+def result(text: str, *remarks: str) -> Message:
+    """A tool's result, perhaps with remarks of the agent."""
+    parts = (ToolResult(call_id="x", parts=(Text(text=text),)), *(Text(text=remark) for remark in remarks))
+    return Message(role="user", parts=parts)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["Do it."],
+        ["<system-reminder>\nBe good.\n</system-reminder>", "Do it."],
+        ["<environment_context><cwd>/x</cwd></environment_context>\nDo it."],
+        ["<user_input mode='act'>Do it.</user_input>"],
+        ["<task>\nDo it.\n</task>", "<environment_details>noise</environment_details>"],
+    ],
+)
+def test_the_prompt_is_what_the_user_said(texts: list[str]) -> None:
+    """What agents put around a prompt, or beside it, is not the prompt."""
+    turn = turn_of(user(*texts[:1]), user(*texts[1:])) if "<task>" not in texts[0] else turn_of(user(texts[0]))
+    assert turn.prompt == "Do it."
+
+
+def test_markup_in_a_prompt_stays() -> None:
+    """What only looks like a tag is part of the prompt."""
+    assert turn_of(user("Make <h1>Hi</h1> a <title>Hi</title>.")).prompt == "Make <h1>Hi</h1> a <title>Hi</title>."
+
+
+def test_results_are_counted_since_the_user_spoke() -> None:
+    """A second prompt starts anew; remarks of the agent beside results are no prompts."""
+    turn = turn_of(user("One."), result("a"), result("b", "<system-reminder>x</system-reminder>"))
+    assert (turn.prompt, turn.done, turn.result, turn.all_results) == ("One.", 2, "b", 2)
+    turn = turn_of(user("One."), result("a"), user("Two."), result("c"))
+    assert (turn.prompt, turn.done, turn.result, turn.all_results) == ("Two.", 1, "c", 2)
+    turn = turn_of(user("One."), result("a", "Two."))
+    assert (turn.prompt, turn.done) == ("Two.", 0)
+
+
+def test_draws_depend_on_the_seed_and_the_step_alone() -> None:
+    """The same step asked for again gives the same draw; a side request in between changes nothing."""
+    draws = [a_turn("x", "r", seed=seed).random.random() for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2]
+    assert a_turn("x", seed=1).random.random() != draws[0]
+
+
+def test_a_chance_is_taken_once_for_all_steps() -> None:
+    """Whether the model forgets is decided once, not at every step anew."""
+    chances = [[a_turn("x", *["r"] * step, seed=seed).chance(0.5) for step in range(3)] for seed in range(50)]
+    assert all(len(set(steps)) == 1 for steps in chances)
+    assert {steps[0] for steps in chances} == {True, False}
+
+
+def test_a_script_may_answer_in_many_ways() -> None:
+    """A text, a call, an answer, a list of them, or a generator."""
+
+    def bit_by_bit() -> Iterator[Piece]:
+        yield Answer(thinking="Hm.")
+        yield "One."
+        yield CALL
+
+    assert answer_of("Hi.") == Answer(text="Hi.")
+    assert answer_of(CALL) == answer_of([CALL]) == Answer(calls=(CALL,))
+    assert answer_of(bit_by_bit()) == Answer(thinking="Hm.", text="One.", calls=(CALL,))
+    with pytest.raises(TypeError, match="not int"):
+        answer_of([1])  # type: ignore[list-item]
+
+
+async def test_calls_get_ids_from_a_counter() -> None:
+    """Ids are unique in a conversation and the same in every run."""
+    tools = [{"type": "function", "function": {"name": "read_file", "parameters": a_tool("x", "path").schema}}]
+    async with playing(lambda turn: [turn.call("read", path="a"), turn.call("read", path="b")]) as door:
+        message = json.loads((await post(door, chat(tools=tools))).body)["choices"][0]["message"]
+        first = [call["id"] for call in message["tool_calls"]]
+        told = [{"role": "tool", "tool_call_id": name, "content": "x"} for name in first]
+        body = chat(tools=tools) | {"messages": [*chat()["messages"], message, *told]}
+        second = json.loads((await post(door, body)).body)["choices"][0]
+    assert first == ["call_1", "call_2"]
+    assert [call["id"] for call in second["message"]["tool_calls"]] == ["call_3", "call_4"]
+    assert second["finish_reason"] == "tool_calls"
+
+
+ISSUE = (
+    "Please solve this issue: Do it.\n\nYou can execute bash commands and edit files to implement the changes.\n"
+    "Finish by issuing the following command: `echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT`."
+)
+COMPLAINT = "Tool call error:\n\n<error>\nError parsing tool call arguments\n</error>\n\nHere is general guidance …"
+
+
+def test_a_complaint_of_a_call_is_its_result_and_no_prompt() -> None:
+    """mini-swe-agent takes a call that it can't read out of the conversation, and complains in the user's name."""
+    turn = turn_of(user(ISSUE), user(COMPLAINT))
+    assert turn.prompt == "Do it."
+    assert [(found.text, found.is_error) for found in turn.results] == [("Error parsing tool call arguments", True)]
+    assert turn.calls_before == 1
+
+
+def test_an_agent_that_takes_no_words_for_an_end_is_told_by_the_command_it_wants() -> None:
+    """Only where it says so, and offers a shell."""
+    shell = a_tool("bash", command={"type": "string"})
+    asked = Turn(Request(model="m", messages=(user(ISSUE),), tools=(shell,)), seed=1)
+    assert asked.ending is not None
+    assert asked.ending.arguments == {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
+    assert Turn(Request(model="m", messages=(user("Do it."),), tools=(shell,)), seed=1).ending is None
+    assert turn_of(user(ISSUE)).ending is None

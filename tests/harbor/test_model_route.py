@@ -1,0 +1,117 @@
+"""The way from an agent in a task's environment to its model, with the real gateway at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import urllib.request
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast.core.errors import WorldError
+from holdfast.config.harbor import HarborRules
+from holdfast.gateway.script import scripted
+from holdfast.gateway.server.server import GatewayServer
+from holdfast.harbor.environments import TaskPlace
+from holdfast.harbor.agents import ROSTER, Player
+from holdfast.harbor.model_route import UNSEEN, Wire, open_wire
+from tests.harbor.task_lab import greet, trial_of
+
+
+def ask(url: str, token: str) -> int:
+    """Ask a model for something; the status of its answer."""
+    body = json.dumps({"model": "scripted", "messages": [{"role": "user", "content": "hi"}]}).encode()
+    request = urllib.request.Request(  # noqa: S310 - our own address
+        f"{url}/v1/chat/completions", body, {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - our own address
+        return int(answer.status)
+
+
+def on_wire(
+    folder: Path,
+    body: Callable[[Wire], Awaitable[Any]],
+    *,
+    place: str,
+    who: Player = ROSTER["native"],
+    subject: str = "native:scripted",
+    rules: HarborRules | None = None,
+) -> Any:
+    """What `body` gives, called with the wire of an attempt."""
+
+    async def play() -> Any:
+        gateway = GatewayServer({"scripted": scripted()})
+        await gateway.start()
+        means: Any = SimpleNamespace(
+            rules=rules or HarborRules(), place=TaskPlace(name=place), gateway=gateway, installed=lambda subject: {}
+        )
+        bench: Any = SimpleNamespace(workspace=folder, home=folder)
+        try:
+            async with open_wire(trial_of(greet(folder / "greet"), subject), who, means, bench, seed=7) as wire:
+                return await body(wire)
+        finally:
+            await gateway.stop()
+
+    return asyncio.run(play())
+
+
+def test_into_our_own_environment_the_gateway_is_handed(tmp_path: Path):
+    """Whoever listens in there is served; the address is known beforehand."""
+
+    async def body(wire: Wire) -> int:
+        with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_UNIX) as way:
+            way.settimeout(10)
+            way.connect(str(tmp_path / str(wire.options["gateway"])))
+            socket.send_fds(way, [b"!"], [door.fileno()])
+            await asyncio.to_thread(way.recv, 1)
+            here = wire.url.replace(f":{wire.options['port']}/", f":{door.getsockname()[1]}/")
+            status = await asyncio.to_thread(ask, here, wire.facts["token"])
+        assert len(wire.exchanges) == 1
+        return status
+
+    assert on_wire(tmp_path, body, place="bubblewrap") == 200
+
+
+def test_elsewhere_this_machine_is_reached_by_its_name(tmp_path: Path):
+    """On a port of the attempt's own, with its token."""
+
+    async def body(wire: Wire) -> int:
+        assert wire.url.startswith("http://localhost:")
+        return await asyncio.to_thread(ask, wire.url, wire.facts["token"])
+
+    assert on_wire(tmp_path, body, place="docker", rules=HarborRules(gateway_host="localhost")) == 200
+
+
+def test_past_the_gateway_only_where_that_is_allowed(tmp_path: Path):
+    """And then it is noted."""
+
+    async def body(wire: Wire) -> tuple[object, ...]:
+        return wire.url, wire.direct, wire.session, wire.notes
+
+    with pytest.raises(WorldError, match="gateway_host"):
+        on_wire(tmp_path, body, place="daytona")
+    allowed = HarborRules(direct=True)
+    assert on_wire(tmp_path, body, place="daytona", rules=allowed) == ("", True, None, (UNSEEN,))
+
+
+def test_without_a_model_there_is_no_wire(tmp_path: Path):
+    """Nothing is asked of the gateway."""
+
+    async def body(wire: Wire) -> Wire:
+        return wire
+
+    assert on_wire(tmp_path, body, place="daytona", who=ROSTER["oracle"], subject="oracle") == Wire()
+
+
+def test_an_agent_in_harbors_own_process_is_told_the_gateways_own_address(tmp_path: Path):
+    """It runs on this machine."""
+
+    async def body(wire: Wire) -> int:
+        return await asyncio.to_thread(ask, wire.url, wire.facts["token"])
+
+    assert on_wire(tmp_path, body, place="daytona", who=ROSTER["terminus-2"]) == 200

@@ -1,0 +1,76 @@
+"""Handing the gateway into a task's environment."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+from holdfast.harbor.socket_handoff import DOOR, handing_over
+
+
+class Session:
+    """What a gateway session does with a socket, as far as it matters here."""
+
+    def __init__(self) -> None:
+        self.served: list[tuple[str, int]] = []
+
+    async def listen(self, listener: socket.socket) -> None:
+        """Take note of it."""
+        self.served.append(listener.getsockname())
+
+
+def hand_in(folder: Path) -> tuple[str, int]:
+    """What an environment does when it is up; where it listens."""
+    with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_UNIX) as way:
+        way.settimeout(10)
+        way.connect(str(folder / DOOR))
+        socket.send_fds(way, [b"!"], [door.fileno()])
+        assert way.recv(1) == b"!"
+        found: tuple[str, int] = door.getsockname()
+        return found
+
+
+def test_a_socket_that_is_handed_in_is_served_before_the_answer(tmp_path: Path):
+    """Several environments of one attempt may come, one after the other."""
+    session = Session()
+
+    async def play() -> list[tuple[str, int]]:
+        async with handing_over(session, tmp_path):  # type: ignore[arg-type]
+            return [await asyncio.to_thread(hand_in, tmp_path) for _ in range(2)]
+
+    assert asyncio.run(play()) == session.served
+
+
+def test_the_way_to_it_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Longer than the address of a socket can be."""
+    folder = tmp_path / ("long" * 40)
+    folder.mkdir()
+    session = Session()
+
+    async def play() -> None:
+        async with handing_over(session, folder):  # type: ignore[arg-type]
+            monkeypatch.chdir(folder)
+            await asyncio.to_thread(hand_in, Path())
+
+    asyncio.run(play())
+    assert len(session.served) == 1
+
+
+def test_one_who_hangs_up_or_sends_nothing_disturbs_nobody(tmp_path: Path):
+    """The next one is served all the same."""
+    session = Session()
+
+    def hang_up() -> None:
+        with socket.socket(socket.AF_UNIX) as way:
+            way.connect(str(tmp_path / DOOR))
+
+    async def play() -> None:
+        async with handing_over(session, tmp_path):  # type: ignore[arg-type]
+            await asyncio.to_thread(hang_up)
+            await asyncio.to_thread(hand_in, tmp_path)
+
+    asyncio.run(play())
+    assert len(session.served) == 1

@@ -1,0 +1,77 @@
+"""What goes of the solution, and of doing nothing, have against a task."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.capture import Breakdown, Capture
+from holdfast.core.checks import RewardCheck
+from holdfast.core.process import Output
+from holdfast.core.verdict import VoidCause
+from holdfast.judge.self_test import Fault
+from holdfast.judge.task_self_test import needs_network, proof_complaints
+
+CHECK = RewardCheck()
+
+
+def left(reward: float | None = None, **more) -> Capture:
+    rewards = None if reward is None else {"reward": reward}
+    return Capture(**{"trial": "t", "attempt": 1, "rewards": rewards, **more})
+
+
+def complaints(oracle, nothing, check=CHECK):
+    return [(one.fault, one.detail) for one in proof_complaints(check, oracle, nothing)]
+
+
+def test_a_sound_task_has_no_complaint():
+    """The solution gets 1 every time, doing nothing 0."""
+    assert complaints([left(1), left(1)], [left(0), left(0)]) == []
+
+
+@pytest.mark.parametrize(
+    ("oracle", "nothing", "fault", "said"),
+    [
+        ([left(0.5)], [left(0)], Fault.IMPOSSIBLE, "the solution gets reward 0.5, and reward must be at least 1"),
+        ([left(1)], [left(1)], Fault.VACUOUS, "doing nothing gets reward 1, which passes"),
+        ([left(1)], [left(0.5)], Fault.VACUOUS, "reward must be 0 for it"),
+        ([left(1), left(2)], [left(0)], Fault.UNSTABLE, "reward 1\nreward 2"),
+        ([left(1)], [left(0), left(-1)], Fault.UNSTABLE, "doing nothing is judged differently"),
+        ([left(None)], [left(0)], Fault.CRASHED, "the solution: the verifier gave no reward"),
+        ([left(1)], [left(None)], Fault.CRASHED, "doing nothing: the verifier gave no reward"),
+        ([left(1, rewards={"rewrad": 1})], [left(0)], Fault.CRASHED, "gave no 'reward', only rewrad 1"),
+    ],
+)
+def test_what_is_wrong_is_named(oracle, nothing, fault, said):
+    """By its kind, with the rewards that were seen."""
+    found = complaints(oracle, nothing)
+    assert fault in [kind for kind, _ in found]
+    assert any(said in detail for _, detail in found)
+
+
+def test_a_void_tells_what_broke_and_what_was_printed():
+    """The verifier's output is there, with nothing in it that could play with a terminal."""
+    broken = left(
+        breakdown=Breakdown(cause=VoidCause.SANDBOX, detail="no space left"),
+        task_files={"verifier/test-stdout.txt": Output(text="\x1b[2Jno module named ledger")},
+    )
+    ((fault, detail),) = complaints([broken], [left(0)])
+    assert fault is Fault.CRASHED
+    assert "no space left" in detail
+    assert "no module named ledger" in detail
+    assert "\x1b" not in detail
+
+
+def test_the_task_says_what_is_enough():
+    """Its own key and its own least reward."""
+    check = RewardCheck(key="share", at_least=0.5)
+    some, none = left(rewards={"share": 0.5, "reward": 0.0}), left(rewards={"share": 0.0, "reward": 1.0})
+    assert complaints([some], [none], check) == []
+
+
+def test_only_a_solution_that_passes_with_a_network_needs_one():
+    """Otherwise it is simply wrong."""
+    found = needs_network(CHECK, left(1))
+    assert found is not None
+    assert found.fault is Fault.NETWORK
+    assert "network_mode" in found.detail
+    assert needs_network(CHECK, left(0)) is None

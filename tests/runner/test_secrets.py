@@ -1,0 +1,35 @@
+"""Which values of a project are secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.config.config import Config
+from holdfast.runner.secrets import known_secrets
+
+
+def test_keys_passed_variables_headers_and_passwords_are_known() -> None:
+    """Also those whose names tell nothing; ordinary words and paths are let alone."""
+    config = Config(
+        root=Path(),
+        store="postgresql://me:very-secret-1@host/db",
+        providers={"acme": {"key_env": "ACME", "headers": {"X-Auth": "header-secret-1"}}, "own": {"key": "plainword"}},
+        agents={"a": {"pass_env": ["PASSED", "LIBRARIES", "ABSENT"], "env": {"A_TOKEN": "token-in-file-1"}}},
+    )
+    environ = {
+        "ACME": "acme-value-1",
+        "PASSED": "passed-value-1",
+        "LIBRARIES": "/usr/lib/some/where",
+        "GH_TOKEN": "gh-value-1",
+        "DB_PASSWORD": "postgres",
+        "EDITOR": "some-editor-1",
+    }
+    assert known_secrets(config, environ) == {
+        "GH_TOKEN": "gh-value-1",
+        "ACME": "acme-value-1",
+        "acme.X-Auth": "header-secret-1",
+        "own.key": "plainword",
+        "PASSED": "passed-value-1",
+        "A_TOKEN": "token-in-file-1",
+        "store.password": "very-secret-1",
+    }

@@ -1,0 +1,141 @@
+"""What whole tasks are run with, and which of them can be."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.config.config import Config, read_config
+from holdfast.core.errors import UsageError
+from holdfast.core.fault import parse_faults
+from holdfast.core.run_request import RunRequest
+from holdfast.core.trial import Plan
+from holdfast.runner import Cast, plan_run
+from holdfast.runner.tasks import find_harbor, harbor_problem, only_tasks, task_environment
+from tests.harbor.task_lab import greet
+
+EVAL = """\
+from holdfast import USUALLY_PASSES, eval_test
+
+@eval_test(USUALLY_PASSES, prompt="hi")
+def hi(rig, result):
+    assert True
+"""
+
+
+def project(folder: Path, text: str = "") -> Config:
+    """A project with one task and one eval of another kind."""
+    greet(folder / "tasks" / "greet")
+    (folder / "evals").mkdir(parents=True)
+    (folder / "evals/eval_hi.py").write_text(EVAL)
+    (folder / "holdfast.toml").write_text(text)
+    return read_config(folder)
+
+
+def planned(config: Config, *subjects: str, **wishes: object) -> Plan:
+    """The plan of a run of all that is there."""
+    paths = (str(config.root / "tasks"), str(config.root / "evals"))
+    request = RunRequest(paths=paths, subjects=subjects, policy="all", **wishes)  # type: ignore[arg-type]
+    return plan_run(Cast(config=config, environ={}), request, {})
+
+
+def skipped(plan: Plan) -> dict[str, str]:
+    """Why cells are skipped, by their ids."""
+    return {cell.id: cell.skipped for cell in plan.cells if cell.skipped}
+
+
+def test_tasks_are_planned_beside_other_evals(tmp_path: Path):
+    """Oracle and nop play tasks only."""
+    plan = planned(project(tmp_path), "native:scripted", "oracle", "nop", env="bubblewrap")
+    assert skipped(plan) == {
+        "hi/oracle": "oracle plays Harbor tasks only",
+        "hi/nop": "nop plays Harbor tasks only",
+    }
+    assert not only_tasks(plan)
+
+
+def test_tasks_are_chosen_by_a_part_of_their_name(tmp_path: Path):
+    """And other evals are left out then."""
+    config = project(tmp_path)
+    plan = planned(config, "oracle", tasks=("gre",), env="bubblewrap")
+    assert [cell.id for cell in plan.cells] == ["greet/oracle"]
+    assert only_tasks(plan)
+    assert task_environment(config, RunRequest(env="bubblewrap"), plan) == "bubblewrap"
+
+
+def test_an_agent_that_harbor_can_not_be_asked_for_is_skipped(tmp_path: Path):
+    """With what to do."""
+    config = project(tmp_path, '[agents.mine]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n')
+    told = skipped(planned(config, "mine", env="bubblewrap"))["greet/mine"]
+    assert told.startswith("mine can't play tasks")
+    assert "[harbor.agents.mine]" in told
+
+
+def test_without_a_way_to_the_gateway_nothing_runs_unseen(tmp_path: Path):
+    """Unless that is allowed; and never under faults, or from a cassette."""
+    config = project(tmp_path)
+    assert "harbor.gateway_host" in skipped(planned(config, "native:scripted", env="daytona"))["greet/native:scripted"]
+    assert "can't be told" in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
+    config.file.write_text("[harbor]\ndirect = true\n")  # type: ignore[union-attr]
+    config = read_config(tmp_path)
+    assert skipped(planned(config, "cline:scripted", env="daytona")) == {}
+    faults = parse_faults(("429@1",), where="--fault")
+    assert "greet/cline:scripted" in skipped(planned(config, "cline:scripted", env="daytona", faults=faults))
+    config.file.write_text('[harbor]\ngateway_host = "here.example"\n')  # type: ignore[union-attr]
+    assert skipped(planned(read_config(tmp_path), "native:scripted", env="daytona")) == {}
+
+
+def test_what_harbor_would_fetch_from_a_network_needs_one(tmp_path: Path):
+    """Agents whose installation Harbor takes as it is do not."""
+    config = project(tmp_path)
+    told = skipped(planned(config, "opencode:scripted", "codex:scripted", "native:scripted", env="bubblewrap"))
+    assert list(told) == ["greet/opencode:scripted"]
+    assert "--env docker" in told["greet/opencode:scripted"]
+    config = project(tmp_path / "open", '[harbor]\nenv_kwargs = { network = "host" }\n')
+    assert skipped(planned(config, "opencode:scripted", env="bubblewrap")) == {}
+
+
+def test_harbor_is_found_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The one that is named, beside our own Python, installed, on PATH."""
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
+    config = project(tmp_path)
+    environ = {"HOLDFAST_AGENTS": str(tmp_path / "agents")}
+    assert find_harbor(config, environ) == ()
+    assert "holdfast harbor install" in (harbor_problem(config, environ) or "")
+    for place in ("path", "agents/harbor/0.24.0/bin", "bin"):
+        program = tmp_path / place / "harbor"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        assert find_harbor(config, environ) == (str(program),)
+    (tmp_path / "holdfast.toml").write_text('[harbor]\nprogram = ["./my", "harbor"]\n')
+    assert find_harbor(read_config(tmp_path), environ) == (str(tmp_path / "my"), "harbor")
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [("0.24.0", None), ("0.25.1", None), ("1.0.0", None), ("0.23.9", "harbor 0.23.9 is too old")],
+)
+def test_an_old_harbor_is_refused(tmp_path: Path, version: str, told: str | None):
+    """By what its package says."""
+    program = tmp_path / "venv/bin/harbor"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / f"venv/lib/python3.12/site-packages/harbor-{version}.dist-info").mkdir(parents=True)
+    config = project(tmp_path, f'[harbor]\nprogram = "{program}"\n')
+    problem = harbor_problem(config, {})
+    assert problem is None if told is None else problem is not None and problem.startswith(told)
+
+
+def test_a_run_of_tasks_without_harbor_is_refused_before_anything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Nothing is written."""
+    from holdfast.runner import open_sandbox
+
+    config = project(tmp_path, '[harbor]\nprogram = "/nowhere/harbor"\n')
+    plan = planned(config, "oracle", tasks=("greet",), env="bubblewrap")
+    with pytest.raises(UsageError, match="does not say which version"):
+        open_sandbox(config, RunRequest(), plan)

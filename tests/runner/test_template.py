@@ -1,0 +1,326 @@
+"""The starting workspace: laid out and committed once, nothing of the host in it, and refused at the door if bad."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import BadInput, WorldError
+from holdfast.core.tree_io import scan
+from holdfast.core.scenario import Scenario
+from holdfast.core.verdict import VoidCause
+from holdfast.runner.workspace_git import EPOCH
+from holdfast.runner.template import TemplateCache, build_template, check_template
+
+
+def scenario(**fields: object) -> Scenario:
+    """A scenario with the fields that matter here."""
+    return Scenario(prompts=("Do it.",), **fields)  # type: ignore[arg-type]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git says there, as an agent with a HOME of its own would hear it."""
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    return subprocess.run(["git", *arguments], cwd=folder, env=env, check=True, capture_output=True, text=True).stdout
+
+
+def refusal(where: str = "evals/eval_notes.py", **fields: object) -> BadInput:
+    """Why a scenario is refused at the door."""
+    with pytest.raises(BadInput) as caught:
+        check_template(scenario(**fields), where)
+    assert str(caught.value).startswith(where)
+    assert caught.value.remedy
+    return caught.value
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A template folder with a file, a folder, an empty folder, a link and a program."""
+    folder = tmp_path / "source"
+    (folder / "src").mkdir(parents=True)
+    (folder / "empty").mkdir()
+    (folder / "src/main.py").write_text("print()\n")
+    (folder / "README.md").write_text("old\n")
+    (folder / "link").symlink_to("src/main.py")
+    (folder / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    return folder
+
+
+def test_folder_files_and_setup_are_laid_over_each_other(source: Path, tmp_path: Path) -> None:
+    """In that order: files win over the folder, setup sees both."""
+
+    def setup(workspace: Path) -> None:
+        (workspace / "log").write_text((workspace / "README.md").read_text() + "and setup\n")
+
+    template = build_template(
+        scenario(template=source, files={"README.md": b"new\n", "a/b.txt": b"b"}, setup=setup), tmp_path / "made"
+    )
+    visible = template.tree.visible()
+    assert set(visible) == {"README.md", "a/b.txt", "link", "log", "run.sh", "src/main.py"}
+    assert visible["log"].read() == b"new\nand setup\n"
+    assert (visible["run.sh"].executable, visible["link"].target) == (True, "src/main.py")
+    assert visible["README.md"].content == template.folder / "README.md"
+    assert (template.folder / "empty").is_dir()
+
+
+def test_agent_finds_a_clean_repository_with_one_commit_and_no_past(source: Path, tmp_path: Path) -> None:
+    """Also in a copy: no remote, no tag, no reflog, no hook; and it may commit."""
+    build_template(scenario(template=source), tmp_path / "made")
+    folder = tmp_path / "copy"
+    shutil.copytree(tmp_path / "made", folder, symlinks=True)
+    assert git(folder, "status", "--porcelain", "--branch") == "## main\n"
+    assert git(folder, "log", "--all", "--format=%an %ae %ad %cd %s", "--date=raw") == (
+        f"Holdfast holdfast@localhost {EPOCH} +0000 {EPOCH} +0000 Start\n"
+    )
+    assert [git(folder, *words) for words in (("remote",), ("tag",), ("reflog",), ("stash", "list"))] == [""] * 4
+    assert git(folder, "fsck", "--unreachable") == ""
+    assert not (folder / ".git/hooks").exists()
+    (folder / "new").touch()
+    git(folder, "add", "new")
+    git(folder, "commit", "--quiet", "--message", "More")
+    assert git(folder, "status", "--porcelain") == ""
+
+
+def test_two_builds_give_the_same_commit_and_dates(source: Path, tmp_path: Path) -> None:
+    """What an agent is shown does not depend on when it was made."""
+    made = [build_template(scenario(template=source), tmp_path / name).folder for name in ("one", "two")]
+    assert len({git(folder, "rev-parse", "HEAD") for folder in made}) == 1
+    assert {(folder / path).stat().st_mtime for folder in made for path in ("README.md", "src/main.py")} == {EPOCH}
+
+
+def test_nothing_of_the_host_git_leaks_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither its configuration nor its hooks nor the repository that Holdfast itself is called from."""
+    home = tmp_path / "home"
+    (home / "templates/hooks").mkdir(parents=True)
+    (home / "templates/hooks/pre-commit").write_text("#!/bin/sh\nexit 1\n")
+    (home / "templates/hooks/pre-commit").chmod(0o755)
+    (home / ".gitconfig").write_text(
+        "[user]\nname = Host\nemail = host@example.com\n[commit]\ngpgSign = true\n[core]\nexcludesFile = ~/ignore\n"
+        f"hooksPath = {home}/templates/hooks\n[init]\ntemplateDir = {home}/templates\ndefaultBranch = trunk\n"
+    )
+    (home / "ignore").write_text("*\n")
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_AUTHOR_NAME"):
+        monkeypatch.setenv(name, str(home / "none"))
+    monkeypatch.setenv("HOME", str(home))
+    made = build_template(scenario(files={"a.txt": b"a"}), tmp_path / "made").folder
+    assert git(made, "log", "--format=%an <%ae> %D", "--name-only").split("\n") == [
+        "Holdfast <holdfast@localhost> HEAD -> main",
+        "",
+        "a.txt",
+        "",
+    ]
+
+
+def test_history_of_a_template_folder_is_left_out(source: Path, tmp_path: Path) -> None:
+    """At any depth, as a folder or as a file: it may hold the answer."""
+    (source / ".git").mkdir()
+    (source / ".git/HEAD").write_text("the future\n")
+    (source / "src/.git").write_text("gitdir: /elsewhere\n")
+    tree = build_template(scenario(template=source), tmp_path / "made").tree
+    assert not any(path.startswith("src/.git") for path in tree.entries)
+    assert tree.entries[".git/HEAD"].read() == b"ref: refs/heads/main\n"
+
+
+def test_repository_that_setup_makes_is_kept(tmp_path: Path) -> None:
+    """Its author wanted just this state."""
+
+    def setup(workspace: Path) -> None:
+        git(workspace, "init", "--quiet", "--initial-branch", "feature")
+
+    made = build_template(scenario(files={"a": b""}, setup=setup), tmp_path / "made").folder
+    assert git(made, "status", "--porcelain", "--branch").splitlines() == ["## No commits yet on feature", "?? a"]
+
+
+def test_empty_scenario_has_an_empty_workspace(tmp_path: Path) -> None:
+    """And still a commit."""
+    template = build_template(scenario(), tmp_path / "made")
+    assert template.tree.visible() == {}
+    assert git(template.folder, "log", "--format=%s") == "Start\n"
+
+
+def test_tree_is_what_lies_in_the_folder(source: Path, tmp_path: Path) -> None:
+    """The harvest of an untouched copy must equal it."""
+    template = build_template(scenario(template=source), tmp_path / "made")
+    found = scan(template.folder)
+    assert found.entries.keys() == template.tree.entries.keys()
+    assert all(entry.same(template.tree.entries[path]) for path, entry in found.entries.items())
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/x", "a/../../x", "", "a//b", "./a", "a/", "\0", ".git/config", "sub/.git"]
+)
+def test_paths_that_lead_out_are_refused(path: str) -> None:
+    """With the path, the key and what to do."""
+    error = refusal(files={path: b""})
+    assert (error.key, repr(path) in error.problem) == ("files", True)
+
+
+def test_name_that_is_file_and_folder_is_refused(source: Path) -> None:
+    """Among the files, and between the files and the folder, either way."""
+    assert "'a'" in refusal(files={"a": b"", "a/b": b""}).problem
+    assert "'src'" in refusal(template=source, files={"src": b""}).problem
+    assert "'README.md'" in refusal(template=source, files={"README.md/x": b""}).problem
+    assert "'link'" in refusal(template=source, files={"link/x": b""}).problem
+    assert "'empty'" in refusal(template=source, files={"empty": b""}).problem
+    check_template(scenario(template=source, files={"src/other.py": b"", "link": b"", "empty/x": b""}), "here")
+
+
+def test_template_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    """Missing, or a file."""
+    (tmp_path / "file").touch()
+    for name in ("missing", "file"):
+        error = refusal(template=tmp_path / name)
+        assert (error.key, str(tmp_path / name) in error.problem) == ("template", True)
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../outside", "src/../../outside", "deep/up/../../outside"])
+def test_link_out_of_the_template_is_refused(source: Path, target: str) -> None:
+    """Absolute, upwards, and upwards by way of another link."""
+    (source / "deep").mkdir()
+    (source / "deep/up").symlink_to("..")
+    (source / "evil").symlink_to(target)
+    error = refusal(template=source)
+    assert (error.key, "evil" in error.problem, target in error.problem) == ("template", True, True)
+
+
+def test_things_that_are_no_files_are_refused(source: Path) -> None:
+    """A fifo would block whoever reads it; a name that is not UTF-8 can't be shown."""
+    os.mkfifo(source / "fifo")
+    assert "neither file, folder nor link" in refusal(template=source).problem
+    (source / "fifo").unlink()
+    Path(os.fsdecode(os.fsencode(source) + b"/caf\xe9")).touch()
+    assert "not UTF-8" in refusal(template=source).problem
+
+
+def test_checking_writes_nothing_and_building_checks(source: Path, tmp_path: Path) -> None:
+    """Neither does a refused build."""
+    check_template(scenario(template=source), "here")
+    with pytest.raises(BadInput, match=r"\.\./x"):
+        build_template(scenario(files={"../x": b""}), tmp_path / "made")
+    assert {path.name for path in tmp_path.iterdir()} == {"source"}
+
+
+def test_setup_that_raises_or_plants_a_link_out_is_told(tmp_path: Path) -> None:
+    """As the author's mistake, with the place where it is written."""
+
+    def broken(workspace: Path) -> None:
+        raise KeyError("oops")
+
+    def evil(workspace: Path) -> None:
+        (workspace / "out").symlink_to("/etc")
+
+    for name, setup, words in (("a", broken, "raised KeyError: 'oops'"), ("b", evil, "leads out of the folder")):
+        with pytest.raises(BadInput, match=words) as caught:
+            build_template(scenario(setup=setup), tmp_path / name, where="evals/x.py")
+        assert (caught.value.where, caught.value.key) == ("evals/x.py", "setup")
+
+
+def test_a_clone_made_by_setup_forgets_what_lies_beyond_its_branches(tmp_path: Path) -> None:
+    """The answer lies on the remote, in a later tag, in the reflog, in a stash and among loose objects: all gone."""
+    origin = tmp_path / "origin"
+    origin.mkdir()
+
+    def git(where: Path, *words: str) -> str:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+        return subprocess.run(["git", *who, *words], cwd=where, check=True, capture_output=True, text=True).stdout
+
+    def commit(where: Path, text: str) -> str:
+        (where / "f").write_text(text)
+        git(where, "add", "f")
+        git(where, "commit", "-qm", text)
+        return git(where, "rev-parse", "HEAD").strip()
+
+    git(origin, "init", "-q")
+    old = commit(origin, "old")
+    git(origin, "tag", "v1")
+    answer = commit(origin, "answer")
+    git(origin, "tag", "v2")
+
+    def setup(workspace: Path) -> None:
+        git(workspace, "clone", "-q", str(origin), ".")
+        git(workspace, "branch", "feature", old)
+        (workspace / "f").write_text("stashed")
+        git(workspace, "stash")
+        git(workspace, "reset", "-q", "--hard", old)
+
+    made = build_template(scenario(setup=setup), tmp_path / "made").folder
+    assert git(tmp_path, "-C", str(origin), "cat-file", "-t", answer) == "commit\n"
+    assert subprocess.run(["git", "cat-file", "-t", answer], cwd=made, capture_output=True, check=False).returncode != 0
+    assert git(made, "remote") == ""
+    assert git(made, "for-each-ref", "--format=%(refname)").split() == [
+        "refs/heads/feature", "refs/heads/main", "refs/tags/v1",
+    ]  # fmt: skip
+    assert git(made, "log", "--all", "--format=%s").split() == ["old"]
+    assert git(made, "reflog") == ""
+    assert git(made, "status", "--porcelain") == ""
+
+
+def test_missing_git_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Void with a remedy, not a crash."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(WorldError, match="git: not found; install it") as caught:
+        build_template(scenario(), tmp_path / "made")
+    assert caught.value.cause is VoidCause.MISSING
+
+
+def test_many_trials_build_once(source: Path, tmp_path: Path) -> None:
+    """However many ask at the same time; an equal scenario shares the build, a different one does not."""
+    built: list[Path] = []
+    cache = TemplateCache(tmp_path / "cache")
+
+    async def session() -> None:
+        one = scenario(template=source, setup=built.append)
+        same = scenario(template=source, setup=built.append, timeout=5.0)
+        got = await asyncio.gather(*(cache.get(which) for which in (one, same) * 50))
+        assert len({template.folder for template in got}) == 1
+        others = [scenario(template=source), scenario(template=source, files={"x": b"1"}), scenario(files={"x": b"1"})]
+        assert len({(await cache.get(other)).folder for other in (*others, scenario(files={"x": b"2"}))}) == 4
+
+    asyncio.run(session())
+    assert len(built) == 1
+    cache.close()
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_changed_template_folder_is_another_template(source: Path, tmp_path: Path) -> None:
+    """The content decides, not the path."""
+    cache = TemplateCache(tmp_path / "cache")
+
+    async def session() -> None:
+        before = await cache.get(scenario(template=source))
+        (source / "README.md").write_text("changed\n")
+        after = await cache.get(scenario(template=source))
+        assert [template.tree.entries["README.md"].read() for template in (before, after)] == [b"old\n", b"changed\n"]
+
+    asyncio.run(session())
+    cache.close()
+
+
+def test_failed_build_reaches_all_who_wait_and_is_tried_again(tmp_path: Path) -> None:
+    """A caller that gives up does not take the build from the others."""
+    attempts: list[Path] = []
+
+    def setup(workspace: Path) -> None:
+        attempts.append(workspace)
+        if len(attempts) == 1:
+            raise RuntimeError("once")
+
+    async def session() -> None:
+        cache, one = TemplateCache(tmp_path / "cache"), scenario(setup=setup)
+        results = await asyncio.gather(*(cache.get(one) for _ in range(3)), return_exceptions=True)
+        assert [type(result) for result in results] == [BadInput] * 3
+        impatient = asyncio.create_task(cache.get(one))
+        patient = asyncio.create_task(cache.get(one))
+        await asyncio.sleep(0)
+        impatient.cancel()
+        assert (await patient).folder == attempts[1]
+        assert len(attempts) == 2
+        cache.close()
+
+    asyncio.run(session())

@@ -1,0 +1,127 @@
+"""A place that is used again is, provably, as if it were new."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.tree_io import stamp
+from holdfast.sandboxes.host.copytree import read_master
+from holdfast.sandboxes.host.attempt_dir import Place
+
+TIDIED = {
+    "nothing": "true",
+    "file added": "echo x > new",
+    "file added in a folder": "echo x > docs/new",
+    "folder added": "mkdir -p a/b/c; echo x > a/b/c/x",
+    "link added": "ln -s /etc/passwd evil; ln -s / docs/root",
+    "fifo added": "mkfifo fifo",
+    "home used": "mkdir -p ../home/.config/x; echo x > ../home/.config/x/y",
+    "temp used": "echo x > ../tmp/x",
+    "beside the workspace": "echo x > ../x; mkdir ../y",
+    "file changed": "echo x >> README.md",
+    "file changed and disguised": "touch -r README.md ../t; printf '# Votes\\n' > README.md; touch -r ../t README.md",
+    "file deleted": "rm docs/guide.txt",
+    "file made executable": "chmod 755 README.md",
+    "file replaced by a link": "ln -sf /etc/passwd README.md",
+    "file replaced by a folder": "rm README.md; mkdir README.md; echo x > README.md/x",
+    "file linked elsewhere": "ln README.md ../../hard",
+    "file touched": "touch README.md",
+    "file moved": "mv README.md docs/",
+    "files swapped": "mv README.md x; mv docs/guide.txt README.md; mv x docs/guide.txt",
+    "link deleted": "rm link",
+    "link turned": "ln -sfn /etc link",
+}
+ODD = {
+    "folder deleted": "rm -r docs",
+    "folder replaced": "mv docs ../gone; mkdir docs; cp -a ../gone/. docs",
+    "folder replaced by a link": "mv docs ../../docs; ln -s ../../docs docs",
+    "folder closed": "chmod 500 docs",
+    "home replaced by a link": "rm -r ../home; ln -s / ../home",
+    "workspace moved": "mv ../workspace ../../workspace",
+    "very many files": "seq 1000 | xargs touch",
+    "very deep folders": "i=0; while [ $i -lt 150 ]; do mkdir d; cd d; i=$((i+1)); done; touch x",
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A place with two files, a folder, an empty folder and a link."""
+    source = tmp_path / "source"
+    (source / "docs").mkdir(parents=True)
+    (source / "empty").mkdir()
+    (source / "README.md").write_text("# Notes\n")
+    (source / "docs/guide.txt").write_text("step by step\n")
+    (source / "link").symlink_to("docs")
+    for file in ("README.md", "docs/guide.txt"):
+        os.utime(source / file, (1_000_000_000, 1_000_000_000))
+    made = Place(str(tmp_path / "1"), read_master(source))
+    made.make()
+    return made
+
+
+def look(path: str) -> dict[str, object]:
+    """Everything about a folder that an agent could see: names, kinds, permissions, dates, contents."""
+    found: dict[str, object] = {}
+    for item in sorted(Path(path).rglob("*")):
+        state = item.lstat()
+        kind = stat.S_IFMT(state.st_mode)
+        content = item.readlink() if item.is_symlink() else item.read_bytes() if item.is_file() else None
+        date = state.st_mtime_ns if stat.S_ISREG(kind) else 0
+        found[str(item.relative_to(path))] = (state.st_mode, state.st_nlink if date else 0, date, content)
+    return found
+
+
+def use(place: Place, script: str) -> None:
+    """Let somebody loose in the workspace."""
+    subprocess.run(["sh", "-c", script], cwd=f"{place.path}/workspace", check=True)
+
+
+@pytest.mark.parametrize("script", TIDIED.values(), ids=TIDIED)
+def test_place_is_as_new_after_a_reset(place: Place, script: str, tmp_path: Path) -> None:
+    """Whatever was done, one can't tell any more; and not the second time either."""
+    new = look(place.path)
+    for _ in range(2):
+        use(place, script)
+        assert place.reset()
+        assert look(place.path) == new
+        place.moved(f"{place.path}1")
+        use(place, "rm -f ../../hard")
+
+
+@pytest.mark.parametrize("script", ODD.values(), ids=ODD)
+def test_place_that_is_odd_is_not_used_again(place: Place, script: str) -> None:
+    """What can't be proven to be as it was is to be removed."""
+    use(place, script)
+    assert not place.reset()
+
+
+def test_place_with_an_attribute_on_a_folder_is_not_used_again(place: Place) -> None:
+    """An access list set there would be handed on to every file made in it."""
+    try:
+        os.setxattr(f"{place.path}/workspace", "user.x", b"y")
+    except OSError:
+        pytest.skip("no attributes on this file system")
+    assert not place.reset()
+
+
+def test_file_that_is_known_elsewhere_is_written_anew_even_if_its_stamp_is_as_it_was(place: Place) -> None:
+    """A second name given in the same tick of the clock could be written through later."""
+    file, elsewhere = Path(place.path, "workspace/README.md"), Path(place.path).with_name("elsewhere")
+    elsewhere.hardlink_to(file)
+    place.stamps["README.md"] = stamp(file.stat())
+    assert place.reset()
+    assert not file.samefile(elsewhere)
+
+
+def test_untouched_files_are_not_written_anew(place: Place) -> None:
+    """That is what makes it quick."""
+    files = [Path(place.path, "workspace", name) for name in ("README.md", "docs/guide.txt")]
+    before = [stamp(file.stat()) for file in files]
+    use(place, "touch new ../new ../home/new; mkdir folder")
+    assert place.reset()
+    assert [stamp(file.stat()) for file in files] == before

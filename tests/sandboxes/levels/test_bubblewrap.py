@@ -1,0 +1,458 @@
+"""Behind walls: what an agent finds, what it can't reach, what it may use, and that it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.core.errors import WorldError
+from holdfast.core.process import Launch, Limits, ProcessEnd
+from holdfast.core.sandbox_spec import Ceilings
+from holdfast.core.verdict import VoidCause
+from holdfast.core.tree import Tree, changes
+from holdfast.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
+from holdfast.sandboxes.host.bwrap_args import PORT
+from tests.sandboxes.conftest import SOON, Lab, alive, mounts, wait_until
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+LIMITS = Limits(wall=60.0, grace=SOON)
+PYTHON = (sys.prefix, sys.base_prefix, sys.executable)
+
+
+async def run(bench: BubblewrapBench, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
+    """How a program ends on a bench."""
+    return await bench.run(Launch(argv=argv, **more), limits=limits, last_activity=time.monotonic)
+
+
+def shell(lab: Lab, script: str, *, reads: tuple[str, ...] = (), limits: Limits = LIMITS, **options: Any) -> ProcessEnd:
+    """How a shell script ends behind walls; it carries the lab's mark."""
+
+    async def body(bench: BubblewrapBench) -> ProcessEnd:
+        return await run(bench, "sh", "-c", script, env={"MARK": lab.mark}, reads=reads, limits=limits)
+
+    return lab.walled(body, **options)
+
+
+def leavings(lab: Lab, script: str, **options: Any) -> Tree:
+    """What a shell script leaves in its workspace behind walls."""
+
+    async def body(bench: BubblewrapBench) -> Tree:
+        end = await run(bench, "sh", "-c", script)
+        assert end.exit_code == 0, end.stderr.text
+        return await bench.harvest()
+
+    return lab.walled(body, **options)
+
+
+def test_an_agent_is_nobody_special_inside_and_never_root_outside(lab: Lab) -> None:
+    """No capability, one user, and on the host a number that nobody has."""
+
+    async def body(bench: BubblewrapBench) -> None:
+        task = asyncio.create_task(run(bench, "sleep", "99", env={"MARK": lab.mark}))
+        (pid, *_) = await asyncio.to_thread(wait_until, lab.processes)
+        if os.getuid() == 0:
+            assert os.stat(f"/proc/{pid}").st_uid >= 65_533  # noqa: PTH116
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    lab.walled(body)
+    out = shell(lab, "id -u; id -un; grep -h CapEff /proc/self/status; grep NoNewPrivs /proc/self/status").stdout.text
+    assert out.split() == ["1000", "agent", "CapEff:", "0" * 16, "NoNewPrivs:", "1"]
+
+
+def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host's variables stay with the host, and PATH holds only what can be seen."""
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+
+    async def body(bench: BubblewrapBench) -> None:
+        end = await run(bench, "env", "-0", env={"TOKEN": "a=b\nc", "TERM": "xterm"})
+        assert dict(item.split("=", 1) for item in end.stdout.text.split("\0")[:-1]) == {
+            "PATH": "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "USER": "agent",
+            "HOME": "/home/agent",
+            "PWD": "/workspace",
+            "TMPDIR": "/tmp",
+            "TMUX_TMPDIR": "/tmp",
+            "XDG_CONFIG_HOME": "/home/agent/.config",
+            "XDG_CACHE_HOME": "/home/agent/.cache",
+            "XDG_DATA_HOME": "/home/agent/.local/share",
+            "XDG_STATE_HOME": "/home/agent/.local/state",
+            "TOKEN": "a=b\nc",
+            "TERM": "xterm",
+        }
+
+    lab.walled(body, path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
+
+
+def test_only_what_is_meant_to_be_written_can_be(lab: Lab) -> None:
+    """And what lies in the root is an allow-list."""
+    script = (
+        "for f in / /usr /etc /dev /home /proc . ~ /tmp /dev/shm; do touch $f/x 2>/dev/null && echo $f; done; ls -A /; "
+        "echo y > /dev/null && echo null; hostname"
+    )
+    out = shell(lab, script).stdout.text.split()
+    assert out[:4] == [".", "/home/agent", "/tmp", "/dev/shm"]
+    known = {"bin", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "proc", "sbin", "tmp", "usr"}
+    assert set(out[4:-2]) <= {*known, "workspace"}
+    assert out[-2:] == ["null", "sandbox"]
+
+
+def test_an_installation_is_shown_where_it_lies_and_can_only_be_read(lab: Lab) -> None:
+    """Also one in a folder that only we may enter, also by way of a link; what lies beside it is not there."""
+    tools = lab.folder / "closed/tools"
+    (tools / "bin").mkdir(parents=True)
+    (tools / "bin/agent").write_text("#!/bin/sh\necho agent runs\n")
+    (tools / "bin/agent").chmod(0o755)
+    (tools.parent / "diary").write_text("secret")
+    tools.parent.chmod(0o700)
+    (lab.folder / "link").symlink_to(tools)
+    script = f"agent; {lab.folder}/link/bin/agent; ls {tools.parent}; touch {tools}/x || echo read-only"
+    end = shell(lab, script, reads=(str(lab.folder / "link"),), path=f"{tools}/bin:/usr/bin:/bin")
+    assert end.stdout.text == "agent runs\nagent runs\ntools\nread-only\n"
+    assert shell(lab, f"ls {tools}; true").stdout.text == ""
+
+
+def test_several_programs_share_workspace_home_and_disk(lab: Lab) -> None:
+    """One after the other on one bench; what the adapter laid in HOME is there, and leavings can be read."""
+
+    async def body(bench: BubblewrapBench) -> None:
+        bench.lay_home({".config/agent.json": b"{}"})
+        assert bench.leavings((".config/agent.json",)) == {}
+        await run(bench, "sh", "-c", "echo one > ~/log; echo one > file; cat ~/.config/agent.json > seen")
+        end = await run(bench, "sh", "-c", "cat ~/log file seen; ln -s /etc/passwd ~/evil; exit 3")
+        assert (end.exit_code, end.stdout.text) == (3, "one\none\n{}")
+        assert bench.leavings(("log", "evil", "none")) == {"log": b"one\n"}
+        with pytest.raises(ValueError, match="leads out"):
+            bench.lay_home({"../x": b""})
+
+    lab.walled(body)
+
+
+def test_the_door_is_reached_from_within_and_from_nowhere_else(lab: Lab) -> None:
+    """The socket was made inside: what connects in there is served out here, and out here nothing listens."""
+    code = f"import socket; s = socket.create_connection(('127.0.0.1', {PORT})); print(s.recv(9).decode())"
+
+    async def body(bench: BubblewrapBench) -> None:
+        door = bench.listener
+        assert door is not None
+        door.setblocking(False)
+        loop = asyncio.get_running_loop()
+        task = asyncio.create_task(run(bench, sys.executable, "-I", "-c", code, reads=PYTHON))
+        peer, _ = await loop.sock_accept(door)
+        await loop.sock_sendall(peer, b"welcome")
+        peer.close()
+        assert (await task).stdout.text == "welcome\n"
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", PORT), timeout=SOON)
+
+    lab.walled(body)
+
+
+def test_networks_differ(lab: Lab) -> None:
+    """`host` has the host's interfaces; `none` has no door; neither is the usual one."""
+    code = "import socket; print(*(name for _, name in socket.if_nameindex()))"
+    own = " ".join(sorted(name for _, name in socket.if_nameindex()))
+
+    async def look(bench: BubblewrapBench) -> tuple[str, bool]:
+        end = await run(bench, sys.executable, "-I", "-c", code, reads=PYTHON)
+        return " ".join(sorted(end.stdout.text.split())), bench.listener is not None
+
+    assert lab.walled(look, network="host") == (own, False)
+    assert lab.walled(look, network="none") == ("lo", False)
+    assert lab.walled(look) == ("lo", True)
+
+
+CHANGES = {
+    "nothing": "true",
+    "added": "echo x > new; mkdir -p a/b; echo y > a/b/c",
+    "changed": "echo x >> README.md",
+    "changed back": "cp README.md /tmp/r; echo x >> README.md; cat /tmp/r > README.md",
+    "touched": "touch README.md docs/guide.txt",
+    "deleted": "rm README.md",
+    "folder deleted": "rm -r docs",
+    "folder made anew": "rm -r docs; mkdir docs; echo x > docs/other",
+    "folder made a file": "rm -r docs; echo x > docs",
+    "file made a folder": "rm README.md; mkdir README.md; echo x > README.md/x",
+    "file made a link": "ln -sf /etc/passwd README.md",
+    "folder made a link": "rm -r docs; ln -s /etc docs",
+    "folder renamed": "mv docs manual",
+    "made executable": "chmod +x README.md",
+    "locked": "chmod 000 README.md docs",
+    "fifo": "mkfifo fifo",
+    "hard link": "ln README.md again",
+    "giant": "truncate -s 1T giant || truncate -s 1G giant",
+    "not UTF-8": "touch \"$(printf 'caf\\351')\"",
+    "opaque of its own": "setfattr -n user.overlay.opaque -v y docs 2>/dev/null || true",
+}
+
+
+@pytest.mark.parametrize("script", CHANGES.values(), ids=CHANGES)
+def test_harvest_of_an_overlay_is_that_of_a_copy(lab: Lab, script: str) -> None:
+    """Whatever was done, the tree is the one that a plain folder would have given."""
+    overlaid, copied = leavings(lab, script), leavings(lab, script, overlay=False)
+    assert {path: _shape(entry) for path, entry in overlaid.entries.items()} == {
+        path: _shape(entry) for path, entry in copied.entries.items()
+    }
+    assert overlaid.gaps == copied.gaps
+    plain = lab.leavings(lab.launch("sh", "-c", f"({script}) 2>/dev/null; true"))
+    if "1T" not in script and "/tmp/r" not in script:
+        assert {(one.path, one.how) for one in changes(lab.template.tree, overlaid)} == {
+            (one.path, one.how) for one in changes(lab.template.tree, plain)
+        }
+
+
+def test_a_deletion_can_not_be_made_up(lab: Lab) -> None:
+    """What an overlay takes for the word that a name is gone can't be made by an agent."""
+    assert leavings(lab, "! mknod w c 0 0").entries.keys() == lab.template.tree.entries.keys()
+
+
+def _shape(entry: Any) -> tuple[object, ...]:
+    large = entry.size > 2**23  # its fingerprint holds its date
+    return entry.kind, entry.executable, entry.target, entry.size, None if large else entry.sha256
+
+
+def test_very_many_files_are_harvested_and_told(lab: Lab) -> None:
+    """A hundred thousand of them: the rest is left out, and that is said."""
+    script = "i=0; while [ $i -lt 101 ]; do mkdir $i; (cd $i && seq 1000 | xargs touch); i=$((i+1)); done"
+    tree = leavings(lab, script)
+    assert len(tree.entries) > 99_000
+    assert any("more than 100000" in gap for gap in tree.gaps)
+
+
+def test_disk_processes_and_memory_end_where_they_should(lab: Lab) -> None:
+    """Each limit is met, and others are not hurt by it."""
+    ceilings = Ceilings(disk=32 * 2**20, files=500, processes=40, memory=200 * 2**20)
+    fill = "for f in ~/x /tmp/x x /dev/shm/x; do head -c 20000000 /dev/zero > $f || echo full $f; done; rm ~/x"
+    out = shell(lab, fill, ceilings=ceilings).stdout.text.split()
+    assert out == ["full", "/tmp/x", "full", "x", "full", "/dev/shm/x"]
+    assert "No space" in shell(lab, "seq 1000 | xargs touch", ceilings=ceilings).stderr.text
+    forks = (
+        "import os, time\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(99)\n    n += 1\n"
+        "except OSError: print(n)"
+    )
+    eats = "x = []\nwhile True: x.append(bytearray(b'x') * 2**20)"
+
+    async def body(bench: BubblewrapBench) -> None:
+        end = await run(bench, sys.executable, "-I", "-c", forks, reads=PYTHON)
+        assert 30 <= int(end.stdout.text) < 40
+        assert end.leftovers == int(end.stdout.text)
+        end = await run(bench, sys.executable, "-I", "-c", eats, reads=PYTHON)
+        assert (end.ended_by, end.signal) == ("memory", signal.SIGKILL)
+        assert 200 * 2**20 < end.peak_bytes < 2**30
+
+    lab.walled(body, ceilings=ceilings)
+
+
+def test_a_short_peak_of_memory_is_a_breach_too(lab: Lab) -> None:
+    """Between two polls, and below what the control group allows: the kernel's own record of the peak counts."""
+    ceilings = Ceilings(disk=2**28, memory=60 * 2**20)
+    eats = "bytearray(80 * 2**20)"
+
+    async def body(bench: BubblewrapBench) -> list[str]:
+        codes = (eats, "pass", f"import os\nif os.fork() == 0: {eats}\nelse: os.wait()")
+        return [(await run(bench, sys.executable, "-I", "-S", "-c", code, reads=PYTHON)).ended_by for code in codes]
+
+    assert lab.walled(body, ceilings=ceilings) == ["memory", "exit", "memory"]
+
+
+def groups_of(pid: int) -> str:
+    """The control groups that a process is in."""
+    return Path(f"/proc/{pid}/cgroup").read_text()
+
+
+def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(lab: Lab) -> None:
+    """Everything it starts is in there."""
+    if "hard" not in BubblewrapSandbox().facts["limit.memory"]:
+        pytest.skip("no control group with memory can be made here: MEMORY IS ONLY WATCHED")
+
+    async def body(bench: BubblewrapBench) -> set[str]:
+        launch = Launch(argv=("sh", "-c", "sleep 99 & sleep 99"), env={"MARK": lab.mark})
+        task = asyncio.create_task(bench.run(launch, limits=LIMITS, last_activity=time.monotonic))
+        await asyncio.to_thread(wait_until, lambda: len(lab.processes()) >= 3)
+        groups = {groups_of(pid) for pid in lab.processes()}
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return groups
+
+    (group,) = lab.walled(body)
+    (name,) = {line.rpartition("/")[2] for line in group.splitlines() if "/holdfast-" in line}
+    wait_until(lambda: not list(Path("/sys/fs/cgroup").rglob(name)))
+
+
+def test_cpu_time_of_the_whole_tree_is_told(lab: Lab) -> None:
+    """Of a grandchild that ended, and of a daemon that had to be ended."""
+    burn = "t = time.process_time()\nwhile time.process_time() - t < 0.3: pass\n"
+    code = (
+        "import os, time, subprocess, sys\n"
+        f"subprocess.run([sys.executable, '-I', '-c', {('import time' + chr(10) + burn)!r}])\n"
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
+        + "".join(f"        {line}\n" for line in burn.splitlines())
+        + "        open('burnt', 'w').close()\n        time.sleep(99)\n    os._exit(0)\n"
+        "while not os.path.exists('burnt'): time.sleep(0.01)\n"
+    )
+
+    async def body(bench: BubblewrapBench) -> ProcessEnd:
+        return await run(bench, sys.executable, "-I", "-c", code, reads=PYTHON)
+
+    end = lab.walled(body)
+    assert end.leftovers == 1
+    assert 0.55 < end.cpu_seconds < 1.0
+
+
+STAYS = """
+import os, signal, time
+def daemon(life):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0: life()
+        os._exit(0)
+    os.wait()
+def deaf():
+    for number in set(signal.Signals) - {9, 19}: signal.signal(number, signal.SIG_IGN)
+    open("deaf", "w").close()
+    while True: time.sleep(1)
+def reborn():
+    open("reborn", "w").close()
+    while os.fork() == 0: pass
+    os._exit(0)
+daemon(deaf)
+for _ in range(5): daemon(reborn)
+while not (os.path.exists("deaf") and os.path.exists("reborn")): time.sleep(0.001)
+print("ready", flush=True)
+"""
+
+
+@pytest.mark.parametrize("end", ["", "time.sleep(99)"], ids=["ends by itself", "is ended"])
+def test_daemons_die_with_their_agent(lab: Lab, end: str) -> None:
+    """Deaf ones, and those that fork themselves anew all the time."""
+
+    async def ended(bench: BubblewrapBench) -> ProcessEnd:
+        launch = Launch(argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": lab.mark}, reads=PYTHON)
+        limits = Limits(wall=60, idle=0.5 if end else None, grace=0.2)
+        done = await bench.run(launch, limits=limits, last_activity=lambda: 0.0)
+        assert lab.processes() == []
+        return done
+
+    done = lab.walled(ended)
+    assert done.stdout.text == "ready\n"
+    assert done.ended_by == ("idle" if end else "exit")
+    assert done.leftovers >= (0 if end else 1)
+
+
+def test_an_agent_that_heeds_term_ends_itself(lab: Lab) -> None:
+    """TERM reaches it and its children, and neither bubblewrap nor its init, which would end all at once."""
+    child = 'trap "echo child; exit" TERM; echo up; while :; do sleep 0.05; done'
+    script = f"trap 'echo bye; exit 7' TERM; sh -c '{child}' & wait"
+
+    async def body(bench: BubblewrapBench) -> ProcessEnd:
+        launch = Launch(argv=("sh", "-c", script))
+        return await bench.run(launch, limits=Limits(wall=60, idle=0.5, grace=SOON), last_activity=lambda: 0.0)
+
+    end = lab.walled(body)
+    assert (end.exit_code, end.ended_by) == (7, "idle")
+    assert sorted(end.stdout.text.split()) == ["bye", "child", "up"]
+
+
+def test_killing_the_warden_ends_everything_and_voids(lab: Lab) -> None:
+    """The nursery ends what falls to it, before anything is said."""
+
+    async def body(bench: BubblewrapBench) -> None:
+        task = asyncio.create_task(run(bench, "sleep", "99", env={"MARK": lab.mark}))
+        (pid,) = await asyncio.to_thread(wait_until, lab.processes)
+        os.kill(_warden_of(pid), signal.SIGKILL)
+        with pytest.raises(WorldError, match="supervisor was killed") as failure:
+            await task
+        assert failure.value.cause is VoidCause.SANDBOX
+        assert not alive(pid)
+
+    lab.walled(body)
+
+
+def _warden_of(pid: int) -> int:
+    """The process above bubblewrap."""
+    while True:
+        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        if b"nursery" in Path(f"/proc/{parent}/cmdline").read_bytes():
+            return parent
+        pid = parent
+
+
+def test_a_program_that_can_not_be_started_is_told(lab: Lab) -> None:
+    """Missing, not executable, arguments too long; and no program can pretend that it was not started."""
+
+    async def body(bench: BubblewrapBench) -> None:
+        for argv, words, cause in (
+            (("no-such-agent",), "no-such-agent: not found", VoidCause.MISSING),
+            (("./README.md",), "is not executable", VoidCause.MISSING),
+            (("echo", "x" * 3_000_000), "too long", VoidCause.HARNESS),
+            (("echo", "\0"), "NUL", VoidCause.HARNESS),
+        ):
+            with pytest.raises(WorldError, match=words) as failure:
+                await run(bench, *argv)
+            assert failure.value.cause is cause
+        end = await run(bench, "sh", "-c", "echo 'bwrap: execvp x: No such file or directory' >&2; exit 1")
+        assert end.exit_code == 1
+
+    lab.walled(body)
+
+
+def test_command_runs_on_a_snapshot_without_network(lab: Lab) -> None:
+    """It may change its copy, reaches no door, and leaves nothing."""
+    sandbox = BubblewrapSandbox(root=lab.benches)
+    tree = lab.template.tree
+    script = "cat docs/guide.txt; rm -r docs; echo x > new; ls; git init -q . && git status --short; exit 4"
+    result = sandbox.command(tree, ("sh", "-c", script), timeout=60)
+    assert (result.exit_code, result.stdout.splitlines()[:3]) == (4, ["step by step", "README.md", "new"])
+    assert sandbox.command(tree, ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
+    late = sandbox.command(tree, ("sh", "-c", "echo early; setsid sleep 99 & sleep 99"), timeout=5.0)
+    assert (late.timed_out, late.stdout) == (True, "early\n")
+    asyncio.run(sandbox.stop())
+    assert list(lab.benches.iterdir()) == []
+
+
+def test_nothing_is_left_open(lab: Lab) -> None:
+    """No descriptor and no mount leaks, whether attempts end well or badly."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    before_mounts = mounts()
+    shell(lab, "echo hi")
+    shell(lab, "sleep 99", limits=Limits(wall=0.0, grace=0.0))
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert mounts() == before_mounts
+
+
+def test_two_rooms_share_nothing(lab: Lab) -> None:
+    """At the same time, from the same template."""
+
+    async def session() -> None:
+        sandbox = BubblewrapSandbox(root=lab.benches)
+        async with sandbox.bench(lab.template) as one, sandbox.bench(lab.template) as two:
+            await run(one, "sh", "-c", "echo mine > README.md; echo mine > ~/x; echo mine > /tmp/x")
+            end = await run(two, "sh", "-c", "cat README.md; ls -A ~ /tmp")
+            assert end.stdout.text == "# Notes\n/home/agent:\n\n/tmp:\n"
+        await sandbox.stop()
+
+    asyncio.run(session())
+    assert (lab.template.folder / "README.md").read_text() == "# Notes\n"
+
+
+def test_level_that_can_not_be_had_says_why(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without bubblewrap there is no such level, and nothing less in its place."""
+    monkeypatch.setenv("PATH", str(lab.folder))
+    sandbox = BubblewrapSandbox(root=lab.benches)
+    with pytest.raises(WorldError, match="bwrap is not on PATH") as failure:
+        sandbox.prove()
+    assert failure.value.cause is VoidCause.SANDBOX
+    asyncio.run(sandbox.stop())

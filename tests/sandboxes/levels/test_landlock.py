@@ -1,0 +1,314 @@
+"""Behind the fence: what an agent finds, what it may use, how it ends, and what is told of what stays open."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from holdfast.core.errors import WorldError
+from holdfast.core.process import Launch, Limits, ProcessEnd
+from holdfast.core.sandbox_spec import Ceilings
+from holdfast.core.verdict import VoidCause
+from holdfast.core.tree import changes
+from holdfast.sandboxes.supervisor import landlock_abi as ruleset
+from holdfast.sandboxes.levels.landlock import LandlockBench, LandlockSandbox
+from holdfast.sandboxes.host.seccomp import MACHINES, filter_for
+from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
+
+T = TypeVar("T")
+LIMITS = Limits(wall=60.0, grace=SOON)
+PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+READS = () if PYTHON.startswith("/usr/") else (sys.prefix, sys.base_prefix)
+
+needs_landlock = pytest.mark.skipif(ruleset.version() < ruleset.LEAST, reason="landlock is not here")
+
+
+class Yard(Lab):
+    """A lab that whoever root becomes can enter."""
+
+    def fenced(self, body: Callable[[LandlockBench], Awaitable[T]], **options: Any) -> T:
+        """What `body` gives, called with a bench behind a fence."""
+        return self.in_sandbox(LandlockSandbox(root=self.benches, **options), body)
+
+    def ends(self, *argv: str, limits: Limits = LIMITS, reads: tuple[str, ...] = READS, **options: Any) -> ProcessEnd:
+        """How a program ends on a fresh bench; it carries the mark."""
+        return self.fenced(lambda bench: run(bench, *argv, mark=self.mark, limits=limits, reads=reads), **options)
+
+
+async def run(
+    bench: LandlockBench, *argv: str, mark: str = "", limits: Limits = LIMITS, reads: tuple[str, ...] = READS
+) -> ProcessEnd:
+    """How a program ends on a bench."""
+    launch = Launch(argv=argv, env={"MARK": mark} if mark else {}, reads=reads)
+    return await bench.run(launch, limits=limits, last_activity=lambda: 0.0)
+
+
+@pytest.fixture
+def yard() -> Iterator[Yard]:
+    """A fresh yard."""
+    with tempfile.TemporaryDirectory(prefix="yard-") as folder:
+        Path(folder).chmod(0o755)
+        yield Yard(Path(folder))
+
+
+@needs_landlock
+def test_an_agent_works_in_its_own_folders_as_nobody_special(yard: Yard) -> None:
+    """Workspace, HOME and temp folder can be written and are harvested; nothing outside of them can."""
+
+    async def body(bench: LandlockBench) -> None:
+        bench.lay_home({".config/agent.json": b"{}"})
+        script = (
+            "echo new > file; rm README.md; mv docs manual; cat ~/.config/agent.json; echo x > ~/log;"
+            " echo y > $TMPDIR/t; mv $TMPDIR/t ~/t;"
+            " chmod +x file; ln -s /etc/shadow evil; truncate -s 3 manual/guide.txt;"
+            " for f in / /usr /etc /dev /home /tmp /dev/shm ../..; do touch $f/x 2>/dev/null && echo wrote $f; done;"
+            " echo z > /dev/null; grep -h -e CapEff -e NoNewPrivs /proc/self/status; id -u"
+        )
+        end = await run(bench, "sh", "-c", script)
+        assert end.exit_code == 0, end.stderr.text
+        braces, _, rest = end.stdout.text.partition("CapEff:")
+        *status, uid = rest.split()
+        assert (braces, status[1:]) == ("{}", ["NoNewPrivs:", "1"])
+        if os.getuid() == 0:
+            assert (status[0], int(uid) >= 65_533) == ("0" * 16, True)
+        tree = await bench.harvest()
+        assert {(one.path, one.how) for one in changes(yard.template.tree, tree)} == {
+            ("README.md", "deleted"), ("docs/guide.txt", "deleted"), ("manual/guide.txt", "added"),
+            ("file", "added"), ("evil", "added"),
+        }  # fmt: skip
+        assert bench.leavings(("log", "t", "none")) == {"log": b"x\n", "t": b"y\n"}
+        assert bench.facts == {"network": "gateway", "disk": "copy"}
+
+    yard.fenced(body)
+
+
+@needs_landlock
+def test_the_door_is_the_only_port_and_each_bench_has_its_own(yard: Yard) -> None:
+    """What connects there is served; the door of another bench is out of reach; nobody listens."""
+    code = (
+        "import socket, sys\n"
+        "for port in sys.argv[1:]:\n"
+        "    try: print(socket.create_connection(('127.0.0.1', int(port))).recv(9).decode())\n"
+        "    except OSError as error: print(error.errno)\n"
+        "try: socket.create_server(('127.0.0.1', 0))\n"
+        "except OSError as error: print(error.errno)\n"
+        "try: socket.socket().listen()\n"
+        "except OSError as error: print(error.errno)\n"
+    )
+
+    async def session() -> None:
+        sandbox = LandlockSandbox(root=yard.benches)
+        async with sandbox.bench(yard.template) as one, sandbox.bench(yard.template) as two:
+            mine, other = one.listener, two.listener
+            assert mine is not None
+            assert other is not None
+            mine.setblocking(False)
+            ports = [str(door.getsockname()[1]) for door in (mine, other)]
+            task = asyncio.create_task(run(one, PYTHON, "-I", "-c", code, *ports))
+            peer, _ = await asyncio.get_running_loop().sock_accept(mine)
+            await asyncio.get_running_loop().sock_sendall(peer, b"welcome")
+            peer.close()
+            assert (await task).stdout.text.split() == ["welcome", "13", "13", "1"]
+        await sandbox.stop()
+
+    asyncio.run(session())
+
+
+@needs_landlock
+def test_networks_differ(yard: Yard) -> None:
+    """`none` has no socket at all, `host` has datagrams and any port; unix sockets are had by none of them."""
+    code = (
+        "import socket, sys\n"
+        "def works(act):\n"
+        "    try: act()\n"
+        "    except OSError: return '-'\n"
+        "    return '+'\n"
+        "tcp = lambda: socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
+        "udp = lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "unix, pair = lambda: socket.socket(socket.AF_UNIX), lambda: socket.socketpair()\n"
+        "print(*(works(act) for act in (tcp, udp, unix, pair, socket.socket)))\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        words = (PYTHON, "-I", "-c", code, str(server.getsockname()[1]))
+        assert yard.ends(*words, network="host").stdout.text == "+ + - + +\n"
+        assert yard.ends(*words, network="none").stdout.text == "- - - + -\n"
+        assert yard.ends(*words, network="gateway").stdout.text == "- - - + +\n"
+    assert yard.fenced(_listener, network="none") is None
+
+
+async def _listener(bench: LandlockBench) -> socket.socket | None:
+    return bench.listener
+
+
+@needs_landlock
+def test_environment_is_the_allow_list_and_nothing_else(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host's variables stay with the host, and PATH holds only what can be read."""
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    end = yard.ends("env", "-0", path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
+    found = dict(item.split("=", 1) for item in end.stdout.text.split("\0")[:-1])
+    assert found.pop("MARK") == yard.mark
+    assert found["PATH"] == "/usr/bin:/bin"
+    assert set(found) == {
+        "PATH", "LANG", "TERM", "USER", "HOME", "TMPDIR", "TMUX_TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
+        "XDG_DATA_HOME", "XDG_STATE_HOME",
+    }  # fmt: skip
+
+
+@needs_landlock
+def test_an_installation_can_only_be_read_and_its_neighbours_not_at_all(yard: Yard) -> None:
+    """And where root's agent, who is somebody else, could not enter it, that is said before anything is started."""
+    tools = yard.folder / "tools"
+    tools.mkdir()
+    (tools / "agent").write_text("#!/bin/sh\necho agent runs\n")
+    (tools / "agent").chmod(0o755)
+    (yard.folder / "diary").write_text("secret")
+    script = f"{tools}/agent; cat {yard.folder}/diary || echo hidden; touch {tools}/x || echo read-only"
+    end = yard.ends("sh", "-c", script, reads=(str(tools),))
+    assert end.stdout.text == "agent runs\nhidden\nread-only\n"
+    if os.getuid() == 0:
+        closed = yard.folder / "closed"
+        closed.mkdir(mode=0o700)
+        (closed / "agent").write_text("#!/bin/sh\n")
+        with pytest.raises(WorldError, match="agents of root run as somebody else") as failure:
+            yard.ends(str(closed / "agent"), reads=(str(closed / "agent"),))
+        assert failure.value.cause is VoidCause.MISSING
+
+
+@needs_landlock
+def test_processes_files_and_memory_end_where_they_should(yard: Yard) -> None:
+    """Each limit that the facts tell of is met."""
+    ceilings = Ceilings(disk=10 * 2**20, processes=40, memory=200 * 2**20)
+    forks = (
+        "import os, time\nn = 0\ntry:\n  while n < 500:\n    if os.fork() == 0: time.sleep(99)\n    n += 1\n"
+        "except OSError: print(n)"
+    )
+    eats = "x = []\nwhile True: x.append(bytearray(b'x') * 2**20)"
+
+    async def body(bench: LandlockBench) -> None:
+        end = await run(bench, PYTHON, "-I", "-c", forks)
+        assert 10 <= int(end.stdout.text) <= 60
+        assert end.leftovers == int(end.stdout.text)
+        end = await run(bench, PYTHON, "-I", "-c", eats)
+        assert (end.ended_by, end.signal) == ("memory", signal.SIGKILL)
+        assert 200 * 2**20 < end.peak_bytes < 2**30
+        end = await run(bench, "sh", "-c", "head -c 20000000 /dev/zero > big; stat -c %s big")
+        assert int(end.stdout.text) == 10 * 2**20
+
+    yard.fenced(body, ceilings=ceilings)
+
+
+@needs_landlock
+def test_an_agent_that_heeds_term_ends_itself_and_one_that_does_not_is_ended(yard: Yard) -> None:
+    """TERM first; after the grace all is killed."""
+    quiet = Limits(wall=60, idle=0.5, grace=SOON)
+    end = yard.ends("sh", "-c", "trap 'echo bye; exit 7' TERM; while :; do sleep 0.05; done", limits=quiet)
+    assert (end.exit_code, end.ended_by, end.stdout.text) == (7, "idle", "bye\n")
+    deaf = "trap '' TERM; setsid sh -c 'sleep 99' & sleep 99"
+    end = yard.ends("sh", "-c", deaf, limits=Limits(wall=0.5, grace=0.1))
+    assert (end.signal, end.ended_by) == (signal.SIGKILL, "wall")
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+@needs_landlock
+def test_killing_its_supervisor_ends_everything_and_voids(yard: Yard) -> None:
+    """The nursery ends what falls to it, before anything is said."""
+
+    async def body(bench: LandlockBench) -> None:
+        task = asyncio.create_task(run(bench, "sleep", "99", mark=yard.mark))
+        (pid,) = await asyncio.to_thread(wait_until, yard.processes)
+        os.kill(_parent(pid), signal.SIGKILL)
+        with pytest.raises(WorldError, match="supervisor was killed") as failure:
+            await task
+        assert failure.value.cause is VoidCause.SANDBOX
+        assert not alive(pid)
+
+    yard.fenced(body)
+
+
+@needs_landlock
+def test_a_program_that_can_not_be_started_is_told(yard: Yard) -> None:
+    """Missing, not executable, too long, not to be given; and afterwards the bench still serves."""
+
+    async def body(bench: LandlockBench) -> None:
+        for argv, words, cause in (
+            (("no-such-agent",), "no-such-agent: not found", VoidCause.MISSING),
+            (("./README.md",), "is not executable", VoidCause.MISSING),
+            (("echo", "x" * 3_000_000), "too long", VoidCause.HARNESS),
+            (("echo", "\0"), "NUL", VoidCause.HARNESS),
+        ):
+            with pytest.raises(WorldError, match=words) as failure:
+                await run(bench, *argv)
+            assert failure.value.cause is cause
+        assert (await run(bench, "sh", "-c", "exit 3")).exit_code == 3
+
+    yard.fenced(body)
+
+
+@needs_landlock
+def test_command_runs_on_a_snapshot_without_network(yard: Yard) -> None:
+    """It may change its copy and leaves nothing."""
+    sandbox = LandlockSandbox(root=yard.benches)
+    sandbox.prove()
+    script = "cat docs/guide.txt; rm -r docs; echo x > new; ls; exit 4"
+    result = sandbox.command(yard.template.tree, ("sh", "-c", script), timeout=60)
+    assert (result.exit_code, result.stdout.split("\n")[:3]) == (4, ["step by step", "README.md", "new"])
+    assert sandbox.command(yard.template.tree, ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
+    asyncio.run(sandbox.stop())
+    assert list(yard.benches.iterdir()) == []
+
+
+@needs_landlock
+def test_what_stays_open_is_in_the_facts(yard: Yard) -> None:
+    """Nothing is passed over in silence."""
+    facts = LandlockSandbox(ceilings=Ceilings(memory=7)).facts
+    assert facts["sandbox"] == "landlock"
+    assert facts["open.address"] == "any, at the port of the gateway"
+    assert facts["open.processes"].startswith("seen")
+    assert facts["limit.memory"] in ("hard 7", "soft 7")
+    assert (facts["limit.disk"], facts["limit.files"]) == ("unsupported", "unsupported")
+
+
+@needs_landlock
+def test_nothing_is_inherited(yard: Yard) -> None:
+    """Neither the way to Holdfast nor the rules themselves: three streams, and the list that is being read."""
+    end = yard.ends("ls", "-l", "/proc/self/fd")
+    assert [line.split()[8] for line in end.stdout.text.splitlines()[1:]] == ["0", "1", "2", "3"]
+    assert "/proc/" in end.stdout.text.splitlines()[-1]
+    assert "socket" not in end.stdout.text
+
+
+@needs_landlock
+def test_nothing_is_left_open(yard: Yard) -> None:
+    """No descriptor leaks, whether attempts end well or badly."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    yard.ends("echo", "hi")
+    yard.ends("sleep", "99", limits=Limits(wall=0.0, grace=0.0))
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize(("version", "words"), [(0, "switched off"), (3, "of version 3"), (4, None), (9, None)])
+def test_level_that_can_not_be_had_says_why(version: int, words: str | None) -> None:
+    """An old kernel has no such level."""
+    problem = ruleset.obstacle(version)
+    assert (problem is None) if words is None else (words in (problem or ""))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_filters_are_within_what_the_kernel_takes_and_differ(machine: str) -> None:
+    """One for each network."""
+    filters = [filter_for(machine, reach) or b"" for reach in ("room", "gateway", "none", "host")]
+    assert len(set(filters)) == 4
+    assert all(len(one) % 8 == 0 and len(one) // 8 < 4096 for one in filters)

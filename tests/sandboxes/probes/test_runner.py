@@ -1,0 +1,156 @@
+"""Every level is tried by the same hostile programs, as root and as a plain user, beside a control."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.core.sandbox_spec import Network
+from holdfast.sandboxes.supervisor import landlock_abi as ruleset
+from holdfast.sandboxes.levels.bubblewrap import BubblewrapSandbox
+from holdfast.sandboxes.probes.runner import SURVIVE, WANTED, left_open, matrix, probe
+from holdfast.sandboxes.levels.container import ContainerSandbox
+from holdfast.sandboxes.levels.landlock import LandlockSandbox
+from holdfast.sandboxes.levels.none import OpenSandbox
+from holdfast.sandboxes.probes.result import Probe
+from tests.sandboxes.levels.test_container import engines
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="walls are made by Linux")
+
+REPOSITORY = Path(__file__).parents[2]
+PROBES = 31
+AS_PLAIN_USER = """
+import asyncio, json
+from holdfast.sandboxes.levels.bubblewrap import BubblewrapSandbox
+from holdfast.sandboxes.probes.runner import matrix
+from holdfast.sandboxes.levels.landlock import LandlockSandbox
+from holdfast.sandboxes.levels.none import OpenSandbox
+async def main():
+    levels = {one.name: one for one in (BubblewrapSandbox(), LandlockSandbox(), OpenSandbox())}
+    found = await matrix(levels)
+    for one in levels.values(): await one.stop()
+    print(json.dumps({level: [(p.name, p.state, p.expected, p.found) for p in all] for level, all in found.items()}))
+asyncio.run(main())
+"""
+
+
+def here() -> dict[str, Any]:
+    """The levels that can be had on this machine."""
+    levels: dict[str, Any] = {"none": OpenSandbox()}
+    if shutil.which("bwrap"):
+        levels["bubblewrap"] = BubblewrapSandbox()
+    if ruleset.version() >= ruleset.LEAST:
+        levels["landlock"] = LandlockSandbox()
+    levels |= {name: ContainerSandbox(name) for name, why in engines().items() if not why}
+    return levels
+
+
+def tried(levels: Mapping[str, Any]) -> dict[str, tuple[Probe, ...]]:
+    """What came of all probes at these levels."""
+
+    async def session() -> dict[str, tuple[Probe, ...]]:
+        try:
+            return await matrix(levels)
+        finally:
+            for level in levels.values():
+                await level.stop()
+
+    return asyncio.run(session())
+
+
+def test_every_level_keeps_what_it_promises() -> None:
+    """And what it does not promise is told: a level without walls keeps hostile programs from nothing but to stay."""
+    found = tried(here())
+    assert {level: len(probes) for level, probes in found.items()} == dict.fromkeys(found, PROBES)
+    assert [one for probes in found.values() for one in probes if not one.expected] == []
+    assert {one.name for one in found["none"] if one.state == "blocked"} <= set(SURVIVE)
+    for level in found.keys() - {"none"}:
+        assert {one.name for one in found[level] if one.state == "works"} == set(WANTED)
+    if os.getuid() == 0:
+        doubtful = {one.name for probes in found.values() for one in probes if one.state == "inconclusive"}
+        assert doubtful <= {"reach another port by multipath TCP", "make a vsock", "set up io_uring"}
+    if "landlock" in found:
+        opened = {one.name for one in found["landlock"] if one.state == "open"}
+        assert "see a process of the host" in opened
+        assert "reach another address at its door's port" in opened
+
+
+def test_the_same_holds_for_a_plain_user() -> None:
+    """What this user can't do anyway proves nothing and is said so."""
+    python = shutil.which("python3", path="/usr/bin")
+    drop = shutil.which("setpriv")
+    if os.getuid() != 0 or python is None or drop is None or len(here()) < 3:
+        pytest.skip("needs root, setpriv, every level, and a Python that everybody may run")
+    who = [drop, "--reuid=12345", "--regid=12345", "--clear-groups"]
+    if subprocess.run([*who, python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False).returncode:
+        pytest.skip("the system's Python is too old")
+    with tempfile.TemporaryDirectory() as top:
+        Path(top).chmod(0o755)
+        folder, package = Path(top, "plain"), Path(top, "package")
+        folder.mkdir()
+        os.chown(folder, 12345, 12345)
+        shutil.copytree(REPOSITORY / "src/holdfast", package / "holdfast")
+        env = {"PYTHONPATH": str(package), "PATH": os.defpath, "TMPDIR": str(folder)}
+        done = subprocess.run(
+            [*who, python, "-c", AS_PLAIN_USER], env=env, cwd="/", capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert list(folder.iterdir()) == []
+    found = json.loads(done.stdout)
+    assert {level: len(probes) for level, probes in found.items()} == dict.fromkeys(found, PROBES)
+    for level, probes in found.items():
+        assert [one for one in probes if not one[2]] == [], level
+        assert sum(one[1] == "inconclusive" for one in probes) <= 4, level
+    opened = {name for name, state, _, _ in found["landlock"] if state == "open"}
+    assert "change permissions outside" in opened  # landlock does not rule over them, and the user is the same
+
+
+class Pretender(OpenSandbox):
+    """A sandbox that calls itself walled, and is not."""
+
+    name = "bubblewrap"
+
+
+class Prison(LandlockSandbox):
+    """A sandbox in which nothing can be reached at all."""
+
+    name = "bubblewrap"
+
+    def bench(self, template: Any, *, network: Network | None = None) -> Any:
+        """One without a network, whatever is asked for."""
+        return super().bench(template, network="none")
+
+
+def test_a_level_without_walls_is_found_out() -> None:
+    """The probes see what they are for: everything but survival is open, and none of that is expected."""
+    sandbox = Pretender()
+
+    async def session() -> tuple[Probe, ...]:
+        try:
+            return await probe(sandbox)
+        finally:
+            await sandbox.stop()
+
+    found = asyncio.run(session())
+    surprises = {one.name for one in found if not one.expected}
+    assert {"read another user's file", "reach another port", "signal a process of the host"} <= surprises
+    assert surprises.isdisjoint({*SURVIVE, *WANTED})
+    assert not left_open("bubblewrap", "read another user's file")
+
+
+@pytest.mark.skipif(ruleset.version() < ruleset.LEAST, reason="landlock is not here")
+def test_a_level_in_which_nothing_works_is_not_taken_for_a_safe_one() -> None:
+    """What must be possible is tried as well."""
+    (found,) = tried({"bubblewrap": Prison()}).values()
+    assert [one.name for one in found if one.state == "broken"] == ["reach its own door"]
+    assert not any(one.expected for one in found if one.state == "broken")

@@ -1,0 +1,482 @@
+"""A lodge: walls behind which programs come and go, as root and as a plain user."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from holdfast.core.errors import WorldError
+from holdfast.core.ports import Template
+from holdfast.core.process import Launch, Limits, Output, ProcessEnd
+from holdfast.core.sandbox_spec import Ceilings, Network
+from holdfast.sandboxes.probes.runner import SURVIVE, probe
+from holdfast.sandboxes.persistent.command import Done, Errand
+from holdfast.sandboxes.persistent.client import Lodge
+from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
+from holdfast.sandboxes.supervisor.privileges import KEPT
+from tests.sandboxes.conftest import SOON, wait_until
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not here")
+
+T = TypeVar("T")
+REPOSITORY = Path(__file__).parents[2]
+PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
+OWN = ("write in /usr or /etc", "read /etc/shadow")
+"""What a lodge has of its own: it may do as it likes with them."""
+
+AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="many users can be had as root only")
+
+
+def in_lodge(body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes | None = None, **options: Any) -> T:
+    """What `body` gives, called with a lodge; afterwards nothing is left of it."""
+
+    async def session() -> T:
+        lodgings = Lodgings(folder, **options)
+        lodge = await lodgings.open(wishes or Wishes())
+        try:
+            return await body(lodge)
+        finally:
+            await lodge.close()
+            lodgings.leave()
+
+    try:
+        return asyncio.run(session())
+    finally:
+        assert list(folder.glob("holdfast-*")) == []
+
+
+async def sh(lodge: Lodge, script: str, *, user: str = "root", timeout: float | None = SOON) -> Done:  # noqa: ASYNC109
+    """How a script ends."""
+    return await lodge.run(Errand(argvs=(("sh", "-c", script),), env=PATH, user=user), timeout=timeout)
+
+
+def processes(mark: str) -> list[str]:
+    """Every process on this machine that has a mark in its command line."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (process / "cmdline").read_bytes().decode(errors="replace")
+            if mark in line and int(process.name) != os.getpid():
+                found.append(line)
+    return found
+
+
+class LodgeLevel:
+    """A lodge as a level of isolation, for the probes that every level must pass."""
+
+    name = "bubblewrap"
+
+    def __init__(self) -> None:
+        self._lodgings = Lodgings()
+
+    @asynccontextmanager
+    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[Any]:
+        """A lodge with the template as its workspace."""
+        lodge = await self._lodgings.open(Wishes(network=network or "none"))
+        try:
+            await lodge.put_folder(template.folder, "/workspace")
+            yield LodgeBench(lodge)
+        finally:
+            await lodge.close()
+
+    async def stop(self) -> None:
+        """Take everything down."""
+        self._lodgings.leave()
+
+
+class LodgeBench:
+    """One lodge as a bench."""
+
+    def __init__(self, lodge: Lodge) -> None:
+        self._lodge = lodge
+        self.listener = lodge.door
+
+    async def furnish(self, launches: Sequence[Launch]) -> None:
+        """It is furnished already."""
+
+    async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
+        """Run a program."""
+        done = await self._lodge.run(Errand(argvs=(launch.argv,), env=PATH, cwd="/workspace"), timeout=limits.wall)
+        return ProcessEnd(exit_code=done.code, signal=None, ended_by="exit", stdout=Output(text=done.stdout),
+                          stderr=Output(text=done.stderr), seconds=0.0)  # fmt: skip
+
+
+def check_walls() -> str:
+    """What the probes find open that should not be."""
+
+    async def session() -> str:
+        level: Any = LodgeLevel()
+        try:
+            found = await probe(level)
+        finally:
+            await level.stop()
+        assert len(found) > 30
+        by_design = (*OWN, *SURVIVE)  # daemons live until the lodge is closed
+        return "".join(f"{one.name}: {one.found}\n" for one in found if not one.expected and one.name not in by_design)
+
+    before = [Path(path).stat() for path in ("/etc", "/usr")]
+    holes = asyncio.run(session())
+    after = [Path(path).stat() for path in ("/etc", "/usr")]
+    assert [one.st_mtime_ns for one in before] == [one.st_mtime_ns for one in after] or os.getuid() == 0
+    return holes
+
+
+def test_the_walls_hold() -> None:
+    """The probes of every level, but for what is a lodge's own."""
+    assert check_walls() == ""
+
+
+def test_lodges_can_be_opened_at_once(tmp_path: Path) -> None:
+    """What they have in common is made once."""
+
+    async def session() -> list[str]:
+        lodgings = Lodgings(tmp_path)
+        try:
+            lodges = await asyncio.gather(*(lodgings.open(Wishes()) for _ in range(6)))
+            said = [(await sh(lodge, "tail -n 1 /etc/passwd | cut -d: -f1")).stdout for lodge in lodges]
+            for lodge in lodges:
+                await lodge.close()
+        finally:
+            lodgings.leave()
+        return said
+
+    for _ in range(3):
+        assert set(asyncio.run(session())) == {"_apt\n"}
+
+
+def test_everything_can_be_written_and_nothing_reaches_the_host(tmp_path: Path) -> None:
+    """Files are made, replaced and deleted all over the root; the host's stay as they are."""
+    mark = uuid.uuid4().hex
+    places = ("usr", "usr/bin", "usr/local/lib", "etc", "opt", "var", "app")
+    script = "".join(f"mkdir -p /{place} && echo x > /{place}/{mark}\n" for place in places)
+    script += f"rm /usr/bin/env && ls /usr/bin/env\ncat /app/{mark} /usr/bin/{mark}\n"
+    script += "echo hi > /dev/stdout; echo no > /dev/stderr"
+    done = in_lodge(lambda lodge: sh(lodge, script), tmp_path)
+    assert (done.code, done.stdout) == (0, "x\nx\nhi\n")
+    assert done.stderr.endswith("no\n")
+    assert Path("/usr/bin/env").exists()
+    assert not any(Path("/", place, mark).exists() for place in places)
+
+
+@AS_ROOT
+def test_root_of_the_host_gives_it_many_users(tmp_path: Path) -> None:
+    """Who is a user inside is nobody outside; files of the base belong to root, and can be changed in place."""
+
+    async def body(lodge: Lodge) -> None:
+        script = "useradd -m bob && echo '# x' >> /usr/bin/ldd && stat -c %U /usr/bin/ldd; cat /proc/self/uid_map"
+        owner, numbers = (await sh(lodge, script)).stdout.splitlines()
+        first, outside, count = map(int, numbers.split())
+        assert (owner, first, count) == ("root", 0, 65536)
+        assert outside >= 2**30
+        bob = await sh(lodge, "id -un; echo $HOME; touch /etc/no", user="bob")
+        assert (bob.code, bob.stdout) == (1, "bob\n/home/bob\n")
+        assert (await sh(lodge, "id -u; id -gn", user="1234:bob")).stdout == "1234\nbob\n"
+        with pytest.raises(WorldError, match="there is no user 'mallory' in the sandbox"):
+            await sh(lodge, "true", user="mallory")
+
+    in_lodge(body, tmp_path)
+
+
+@AS_ROOT
+def test_root_without_shifted_mounts_is_as_a_plain_user(tmp_path: Path) -> None:
+    """Where the kernel or a file system has none: one user, who is nobody on the host."""
+    script = (
+        "cat /proc/self/uid_map; echo x > /usr/local/lib/x && rm /usr/bin/env && touch /app && echo y > /dev/stdout"
+    )
+    done = in_lodge(lambda lodge: sh(lodge, script), tmp_path, many=False)
+    numbers, *said = done.stdout.splitlines()
+    first, outside, count = map(int, numbers.split())
+    assert (first, count, said, done.stderr) == (0, 1, ["y"], "")
+    assert outside not in (0, os.getuid())
+
+
+def test_what_is_left_running_lives_until_the_end_and_no_longer(tmp_path: Path) -> None:
+    """A daemon is there for the next program, and is dead when the lodge is closed."""
+    mark = f"mark-{uuid.uuid4().hex}"
+
+    async def body(lodge: Lodge) -> None:
+        start = f"setsid bash -c 'exec -a {mark} sleep 4321' > /dev/null 2>&1 & until pgrep -f ^{mark}; do :; done"
+        assert (await sh(lodge, start)).code == 0
+        assert (await sh(lodge, f"pgrep -f ^{mark}")).code == 0
+        assert processes(mark)
+
+    in_lodge(body, tmp_path)
+    assert processes(mark) == []
+
+
+def test_a_program_out_of_time_is_ended_with_everything_it_started(tmp_path: Path) -> None:
+    """Also what has left its session; others stay."""
+
+    async def body(lodge: Lodge) -> tuple[Done, str]:
+        await sh(lodge, "sleep 1111 > /dev/null 2>&1 &")
+        ended = await sh(lodge, "(setsid sleep 2222 &); echo begun; sleep 3333", timeout=3.0)
+        return ended, (await sh(lodge, "pgrep -a sleep")).stdout
+
+    ended, left = in_lodge(body, tmp_path)
+    assert (ended.timed_out, ended.stdout) == (True, "begun\n")
+    assert [line.split()[2] for line in left.splitlines()] == ["1111"]
+
+
+def test_a_cancelled_program_is_ended_too(tmp_path: Path) -> None:
+    """As Harbor does with an agent that takes too long."""
+
+    async def body(lodge: Lodge) -> str:
+        task = asyncio.create_task(sh(lodge, "touch /tmp/begun; setsid sleep 2222"))
+        while (await sh(lodge, "test -e /tmp/begun")).code:
+            pass
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        return (await sh(lodge, "pgrep -a sleep")).stdout
+
+    assert in_lodge(body, tmp_path) == ""
+
+
+def test_killing_everybody_in_there_kills_no_lodge(tmp_path: Path) -> None:
+    """The init stays, and needs nobody to bury the dead."""
+
+    async def body(lodge: Lodge) -> tuple[int, str]:
+        killed = await sh(lodge, "(sleep 1111 &); kill -9 -1")
+        return killed.code, (await sh(lodge, "ps -eo stat=,args=")).stdout
+
+    code, left = in_lodge(body, tmp_path)
+    assert code == 137
+    assert "sleep" not in left
+    assert not any(line.startswith("Z") for line in left.splitlines())
+
+
+def test_a_porter_that_is_seen_has_nothing_to_give(tmp_path: Path) -> None:
+    """It tells no path of the host, holds nothing open but its line, and can do no more than root in there."""
+    script = r"""
+p=$(pgrep -f ^porter); tr '\0' ' ' < /proc/$p/cmdline; tr '\0' ' ' < /proc/$p/environ; echo
+ls -l /proc/$p/fd | sed -n 's/.*-> //p' | grep -v '/dev/null\|socket:\|pipe:'
+can() { grep -E 'Cap|NoNew|Seccomp:' /proc/$1/status; }
+[ "$(can $p)" = "$(can self)" ] && echo same; sed -n 's/^CapBnd:\t//p' /proc/self/status
+"""
+    done = in_lodge(lambda lodge: sh(lodge, script), tmp_path)
+    assert set(done.stdout.split()) == {"porter", "same", f"{sum(1 << one for one in KEPT):016x}"}
+
+
+def test_output_is_complete_and_bounded(tmp_path: Path) -> None:
+    """A megabyte comes whole; a flood comes by its ends, and costs no more."""
+
+    async def body(lodge: Lodge) -> tuple[Done, Done]:
+        whole = await sh(lodge, "seq 1 150000; echo last >&2")
+        errand = Errand(argvs=(("sh", "-c", "yes | head -c 5000000; echo end"),), env=PATH)
+        return whole, await lodge.run(errand, output_bytes=1000)
+
+    whole, flood = in_lodge(body, tmp_path)
+    assert whole.stdout == "".join(f"{number}\n" for number in range(1, 150001))
+    assert whole.stderr == "last\n"
+    assert len(flood.stdout) < 2000
+    assert flood.stdout.endswith("end\n")
+
+
+def test_limits_hold(tmp_path: Path) -> None:
+    """The disk is full at its size; too much memory ends everything, and that is told."""
+
+    async def body(lodge: Lodge) -> Done:
+        full = await sh(lodge, "head -c 40M /dev/zero > /opt/big; rm /opt/big")
+        for script in ("head -c 900M /dev/zero | tail -c 800M | cat > /dev/null", "true"):
+            with pytest.raises(WorldError, match="more than 62914560"):
+                await sh(lodge, script)
+        return full
+
+    full = in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**25, memory=60 * 2**20))
+    assert "No space left" in full.stderr
+    code = "import os; n = 0\ntry:\n  while os.fork(): n += 1\n  os.kill(os.getpid(), 19)\nexcept OSError: print(n)"
+    crowd = in_lodge(lambda lodge: sh(lodge, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30))
+    assert 10 < int(crowd.stdout) < 30
+
+
+def test_an_oom_kill_is_reported_before_the_exit_code(tmp_path: Path) -> None:
+    """The kernel kills faster than the keeper polls; the exit code of the shell must not hide the breach."""
+
+    async def body(lodge: Lodge) -> None:
+        with pytest.raises(WorldError, match="more than 62914560"):
+            await sh(lodge, "python3 -S -c 'bytearray(2**28)'; exit 0")
+
+    for _ in range(5):
+        in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**20, memory=60 * 2**20))
+
+
+def test_a_short_peak_of_memory_is_reported_too(tmp_path: Path) -> None:
+    """Between two polls, and below what the control group allows: the kernel's own record of the peak counts."""
+
+    async def body(lodge: Lodge) -> None:
+        with pytest.raises(WorldError, match="more than 62914560"):
+            await sh(lodge, "python3 -S -c 'bytearray(80 * 2**20)'; exit 0")
+
+    in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**28, memory=60 * 2**20))
+
+
+def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:
+    """As a shell would: 127 for what is not there, 126 for what can't be run or entered."""
+
+    async def body(lodge: Lodge) -> list[tuple[int, str]]:
+        errands = [
+            Errand(argvs=(("no-such-program",),), env=PATH),
+            Errand(argvs=(("true",),), env=PATH, cwd="/no/such/folder"),
+            Errand(argvs=(("no-such-program",), ("echo", "second")), env=PATH),
+        ]
+        ends = [await lodge.run(errand) for errand in errands]
+        return [(done.code, done.stderr or done.stdout) for done in ends]
+
+    missing, nowhere, second = in_lodge(body, tmp_path)
+    assert missing == (127, "holdfast: [Errno 2] not found: 'no-such-program'\n")
+    assert nowhere[0] == 126
+    assert "/no/such/folder" in nowhere[1]
+    assert second == (0, "second\n")
+
+
+def test_files_go_in_and_come_out(tmp_path: Path) -> None:
+    """With their modes and links; what is not wanted stays."""
+    source = tmp_path / "source"
+    (source / "deep/er").mkdir(parents=True)
+    (source / "deep/er/file").write_text("content\n")
+    (source / "run.sh").write_text("#!/bin/sh\n")
+    (source / "run.sh").chmod(0o755)
+    (source / "link").symlink_to("deep/er/file")
+    out, lodges = tmp_path / "out", tmp_path / "lodges"
+    lodges.mkdir()
+
+    async def body(lodge: Lodge) -> list[str]:
+        await lodge.put_folder(source, "/app/in")
+        await lodge.put_file(source / "run.sh", "/opt/renamed", mode=0o640)
+        seen = await sh(lodge, "cat /app/in/link; stat -c '%a %U' /app/in/run.sh /opt/renamed")
+        assert seen.stdout == "content\n755 root\n640 root\n"
+        await lodge.fetch_file("/opt/renamed", out / "renamed")
+        with pytest.raises(WorldError, match="No such file"):
+            await lodge.fetch_file("/opt/none", out / "none")
+        with pytest.raises(WorldError, match="/opt/none/: No such file"):
+            await lodge.fetch_folder("/opt/none", out / "none")
+        with pytest.raises(FileNotFoundError):
+            await lodge.put_folder(source / "none", "/opt/there")
+        return await lodge.fetch_folder("/app/in", out / "in", wanted=lambda name, folder: name != "run.sh")
+
+    assert in_lodge(body, lodges) == []
+    assert (out / "renamed").read_text() == "#!/bin/sh\n"
+    assert (out / "in/link").read_text() == "content\n"
+    assert not (out / "in/run.sh").exists()
+
+
+def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
+    """It is written to above an overlay, and stays as it is; what is to be read of the host is shown."""
+    rootfs, shown, lodges = tmp_path / "rootfs", tmp_path / "shown", tmp_path / "lodges"
+    for folder in (rootfs / "etc", shown, lodges):
+        folder.mkdir(parents=True)
+    tmp_path.chmod(0o755)
+    (rootfs / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\n")
+    (shown / "file").write_text("shown\n")
+    for name in ("sh", "cat", "ls", "mkdir"):
+        program = Path(shutil.which(name) or "").resolve()
+        said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+        libraries = [word for word in said.split() if word.startswith("/")]
+        for path in (str(program), *libraries):
+            target = rootfs / path.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        (rootfs / "bin").mkdir(exist_ok=True)
+        if not (rootfs / "bin" / name).exists():
+            shutil.copy(program, rootfs / "bin" / name)
+    script = f"ls /usr/bin/env /etc; echo x > /etc/new; cat /etc/new {shown}/file; mkdir /opt/x; echo x > {shown}/file"
+    done = in_lodge(lambda lodge: sh(lodge, script), lodges, Wishes(rootfs=rootfs, reads=(str(shown),)))
+    assert done.stdout == "/etc:\npasswd\nx\nshown\n"
+    assert "Read-only file system" in done.stderr
+    assert [one.name for one in (rootfs / "etc").iterdir()] == ["passwd"]
+
+
+@pytest.mark.parametrize(("network", "reached"), [("none", False), ("gateway", False), ("host", True)])
+def test_what_can_be_reached(tmp_path: Path, network: Network, reached: bool) -> None:
+    """A server of the host's: only in its own network."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        done = in_lodge(
+            lambda lodge: sh(lodge, f"bash -c '</dev/tcp/127.0.0.1/{port}'"), tmp_path, Wishes(network=network)
+        )
+    assert (done.code == 0) is reached
+
+
+def test_death_of_holdfast_is_the_death_of_the_lodge(tmp_path: Path) -> None:
+    """Killed without a chance to clean up, it leaves neither processes nor a folder."""
+    mark = f"mark-{uuid.uuid4().hex}"
+    code = f"""
+import asyncio, os, signal
+from pathlib import Path
+from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
+from holdfast.sandboxes.persistent.command import Errand
+async def main():
+    lodge = await Lodgings(Path({str(tmp_path)!r})).open(Wishes())
+    script = "bash -c 'exec -a {mark} sleep 4321' & until pgrep -f ^{mark}; do :; done"
+    await lodge.run(Errand(argvs=(("sh", "-c", script),), env={PATH!r}))
+    os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+    assert done.returncode == -9
+    wait_until(lambda: not processes(mark) and not list(tmp_path.glob("holdfast-*")))
+
+
+PLAIN = """
+import asyncio, os
+from pathlib import Path
+from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
+from holdfast.sandboxes.persistent.command import Errand
+ENV = {"PATH": "/usr/bin:/bin"}
+SCRIPTS = ["id -u", "cat /proc/self/uid_map", "rm /usr/bin/env && test ! -e /usr/bin/env", "echo x > /usr/bin/env",
+           "echo x > /usr/local/lib/x", "echo x > /etc/hosts", "mkdir /app",
+           "echo x >> /usr/bin/ldd", "ls " + os.environ["TMPDIR"]]
+async def main():
+    lodgings = Lodgings(Path(os.environ["TMPDIR"]))
+    lodge = await lodgings.open(Wishes())
+    print(lodge.users)
+    for script in SCRIPTS:
+        done = await lodge.run(Errand(argvs=(("sh", "-c", script),), env=ENV))
+        print(done.code, done.stdout.strip())
+    other = await lodge.run(Errand(argvs=(("true",),), env=ENV, user="1000"))
+    print(other.code, other.stderr.strip())
+    await lodge.close()
+    lodgings.leave()
+asyncio.run(main())
+"""
+
+
+@AS_ROOT
+def test_a_plain_user_has_a_lodge_with_one_user(tmp_path: Path) -> None:
+    """Who is called root, and can do all but change in place what belongs to others; nobody else is to be had."""
+    python, drop = shutil.which("python3", path="/usr/bin"), shutil.which("setpriv")
+    if python is None or drop is None:
+        pytest.skip("needs setpriv, and a Python that everybody may run")
+    who = [drop, "--reuid=12345", "--regid=12345", "--clear-groups"]
+    if subprocess.run([*who, python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False).returncode:
+        pytest.skip("the system's Python is too old")
+    with tempfile.TemporaryDirectory() as top:
+        Path(top).chmod(0o755)
+        folder, package = Path(top, "plain"), Path(top, "package")
+        folder.mkdir()
+        os.chown(folder, 12345, 12345)
+        shutil.copytree(REPOSITORY / "src/holdfast", package / "holdfast")
+        env = {"PYTHONPATH": str(package), "PATH": os.defpath, "TMPDIR": str(folder)}
+        argv = [*who, python, "-c", PLAIN]
+        done = subprocess.run(argv, env=env, cwd="/", capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert list(folder.iterdir()) == []
+    users, root, numbers, *changes, in_place, hidden, other = done.stdout.splitlines()
+    assert (users, root, numbers.split()) == ("one", "0 0", ["0", "0", "12345", "1"])
+    assert [line.split()[0] for line in changes] == ["0"] * 5
+    assert in_place.startswith("2")
+    assert hidden.startswith("2")
+    assert other.startswith("126 holdfast: [Errno 22] user 1000:")

@@ -1,0 +1,118 @@
+"""Captures as JSON and back."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.capture import Breakdown, Capture
+from holdfast.core.messages import Message, Text, ToolCall
+from holdfast.core.errors import StoreError
+from holdfast.core.exchange import Exchange, ProviderError, Request, Response
+from holdfast.core.process import Output, ProcessEnd
+from holdfast.core.trajectory import Called, Kind, Said
+from holdfast.core.verdict import VoidCause
+from holdfast.core.tree import Entry, Tree
+from holdfast.store.captures.capture_json import capture_json, read_capture_json, read_exchanges, read_start_hash
+
+
+def a_file(content: bytes, *, executable: bool = False) -> Entry:
+    """A file as a harvest finds it."""
+    digest = sha256(content).hexdigest()
+    return Entry(kind="file", size=len(content), sha256=digest, content=content, executable=executable)
+
+
+ENTRIES = st.one_of(
+    st.builds(a_file, st.binary(max_size=20), executable=st.booleans()),
+    st.builds(lambda target: Entry(kind="link", target=target), st.text(max_size=5)),
+    st.just(Entry(kind="other")),
+    st.just(Entry(kind="file", size=10**9, sha256="")),
+)
+TREES = st.builds(
+    lambda entries, gaps: Tree(entries=entries, gaps=tuple(gaps)),
+    st.dictionaries(st.text("ab/.", min_size=1, max_size=3), ENTRIES, max_size=5),
+    st.lists(st.text(max_size=5), max_size=2),
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+EXCHANGES = st.builds(
+    lambda number, text, extra, error: Exchange(
+        number=number,
+        dialect="openai",
+        request=Request(model=text, messages=(Message(role="user", parts=(Text(text=text),)),), extra={"x": extra}),
+        response=None if error else Response(parts=(ToolCall(id="1", name=text, arguments={"a": extra}),)),
+        error=ProviderError(status=429, reason="rate_limit", message=text) if error else None,
+    ),
+    st.integers(1, 99), st.text(), JSON, st.booleans(),
+)  # fmt: skip
+REWARDS = st.dictionaries(st.text(), st.floats(allow_nan=False, allow_infinity=False), max_size=2)
+CAPTURES = st.builds(
+    Capture,
+    trial=st.text(),
+    attempt=st.integers(1, 3),
+    exchanges=st.lists(EXCHANGES, max_size=2).map(tuple),
+    log=st.lists(st.builds(Said, turn=st.integers(0, 5), text=st.text()), max_size=2).map(tuple),
+    log_problem=st.none() | st.text(),
+    ends=st.lists(st.builds(lambda t: ProcessEnd(exit_code=1, stdout=Output(text=t)), st.text()), max_size=2).map(
+        tuple
+    ),
+    exit_ok=st.none() | st.booleans(),
+    before=TREES,
+    after=TREES,
+    breakdown=st.none() | st.builds(Breakdown, cause=st.sampled_from(VoidCause), detail=st.text()),
+    provider_silent=st.none() | st.floats(0, 9),
+    seconds=st.floats(0, 1e6),
+    rewards=st.none() | REWARDS,
+    step_rewards=st.dictionaries(st.text(), REWARDS, max_size=2),
+    notes=st.lists(st.text(), max_size=2).map(tuple),
+    facts=st.dictionaries(st.text(), st.text(), max_size=2),
+)
+
+
+@given(CAPTURES)
+def test_a_capture_comes_back_exactly(capture: Capture):
+    """Whatever changed, came or went in the workspace, and whatever an agent or a model said."""
+    assert read_capture_json(capture_json(capture), capture.before, where="x") == capture
+    assert read_exchanges(capture_json(capture), where="x") == capture.exchanges
+
+
+def test_only_what_changed_is_written(tmp_path: Path):
+    """Also where the starting state lies in files of its own; what came of it is the same."""
+    (tmp_path / "big").write_bytes(b"as it was")
+    lying = Entry(kind="file", size=9, sha256=sha256(b"as it was").hexdigest(), content=tmp_path / "big")
+    before = Tree(entries={"big": lying, "gone": a_file(b"x")})
+    log = (Called(turn=1, id="1", tool="t", kind=Kind.EDIT, arguments={}),)
+    capture = Capture(
+        trial="t", attempt=1, log=log, before=before, after=Tree(entries={"big": lying, "new": a_file(b"y")})
+    )
+    text = capture_json(capture)
+    assert b"big" not in text
+    again = read_capture_json(text, before, where="x")
+    assert again == capture
+    assert again.after.entries["big"].read() == b"as it was"
+
+
+@pytest.mark.parametrize(
+    "text", [b"{", b"[]", b'{"schema": "holdfast-capture/9"}', b'{"schema": "holdfast-capture/1"}']
+)
+def test_what_is_no_capture_is_refused(text: bytes):
+    """With the place that it lies in."""
+    with pytest.raises(StoreError, match="over there: the capture"):
+        read_capture_json(text, Tree(), where="over there")
+
+
+def test_what_it_started_from_is_named_by_its_hash_and_nothing_else():
+    """It becomes the name of a file; the first version of captures did not know it."""
+    capture = Capture(trial="t", attempt=1)
+    assert read_start_hash(capture_json(capture, start="ab" * 32), where="x") == "ab" * 32
+    assert read_start_hash(capture_json(capture), where="x") == ""
+    assert read_start_hash(b'{"schema": "holdfast-capture/1", "trial": "t", "attempt": 1}', where="x") is None
+    with pytest.raises(StoreError, match="is no hash of a starting state"):
+        read_start_hash(capture_json(capture, start="../../etc/passwd"), where="x")

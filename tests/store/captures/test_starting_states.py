@@ -1,0 +1,100 @@
+"""What workspaces started from, kept once."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.errors import StoreError
+from holdfast.core.starting_state import KEPT_BYTES, SECRETS, start_hash
+from holdfast.core.tree import Entry, Tree
+from holdfast.store.captures.starting_states import Starts, unpack_start
+
+
+def a_file(content: bytes, *, executable: bool = False) -> Entry:
+    """A file as it is laid out."""
+    digest = sha256(content).hexdigest()
+    return Entry(kind="file", size=len(content), sha256=digest, content=content, executable=executable)
+
+
+PATHS = st.text("abü \n.", min_size=1, max_size=4).filter(lambda path: path not in {".", ".."})
+TREES = st.builds(
+    lambda entries: Tree(entries=entries),
+    st.dictionaries(
+        PATHS,
+        st.builds(a_file, st.binary(max_size=30), executable=st.booleans())
+        | st.builds(lambda target: Entry(kind="link", target=target), PATHS),
+        max_size=4,
+    ),
+)
+
+
+@given(TREES)
+def test_what_was_kept_is_read_back(tmp_path_factory: pytest.TempPathFactory, tree: Tree):
+    """Every file, link and mode."""
+    run = tmp_path_factory.mktemp("run")
+    name = Starts(run).keep(tree)
+    assert Starts(run).read(name) == tree
+    assert Starts(run).names() == [name]
+
+
+def test_a_file_that_lies_elsewhere_is_taken_in(tmp_path: Path):
+    """Templates are gone when a run is over."""
+    (tmp_path / "a").write_bytes(b"hello")
+    entry = Entry(kind="file", size=5, sha256=sha256(b"hello").hexdigest(), content=tmp_path / "a")
+    (tmp_path / "run").mkdir()
+    name = Starts(tmp_path / "run").keep(Tree(entries={"a": entry}))
+    (tmp_path / "a").unlink()
+    found = Starts(tmp_path / "run").read(name)
+    assert found is not None
+    assert found.entries["a"].read() == b"hello"
+
+
+def test_a_large_state_that_an_earlier_run_has_is_written_once(tmp_path: Path):
+    """Each run has a name of its own for it, so that one can be removed without harm to the other."""
+    tree = Tree(entries={"large": a_file(os.urandom(2**20))})
+    for run in ("one", "two"):
+        (tmp_path / run).mkdir()
+        name = Starts(tmp_path / run).keep(tree)
+    kept = [next((tmp_path / run / "starts").iterdir()) for run in ("one", "two")]
+    assert kept[0].stat().st_ino == kept[1].stat().st_ino
+    kept[0].unlink()
+    assert Starts(tmp_path / "two").read(name) == tree
+
+
+def test_what_is_too_large_is_named_and_not_kept(tmp_path: Path):
+    """Its hash still tells whether the scenario's own files are the same."""
+    tree = Tree(entries={"large": Entry(kind="file", size=KEPT_BYTES + 1, sha256="x", content=b"")})
+    assert Starts(tmp_path).keep(tree) == start_hash(tree)
+    assert Starts(tmp_path).read(start_hash(tree)) is None
+    assert not (tmp_path / "starts").exists()
+
+
+def test_what_holds_a_secret_is_not_even_named(tmp_path: Path):
+    """A short secret could be guessed from a hash."""
+    assert Starts(tmp_path).keep(Tree(entries={"a": a_file(b"x")}, gaps=(SECRETS,))) == ""
+    assert not (tmp_path / "starts").exists()
+
+
+def test_what_was_changed_since_is_refused():
+    """Nobody is judged by files that were edited after the fact."""
+    line = b'{"path": "a", "kind": "file", "size": 1, "sha256": "%s", "content": "YQ=="}\n'
+    true = sha256(b"a").hexdigest()
+    tree = Tree(entries={"a": a_file(b"a")})
+    assert unpack_start(gzip.compress(line % true.encode()), start_hash(tree), where="x") == tree
+    for packed in (
+        gzip.compress(line % b"0" * 64),
+        gzip.compress(line.replace(b"YQ==", b"Yg==") % true.encode()),
+        gzip.compress(line.replace(b'"a"', b'"../a"') % true.encode()),
+        gzip.compress(b""),
+        b"rubbish",
+        gzip.compress(b"[]\n"),
+    ):
+        with pytest.raises(StoreError, match="starting files"):
+            unpack_start(packed, start_hash(tree), where="x")

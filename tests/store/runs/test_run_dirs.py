@@ -1,0 +1,62 @@
+"""The folder of all runs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import UnknownName
+from holdfast.core.record import RunInfo
+from holdfast.core.trial import Plan
+from holdfast.store.runs.run_folder import RunFolder
+from holdfast.store.runs.run_dirs import find_run, new_run, point_latest
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def a_run(results: Path) -> RunFolder:
+    """A run that has begun."""
+    store = new_run(results, NOW)
+    store.begin(RunInfo(id=store.folder.name, started=""), Plan(cells=()))
+    point_latest(store.folder)
+    return store
+
+
+def test_two_runs_of_the_same_second_have_folders_of_their_own(tmp_path: Path):
+    """They never write into each other's."""
+    first, second = a_run(tmp_path), a_run(tmp_path)
+    assert first.folder.name == "2026-01-02T03-04-05"
+    assert second.folder.name == "2026-01-02T03-04-05-2"
+    assert (tmp_path / "latest").resolve() == second.folder
+
+
+def test_a_run_is_found_by_name_by_path_and_as_latest(tmp_path: Path):
+    """All three lead to the same folder."""
+    first, second = a_run(tmp_path), a_run(tmp_path)
+    assert find_run(tmp_path).folder == second.folder
+    assert find_run(tmp_path, first.folder.name).folder == first.folder
+    assert find_run(tmp_path / "elsewhere", str(first.folder)).folder == first.folder
+
+
+def test_without_the_link_the_newest_run_is_the_latest(tmp_path: Path):
+    """Somebody may have removed or copied the folder without it."""
+    a_run(tmp_path)
+    (tmp_path / "latest").unlink()
+    assert find_run(tmp_path).folder.name == "2026-01-02T03-04-05"
+
+
+def test_an_unknown_run_is_told_with_the_nearest(tmp_path: Path):
+    """A typing error costs nothing."""
+    a_run(tmp_path)
+    with pytest.raises(UnknownName, match="did you mean '2026-01-02T03-04-05'"):
+        find_run(tmp_path, "2026-01-02T03-04-06")
+
+
+def test_somebodys_own_folder_called_latest_is_left_alone(tmp_path: Path):
+    """Only our own link is replaced."""
+    (tmp_path / "latest").mkdir(parents=True)
+    (tmp_path / "latest/mine.txt").write_text("x")
+    a_run(tmp_path)
+    assert (tmp_path / "latest/mine.txt").read_text() == "x"

@@ -1,0 +1,134 @@
+"""One run kept as a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.capture import Capture
+from holdfast.core.errors import StoreError, UsageError
+from holdfast.core.eval import Eval, Source
+from holdfast.core.evidence import Evidence
+from holdfast.core.policy import USUALLY_PASSES
+from holdfast.core.process import Output, ProcessEnd
+from holdfast.core.record import Record, RunInfo
+from holdfast.core.scenario import Scenario
+from holdfast.core.subject import Subject
+from holdfast.core.trajectory import Said, Trajectory
+from holdfast.core.trial import Cell, Plan
+from holdfast.core.verdict import Fail, Finding, Pass, Verdict
+from holdfast.core.tree import Entry, Tree
+from holdfast.store.runs.run_folder import RunFolder
+
+RUN = RunInfo(id="r", started="2026-01-01T00:00:00+00:00")
+PLAN = Plan(cells=())
+
+
+def cell(name: str) -> Cell:
+    """A cell of which only the name matters."""
+    scenario = Scenario(prompts=("p",))
+    one = Eval(name=name, policy=USUALLY_PASSES, scenario=scenario, checks=(), source=Source(path=Path("x.py")))
+    return Cell(eval=one, subject=Subject(agent="a", model="m"), trials=())
+
+
+def begun(folder: Path) -> RunFolder:
+    """A store whose run has begun."""
+    store = RunFolder(folder)
+    store.begin(RUN, PLAN)
+    return store
+
+
+def keep(store: RunFolder, number: int, verdict: Verdict, attempt: int = 1) -> Record:
+    """Keep one attempt that wrote a file and said something."""
+    record = Record(eval="saves", subject="a:m", number=number, attempt=attempt, verdict=verdict)
+    after = Tree(
+        entries={
+            "new.txt": Entry(kind="file", size=2, sha256="ab", content=b"hi"),
+            "out": Entry(kind="link", target="/etc/passwd"),
+        }
+    )
+    end = ProcessEnd(exit_code=0, stdout=Output(text="\x1b[31mred\x1b[0m", total_bytes=12))
+    capture = Capture(trial=record.trial, attempt=attempt, ends=(end,), after=after)
+    events = (Said(turn=1, text="done"),)
+    return store.keep(record, capture, Evidence(trial=record.trial, trajectory=Trajectory(events=events), after=after))
+
+
+FAILED = Fail(findings=(Finding(check="c", answer="no", reason="it did not"),))
+
+
+def test_what_is_kept_can_be_read_by_another_process(tmp_path: Path):
+    """Records come back equal, in order, without the first store being closed."""
+    store = begun(tmp_path / "r")
+    kept = (keep(store, 1, Pass()), keep(store, 2, FAILED), keep(store, 2, Pass(), attempt=2))
+    again = RunFolder(tmp_path / "r")
+    assert again.records() == kept
+    assert again.info() == RUN
+    assert again.events(kept[0]) == (Said(turn=1, text="done"),)
+
+
+def test_each_trial_leaves_files_for_people(tmp_path: Path):
+    """Log, trajectory, diff and capture; escapes in the log are neutralised."""
+    folder = tmp_path / "r" / keep(begun(tmp_path / "r"), 1, Pass()).folder
+    assert sorted(path.name for path in folder.iterdir()) == ["log.txt", "trajectory.jsonl", "workspace.diff"]
+    assert "\x1b" not in (folder / "log.txt").read_text()
+    assert "+hi" in (folder / "workspace.diff").read_text()
+
+
+def test_the_workspace_of_a_failure_is_kept_whole_and_links_lead_nowhere(tmp_path: Path):
+    """A link to a secret of the host must not be followed by whoever uploads the results."""
+    workspace = tmp_path / "r" / keep(begun(tmp_path / "r"), 1, FAILED).folder / "workspace"
+    assert (workspace / "new.txt").read_text() == "hi"
+    assert not (workspace / "out").is_symlink()
+    assert (workspace / "out").read_text() == "(link to /etc/passwd)"
+
+
+def test_half_a_line_is_no_record_and_is_cut_off_on_resume(tmp_path: Path):
+    """A machine that went down while writing costs the attempt that was being written, and no other."""
+    down = begun(tmp_path / "r")
+    kept = keep(down, 1, Pass())
+    down.close()
+    ledger = tmp_path / "r" / "ledger.jsonl"
+    with ledger.open("ab") as file:
+        file.write(b'{"eval": "sav')
+    assert RunFolder(tmp_path / "r").records() == (kept,)
+    store = begun(tmp_path / "r")
+    second = keep(store, 2, Pass())
+    assert store.records() == (kept, second)
+
+
+def test_a_broken_line_is_an_error_that_names_it(tmp_path: Path):
+    """What can't be read is never taken for absent."""
+    keep(begun(tmp_path / "r"), 1, Pass())
+    ledger = tmp_path / "r" / "ledger.jsonl"
+    ledger.write_bytes(b'{"eval": 3}\n' + ledger.read_bytes())
+    with pytest.raises(StoreError, match=r"ledger.jsonl: line 1 can't be read"):
+        RunFolder(tmp_path / "r").records()
+
+
+def test_a_folder_of_another_version_is_refused(tmp_path: Path):
+    """A newer schema is named, not guessed at."""
+    begun(tmp_path / "r")
+    path = tmp_path / "r" / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": "holdfast-run/99"}))
+    with pytest.raises(StoreError, match="holdfast-run/99"):
+        RunFolder(tmp_path / "r").info()
+
+
+def test_two_cells_that_would_share_a_folder_are_refused(tmp_path: Path):
+    """Nothing overwrites anything."""
+    with pytest.raises(UsageError, match="same folder"):
+        RunFolder(tmp_path / "r").begin(RUN, Plan(cells=(cell("a b"), cell("a-b"))))
+    assert not (tmp_path / "r").exists()
+
+
+def test_who_is_done_first_does_not_close_it_for_the_others(tmp_path: Path):
+    """Parts of one run may share its folder."""
+    store = begun(tmp_path / "r")
+    store.begin(RUN, PLAN)
+    store.close()
+    keep(store, 1, Pass())
+    store.close()
+    with pytest.raises(StoreError, match="the run was not begun"):
+        keep(store, 2, Pass())

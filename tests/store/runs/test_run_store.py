@@ -1,0 +1,145 @@
+"""A run in its folder, and the history behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.capture import Capture
+from holdfast.core.errors import StoreError
+from holdfast.core.eval import Eval, Source
+from holdfast.core.evidence import Evidence
+from holdfast.core.exchange import Exchange, Request, Response, Usage
+from holdfast.core.policy import ALWAYS_PASSES
+from holdfast.core.scenario import Scenario
+from holdfast.core.subject import Subject
+from holdfast.core.trial import Cell, Plan, Trial
+from holdfast.store.runs.sync import catch_up
+from holdfast.store.runs.run_folder import RunFolder
+from holdfast.store.history import open_history
+from holdfast.store.history.sqlite import Sqlite
+from holdfast.store.history.connect import open_database
+from holdfast.store.runs.run_store import RememberedRun
+from holdfast.store.captures.capture_store import FolderVault, read_capture
+from tests.store.past import FAILED, PASSED, a_run, record
+
+SAVES = Eval(
+    name="saves",
+    policy=ALWAYS_PASSES,
+    scenario=Scenario(prompts=("p",)),
+    checks=(),
+    source=Source(path=Path("x.py")),
+)
+SUBJECT = Subject(agent="a", model="m")
+TRIALS = tuple(Trial(eval=SAVES, subject=SUBJECT, number=n, timeout=1) for n in (1, 2, 3))
+PLAN = Plan(cells=(Cell(eval=SAVES, subject=SUBJECT, trials=TRIALS),))
+EXCHANGE = Exchange(
+    number=1,
+    dialect="openai",
+    request=Request(model="m", messages=()),
+    response=Response(parts=(), usage=Usage(input=3, output=1)),
+)
+
+
+def keep(store: RememberedRun, number: int) -> None:
+    """Keep one trial: the first fails, the others pass."""
+    one = record(number, FAILED if number == 1 else PASSED, policy=ALWAYS_PASSES)
+    store.keep(one, Capture(trial=one.trial, attempt=1, exchanges=(EXCHANGE,)), Evidence(trial=one.trial))
+
+
+def test_a_run_is_in_the_history_when_it_ends(tmp_path: Path, place: str):
+    """Attempts, usage and plan; its folder is as it always was."""
+    vault = FolderVault(tmp_path / "captures")
+    store = RememberedRun(RunFolder(tmp_path / "night-1"), place, vault=vault)
+    store.begin(a_run(), PLAN)
+    for number in (1, 2):
+        keep(store, number)
+    store.close()
+    history = open_history(place)
+    (cell,) = history.cells("night-1")
+    assert (cell.passed, cell.failed, cell.missing, cell.policy) == (1, 1, 1, ALWAYS_PASSES)
+    assert history.records("night-1") == store.records()
+    assert history.database.rows("SELECT SUM(input_tokens), COUNT(*) FROM usages") == [(6, 2)]
+    assert history.run().source == str(tmp_path / "night-1")
+    assert [read_capture(one, SAVED, vault=vault).exchanges for one in store.records()] == [(EXCHANGE,)] * 2
+    assert store.notes == ()
+    history.close()
+
+
+SAVED = Capture(trial="", attempt=1).before
+
+
+def test_a_locked_database_holds_up_nothing_and_is_caught_up_with(tmp_path: Path):
+    """Trials end while somebody else writes; when the run ends, everything is there."""
+    place = str(tmp_path / "holdfast.db")
+    store = RememberedRun(RunFolder(tmp_path / "night-1"), place, patience=0.05)
+    store.begin(a_run(), PLAN)
+    other = Sqlite(tmp_path / "holdfast.db")
+    other.rows("BEGIN IMMEDIATE")
+    for number in (1, 2, 3):
+        keep(store, number)
+    assert len(store.records()) == 3
+    other.rows("COMMIT")
+    store.close()
+    assert store.notes == ()
+    assert open_history(place).cells("night-1")[0].judged == 3
+
+
+def test_a_database_that_stays_locked_loses_nothing_and_is_told_of(tmp_path: Path):
+    """Whether it was locked from the beginning, or only later; the folder can be imported at any time."""
+    place = str(tmp_path / "holdfast.db")
+    open_database(place).close()
+    other = Sqlite(tmp_path / "holdfast.db")
+    other.rows("BEGIN IMMEDIATE")
+    store = RememberedRun(RunFolder(tmp_path / "night-1"), place, patience=0.05)
+    store.begin(a_run(), PLAN)
+    keep(store, 1)
+    store.close()
+    (note,) = store.notes
+    assert "database is locked; → holdfast import" in note
+    other.rows("COMMIT")
+    database = open_database(place)
+    assert [catch_up(database, RunFolder(tmp_path / "night-1")) for _ in range(2)] == [1, 0]
+    assert database.rows("SELECT COUNT(*) FROM usages") == [(1,)]
+    assert database.rows("SELECT planned, policy FROM cells") == [(3, "ALWAYS_PASSES")]
+
+
+def test_a_server_that_was_away_is_caught_up_with(tmp_path: Path, postgres: str):
+    """The connection broke while the run went on; a new one is made when it ends."""
+    place = f"{postgres}&schema=away"
+    store = RememberedRun(RunFolder(tmp_path / "night-1"), place)
+    store.begin(a_run(), PLAN)
+    other = open_database(place)
+    other.rows(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = 'postgres'"
+    )
+    for number in (1, 2, 3):
+        keep(store, number)
+    store.close()
+    assert store.notes == ()
+    assert other.rows("SELECT passed, failed FROM tallies") == [(2, 1)]
+    other.close()
+
+
+def test_a_history_of_a_newer_version_stops_the_run_before_it_begins(tmp_path: Path):
+    """Nothing is spent on trials that can't be remembered."""
+    place = str(tmp_path / "holdfast.db")
+    open_database(place).rows("INSERT INTO migrations VALUES ('9999_x', '2030', '9.9')")
+    with pytest.raises(StoreError, match="a newer Holdfast"):
+        RememberedRun(RunFolder(tmp_path / "night-1"), place).begin(a_run(), PLAN)
+    assert not (tmp_path / "night-1").exists()
+
+
+def test_what_a_killed_process_had_not_written_is_written_when_the_run_is_resumed(tmp_path: Path):
+    """The ledger has it, so the history gets it."""
+    folder = RunFolder(tmp_path / "night-1")
+    folder.begin(a_run(), PLAN)
+    one = record(1, policy=ALWAYS_PASSES)
+    folder.keep(one, Capture(trial=one.trial, attempt=1), Evidence(trial=one.trial))
+    folder.close()
+    store = RememberedRun(RunFolder(tmp_path / "night-1"), str(tmp_path / "holdfast.db"))
+    store.begin(a_run(), PLAN)
+    keep(store, 2)
+    store.close()
+    assert open_history(str(tmp_path / "holdfast.db")).cells("night-1")[0].passed == 2

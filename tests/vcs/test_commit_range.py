@@ -1,0 +1,85 @@
+"""The commits between two revisions, as a line."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import UsageError
+from holdfast.vcs.commit_range import commit_line
+
+
+class Repository:
+    """A repository of empty commits."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.git("init", "--quiet", "--initial-branch=main")
+
+    def git(self, *words: str) -> str:
+        who = ("-c", "user.name=A. Uthor", "-c", "user.email=a@example.com")
+        done = subprocess.run(["git", *who, *words], cwd=self.folder, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def commit(self, message: str) -> str:
+        self.git("commit", "--quiet", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def line(self, good: str, bad: str) -> list[str]:
+        return [commit.subject for commit in commit_line(self.folder, good, bad).commits]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """main: one, two, merge of `side` (which left after one, and has s1 and s2), three."""
+    made = Repository(tmp_path)
+    made.commit("one")
+    made.git("branch", "side")
+    made.commit("two")
+    made.git("switch", "--quiet", "side")
+    made.commit("s1")
+    made.commit("s2")
+    made.git("switch", "--quiet", "main")
+    made.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
+    made.commit("three\u2028of the same line")
+    return made
+
+
+def test_the_line_goes_along_first_parents_and_holds_both_ends(repository: Repository):
+    """A merge stands for what it brought in."""
+    found = commit_line(repository.folder, "main~3", "main")
+    assert [commit.subject.split("\u2028")[0] for commit in found.commits] == ["one", "two", "merge", "three"]
+    assert [commit.merge for commit in found.commits] == [False, False, True, False]
+    assert (found.commits[0].author, found.notes) == ("A. Uthor", ())
+
+
+def test_a_merge_can_be_entered_by_its_branch(repository: Repository):
+    """The good end is where the branch left the line, and is tried as such."""
+    assert repository.line("main~1^1~1", "side") == ["one", "s1", "s2"]
+    found = commit_line(repository.folder, "main~1^1", "main~1^2")
+    assert [commit.subject for commit in found.commits] == ["one", "s1", "s2"]
+    assert "does not lie on the first-parent line" in found.notes[0]
+
+
+def test_a_good_commit_on_a_merged_branch_begins_where_the_line_leaves_its_history(repository: Repository):
+    """Which is said."""
+    found = commit_line(repository.folder, "side~1", "main")
+    assert [commit.subject.split("\u2028")[0] for commit in found.commits] == ["one", "two", "merge", "three"]
+    assert "is tried as the good end" in found.notes[0]
+
+
+def test_ends_without_a_line_between_them_are_refused(repository: Repository):
+    """With the reason."""
+    for good, bad, told in (
+        ("main", "main", "both are"),
+        ("main", "main~2", "the bad one is older"),
+        ("main", "nowhere", "no revision"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            commit_line(repository.folder, good, bad)
+    repository.git("switch", "--quiet", "--orphan", "other")
+    repository.commit("alone")
+    with pytest.raises(UsageError, match="no history in common"):
+        commit_line(repository.folder, "main", "other")
