@@ -19,14 +19,16 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast import runner as wiring
 from holdfast.agents import CODING_AGENTS
 from holdfast.config.config import Config
 from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
 from holdfast.core.run_request import RunRequest
 from holdfast.define.discover import load
-from holdfast.runner.schedule import Stop
+from holdfast.runner.assemble import new_store, open_house, run_info
+from holdfast.runner.catalog import Cast
 from holdfast.runner.execute import Terms, conduct
+from holdfast.runner.planning import plan_evals
+from holdfast.runner.schedule import Stop
 
 BAR_MS = 60.0
 REPLAY_BAR = 1.3
@@ -60,11 +62,11 @@ def run(config: Config, subject: str, trials: int, sandbox: str, **more: str) ->
                 times.append((0.0, record.spent.seconds * 1e3, 0.0))
 
     request = RunRequest(subjects=(subject,), policy="all", trials=trials, jobs=1, sandbox=sandbox, seed=1, **more)
-    cast = wiring.Cast(config=config, environ=os.environ, replaying="replay" in more)
-    plan = wiring.plan_evals(cast, load([str(config.root / "evals")]), request, os.environ)
-    store = wiring.new_store(config.root / "results")
-    info = replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.open_house(cast, plan, request, store, seed=1)
+    cast = Cast(config=config, environ=os.environ, replaying="replay" in more)
+    plan = plan_evals(cast, load([str(config.root / "evals")]), request, os.environ)
+    store = new_store(config.root / "results")
+    info = replace(run_info(config, request), id=store.folder.name)
+    house = open_house(cast, plan, request, store, seed=1)
     asyncio.run(conduct(plan, info, house, terms=Terms(), watch=watch, stop=Stop()))
     return times
 

@@ -25,14 +25,14 @@ sys.path.insert(0, str(ROOT))
 from tests.store.past import records  # noqa: E402
 from tests.store.postgres_server import postgres_server  # noqa: E402
 
-from holdfast.core.record import RunInfo  # noqa: E402
 from holdfast.commands.report.report import NightReport  # noqa: E402
 from holdfast.commands.report.terminal import night_terminal  # noqa: E402
+from holdfast.commands.report.workflow import find_past_run, make_night_report  # noqa: E402
+from holdfast.core.record import RunInfo  # noqa: E402
 from holdfast.store.history import SqlHistory, open_history  # noqa: E402
 from holdfast.store.history.database import Database, Row  # noqa: E402
 from holdfast.store.history.tallies import CellTally, write_tallies  # noqa: E402
 from holdfast.store.history.writing import Kept, PlannedCell, RunWriter  # noqa: E402
-from holdfast.commands.report.workflow import find_past_run, make_night_report  # noqa: E402
 
 BARS = {"nights": 1.0, "report": 1.0, "promote": 2.0, "history": 0.2, "insert": 0.002}
 HASHES = ("0123456789ab", "ba9876543210", "1.4.2", "aaaabbbbcccc", "f" * 64)

@@ -14,9 +14,9 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from holdfast.core.tree_io import scan
 from holdfast.core.ports import Sandbox, Template
 from holdfast.core.process import Launch, Limits
+from holdfast.core.tree_io import scan
 from holdfast.sandboxes.levels.bubblewrap import BubblewrapSandbox
 from holdfast.sandboxes.levels.none import OpenSandbox
 

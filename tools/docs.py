@@ -122,10 +122,10 @@ def void_causes(_page: str) -> str:
 
 def rules(_page: str) -> str:
     """What every rule costs and how often it errs, as the code reckons it."""
-    from holdfast.core.percent import rate, share
     from holdfast.commands.gate import always as gate_always
     from holdfast.commands.gate.rules import RULES
     from holdfast.commands.promote.rules import DEMOTE, PROMOTE
+    from holdfast.core.percent import rate, share
 
     every = [gate_always.characteristics(), *(rule.characteristics() for rule in RULES.values())]
     every += [rule.characteristics() for named in (PROMOTE, DEMOTE) for rule in named.values()]

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from holdfast.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
     from holdfast.core.scenario import Approval
     from holdfast.define.python.decorator import eval_test
-    from holdfast.judge.simulation import Stage
     from holdfast.judge.rig import Rig
+    from holdfast.judge.simulation import Stage
 
 __all__ = [
     "ALWAYS_PASSES",

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from holdfast.acp.permission import Approver
 from holdfast.agents import make_agent
+from holdfast.config.table import Table
 from holdfast.core.agent import Task
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.scenario import Approval
-from holdfast.config.table import Table
 from holdfast.core.trajectory import Asked, Called, Event, ModelFailed, Said, Thought
 
 AGENT = str(Path(__file__).with_name("agent.py"))

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.agents import make_agent
+from holdfast.config.table import Table
 from holdfast.core.agent import Agent, Task, unable
 from holdfast.core.errors import BadInput
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.scenario import Approval, PriorMessage, Scenario
-from holdfast.config.table import Table
 from holdfast.core.trajectory import Called, Event, Said, Thought
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from holdfast.agents import make_agent
+from holdfast.config.table import Table
 from holdfast.core.agent import Agent, Orders, Task
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.scenario import Approval, PriorMessage
-from holdfast.config.table import Table
 from holdfast.core.trajectory import Called, Event
 
 SAMPLES = Path(__file__).parent / "samples"

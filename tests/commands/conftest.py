@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.commands.run.exit_code import exit_code
+from holdfast.commands.run.policies import decide
+from holdfast.commands.run.report import RunReport, run_report
 from holdfast.core.eval import Eval, Source
 from holdfast.core.evidence import Spent
 from holdfast.core.policy import Policy
@@ -16,9 +19,6 @@ from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.trial import Cell, Plan, Trial
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from holdfast.commands.run.policies import decide
-from holdfast.commands.run.exit_code import exit_code
-from holdfast.commands.run.report import RunReport, run_report
 
 ROOT = Path("/home/ada/agent")
 RUN = RunInfo(id="2026-11-15T20-59-03Z", started="2026-11-15T20:59:03Z", holdfast="0.1.0", commit="0123abc", trials=3)

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from holdfast.commands.report.build import night_report
+from holdfast.commands.report.report import NightReport, Trouble, Way
+from holdfast.commands.run.policies import decide
 from holdfast.core.evidence import Spent
 from holdfast.core.history import PastRun, RunCell
 from holdfast.core.policy import Policy
 from holdfast.core.record import RunInfo
 from holdfast.store.history.nights import changes
-from holdfast.commands.run.policies import decide
-from holdfast.commands.report.report import NightReport, Trouble, Way
-from holdfast.commands.report.build import night_report
 
 SUBJECT = "native:small-1"
 

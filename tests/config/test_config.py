@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.config.config import read_config
-from holdfast.core.errors import BadInput
 from holdfast.config.tables import Limit
+from holdfast.core.errors import BadInput
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path):

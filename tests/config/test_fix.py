@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.config.config import read_config
-from holdfast.core.errors import BadInput
 from holdfast.config.fix import FixRules
+from holdfast.core.errors import BadInput
 
 
 def rules(folder: Path, text: str) -> FixRules:

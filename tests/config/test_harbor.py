@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.config.config import Config, read_config
-from holdfast.core.errors import BadInput
 from holdfast.config.harbor import HarborRules, TaskAgentRules
+from holdfast.core.errors import BadInput
 
 
 def configured(folder: Path, text: str) -> Config:

@@ -21,8 +21,8 @@ from holdfast.core.exchange import Exchange
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.tally import Decision, Tally
 from holdfast.core.trajectory import Called, Kind, Said, Trajectory
-from holdfast.core.verdict import Fail, Finding, Verdict
 from holdfast.core.tree import Entry, Tree
+from holdfast.core.verdict import Fail, Finding, Verdict
 
 KEPT = [Capture, Evidence, Exchange, Record, RunInfo, Tally, Decision, Trajectory, Tree]
 JSON = st.recursive(

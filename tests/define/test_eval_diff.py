@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.define.eval_diff import edits
 from holdfast.define.discover import load
+from holdfast.define.eval_diff import edits
 from tests.define.test_policy_history import commit, git
 
 HEAD = "from holdfast import USUALLY_PASSES, eval_test\nLIMIT = 3\n"

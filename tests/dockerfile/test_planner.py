@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import BadInput
-from holdfast.dockerfile.planner import PATH, read
 from holdfast.dockerfile.image import Copy, Make, Run
+from holdfast.dockerfile.planner import PATH, read
 
 WHOLE = """\
 ARG VERSION=12

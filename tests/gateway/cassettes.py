@@ -6,8 +6,8 @@ from typing import Any
 
 from holdfast.core.capture import Capture
 from holdfast.core.codec import encode
-from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from holdfast.core.exchange import Exchange, Request, Response, StopReason
+from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from holdfast.gateway.cassette.cassette import Cassette
 from holdfast.gateway.cassette.normalise import Meaning, Normaliser
 

@@ -14,9 +14,9 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from holdfast.core.messages import Message, Text, Tool, ToolResult
 from holdfast.core.eval import Eval, Source
 from holdfast.core.exchange import Request
+from holdfast.core.messages import Message, Text, Tool, ToolResult
 from holdfast.core.policy import Policy
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject

@@ -10,13 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.exchange import Request
-from holdfast.gateway.dialects.stream_events import Broke, Finished
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Malformed, Route
-from tests.gateway.dialects import test_anthropic
-from tests.gateway.dialects import test_gemini
-from tests.gateway.dialects import test_openai_chat
-from tests.gateway.dialects import test_openai_responses
+from holdfast.gateway.dialects.stream_events import Broke, Finished
+from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
 from tests.gateway.pieces import in_pieces
 
 MODULES: dict[str, Any] = {

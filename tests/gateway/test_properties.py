@@ -9,15 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.messages import Message, Text, Thinking, ToolCall, ToolResult
 from holdfast.core.exchange import Request, Response, StopReason, Usage
-from holdfast.gateway.dialects.stream_events import assembled, deltas_of
+from holdfast.core.messages import Message, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import DIALECTS, ids
 from holdfast.gateway.dialects.dialect import Route
-from tests.gateway.dialects import test_anthropic
-from tests.gateway.dialects import test_gemini
-from tests.gateway.dialects import test_openai_chat
-from tests.gateway.dialects import test_openai_responses
+from holdfast.gateway.dialects.stream_events import assembled, deltas_of
+from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
 from tests.gateway.pieces import in_pieces
 from tests.gateway.test_fuzz import changed, places
 

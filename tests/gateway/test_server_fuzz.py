@@ -16,10 +16,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from holdfast.core.messages import Message, Text, Thinking, ToolCall, ToolResult
 from holdfast.core.exchange import Request, Response, Sampling, StopReason, Usage
-from holdfast.gateway.dialects.stream_events import deltas_of
+from holdfast.core.messages import Message, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import DIALECTS
+from holdfast.gateway.dialects.stream_events import deltas_of
 from holdfast.gateway.models.live_model import LiveModel
 from holdfast.gateway.models.provider import Provider
 from holdfast.gateway.script import ScriptedModel

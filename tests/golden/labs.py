@@ -10,54 +10,54 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from holdfast.cli import main, make_parser
-from holdfast.commands.bisect.values import BisectOutcome
-from holdfast.core.trajectory import Called, Kind, Said
 from holdfast.commands.analyze.report import Source, analysis
-from holdfast.commands.analyze.to_json import analysis_json
 from holdfast.commands.analyze.terminal import analysis_terminal
-from holdfast.commands.bisect.to_json import bisect_json
+from holdfast.commands.analyze.to_json import analysis_json
 from holdfast.commands.bisect.terminal import bisect_terminal
-from holdfast.commands.triage.brief import brief
-from holdfast.commands.compare.to_json import compare_json
+from holdfast.commands.bisect.to_json import bisect_json
+from holdfast.commands.bisect.values import BisectOutcome
 from holdfast.commands.compare.markdown import compare_markdown
 from holdfast.commands.compare.terminal import compare_terminal
-from holdfast.commands.history.to_json import course_json
-from holdfast.commands.history.terminal import course_terminal
-from holdfast.commands.fix.to_json import fix_json
+from holdfast.commands.compare.to_json import compare_json
 from holdfast.commands.fix.markdown import fix_markdown
 from holdfast.commands.fix.report import FixOutcome
 from holdfast.commands.fix.terminal import fix_terminal
-from holdfast.commands.gate.to_json import gate_json
+from holdfast.commands.fix.to_json import fix_json
 from holdfast.commands.gate.markdown import gate_markdown
 from holdfast.commands.gate.terminal import gate_terminal
+from holdfast.commands.gate.to_json import gate_json
+from holdfast.commands.history.terminal import course_terminal
+from holdfast.commands.history.to_json import course_json
+from holdfast.commands.rejudge.terminal import rejudge_terminal
+from holdfast.commands.rejudge.to_json import rejudge_json
 from holdfast.commands.report.html import night_html
-from holdfast.commands.run.to_json import json_report
-from holdfast.commands.run.junit import junit
-from holdfast.commands.run.markdown import markdown
-from holdfast.commands.report.to_json import night_json
 from holdfast.commands.report.junit import night_junit
 from holdfast.commands.report.markdown import night_markdown
 from holdfast.commands.report.terminal import night_terminal
-from holdfast.commands.rejudge.to_json import rejudge_json
-from holdfast.commands.rejudge.terminal import rejudge_terminal
-from holdfast.render.terminal import Screen
+from holdfast.commands.report.to_json import night_json
+from holdfast.commands.run.junit import junit
+from holdfast.commands.run.markdown import markdown
 from holdfast.commands.run.terminal import terminal
+from holdfast.commands.run.to_json import json_report
+from holdfast.commands.triage.brief import brief
 from holdfast.commands.triage.report import Triage
-from holdfast.commands.triage.to_json import triage_json
 from holdfast.commands.triage.terminal import triage_terminal
+from holdfast.commands.triage.to_json import triage_json
+from holdfast.core.trajectory import Called, Kind, Said
+from holdfast.render.terminal import Screen
+from tests.commands.bisect.test_terminal import a_bisection
+from tests.commands.conftest import make_mixed
+from tests.commands.decisions_lab import a_comparison, a_gate
+from tests.commands.fix.test_terminal import REFUSED, a_fix
+from tests.commands.history.test_report import course
+from tests.commands.nights_lab import a_week
+from tests.commands.rejudge.test_report import again, judged
+from tests.commands.report.test_html import a_pair, a_story
+from tests.commands.triage.test_brief import groups
 from tests.journeys.conftest import Project
 from tests.journeys.decisions_lab import Versions
 from tests.journeys.fix_lab import HELP, MENDS, Patient
 from tests.journeys.toy_agent import ToyAgent
-from tests.commands.conftest import make_mixed
-from tests.commands.decisions_lab import a_comparison, a_gate
-from tests.commands.nights_lab import a_week
-from tests.commands.bisect.test_terminal import a_bisection
-from tests.commands.triage.test_brief import groups
-from tests.commands.history.test_report import course
-from tests.commands.fix.test_terminal import REFUSED, a_fix
-from tests.commands.report.test_html import a_pair, a_story
-from tests.commands.rejudge.test_report import again, judged
 from tests.store.past import records
 
 __all__ = ["CASES", "HELP", "MENDS", "Patient", "Project", "ToyAgent", "Versions", "commands", "main"]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import UnknownName, UsageError
 from holdfast.config.harbor import HarborRules
+from holdfast.core.errors import UnknownName, UsageError
 from holdfast.harbor.environments import TaskPlace, engine_problem, task_place
 
 

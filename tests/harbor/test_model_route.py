@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.errors import WorldError
 from holdfast.config.harbor import HarborRules
+from holdfast.core.errors import WorldError
 from holdfast.gateway.script import scripted
 from holdfast.gateway.server.server import GatewayServer
-from holdfast.harbor.environments import TaskPlace
 from holdfast.harbor.agents import ROSTER, Player
+from holdfast.harbor.environments import TaskPlace
 from holdfast.harbor.model_route import UNSEEN, Wire, open_wire
 from tests.harbor.task_lab import greet, trial_of
 

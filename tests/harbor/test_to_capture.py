@@ -16,9 +16,9 @@ from holdfast.core.exchange import Exchange, ProviderError, Request
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Called, Said
 from holdfast.core.verdict import VoidCause
-from holdfast.harbor.to_capture import gather
 from holdfast.harbor.result import NoTrial, TrialFolder
 from holdfast.harbor.task_agent import TaskAgent
+from holdfast.harbor.to_capture import gather
 from tests.harbor.test_result import trial
 
 FAILED = ProviderError(status=500, reason="server", message="oops")

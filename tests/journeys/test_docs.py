@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.agents import make_agent
-from holdfast.core import errors
 from holdfast.config.config import read_config
+from holdfast.core import errors
 from holdfast.gateway.script import load_script
 from tests.journeys.conftest import Project
 

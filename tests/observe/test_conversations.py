@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.capture import Capture
-from holdfast.core.messages import Message, Part, Text, Tool, ToolCall, ToolResult
 from holdfast.core.exchange import Exchange, Request, Response
+from holdfast.core.messages import Message, Part, Text, Tool, ToolCall, ToolResult
 from holdfast.core.trajectory import Aside, Called, Said
 from holdfast.observe import observe
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from holdfast.core.capture import Breakdown, Capture
-from holdfast.core.messages import Message, Text, Thinking, Tool, ToolCall, ToolResult
 from holdfast.core.evidence import Spent
 from holdfast.core.exchange import Exchange, ProviderError, Request, Response, Usage
+from holdfast.core.messages import Message, Text, Thinking, Tool, ToolCall, ToolResult
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Aside, Asked, Called, Faulted, Kind, ModelFailed, Said, Thought
 from holdfast.core.verdict import VoidCause

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import BadInput, WorldError
-from holdfast.core.tree_io import scan
 from holdfast.core.scenario import Scenario
+from holdfast.core.tree_io import scan
 from holdfast.core.verdict import VoidCause
-from holdfast.runner.workspace_git import EPOCH
 from holdfast.runner.template import TemplateCache, build_template, check_template
+from holdfast.runner.workspace_git import EPOCH
 
 
 def scenario(**fields: object) -> Scenario:

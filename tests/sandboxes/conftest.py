@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from holdfast.core.tree_io import scan
 from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.tree import Tree
+from holdfast.core.tree_io import scan
 from holdfast.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
 from holdfast.sandboxes.levels.none import OpenBench, OpenSandbox
 

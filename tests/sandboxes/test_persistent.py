@@ -22,10 +22,10 @@ from holdfast.core.errors import WorldError
 from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits, Output, ProcessEnd
 from holdfast.core.sandbox_spec import Ceilings, Network
-from holdfast.sandboxes.probes.runner import SURVIVE, probe
-from holdfast.sandboxes.persistent.command import Done, Errand
 from holdfast.sandboxes.persistent.client import Lodge
+from holdfast.sandboxes.persistent.command import Done, Errand
 from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
+from holdfast.sandboxes.probes.runner import SURVIVE, probe
 from holdfast.sandboxes.supervisor.privileges import KEPT
 from tests.sandboxes.conftest import SOON, wait_until
 

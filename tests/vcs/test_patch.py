@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import UsageError
-from holdfast.core.tree_io import scan
 from holdfast.core.tree import Change, changes
+from holdfast.core.tree_io import scan
 from holdfast.vcs.patch import apply_patch, without_ignored, write_changes, write_patch
 
 FILES = {

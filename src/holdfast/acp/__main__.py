@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.acp.session import Conversation
 from holdfast.acp.events import Story
 from holdfast.acp.jsonrpc import AgentFailed, Wire
+from holdfast.acp.session import Conversation
 
 
 def main() -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.acp.files import BAD_PARAMS, Refused, read_text, write_text
-from holdfast.acp.permission import Approver
 from holdfast.acp.events import Story
+from holdfast.acp.files import BAD_PARAMS, Refused, read_text, write_text
 from holdfast.acp.jsonrpc import AgentFailed, Wire
+from holdfast.acp.permission import Approver
 
 _VERSION = 1
 _UNKNOWN_METHOD = -32601

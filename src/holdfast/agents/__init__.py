@@ -12,9 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from holdfast.config.table import Table
 from holdfast.core.agent import Agent
 from holdfast.core.errors import UnknownName
-from holdfast.config.table import Table
 
 GENERIC = ("acp", "command", "native", "python")
 """Adapters that are no particular agent of other people."""

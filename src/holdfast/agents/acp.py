@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 from holdfast._version import __version__
 from holdfast.agents.events import read_events
-from holdfast.agents.python_paths import PACKAGES, python_folders
 from holdfast.agents.placeholders import PLACES, check_places, fill, places_of
 from holdfast.agents.program import Program, read_program
+from holdfast.agents.python_paths import PACKAGES, python_folders
+from holdfast.config.table import Table
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.codec import encode
 from holdfast.core.process import Launch, ProcessEnd
-from holdfast.config.table import Table
 from holdfast.core.trajectory import Event, Kind, usual_kinds
 
 _OURS = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}

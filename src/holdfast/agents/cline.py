@@ -10,12 +10,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.agents.tool_denial import REFUSAL, denied
 from holdfast.agents.jsonl import json_lines, number, table, text
+from holdfast.agents.log_builder import Story
 from holdfast.agents.package import Package
 from holdfast.agents.recipe import Recipe, Setup, reader
 from holdfast.agents.settings import laid_over
-from holdfast.agents.log_builder import Story
+from holdfast.agents.tool_denial import REFUSAL, denied
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.trajectory import Event, Kind

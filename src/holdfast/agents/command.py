@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from holdfast.agents.jsonl_paths import LinePaths, read_line_paths
 from holdfast.agents.placeholders import PLACES, PROMPT, fill, has_place, places_of
 from holdfast.agents.program import Program, command_of, read_program
+from holdfast.config.table import Table
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
-from holdfast.config.table import Table
 from holdfast.core.trajectory import Event, Kind
 
 _CANNOT = {

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast.agents.tool_denial import denied
 from holdfast.agents.jsonl import json_lines, rows, table, text
+from holdfast.agents.log_builder import Story
 from holdfast.agents.package import Package
 from holdfast.agents.recipe import Recipe, Setup, reader
-from holdfast.agents.log_builder import Story
+from holdfast.agents.tool_denial import denied
 from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.trajectory import Event, Kind

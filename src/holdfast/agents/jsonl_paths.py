@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from holdfast.agents.jsonl import json_lines
 from holdfast.agents.log_builder import Story
+from holdfast.config.table import Table
 from holdfast.core.json_path import Step, json_steps
 from holdfast.core.process import ProcessEnd
-from holdfast.config.table import Table
 from holdfast.core.trajectory import Event, Kind
 
 Paths: TypeAlias = tuple[tuple[Step, ...], ...]

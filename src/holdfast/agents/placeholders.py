@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from holdfast.config.table import Table
 from holdfast.core.agent import Task
 from holdfast.core.errors import nearest
-from holdfast.config.table import Table
 
 PLACES = ("model", "workspace", "home", "base_url", "token", "seed")
 PROMPT = "prompt"

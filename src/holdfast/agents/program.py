@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.agents.readable_paths import installation
 from holdfast.agents.placeholders import PLACES, PROMPT, check_places, fill, has_place
+from holdfast.agents.readable_paths import installation
 from holdfast.agents.version import told_version
 from holdfast.config.table import Table, path_problem
 from holdfast.core.trajectory import Kind

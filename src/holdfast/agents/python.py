@@ -11,10 +11,10 @@ from pathlib import Path
 
 from holdfast.agents.events import read_events
 from holdfast.agents.python_paths import python_folders
+from holdfast.config.table import Table
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.codec import encode
 from holdfast.core.process import Launch, ProcessEnd
-from holdfast.config.table import Table
 from holdfast.core.trajectory import Event, Kind
 
 _HOST = str(Path(__file__).with_name("python_host.py"))

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.agents.tool_denial import denied, hooks
 from holdfast.agents.package import Package
 from holdfast.agents.recipe import Recipe, Setup, reader
 from holdfast.agents.settings import json_file, own_settings
 from holdfast.agents.stream_json import read_stream_json
+from holdfast.agents.tool_denial import denied, hooks
 from holdfast.core.agent import Orders, Task
 from holdfast.core.process import Launch, ProcessEnd
 from holdfast.core.trajectory import Event, Kind

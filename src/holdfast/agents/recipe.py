@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.agents.package import Package, agents_folder, find, reads, version_of
+from holdfast.config.table import Table
 from holdfast.core.agent import Ability, Orders, Task
 from holdfast.core.process import ProcessEnd
-from holdfast.config.table import Table
 from holdfast.core.trajectory import Event, Kind
 
 DEFAULT_RETRIES = 2

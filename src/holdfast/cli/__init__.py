@@ -97,11 +97,11 @@ def main(argv: Sequence[str]) -> int:
 
 def _without_secrets(text: str) -> str:
     """A crash is reported to others, and often kept in the log of a CI service."""
-    from holdfast.core.redaction.redactor import Redactor
     from holdfast.core.redaction.encodings import telling
+    from holdfast.core.redaction.redactor import Redactor
 
     return Redactor(telling(os.environ)).text(text)
 
 
 def _module(name: str) -> Any:
-    return import_module(f"holdfast.cli.{name}_" if name == "import" else f"holdfast.cli.{name}")
+    return import_module(f"holdfast.commands.{'import_' if name == 'import' else name}.command")

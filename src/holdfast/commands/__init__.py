@@ -1,1 +1,1 @@
-"""TODO."""
+"""One package per command: options, workflow, rules, report values and rendering."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Strict reading of the configuration."""

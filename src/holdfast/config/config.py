@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from holdfast.core.errors import BadInput
-from holdfast.core.fault import Fault, parse_faults
 from holdfast.config.fix import FixRules, read_fix_rules
 from holdfast.config.harbor import HarborRules, read_harbor
+from holdfast.config.table import Table
 from holdfast.config.tables import (
     BuildRules,
     GateRules,
@@ -25,8 +24,9 @@ from holdfast.config.tables import (
     read_nightly,
     read_replay,
 )
+from holdfast.core.errors import BadInput
+from holdfast.core.fault import Fault, parse_faults
 from holdfast.core.sandbox_spec import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
-from holdfast.config.table import Table
 
 FILE = "holdfast.toml"
 

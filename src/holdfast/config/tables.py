@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from holdfast.core.sandbox_spec import Ceilings
 from holdfast.config.table import Table
+from holdfast.core.sandbox_spec import Ceilings
 
 _LEAST = 2**16
 _SCOPES = ("trial", "eval", "run")

@@ -9,8 +9,8 @@ from holdfast.core.evidence import Spent
 from holdfast.core.exchange import Exchange
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Event
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Tree
+from holdfast.core.verdict import VoidCause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from holdfast.core.process import ProcessEnd
 from holdfast.core.trajectory import Trajectory
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Tree
+from holdfast.core.verdict import VoidCause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from holdfast.core.process import Launch, Limits, ProcessEnd
     from holdfast.core.record import Record, RunInfo, RunKind
     from holdfast.core.sandbox_spec import Network
-    from holdfast.core.trial import Plan, Trial
     from holdfast.core.tree import Tree
+    from holdfast.core.trial import Plan, Trial
 
 
 class Bench(Protocol):

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from holdfast.core.errors import BadInput, UnknownName, nearest
 from holdfast.core.eval import Eval
-from holdfast.define.harbor.dataset import DATASET, REGISTRY, read_dataset, read_registry
-from holdfast.define.python.import_file import evals_in_file, is_eval_file
 from holdfast.define.folder.cline_folder import CONFIG, looks_like_seed, read_seed_folder
+from holdfast.define.folder.toml_folder import SCENARIO, read_toml_folder
+from holdfast.define.harbor.dataset import DATASET, REGISTRY, read_dataset, read_registry
 from holdfast.define.harbor.task_digest import TASK
 from holdfast.define.harbor.task_folder import looks_like_task, read_task_folder
-from holdfast.define.folder.toml_folder import SCENARIO, read_toml_folder
+from holdfast.define.python.import_file import evals_in_file, is_eval_file
 
 _NOT_ENTERED = {"__pycache__", "node_modules", "results", "venv"}
 

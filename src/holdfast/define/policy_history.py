@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.core.eval import Eval
-from holdfast.core.policy import ALWAYS_PASSES, Policy
 from holdfast.core.git import GitSays, fork_point, git
+from holdfast.core.policy import ALWAYS_PASSES, Policy
+from holdfast.define.folder.cline_folder import CONFIG
+from holdfast.define.folder.toml_folder import SCENARIO
+from holdfast.define.harbor.task_digest import TASK
 from holdfast.define.python.import_file import is_eval_file
 from holdfast.define.set_policy import policy_file
-from holdfast.define.folder.cline_folder import CONFIG
-from holdfast.define.harbor.task_digest import TASK
-from holdfast.define.folder.toml_folder import SCENARIO
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

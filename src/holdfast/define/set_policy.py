@@ -22,8 +22,8 @@ from holdfast.core.errors import BadInput
 from holdfast.core.eval import Eval
 from holdfast.core.policy import Policy
 from holdfast.define.folder.cline_folder import CONFIG
-from holdfast.define.harbor.task_digest import TASK
 from holdfast.define.folder.toml_folder import SCENARIO
+from holdfast.define.harbor.task_digest import TASK
 
 _BY_HAND = "change the policy by hand, and say so in the commit message"
 _KNOWN = {one.value for one in Policy}

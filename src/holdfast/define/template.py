@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.errors import BadInput
 from holdfast.config.table import path_problem
+from holdfast.core.errors import BadInput
 
 
 def checked_files(files: Mapping[Any, Any], *, where: Path | str, key: str = "files") -> dict[str, bytes]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from holdfast.core.errors import BadInput
 from holdfast.dockerfile.image import Copy, Image, Make, Run, Step
-from holdfast.dockerfile.parser import Instruction, parse, refusal
 from holdfast.dockerfile.lexer import expand, split
+from holdfast.dockerfile.parser import Instruction, parse, refusal
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where programs are looked for, as in Docker."""

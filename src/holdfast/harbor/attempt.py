@@ -14,19 +14,19 @@ from pathlib import Path
 
 from holdfast.core.capture import Capture
 from holdfast.core.errors import WorldError
-from holdfast.core.harbor_task import HarborTask
 from holdfast.core.fingerprints import TASK_ENVIRONMENT, scenario_hashes
+from holdfast.core.harbor_task import HarborTask
 from holdfast.core.ports import Bench
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.trial import Trial
 from holdfast.core.verdict import VoidCause
-from holdfast.harbor.to_capture import gather
-from holdfast.harbor.job import agent_config, job_config, longest
-from holdfast.harbor.context import TaskMeans
-from holdfast.harbor.result import NoTrial, TrialFolder, read_trial
 from holdfast.harbor.agents import Player, player
-from holdfast.harbor.stall_watch import Silence
+from holdfast.harbor.context import TaskMeans
+from holdfast.harbor.job import agent_config, job_config, longest
 from holdfast.harbor.model_route import Wire, open_wire
+from holdfast.harbor.result import NoTrial, TrialFolder, read_trial
+from holdfast.harbor.stall_watch import Silence
+from holdfast.harbor.to_capture import gather
 
 _JOB = "job.json"
 _FAREWELL = 30.0

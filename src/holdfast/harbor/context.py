@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.core.agent import Agent
 from holdfast.config.harbor import HarborRules
+from holdfast.core.agent import Agent
 from holdfast.core.ports import Gateway, Sandbox, Template
 from holdfast.core.subject import Subject
 from holdfast.harbor.environments import TaskPlace

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.errors import UnknownName, UsageError
 from holdfast.config.harbor import HarborRules
+from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.text import one_line
 
 BUBBLEWRAP = "bubblewrap"

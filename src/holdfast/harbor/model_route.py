@@ -8,17 +8,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from holdfast.config.harbor import HarborRules
 from holdfast.core.errors import WorldError
 from holdfast.core.exchange import Exchange
-from holdfast.config.harbor import HarborRules
 from holdfast.core.harbor_task import HarborTask
 from holdfast.core.ports import Bench, GatewaySession
 from holdfast.core.trial import Trial
 from holdfast.core.verdict import VoidCause
+from holdfast.harbor.agents import WITHOUT_MODEL, Player
+from holdfast.harbor.context import TaskMeans
 from holdfast.harbor.environments import PORT, TaskPlace
 from holdfast.harbor.socket_handoff import DOOR, handing_over
-from holdfast.harbor.context import TaskMeans
-from holdfast.harbor.agents import WITHOUT_MODEL, Player
 
 UNSEEN = "the agent went straight to its provider: the wire was not seen"
 

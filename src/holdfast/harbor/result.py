@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from holdfast.harbor_format.atif import atif_events
-from holdfast.core.nofollow import find_beneath, read_beneath
-from holdfast.harbor_format.result import HarborOutcome, read_outcome
 from holdfast.core.bounded_output import bounded
+from holdfast.core.nofollow import find_beneath, read_beneath
 from holdfast.core.process import Output
 from holdfast.core.trajectory import Event, Kind
 from holdfast.harbor.job import JOB
+from holdfast.harbor_format.atif import atif_events
+from holdfast.harbor_format.result import HarborOutcome, read_outcome
 
 TRAJECTORY = "trajectory.json"
 

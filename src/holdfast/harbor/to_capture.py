@@ -8,13 +8,13 @@ from pathlib import Path
 from holdfast.core.agent import Agent
 from holdfast.core.capture import Breakdown, Capture
 from holdfast.core.exchange import Exchange
-from holdfast.harbor_format.result import OF_THE_PROVIDER, HarborOutcome, read_spent
 from holdfast.core.process import ProcessEnd
 from holdfast.core.text import excerpt
 from holdfast.core.trajectory import Event
 from holdfast.core.verdict import VoidCause
-from holdfast.harbor.result import NoTrial, TrialFolder
 from holdfast.harbor.agents import NOP, ORACLE
+from holdfast.harbor.result import NoTrial, TrialFolder
+from holdfast.harbor_format.result import OF_THE_PROVIDER, HarborOutcome, read_spent
 
 
 def gather(seen: Capture, end: ProcessEnd, found: TrialFolder | NoTrial, agent: Agent, output: str) -> Capture:

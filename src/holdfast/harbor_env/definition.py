@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from holdfast.core.errors import BadInput
-from holdfast.dockerfile.planner import PATH, read
 from holdfast.dockerfile.image import Image
+from holdfast.dockerfile.planner import PATH, read
 
 _REFUSED = ("docker-compose.yaml", "docker-compose.yml", ".dockerignore")
 _LOGS = "/logs/"

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.core.errors import BadInput
-from holdfast.dockerfile.planner import PATH
 from holdfast.dockerfile.image import Copy, Image, Make, Run
-from holdfast.sandboxes.persistent.command import Errand
+from holdfast.dockerfile.planner import PATH
 from holdfast.sandboxes.persistent.client import Lodge
+from holdfast.sandboxes.persistent.command import Errand
 
 _SHOWN = 2000
 

@@ -15,18 +15,18 @@ from harbor.models.task.config import NetworkPolicy
 
 from holdfast.core.errors import BadInput, WorldError
 from holdfast.core.sandbox_spec import Ceilings, Network
-from holdfast.dockerfile.planner import PATH
 from holdfast.dockerfile.image import Image
-from holdfast.harbor_env.file_filter import filtered, not_excluded
+from holdfast.dockerfile.planner import PATH
 from holdfast.harbor_env.definition import read_definition
-from holdfast.harbor_env.socket_handoff import hand_door
 from holdfast.harbor_env.dockerfile_replay import replay
-from holdfast.sandboxes.levels.bubblewrap import means
-from holdfast.sandboxes.persistent.command import Errand
-from holdfast.sandboxes.persistent.client import Lodge
-from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
-from holdfast.sandboxes.host.runtime import in_thread
+from holdfast.harbor_env.file_filter import filtered, not_excluded
+from holdfast.harbor_env.socket_handoff import hand_door
 from holdfast.sandboxes.host.bwrap_args import PORT
+from holdfast.sandboxes.host.runtime import in_thread
+from holdfast.sandboxes.levels.bubblewrap import means
+from holdfast.sandboxes.persistent.client import Lodge
+from holdfast.sandboxes.persistent.command import Errand
+from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
 
 _MB = 2**20
 _DISK = 4 * 2**30

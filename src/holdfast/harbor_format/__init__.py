@@ -1,1 +1,1 @@
-"""TODO."""
+"""Files that Harbor writes: results and ATIF trajectories."""

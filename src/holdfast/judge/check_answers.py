@@ -33,10 +33,10 @@ from holdfast.core.errors import WorldError
 from holdfast.core.json_path import json_steps
 from holdfast.core.text import excerpt, one_line
 from holdfast.core.verdict import Finding, VoidCause
-from holdfast.judge.user_check import ask_function, refutation
 from holdfast.judge.rig import Rig
 from holdfast.judge.snapshot import compare_snapshot
 from holdfast.judge.unknowable import Unknowable, unknowable
+from holdfast.judge.user_check import ask_function, refutation
 
 
 def answer(check: Check, rig: Rig) -> Finding:

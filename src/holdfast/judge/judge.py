@@ -10,8 +10,8 @@ from holdfast.core.evidence import Evidence
 from holdfast.core.ports import RunCommand
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from holdfast.judge.check_answers import answer, title
-from holdfast.judge.user_check import crash
 from holdfast.judge.rig import Rig
+from holdfast.judge.user_check import crash
 
 
 def judge(evidence: Evidence, eval: Eval, run_command: RunCommand) -> Verdict:  # noqa: A002 - the word of the house

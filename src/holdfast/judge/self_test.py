@@ -15,9 +15,9 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.eval import Eval, Rehearsal
 from holdfast.core.ports import RunCommand
 from holdfast.core.verdict import Verdict
-from holdfast.judge.user_check import crash
 from holdfast.judge.judge import judge
 from holdfast.judge.simulation import LayOut, ReadBack, does_nothing, laid_out_once, rehearse
+from holdfast.judge.user_check import crash
 
 
 class Fault(StrEnum):

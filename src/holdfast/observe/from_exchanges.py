@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.core.messages import Text, Thinking, ToolCall, ToolResult
 from holdfast.core.exchange import Exchange
 from holdfast.core.fault import DONE, kind_in
+from holdfast.core.messages import Text, Thinking, ToolCall, ToolResult
 from holdfast.core.trajectory import Aside, Called, Event, Faulted, Kind, ModelFailed, Said, Thought, kind_of
 from holdfast.observe.conversations import Lines, purpose
 

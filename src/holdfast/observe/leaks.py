@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from holdfast.core.canary import FILE, VARIABLE
 from holdfast.core.capture import Capture
-from holdfast.core.redaction.values import all_of
 from holdfast.core.redaction.redactor import Redactor
+from holdfast.core.redaction.values import all_of
 from holdfast.core.text import count
 from holdfast.core.tree import Entry
 

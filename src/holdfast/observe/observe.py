@@ -8,15 +8,15 @@ from dataclasses import replace
 from holdfast.core.capture import Capture
 from holdfast.core.evidence import Evidence, Spent
 from holdfast.core.exchange import Exchange
-from holdfast.harbor_format.result import VERIFIER_OUTPUT
 from holdfast.core.text import excerpt
 from holdfast.core.trajectory import Event, Kind, Trajectory
-from holdfast.observe.prompt_text import asked
-from holdfast.observe.leaks import leak
-from holdfast.observe.conversations import Lines
-from holdfast.observe.merge import merge
+from holdfast.harbor_format.result import VERIFIER_OUTPUT
 from holdfast.observe.attribution import injected, misdeed, trouble
+from holdfast.observe.conversations import Lines
 from holdfast.observe.from_exchanges import answers, tell
+from holdfast.observe.leaks import leak
+from holdfast.observe.merge import merge
+from holdfast.observe.prompt_text import asked
 
 
 def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:

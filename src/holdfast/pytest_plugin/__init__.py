@@ -66,8 +66,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """The report, as `holdfast run` prints it."""
     batch = _batch(config)
     if batch is not None and batch.report is not None:
-        from holdfast.render.terminal import Screen
         from holdfast.commands.run.terminal import terminal
+        from holdfast.render.terminal import Screen
 
         terminalreporter.section("evals")
         terminalreporter.write_line(terminal(batch.report, Screen(width=terminalreporter._tw.fullwidth)))

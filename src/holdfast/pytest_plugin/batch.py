@@ -13,16 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import runner as wiring
+from holdfast.commands.run.outputs import make_report, publish
+from holdfast.commands.run.report import CellReport, RunReport
 from holdfast.config.config import read_config
 from holdfast.core.eval import Eval
 from holdfast.core.progress import AttemptJudged, Progress
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.run_request import RunRequest
 from holdfast.core.trial import Cell, Plan
-from holdfast.commands.run.report import CellReport, RunReport
-from holdfast.runner.schedule import Stop
+from holdfast.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
+from holdfast.runner.catalog import Cast
 from holdfast.runner.execute import House, Terms, conduct
+from holdfast.runner.planning import plan_evals
+from holdfast.runner.schedule import Stop
 from holdfast.store.runs.run_folder import RunFolder
 
 
@@ -34,7 +37,7 @@ class Batch:
         self.request = RunRequest(
             subjects=tuple(option.eval_subject), trials=option.eval_trials, jobs=option.eval_jobs, policy="all"
         )
-        self.cast = wiring.Cast(config=read_config(config.rootpath), environ=os.environ)
+        self.cast = Cast(config=read_config(config.rootpath), environ=os.environ)
         self.report: RunReport | None = None
         self._results = Path(option.eval_out) if option.eval_out else self.cast.config.root / self.cast.config.results
         self._parts: list[_Part] = []
@@ -42,7 +45,7 @@ class Batch:
 
     def plan(self, evals: Sequence[Eval]) -> Plan:
         """The cells of some evals."""
-        return wiring.plan_evals(self.cast, evals, self.request, os.environ)
+        return plan_evals(self.cast, evals, self.request, os.environ)
 
     def start(self, cells: Sequence[Cell]) -> None:
         """Begin to run those of the cells that were not begun yet."""
@@ -50,9 +53,9 @@ class Batch:
         missing = tuple(cell for cell in cells if cell.id not in begun)
         if missing:
             plan = Plan(cells=missing)
-            sandbox = wiring.open_sandbox(self.cast.config, self.request, plan)  # before a folder is made for the run
-            house = wiring.open_house(self.cast, plan, self.request, self.store, seed=self.info.seed, sandbox=sandbox)
-            self._parts.append(_Part(plan, self.info, house, wiring.run_terms(self.cast.config, self.request)))
+            sandbox = open_sandbox(self.cast.config, self.request, plan)  # before a folder is made for the run
+            house = open_house(self.cast, plan, self.request, self.store, seed=self.info.seed, sandbox=sandbox)
+            self._parts.append(_Part(plan, self.info, house, run_terms(self.cast.config, self.request)))
 
     def result(self, cell: Cell) -> CellReport:
         """Wait for one cell, which was begun, and give what came of it."""
@@ -66,23 +69,23 @@ class Batch:
             part.end()
         if self._parts:
             self.report = self._report(Plan(cells=tuple(cell for part in self._parts for cell in part.plan.cells)))
-            wiring.publish(self.report, self.store.folder, environ=os.environ, redactor=self.cast.redactor)
+            publish(self.report, self.store.folder, environ=os.environ, redactor=self.cast.redactor)
 
     def _report(self, plan: Plan) -> RunReport:
         records = tuple(record for part in self._parts for record in part.records)
         seconds = time.monotonic() - self._started
         notes = tuple(dict.fromkeys(note for part in self._parts for note in part.notes))
-        return wiring.make_report(self.info, plan, records, folder=self.store.folder, seconds=seconds, notes=notes)
+        return make_report(self.info, plan, records, folder=self.store.folder, seconds=seconds, notes=notes)
 
     @cached_property
     def store(self) -> RunFolder:
         """Where the run is kept; made when the first cell is begun."""
-        return wiring.new_store(self._results)
+        return new_store(self._results)
 
     @cached_property
     def info(self) -> RunInfo:
         """Who ran what."""
-        return replace(wiring.run_info(self.cast.config, self.request), id=self.store.folder.name)
+        return replace(run_info(self.cast.config, self.request), id=self.store.folder.name)
 
 
 class _Part:

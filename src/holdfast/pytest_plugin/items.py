@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from holdfast.commands.run.report import CellReport
+from holdfast.commands.run.terminal import cell_text
 from holdfast.core.errors import HoldfastError
 from holdfast.core.eval import Eval
 from holdfast.core.policy import Policy
 from holdfast.core.trial import Cell
 from holdfast.define.discover import load
-from holdfast.define.python.import_file import evals_in
 from holdfast.define.folder.cline_folder import looks_like_seed
+from holdfast.define.python.import_file import evals_in
 from holdfast.pytest_plugin.batch import Batch, batch_of
-from holdfast.commands.run.report import CellReport
-from holdfast.commands.run.terminal import cell_text
 
 
 class EvalFailed(Exception):

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Output formats: terminal, tables, markdown, JUnit, HTML and JSON documents. Knows no command."""

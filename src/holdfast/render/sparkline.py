@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from holdfast.commands.report.report import NightCell
 from holdfast.commands.report.phrases import EVAL_MARK, MISSING, SUBJECT_MARK
+from holdfast.commands.report.report import NightCell
 from holdfast.render.terminal import Screen
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -14,32 +14,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast._version import __version__
+from holdfast.config.config import Config
+from holdfast.config.tables import Limit
 from holdfast.core.capture import Capture
 from holdfast.core.codec import encode
-from holdfast.config.config import Config
 from holdfast.core.fingerprints import PATH_TOOLS
 from holdfast.core.ports import Gateway, Store
 from holdfast.core.record import RunInfo
 from holdfast.core.redaction.values import Cleaner
 from holdfast.core.run_request import RunRequest
-from holdfast.config.tables import Limit
 from holdfast.core.trial import Plan, Trial
-from holdfast.runner.executors.local import LocalExecutor
-from holdfast.gateway.null import AbsentGateway
 from holdfast.gateway.local import weights as local
-from holdfast.runner.plan import DEFAULT_TRIALS
+from holdfast.gateway.null import AbsentGateway
 from holdfast.runner.attempt import Means, carried_out, make_attempt
-from holdfast.runner.schedule import Retries
-from holdfast.runner.template import TemplateCache
-from holdfast.sandboxes.levels.none import OpenSandbox
-from holdfast.runner.execute import House, Terms
-from holdfast.store.runs.run_folder import RunFolder
-from holdfast.vcs.git_info import git_state
-from holdfast.store.runs.run_dirs import new_run
 from holdfast.runner.cassettes import recorder, replay_model
 from holdfast.runner.catalog import Cast
+from holdfast.runner.execute import House, Terms
+from holdfast.runner.executors.local import LocalExecutor
+from holdfast.runner.plan import DEFAULT_TRIALS
 from holdfast.runner.sandbox import Level, probed_sandbox
+from holdfast.runner.schedule import Retries
 from holdfast.runner.tasks import has_tasks, only_tasks, require_harbor, task_means
+from holdfast.runner.template import TemplateCache
+from holdfast.sandboxes.levels.none import OpenSandbox
+from holdfast.store.runs.run_dirs import new_run
+from holdfast.store.runs.run_folder import RunFolder
+from holdfast.vcs.git_info import git_state
 
 if TYPE_CHECKING:
     from holdfast.harbor.context import TaskMeans
@@ -82,9 +82,9 @@ def new_store(results: Path) -> RunFolder:
 
 def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> Store:
     """A run's folder with the history behind it, and the captures where they are to be published."""
+    from holdfast.store.captures.capture_store import open_vault
     from holdfast.store.history import place_of
     from holdfast.store.runs.run_store import RememberedRun
-    from holdfast.store.captures.capture_store import open_vault
 
     return RememberedRun(run, place_of(config, environ, run.folder.parent), vault=open_vault(config))
 

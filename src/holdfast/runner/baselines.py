@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.eval import Eval
+from holdfast.core.fingerprints import eval_hash
 from holdfast.core.gate import Past
 from holdfast.core.history import RunCell
-from holdfast.core.fingerprints import eval_hash
 from holdfast.core.ports import History
 from holdfast.core.trial import Plan
 from holdfast.runner.baseline import NIGHTS, past_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from holdfast.core.evidence import Spent
 from holdfast.core.record import Record
 from holdfast.core.run_request import RunRequest
-from holdfast.core.verdict import Void, VoidCause
 from holdfast.core.usage import Total, total
+from holdfast.core.verdict import Void, VoidCause
 
 
 class NothingLeft(Exception):

@@ -11,8 +11,8 @@ from holdfast.core.eval import Eval
 from holdfast.core.run_request import RunRequest
 from holdfast.core.trial import Plan
 from holdfast.define.discover import load
-from holdfast.runner.plan import DEFAULT_TRIALS
 from holdfast.runner.catalog import BARE_AGENTS, Cast
+from holdfast.runner.plan import DEFAULT_TRIALS
 from holdfast.runner.secrets import known_secrets
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from holdfast.agents import BUILT_IN, CODING_AGENTS, make_agent, third_party
-from holdfast.core.agent import Agent
 from holdfast.config.config import Config
+from holdfast.config.table import Table
+from holdfast.core.agent import Agent
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.redaction.redactor import Redactor
 from holdfast.core.subject import Subject
-from holdfast.config.table import Table
 from holdfast.gateway.local import weights as local
 from holdfast.harbor.agents import WITHOUT_MODEL, only_for_tasks
 from holdfast.harbor.task_agent import TaskAgent

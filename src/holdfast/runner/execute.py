@@ -17,14 +17,14 @@ from holdfast.core.policy import Policy
 from holdfast.core.ports import Executor, Gateway, RunCommand, Sandbox, Store
 from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
 from holdfast.core.record import Record, RunInfo
-from holdfast.core.redaction.values import Cleaner, redacted
 from holdfast.core.redaction.redactor import Redactor, without_digits
+from holdfast.core.redaction.values import Cleaner, redacted
 from holdfast.core.starting_state import SECRETS, fit_to_keep
 from holdfast.core.subject import Subject
 from holdfast.core.text import excerpt
+from holdfast.core.tree import Tree
 from holdfast.core.trial import Plan, Trial
 from holdfast.core.verdict import Fail, Void
-from holdfast.core.tree import Tree
 from holdfast.judge.call_chain import call_chain
 from holdfast.judge.judge import judge
 from holdfast.judge.snapshot import write_snapshots

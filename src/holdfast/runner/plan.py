@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 from holdfast.core.errors import NothingToRun, UnknownName
 from holdfast.core.eval import Eval
-from holdfast.core.select import keyword_matcher
 from holdfast.core.policy import Policy
+from holdfast.core.select import keyword_matcher
 from holdfast.core.subject import Subject
 from holdfast.core.trial import Cell, Plan, Trial
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.core.agent import unable
 from holdfast.config.config import Config
+from holdfast.core.agent import unable
 from holdfast.core.errors import BadInput
 from holdfast.core.eval import Eval
 from holdfast.core.fault import Fault
 from holdfast.core.run_request import RunRequest
 from holdfast.core.trial import Cell, Plan
 from holdfast.define.discover import load
-from holdfast.runner.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
-from holdfast.runner.template import check_template
 from holdfast.runner.catalog import Cast
+from holdfast.runner.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
 from holdfast.runner.tasks import check_tasks
+from holdfast.runner.template import check_template
 
 
 def choose_evals(

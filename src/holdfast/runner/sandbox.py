@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from holdfast._version import __version__
-from holdfast.core.cache_dir import cache_folder
 from holdfast.config.config import Config
+from holdfast.core.cache_dir import cache_folder
 from holdfast.core.errors import BadInput, UnknownName, UsageError, WorldError
 from holdfast.core.ports import Sandbox
 from holdfast.core.sandbox_spec import RANKS, Ceilings
@@ -25,8 +25,8 @@ from holdfast.sandboxes.levels.none import OpenSandbox
 
 if TYPE_CHECKING:
     from holdfast.sandboxes.host.container_cli import EngineName
-    from holdfast.sandboxes.probes.result import Probe
     from holdfast.sandboxes.probes.cache import Proofs
+    from holdfast.sandboxes.probes.result import Probe
 
 T = TypeVar("T")
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from holdfast.config.config import Config
 from holdfast.core.errors import WorldError
 from holdfast.core.eval import Eval
-from holdfast.core.tree_io import scan
 from holdfast.core.scenario import Scenario
 from holdfast.core.tree import Tree
-from holdfast.runner.template import build_template
+from holdfast.core.tree_io import scan
 from holdfast.runner.sandbox import MAKERS, Level, kept_proofs, proven_sandbox
+from holdfast.runner.template import build_template
 
 if TYPE_CHECKING:
     from holdfast.judge.self_test import SelfTest

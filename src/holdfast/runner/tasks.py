@@ -16,15 +16,15 @@ from holdfast.core.errors import UsageError, WorldError
 from holdfast.core.ports import Gateway, Template
 from holdfast.core.run_request import RunRequest
 from holdfast.core.subject import Subject
+from holdfast.core.tree import Tree
 from holdfast.core.trial import Cell, Plan
 from holdfast.core.verdict import VoidCause
-from holdfast.core.tree import Tree
 
 if TYPE_CHECKING:
-    from holdfast.harbor.environments import TaskPlace
     from holdfast.harbor.context import TaskMeans
-    from holdfast.sandboxes.levels.none import OpenSandbox
+    from holdfast.harbor.environments import TaskPlace
     from holdfast.runner.catalog import Cast
+    from holdfast.sandboxes.levels.none import OpenSandbox
 
 HARBOR = Package(manager="pip", name="harbor", version="0.24.0", program="bin/harbor", needs="python >= 3.12")
 """Harbor, in the version that was tried."""

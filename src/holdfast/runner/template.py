@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.core.errors import BadInput, WorldError
-from holdfast.core.tree_io import scan, tree_path_problem
 from holdfast.core.ports import Template
 from holdfast.core.scenario import Scenario, Setup
+from holdfast.core.tree_io import scan, tree_path_problem
 from holdfast.core.verdict import VoidCause
 from holdfast.runner.workspace_git import EPOCH, commit, forget
 

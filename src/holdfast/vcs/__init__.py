@@ -1,1 +1,1 @@
-"""TODO."""
+"""Git: worktrees, commit ranges and patches."""

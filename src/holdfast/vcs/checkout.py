@@ -23,10 +23,10 @@ from pathlib import Path
 from types import FrameType
 
 from holdfast.config.config import Config
-from holdfast.core.errors import UsageError
 from holdfast.config.tables import BuildRules
-from holdfast.core.text import excerpt
+from holdfast.core.errors import UsageError
 from holdfast.core.git import GitSays, commit_of, git
+from holdfast.core.text import excerpt
 from holdfast.runner.tasks import harbor_words
 
 _PREFIX = "holdfast-checkout-"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.core.errors import UsageError
-from holdfast.core.tree import Change
 from holdfast.core.git import GitSays, git
+from holdfast.core.tree import Change
 
 _PLAIN = (
     "--binary",

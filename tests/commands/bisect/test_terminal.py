@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.commands.bisect.values import BisectOutcome, Commit, CommitFound
 from holdfast.commands.bisect.report import BisectReport, rate_found
 from holdfast.commands.bisect.terminal import bisect_terminal, chances_line, progress_line
+from holdfast.commands.bisect.values import BisectOutcome, Commit, CommitFound
 from holdfast.render.terminal import Screen
 from holdfast.statistics.bisection import Tries
 

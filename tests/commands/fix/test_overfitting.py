@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.commands.fix.overfitting import Exam, quotations
 from holdfast.core.checks import FileContains, FunctionCheck, ToolUsed
 from holdfast.core.eval import Eval, Source
 from holdfast.core.policy import Policy
 from holdfast.core.scenario import Scenario
-from holdfast.commands.fix.overfitting import Exam, quotations
 
 SOURCE = '''
 EXPECTED = "the quick summary"

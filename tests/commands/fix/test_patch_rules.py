@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
+from holdfast.commands.fix.patch_rules import Bounds, refusals
 from holdfast.commands.fix.violations import Foul
 from holdfast.core.tree import Change, Entry
-from holdfast.commands.fix.patch_rules import Bounds, refusals
 from tests.commands.fix.test_overfitting import EXAM
 
 BOUNDS = Bounds(allowed=("prompts/**", "tools.json"), evals=("evals/**",), protected=("holdfast.toml",))

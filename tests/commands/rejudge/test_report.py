@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.commands.rejudge.report import Answered, Rejudgement, answer_changes, rejudgement
+from holdfast.commands.rejudge.terminal import rejudge_terminal
+from holdfast.commands.run.exit_code import exit_code
+from holdfast.commands.run.policies import decide
 from holdfast.core.policy import Policy
 from holdfast.core.record import Record
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict
-from holdfast.commands.run.policies import decide
-from holdfast.commands.run.exit_code import exit_code
-from holdfast.commands.rejudge.terminal import rejudge_terminal
-from holdfast.commands.rejudge.report import Answered, Rejudgement, answer_changes, rejudgement
 from holdfast.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.store.past import VERDICTS, record

@@ -12,7 +12,7 @@ from tests.commands.conftest import HOSTILE
 from tests.commands.nights_lab import a_week, nights, report_of
 from tests.commands.run.test_markdown import OURS, page
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def test_the_nights_look_as_agreed(golden: Callable[[Path, str], None]) -> None:

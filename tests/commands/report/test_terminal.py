@@ -13,7 +13,7 @@ from holdfast.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

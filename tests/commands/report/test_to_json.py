@@ -8,28 +8,28 @@ from typing import Any
 import jsonschema
 import pytest
 
-from holdfast.commands.report.change_points import course_of
 from holdfast.commands.analyze.report import Source, analysis
 from holdfast.commands.analyze.to_json import analysis_json, analysis_schema
 from holdfast.commands.bisect.to_json import bisect_json, bisect_schema
 from holdfast.commands.compare.to_json import compare_json, compare_schema
-from holdfast.commands.history.to_json import course_json, course_schema
-from holdfast.commands.history.report import eval_course
 from holdfast.commands.fix.to_json import fix_json, fix_schema
 from holdfast.commands.gate.to_json import gate_json, gate_schema
-from holdfast.commands.report.to_json import night_json, night_schema
+from holdfast.commands.history.report import eval_course
+from holdfast.commands.history.to_json import course_json, course_schema
 from holdfast.commands.rejudge.to_json import rejudge_json, rejudge_schema
+from holdfast.commands.report.change_points import course_of
+from holdfast.commands.report.to_json import night_json, night_schema
 from holdfast.commands.triage.report import Triage
 from holdfast.commands.triage.to_json import triage_json, triage_schema
-from tests.commands.decisions_lab import a_comparison, a_gate
-from tests.commands.nights_lab import a_week, changed, nights
 from tests.commands.bisect.test_terminal import a_bisection
-from tests.commands.triage.test_brief import groups
+from tests.commands.decisions_lab import a_comparison, a_gate
 from tests.commands.fix.test_terminal import a_fix
+from tests.commands.nights_lab import a_week, changed, nights
 from tests.commands.rejudge.test_report import again, judged
+from tests.commands.triage.test_brief import groups
 from tests.store.past import records
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e2")
 COURSE = eval_course("saves", CELLS, kind="nightly", course_of=course_of)
 ANALYSIS = analysis([Source(name="a", records=tuple(records("ppfv")))], ks=(1, 3))

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.commands.run.exit_code import exit_code
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.tally import Decision
-from holdfast.commands.run.exit_code import exit_code
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
-from holdfast.core.trial import Cell
-from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
 from holdfast.commands.run.junit import junit
 from holdfast.commands.run.report import RunReport
+from holdfast.core.trial import Cell
+from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
 VOID = Void(cause=VoidCause.AUTH, detail="the provider refused the key")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from holdfast.core.trial import Cell
-from holdfast.core.verdict import Fail, Finding, Pass
 from holdfast.commands.run.markdown import markdown
 from holdfast.commands.run.report import RunReport
+from holdfast.core.trial import Cell
+from holdfast.core.verdict import Fail, Finding, Pass
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 OURS = {"h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "pre", "details", "summary", "strong"}
 OURS |= {"ul", "li"}
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))

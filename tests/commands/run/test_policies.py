@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.commands.run.policies import NAMES, RULES, decide
 from holdfast.core.policy import Policy
 from holdfast.core.tally import Tally
-from holdfast.commands.run.policies import NAMES, RULES, decide
 
 
 def tally(policy: Policy, passed: int = 0, failed: int = 0, voided: int = 0, skipped: str | None = None) -> Tally:

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+from holdfast.commands.run.report import RunReport
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.trial import Cell
 from holdfast.core.verdict import Fail, Finding, Pass
-from holdfast.commands.run.report import RunReport
 
 Make = Callable[..., RunReport]
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.commands.run.tallies import summary, tally
 from holdfast.core.evidence import Spent
 from holdfast.core.record import Record
 from holdfast.core.tally import Mean, Status, Tally
 from holdfast.core.trial import Cell
 from holdfast.core.verdict import Fail, Pass, Verdict, Void, VoidCause
-from holdfast.commands.run.tallies import summary, tally
 
 OUTCOMES: dict[str, Verdict] = {
     "pass": Pass(),

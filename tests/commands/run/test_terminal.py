@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from holdfast.commands.run.report import RunReport
+from holdfast.commands.run.terminal import terminal
 from holdfast.core.policy import Policy
 from holdfast.core.trial import Cell
 from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
-from holdfast.commands.run.report import RunReport
 from holdfast.render.terminal import Screen
-from holdfast.commands.run.terminal import terminal
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
 VOID = Void(cause=VoidCause.AUTH, detail="the provider refused the key")
 Make = Callable[..., RunReport]

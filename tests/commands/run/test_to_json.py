@@ -10,15 +10,15 @@ from typing import Any
 import jsonschema
 import pytest
 
+from holdfast.commands.run.json_schema import json_schema
+from holdfast.commands.run.report import RunReport
+from holdfast.commands.run.to_json import SCHEMA, json_report, read_json_report
 from holdfast.core.evidence import Spent
 from holdfast.core.record import Record
 from holdfast.core.trial import Cell
 from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
-from holdfast.commands.run.to_json import SCHEMA, json_report, read_json_report
-from holdfast.commands.run.json_schema import json_schema
-from holdfast.commands.run.report import RunReport
 
-SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "report.schema.json"
+SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "report.schema.json"
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
 VOID = Void(cause=VoidCause.AUTH, detail="the provider refused the key")
 

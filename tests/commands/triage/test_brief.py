@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
-from holdfast.core.policy import Policy
 from holdfast.commands.triage.brief import brief, briefs
 from holdfast.commands.triage.report import Group, Triage, triage
+from holdfast.core.policy import Policy
 from tests.commands.conftest import HOSTILE
 from tests.commands.run.test_markdown import Tags
 from tests.commands.triage_lab import PASS, call, failed, said, story, void

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.render.terminal import Screen
 from holdfast.commands.triage.report import Triage, triage
 from holdfast.commands.triage.terminal import triage_terminal
+from holdfast.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.commands.triage.test_brief import groups
 from tests.commands.triage_lab import PASS, failed, story

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from holdfast.core.redaction.redactor import Mask, Redactor, Stream, without_digits
 from holdfast.core.redaction.key_patterns import VENDORS
+from holdfast.core.redaction.redactor import Mask, Redactor, Stream, without_digits
 
 SECRETS = st.text(min_size=8, max_size=60).filter(
     lambda text: len(text.strip()) >= 8 and text not in "‹redacted:secret›"

@@ -16,7 +16,7 @@ from holdfast.define.folder.check_table import READERS
 from holdfast.define.folder.scenario_schema import scenario_schema
 from holdfast.define.folder.toml_folder import read_toml_folder
 
-HOME = Path(__file__).parents[2]
+HOME = Path(__file__).parents[3]
 FILE = HOME / "docs" / "scenario.schema.json"
 SCHEMA = scenario_schema()
 HEAD = 'policy = "USUALLY_PASSES"\nprompt = "x"\n'

@@ -23,8 +23,8 @@ from holdfast.core.checks import (
 from holdfast.core.errors import BadInput
 from holdfast.core.policy import ALWAYS_PASSES
 from holdfast.core.scenario import Approval, PriorMessage
-from holdfast.define.folder.scripted_behaviour import Act, ActedCall
 from holdfast.define.folder.check_table import READERS
+from holdfast.define.folder.scripted_behaviour import Act, ActedCall
 from holdfast.define.folder.toml_folder import read_toml_folder
 
 HEAD = 'policy = "USUALLY_PASSES"\nprompt = "Do it."\n'

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.core.errors import BadInput
 from holdfast.config.table import Table
+from holdfast.core.errors import BadInput
 from holdfast.define.harbor.task_environment import env_needed, read_environment, read_healthcheck
 from holdfast.define.harbor.task_folder import read_task_folder
 from holdfast.define.harbor.task_tables import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.core.messages import ToolCall
 from holdfast.core.exchange import Response
-from holdfast.core.scenario import Approval, PriorMessage, Scenario
+from holdfast.core.messages import ToolCall
 from holdfast.core.redaction.encodings import telling
+from holdfast.core.scenario import Approval, PriorMessage, Scenario
 from holdfast.gateway.cassette.cassette import write_cassette
 from holdfast.gateway.cassette.folder import CassetteFolder
 from holdfast.gateway.cassette.make import fingerprint, make_cassette

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.messages import Tool
-from holdfast.core.exchange import Sampling
 from holdfast.config.tables import ReplayRules
+from holdfast.core.exchange import Sampling
+from holdfast.core.messages import Tool
 from holdfast.gateway.cassette.normalise import Normaliser
 from tests.gateway.cassettes import TOOL, a_request, meaning, with_result
 

@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from holdfast.core.messages import Text, ToolCall
 from holdfast.core.exchange import ProviderError, Request, Response, StopReason, Usage
+from holdfast.core.messages import Text, ToolCall
 from holdfast.gateway import contract
 from holdfast.gateway.contract.expectation import unmet
 from holdfast.gateway.contract.paths import ABSENT, look_up
-from holdfast.gateway.dialects.stream_events import deltas_of
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Malformed
+from holdfast.gateway.dialects.stream_events import deltas_of
 
 
 def test_our_dialects_keep_the_contract() -> None:

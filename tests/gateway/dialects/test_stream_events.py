@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.messages import Text, Thinking, ToolCall
 from holdfast.core.exchange import ProviderError, Response, StopReason, Usage
+from holdfast.core.messages import Text, Thinking, ToolCall
 from holdfast.gateway.dialects.stream_events import (
     Assembler,
     Began,

@@ -16,8 +16,8 @@ import pytest
 
 from holdfast.core.exchange import Exchange, Response
 from holdfast.core.fault import FaultKind, parse_faults
-from holdfast.gateway.dialects.stream_events import Broke, assembled
 from holdfast.gateway.dialects import DIALECTS
+from holdfast.gateway.dialects.stream_events import Broke, assembled
 from holdfast.gateway.models.live_model import LiveModel
 from holdfast.gateway.models.prices import FREE, Price
 from holdfast.gateway.models.provider import Provider

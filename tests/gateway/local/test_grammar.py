@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from holdfast.core.exchange import Request, StopReason
+from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from holdfast.gateway.local.grammar import read_answer, schema_of, simplified
 from holdfast.gateway.local.prompt import messages_of, signature
 from holdfast.native.prompt import SYSTEM

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.messages import Message, Text, Tool, ToolCall
 from holdfast.core.errors import UsageError
 from holdfast.core.exchange import Request, Sampling, StopReason
-from holdfast.gateway.local.llama_process import Engine, Room
+from holdfast.core.messages import Message, Text, Tool, ToolCall
 from holdfast.gateway.local.grammar import read_answer
+from holdfast.gateway.local.llama_process import Engine, Room
 from holdfast.gateway.local.model import LocalModel, asked, local_model
 from holdfast.gateway.local.weights import SMOLLM2
 from holdfast.gateway.models.prices import FREE

@@ -13,11 +13,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from holdfast.core.messages import Message, Text, ToolCall
 from holdfast.core.exchange import Exchange, ProviderError, Request, Response, Sampling, StopReason, Usage
-from holdfast.gateway.dialects.stream_events import assembled, deltas_of
+from holdfast.core.messages import Message, Text, ToolCall
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Route
+from holdfast.gateway.dialects.stream_events import assembled, deltas_of
 from holdfast.gateway.models.live_model import LiveModel
 from holdfast.gateway.models.prices import Price
 from holdfast.gateway.models.provider import Provider

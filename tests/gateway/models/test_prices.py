@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.config.table import Table
 from holdfast.core.errors import BadInput
 from holdfast.core.exchange import Usage
-from holdfast.config.table import Table
 from holdfast.gateway.models.prices import FREE, Price, cost, read_price
 
 PRICE = Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.errors import UsageError
 from holdfast.config.table import Table
+from holdfast.core.errors import UsageError
 from holdfast.gateway.models.live_model import LiveModel
-from holdfast.gateway.models.registry import ModelBook
 from holdfast.gateway.models.prices import Price
+from holdfast.gateway.models.registry import ModelBook
 from holdfast.gateway.script import ScriptedModel
 
 ACME = {"base_url": "http://127.0.0.1:9/v1", "dialect": "openai-chat"}

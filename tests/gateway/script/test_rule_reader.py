@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from holdfast.core.messages import Message, Text, ToolCall, ToolResult
 from holdfast.core.exchange import Request
+from holdfast.core.messages import Message, Text, ToolCall, ToolResult
 from holdfast.gateway.script import Turn, Unable, scripted
 from holdfast.gateway.script.turn import answer_of
 from tests.gateway.lab import a_trial, a_turn, running

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from holdfast.core.exchange import Usage
-from holdfast.gateway.server.budget import Budget, Budgets, Purse
 from holdfast.gateway.models.prices import FREE, Price
 from holdfast.gateway.script import Answer, ScriptedModel
+from holdfast.gateway.server.budget import Budget, Budgets, Purse
 from tests.gateway.lab import a_trial, chat, post, running
 
 PRICE = Price(input=1.0, output=1.0)

@@ -13,15 +13,15 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from holdfast.core.messages import Text
 from holdfast.core.errors import UsageError
 from holdfast.core.exchange import StopReason
+from holdfast.core.messages import Text
 from holdfast.core.ports import Gateway, GatewaySession
 from holdfast.gateway.dialects.stream_events import Delta, PartGrew, PartOpened
 from holdfast.gateway.models.prices import FREE, Price
+from holdfast.gateway.models.upstream import Ask, Reply, Streamed
 from holdfast.gateway.script import Answer, ScriptedModel, scripted
 from holdfast.gateway.server.server import GatewayServer
-from holdfast.gateway.models.upstream import Ask, Reply, Streamed
 from tests.gateway.lab import a_trial, ask, chat, playing, post, running, session_of
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.tree_io import stamp
-from holdfast.sandboxes.host.copytree import read_master
 from holdfast.sandboxes.host.attempt_dir import Place
+from holdfast.sandboxes.host.copytree import read_master
 
 TIDIED = {
     "nothing": "true",

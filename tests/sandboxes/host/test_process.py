@@ -16,8 +16,8 @@ import pytest
 from holdfast.core.errors import WorldError
 from holdfast.core.process import Launch, Limits
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.levels.none import OpenBench
 from holdfast.sandboxes.host.process import Program, attend, attend_blocking
+from holdfast.sandboxes.levels.none import OpenBench
 from tests.sandboxes.conftest import SOON, Lab, wait_until
 
 

@@ -17,10 +17,10 @@ import pytest
 from holdfast.core.errors import WorldError
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandbox_spec import Ceilings
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Tree, changes
-from holdfast.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
+from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.host.bwrap_args import PORT
+from holdfast.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
 from tests.sandboxes.conftest import SOON, Lab, alive, mounts, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")

@@ -19,9 +19,9 @@ from holdfast.core.errors import WorldError
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandbox_spec import Ceilings
 from holdfast.core.tree import Tree, changes
-from holdfast.sandboxes.levels.container import ContainerBench, ContainerSandbox
-from holdfast.sandboxes.host.container_cli import EngineName
 from holdfast.sandboxes.host.bwrap_args import PORT
+from holdfast.sandboxes.host.container_cli import EngineName
+from holdfast.sandboxes.levels.container import ContainerBench, ContainerSandbox
 from tests.sandboxes.conftest import SOON, Lab
 from tests.sandboxes.levels.test_bubblewrap import STAYS
 

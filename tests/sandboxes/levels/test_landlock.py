@@ -18,11 +18,11 @@ import pytest
 from holdfast.core.errors import WorldError
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandbox_spec import Ceilings
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import changes
-from holdfast.sandboxes.supervisor import landlock_abi as ruleset
-from holdfast.sandboxes.levels.landlock import LandlockBench, LandlockSandbox
+from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.host.seccomp import MACHINES, filter_for
+from holdfast.sandboxes.levels.landlock import LandlockBench, LandlockSandbox
+from holdfast.sandboxes.supervisor import landlock_abi as ruleset
 from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ import pytest
 from holdfast.core.errors import WorldError
 from holdfast.core.ports import CommandResult
 from holdfast.core.process import Launch, Limits
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Entry, Tree, changes
+from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.levels.none import OpenBench, OpenSandbox
 from tests.sandboxes.conftest import SOON, Lab
 

@@ -16,18 +16,18 @@ from typing import Any
 import pytest
 
 from holdfast.core.sandbox_spec import Network
-from holdfast.sandboxes.supervisor import landlock_abi as ruleset
 from holdfast.sandboxes.levels.bubblewrap import BubblewrapSandbox
-from holdfast.sandboxes.probes.runner import SURVIVE, WANTED, left_open, matrix, probe
 from holdfast.sandboxes.levels.container import ContainerSandbox
 from holdfast.sandboxes.levels.landlock import LandlockSandbox
 from holdfast.sandboxes.levels.none import OpenSandbox
 from holdfast.sandboxes.probes.result import Probe
+from holdfast.sandboxes.probes.runner import SURVIVE, WANTED, left_open, matrix, probe
+from holdfast.sandboxes.supervisor import landlock_abi as ruleset
 from tests.sandboxes.levels.test_container import engines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="walls are made by Linux")
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 PROBES = 31
 AS_PLAIN_USER = """
 import asyncio, json

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.capture import Breakdown, Capture
-from holdfast.core.messages import Message, Text, ToolCall
 from holdfast.core.errors import StoreError
 from holdfast.core.exchange import Exchange, ProviderError, Request, Response
+from holdfast.core.messages import Message, Text, ToolCall
 from holdfast.core.process import Output, ProcessEnd
 from holdfast.core.trajectory import Called, Kind, Said
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Entry, Tree
+from holdfast.core.verdict import VoidCause
 from holdfast.store.captures.capture_json import capture_json, read_capture_json, read_exchanges, read_start_hash
 
 

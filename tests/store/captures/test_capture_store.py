@@ -11,17 +11,17 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from holdfast.core.capture import Capture
 from holdfast.config.config import Config
+from holdfast.core.capture import Capture
 from holdfast.core.errors import BadInput, StoreError
 from holdfast.core.evidence import Evidence
 from holdfast.core.record import Record
 from holdfast.core.starting_state import start_hash
-from holdfast.core.trial import Plan
 from holdfast.core.tree import Entry, Tree
+from holdfast.core.trial import Plan
 from holdfast.store.captures.capture_json import read_start_hash
-from holdfast.store.runs.run_folder import RunFolder
 from holdfast.store.captures.capture_store import Vault, capture_text, open_vault, publish, read_capture, read_start
+from holdfast.store.runs.run_folder import RunFolder
 from tests.store.past import a_run, record
 from tests.store.s3_server import s3_server
 

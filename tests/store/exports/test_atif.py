@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.messages import Message, Text
 from holdfast.core.exchange import Exchange, Request, Response, Usage
+from holdfast.core.messages import Message, Text
 from holdfast.core.trajectory import Called, Event, Faulted, Kind, ModelFailed, Said, Thought
 from holdfast.store.exports.atif import trajectory
 from tests.store.past import record

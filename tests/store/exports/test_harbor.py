@@ -31,10 +31,10 @@ from holdfast.core.checks import (
 )
 from holdfast.core.eval import Eval, Source
 from holdfast.core.fault import parse_faults
-from holdfast.core.tree_io import restore, scan
 from holdfast.core.policy import USUALLY_PASSES
 from holdfast.core.scenario import Approval, PriorMessage, Scenario
 from holdfast.core.tree import Entry, Tree, changes
+from holdfast.core.tree_io import restore, scan
 from holdfast.define.harbor.task_folder import read_task_folder
 from holdfast.store.exports import harbor_verifier
 from holdfast.store.exports.harbor import exported_task, unexportable, write_task

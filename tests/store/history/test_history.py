@@ -16,8 +16,8 @@ from holdfast.core.history import KeptDecision
 from holdfast.core.policy import Policy
 from holdfast.core.verdict import Fail, Finding
 from holdfast.store.history import SqlHistory
-from holdfast.store.history.rows import clean, digest, usage
 from holdfast.store.history.connect import open_database
+from holdfast.store.history.rows import clean, digest, usage
 from holdfast.store.history.writing import Kept, PlannedCell, RunWriter, attempts_at
 from tests.store.past import FAILED, PASSED, VERDICTS, VOIDED, a_run, nights, record, records, write
 

@@ -12,10 +12,10 @@ import pytest
 from holdfast.config.config import Config
 from holdfast.core.errors import BadInput, StoreError
 from holdfast.store.history import open_history, place_of
+from holdfast.store.history.connect import open_database
 from holdfast.store.history.postgres import without_password
 from holdfast.store.history.schema import migrations
 from holdfast.store.history.sqlite import Sqlite
-from holdfast.store.history.connect import open_database
 from tests.store.past import a_run, records, write
 
 _WRITER = """

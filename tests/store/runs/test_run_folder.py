@@ -17,9 +17,9 @@ from holdfast.core.record import Record, RunInfo
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.trajectory import Said, Trajectory
+from holdfast.core.tree import Entry, Tree
 from holdfast.core.trial import Cell, Plan
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict
-from holdfast.core.tree import Entry, Tree
 from holdfast.store.runs.run_folder import RunFolder
 
 RUN = RunInfo(id="r", started="2026-01-01T00:00:00+00:00")

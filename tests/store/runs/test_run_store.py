@@ -15,13 +15,13 @@ from holdfast.core.policy import ALWAYS_PASSES
 from holdfast.core.scenario import Scenario
 from holdfast.core.subject import Subject
 from holdfast.core.trial import Cell, Plan, Trial
-from holdfast.store.runs.sync import catch_up
-from holdfast.store.runs.run_folder import RunFolder
-from holdfast.store.history import open_history
-from holdfast.store.history.sqlite import Sqlite
-from holdfast.store.history.connect import open_database
-from holdfast.store.runs.run_store import RememberedRun
 from holdfast.store.captures.capture_store import FolderVault, read_capture
+from holdfast.store.history import open_history
+from holdfast.store.history.connect import open_database
+from holdfast.store.history.sqlite import Sqlite
+from holdfast.store.runs.run_folder import RunFolder
+from holdfast.store.runs.run_store import RememberedRun
+from holdfast.store.runs.sync import catch_up
 from tests.store.past import FAILED, PASSED, a_run, record
 
 SAVES = Eval(

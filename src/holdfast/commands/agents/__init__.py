@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast agents`: show, install or check the coding agents that can be tried."""

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from holdfast.commands.analyze.pattern_file import Pattern
 from holdfast.core.record import Record
 from holdfast.core.text import one_line
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from holdfast.commands.analyze.pattern_file import Pattern
 
 UNCLASSIFIED = "unclassified"
 BEHAVIOUR = "behaviour"

@@ -38,8 +38,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Gather, reckon, print."""
-    from holdfast.commands.analyze.report import analysis
     from holdfast.commands.analyze.pattern_file import read_patterns
+    from holdfast.commands.analyze.report import analysis
     from holdfast.commands.analyze.workflow import sources_of
     from holdfast.commands.run.past_runs import history_of
 

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.core.errors import BadInput
 from holdfast.config.table import Table
+from holdfast.core.errors import BadInput
 
 _JAVASCRIPT_GROUP = re.compile(r"\(\?<(?![=!])")
 

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from holdfast.commands.analyze.classify import Classified, by_category, classify
+from holdfast.commands.analyze.pattern_file import Pattern
+from holdfast.commands.report.rows import estimate
+from holdfast.commands.run.tallies import last_attempts, summary
 from holdfast.core.policy import Policy
 from holdfast.core.record import Record
 from holdfast.core.tally import Estimator, Summary, Tally
-from holdfast.core.verdict import Fail, Pass, Void
-from holdfast.commands.analyze.classify import Classified, by_category, classify
-from holdfast.commands.report.rows import estimate
-from holdfast.commands.analyze.pattern_file import Pattern
 from holdfast.core.usage import total
-from holdfast.commands.run.tallies import last_attempts, summary
+from holdfast.core.verdict import Fail, Pass, Void
 from holdfast.statistics.flakiness import flakiness
 from holdfast.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 

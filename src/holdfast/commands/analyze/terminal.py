@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rich.text import Text
 
+from holdfast.commands.analyze.classify import Classified
+from holdfast.commands.analyze.report import Analysis, AnalysisRow
 from holdfast.core.tally import Mean, Summary
 from holdfast.core.text import count, one_line
 from holdfast.render import numbers as figures
-from holdfast.commands.analyze.report import Analysis, AnalysisRow
-from holdfast.commands.analyze.classify import Classified
-from holdfast.render.table import Column, table, wrapped
 from holdfast.render.paint import paint
+from holdfast.render.table import Column, table, wrapped
 from holdfast.render.terminal import Screen
 
 _EXAMPLES = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast.core.ports import History
 from holdfast.commands.analyze.report import Planned, Source
 from holdfast.commands.report.workflow import find_past_run
+from holdfast.core.ports import History
 
 
 def sources_of(history: History, wanted: Sequence[str]) -> tuple[Source, ...]:

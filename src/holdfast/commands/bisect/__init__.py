@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast bisect`: find the commit that changed a behaviour, though each trial is uncertain."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from holdfast.commands.bisect.report import BisectReport, rate_found
+from holdfast.commands.bisect.rules import boundary
 from holdfast.commands.bisect.values import BisectOutcome, CommitFound
+from holdfast.commands.bisect.workflow import Bisecting
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.history import KeptDecision
 from holdfast.core.ports import History
-from holdfast.commands.bisect.rules import boundary
-from holdfast.commands.bisect.report import BisectReport, rate_found
 from holdfast.statistics.bisection import Tries
-from holdfast.commands.bisect.workflow import Bisecting
 
 
 def make_bisect_report(

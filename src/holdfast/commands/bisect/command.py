@@ -57,10 +57,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, keep what was found, print."""
-    from holdfast.commands.interrupts import make_helm
-    from holdfast.commands.bisect.values import BisectOutcome
     from holdfast.commands.bisect.build_report import keep_bisection, make_bisect_report
+    from holdfast.commands.bisect.values import BisectOutcome
     from holdfast.commands.bisect.workflow import make_bisecting
+    from holdfast.commands.interrupts import make_helm
     from holdfast.commands.run.past_runs import history_of
 
     config = load_config(args)
@@ -109,10 +109,10 @@ def _request(args: argparse.Namespace) -> RunRequest:
 
 def _show(bisecting: Bisecting, place: int) -> None:
     """Where the search stands, on standard error."""
-    from holdfast.commands.interrupts import tell
-    from holdfast.commands.bisect.terminal import progress_line
-    from holdfast.render.terminal import screen_of
     from holdfast.commands.bisect.build_report import commits_found
+    from holdfast.commands.bisect.terminal import progress_line
+    from holdfast.commands.interrupts import tell
+    from holdfast.render.terminal import screen_of
 
     found = commits_found(bisecting)
     likeliest = max(found, key=lambda one: one.chance)

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from holdfast.commands.run.tallies import last_attempts
 from holdfast.core.eval import Eval
 from holdfast.core.progress import Progress
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.run_request import RunRequest
 from holdfast.core.verdict import Void
-from holdfast.commands.run.tallies import last_attempts
-from holdfast.runner.schedule import Stop
+from holdfast.runner.assemble import new_store, open_house, open_sandbox, run_info
+from holdfast.runner.catalog import Cast
 from holdfast.runner.execute import Terms, conduct
+from holdfast.runner.planning import plan_evals
+from holdfast.runner.schedule import Stop
+from holdfast.runner.ui import Helm
 from holdfast.statistics.bisection import Tries
 from holdfast.store.runs.run_folder import RunFolder
-from holdfast.runner.catalog import Cast
 from holdfast.vcs.checkout import Checkout
-from holdfast.runner.ui import Helm
-from holdfast.runner.assemble import new_store, open_house, open_sandbox, run_info
-from holdfast.runner.planning import plan_evals
 
 
 @dataclass(kw_only=True)

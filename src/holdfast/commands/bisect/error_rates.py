@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.commands.bisect.values import BisectOutcome
 from holdfast.commands.bisect.rules import Search
+from holdfast.commands.bisect.values import BisectOutcome
 from holdfast.statistics.binomial import at_most
 from holdfast.statistics.bisection import Tries, entropy
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from holdfast.core.history import RunCell
 from holdfast.core.fingerprints import PATH_TOOLS, subject_hash
+from holdfast.core.history import RunCell
 from holdfast.core.ports import History
 from holdfast.core.subject import Subject
-from holdfast.statistics.bisection import Tries
 from holdfast.runner.assemble import telling_tools
+from holdfast.statistics.bisection import Tries
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 from rich.text import Text
 
+from holdfast.commands.bisect.report import BisectReport
 from holdfast.commands.bisect.values import BisectOutcome, CommitFound, RateFound
 from holdfast.core.evidence import Spent
 from holdfast.core.percent import share
 from holdfast.core.text import count, one_line
-from holdfast.commands.bisect.report import BisectReport
 from holdfast.render.numbers import money, percent
-from holdfast.render.table import Column, table, wrapped
 from holdfast.render.paint import paint
+from holdfast.render.table import Column, table, wrapped
 from holdfast.render.terminal import Screen
 
 _BARS = " ▁▂▃▄▅▆▇█"

@@ -11,25 +11,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from holdfast.commands.bisect.commit_trials import Visited, first_visit, visit
+from holdfast.commands.bisect.prior_trials import KeptTries, kept_tries
+from holdfast.commands.bisect.rules import Search
 from holdfast.commands.bisect.values import BisectOutcome, Commit
+from holdfast.commands.run.past_runs import history_of
 from holdfast.config.config import Config
 from holdfast.core.errors import UsageError
 from holdfast.core.eval import Eval
 from holdfast.core.run_request import RunRequest
 from holdfast.core.text import count, one_line
 from holdfast.core.trial import Cell, Plan
-from holdfast.commands.bisect.rules import Search
-from holdfast.statistics.bisection import Tries
-from holdfast.commands.bisect.prior_trials import KeptTries, kept_tries
+from holdfast.runner.assemble import check_sandbox
+from holdfast.runner.baselines import eval_hashes
 from holdfast.runner.catalog import Cast
+from holdfast.runner.planning import choose_evals, plan_evals
+from holdfast.runner.ui import Helm
+from holdfast.statistics.bisection import Tries
 from holdfast.vcs.checkout import BuildFailed, Checkout
 from holdfast.vcs.commit_range import CommitLine, commit_line
-from holdfast.runner.ui import Helm
-from holdfast.runner.assemble import check_sandbox
-from holdfast.commands.run.past_runs import history_of
-from holdfast.runner.baselines import eval_hashes
-from holdfast.runner.planning import choose_evals, plan_evals
-from holdfast.commands.bisect.commit_trials import Visited, first_visit, visit
 from holdfast.vcs.worktree_pool import Worktrees
 
 _BUILT_AT_ONCE = 8

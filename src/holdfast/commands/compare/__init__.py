@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast compare`: tell whether one version is worse than another."""

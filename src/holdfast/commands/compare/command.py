@@ -23,8 +23,8 @@ from holdfast.core.exit_code import ExitCode
 from holdfast.core.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from holdfast.config.config import Config
     from holdfast.commands.compare.report import CompareReport
+    from holdfast.config.config import Config
 
 _TRIALS = 10
 
@@ -85,9 +85,9 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
     """What the history says of both."""
+    from holdfast.commands.compare.operands import chosen_cells, side_of
     from holdfast.commands.compare.workflow import keep_comparison, make_comparison
     from holdfast.commands.run.past_runs import history_of
-    from holdfast.commands.compare.operands import chosen_cells, side_of
 
     history = history_of(config, os.environ, results=results)
     try:
@@ -108,10 +108,6 @@ def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareRe
 
 def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
     """Try both side by side."""
-    from holdfast import runner as wiring
-    from holdfast.commands.interrupts import run_interruptibly, tell
-    from holdfast.commands.run.command import watching_on
-    from holdfast.runner.schedule import Stop
     from holdfast.commands.compare.workflow import (
         conduct_both,
         contenders,
@@ -120,9 +116,14 @@ def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bo
         make_comparison,
         tried_side,
     )
+    from holdfast.commands.interrupts import run_interruptibly, tell
+    from holdfast.commands.run.command import watching_on
+    from holdfast.commands.run.past_runs import history_of
+    from holdfast.runner.planning import choose_evals
+    from holdfast.runner.schedule import Stop
 
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
-    evals = wiring.choose_evals(
+    evals = choose_evals(
         config, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag, policy="all"
     )
     stop = Stop()
@@ -130,7 +131,7 @@ def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bo
         sides = contenders(stack, config, revisions, evals, _request(args), os.environ, results=results, tell=tell)
         with watching_on(joint_plan(sides), (), quiet=quiet) as watch:
             interrupted = run_interruptibly(conduct_both(sides, budget_usd=args.budget_usd, watch=watch, stop=stop))
-    history = wiring.history_of(config, os.environ, results=results, reading=False)
+    history = history_of(config, os.environ, results=results, reading=False)
     try:
         base, new = (tried_side(history, side) for side in sides)
         notes = [stop.reason] if stop.reason else []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.core.exit_code import ExitCode
-from holdfast.core.text import markdown_code, one_line
 from holdfast.commands.compare import phrases as compare_words
 from holdfast.commands.compare.report import CompareReport
+from holdfast.core.exit_code import ExitCode
+from holdfast.core.text import markdown_code, one_line
 
 _SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.core.errors import UnknownName, UsageError
-from holdfast.core.history import PastRun
-from holdfast.core.ports import History
-from holdfast.core.git import GitSays, commit_of
 from holdfast.commands.compare.report import Side
 from holdfast.commands.report.workflow import find_past_run
+from holdfast.core.errors import UnknownName, UsageError
+from holdfast.core.git import GitSays, commit_of
+from holdfast.core.history import PastRun
+from holdfast.core.ports import History
 
 NIGHTS = 7
 """How many runs of a branch, or nights of a subject, are added up."""

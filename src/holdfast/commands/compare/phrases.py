@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.commands.compare.report import CompareReport, SideNote
 from holdfast.commands.compare.values import Counts, Outcome, Shift
 from holdfast.core.evidence import Spent
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.text import count
 from holdfast.render import numbers as figures
-from holdfast.commands.compare.report import CompareReport, SideNote
 
 ORDER = (Outcome.REGRESSED, Outcome.IMPROVED, Outcome.NO_EVIDENCE, Outcome.UNDERPOWERED)
 

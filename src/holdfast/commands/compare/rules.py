@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from holdfast.commands.compare.suite import suite_shift
+from holdfast.commands.compare.usage import spent_shifts
 from holdfast.commands.compare.values import Comparison, Counts, EvalComparison, Outcome
 from holdfast.core.history import RunCell
-from holdfast.commands.compare.usage import spent_shifts
-from holdfast.commands.compare.suite import suite_shift
-from holdfast.store.history.nights import count, fingerprints
 from holdfast.statistics import boschloo, fisher
 from holdfast.statistics.false_discovery import adjusted
 from holdfast.statistics.power import detectable_drop, region_of
+from holdfast.store.history.nights import count, fingerprints
 
 LEVEL = 0.10
 """The share of false alarms allowed among what is called regressed or improved."""

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from holdfast.commands.compare import phrases as compare_words
+from holdfast.commands.compare.report import CompareReport
 from holdfast.commands.compare.values import Outcome
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.percent import rate
 from holdfast.core.text import one_line
-from holdfast.commands.compare import phrases as compare_words
-from holdfast.commands.compare.report import CompareReport
-from holdfast.render.table import Column, table, wrapped
 from holdfast.render.paint import paint
+from holdfast.render.table import Column, table, wrapped
 from holdfast.render.terminal import Screen
 
 _VISIBLE = "visible drop"

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from holdfast.commands.compare.report import CompareReport, Side, compare_report
+from holdfast.commands.compare.rules import compare
 from holdfast.config.config import Config
 from holdfast.core.eval import Eval
 from holdfast.core.history import KeptDecision
@@ -18,15 +20,13 @@ from holdfast.core.record import RunInfo
 from holdfast.core.run_request import RunRequest
 from holdfast.core.subject import Subject
 from holdfast.core.trial import Cell, Plan
-from holdfast.commands.compare.rules import compare
-from holdfast.runner.executors.shared import SharedExecutor
-from holdfast.commands.compare.report import CompareReport, Side, compare_report
-from holdfast.runner.schedule import Stop
-from holdfast.runner.execute import House, Terms, conduct
-from holdfast.runner.catalog import Cast
-from holdfast.vcs.checkout import Checkout, checked_out
 from holdfast.runner.assemble import check_sandbox, new_store, open_house, open_sandbox, run_info
+from holdfast.runner.catalog import Cast
+from holdfast.runner.execute import House, Terms, conduct
+from holdfast.runner.executors.shared import SharedExecutor
 from holdfast.runner.planning import plan_evals
+from holdfast.runner.schedule import Stop
+from holdfast.vcs.checkout import Checkout, checked_out
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast completion`: print a completion script for your shell."""

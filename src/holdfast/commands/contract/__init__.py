@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast contract`: check the wire formats of the model APIs, without a model."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast demote`: list the evals that no longer deserve ALWAYS_PASSES, and change them."""

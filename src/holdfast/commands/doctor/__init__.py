@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast doctor`: show what is installed, what works and what to do."""

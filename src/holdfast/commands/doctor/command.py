@@ -105,10 +105,10 @@ def _configuration(config: Config) -> Item:
 
 
 def _agents(config: Config) -> Iterator[Item]:
-    from holdfast import runner as wiring
+    from holdfast.runner.catalog import NATIVE, Cast
 
-    cast = wiring.Cast(config=config, environ=os.environ)
-    for name in dict.fromkeys((wiring.NATIVE, *config.agents)):
+    cast = Cast(config=config, environ=os.environ)
+    for name in dict.fromkeys((NATIVE, *config.agents)):
         try:
             agent = cast.agent(name)
         except HoldfastError as error:
@@ -152,10 +152,10 @@ def _checked(name: str, check: Callable[[], object], detail: str) -> Item:
 
 def _sandbox(config: Config) -> Item:
     """Start a program in the sandbox, really, and see it end."""
-    from holdfast import runner as wiring
+    from holdfast.runner.self_tests import probe_sandbox
 
     try:
-        wiring.probe_sandbox(config.sandbox, config)
+        probe_sandbox(config.sandbox, config)
     except HoldfastError as error:
         problem, _, remedy = str(error).partition("\n  → ")
         return Item(name=f"sandbox {config.sandbox}", state="broken", detail=problem, remedy=remedy)
@@ -188,10 +188,10 @@ def _harbor(config: Config) -> Item:
 
 
 def _evals(config: Config) -> Item:
-    from holdfast import runner as wiring
+    from holdfast.runner.planning import choose_evals
 
     try:
-        evals = wiring.choose_evals(config)
+        evals = choose_evals(config)
     except HoldfastError as error:
         first, _, remedy = str(error).partition("\n  → ")
         return Item(name="evals", state="warning", detail=first, remedy=remedy)

@@ -24,9 +24,9 @@ inconclusive  it does not happen without walls either (or could not be tried), s
 
 def show(config: Config, *, as_json: bool) -> ExitCode:
     """Try everything and print it; 1 where a level does not keep what it promises."""
-    from holdfast import runner as wiring
+    from holdfast.runner.self_tests import probe_levels
 
-    found, missing = wiring.probe_levels(config, os.environ)
+    found, missing = probe_levels(config, os.environ)
     if as_json:
         from holdfast.core.codec import encode
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast export`: write a run of the history for other tools."""

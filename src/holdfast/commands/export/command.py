@@ -47,14 +47,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run and write it."""
-    from holdfast import runner as wiring
+    from holdfast.commands.run.past_runs import export, history_of
 
     config = load_config(args)
     if args.harbor:
         return _tasks(config, args)
-    history = wiring.history_of(config, os.environ, results=args.results)
+    history = history_of(config, os.environ, results=args.results)
     try:
-        text, attempts = wiring.export(history, args.run, args.format, args.out)
+        text, attempts = export(history, args.run, args.format, args.out)
     finally:
         history.close()
     if text is None:
@@ -66,13 +66,13 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _tasks(config: Config, args: argparse.Namespace) -> ExitCode:
     """Write evals as tasks; the first that can't be one stops it."""
-    from holdfast import runner as wiring
     from holdfast.commands.export.harbor_task import export_task
+    from holdfast.runner.planning import choose_evals
 
     evals: list[Eval] = []
     for named in args.harbor:
         path = "::" in named or Path(named).exists()
-        evals += wiring.choose_evals(config, paths=[named] if path else (), names=() if path else (named,))
+        evals += choose_evals(config, paths=[named] if path else (), names=() if path else (named,))
     for one in evals:
         done = export_task(one, args.out or Path("tasks"), org=args.org, image=args.image, partial=args.partial)
         print(f"{done.folder}: written; `holdfast validate {done.folder}` proves it")

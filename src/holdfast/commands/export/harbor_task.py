@@ -9,12 +9,12 @@ from pathlib import Path
 
 from holdfast.core.errors import BadInput, UsageError
 from holdfast.core.eval import Eval
-from holdfast.core.tree_io import scan
 from holdfast.core.tree import Change, changes
+from holdfast.core.tree_io import scan
 from holdfast.judge.simulation import rehearse
+from holdfast.runner.self_tests import lay_out
 from holdfast.runner.template import build_template
 from holdfast.store.exports.harbor import exportable, exported_task, task_name, unexportable, write_task
-from holdfast.runner.self_tests import lay_out
 
 _ORG = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*")
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from holdfast.commands.fix.brief import CAUSE, FOLDER
 from holdfast.core.capture import Capture
 from holdfast.core.errors import UsageError
 from holdfast.core.eval import Eval, Source
@@ -19,17 +20,16 @@ from holdfast.core.record import Record
 from holdfast.core.run_request import RunRequest
 from holdfast.core.scenario import Scenario
 from holdfast.core.trajectory import Said
+from holdfast.core.tree import Change, Entry, changes
 from holdfast.core.trial import Trial
 from holdfast.core.verdict import Pass
-from holdfast.core.tree import Change, Entry, changes
-from holdfast.commands.fix.brief import CAUSE, FOLDER
-from holdfast.runner.schedule import Stop
-from holdfast.runner.execute import Terms, conduct
-from holdfast.store.runs.run_folder import RunFolder
-from holdfast.runner.catalog import Cast
-from holdfast.runner.ui import Helm
 from holdfast.runner.assemble import open_house, run_info
+from holdfast.runner.catalog import Cast
+from holdfast.runner.execute import Terms, conduct
 from holdfast.runner.planning import plan_evals
+from holdfast.runner.schedule import Stop
+from holdfast.runner.ui import Helm
+from holdfast.store.runs.run_folder import RunFolder
 
 _LONGEST = 60_000
 """A longer brief is no argument of a command; the fixer is sent to the file."""

@@ -12,17 +12,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from holdfast.core.errors import StoreError
-from holdfast.core.redaction.values import redacted
-from holdfast.core.redaction.redactor import Redactor
 from holdfast.commands.fix.brief import evidence, fix_brief
-from holdfast.commands.fix.to_json import fix_json
-from holdfast.commands.fix.markdown import fix_markdown
-from holdfast.commands.fix.report import FixReport
 from holdfast.commands.fix.diagnosis import Investigation
-from holdfast.store.runs.run_folder import write_whole
-from holdfast.store.runs.run_dirs import new_run
+from holdfast.commands.fix.markdown import fix_markdown
 from holdfast.commands.fix.project import Scene
+from holdfast.commands.fix.report import FixReport
+from holdfast.commands.fix.to_json import fix_json
+from holdfast.core.errors import StoreError
+from holdfast.core.redaction.redactor import Redactor
+from holdfast.core.redaction.values import redacted
+from holdfast.store.runs.run_dirs import new_run
+from holdfast.store.runs.run_folder import write_whole
 from holdfast.vcs.patch import apply_patch
 
 FIXES = "fixes"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.core.tally import Decision, Tally
-from holdfast.core.verdict import Void
 from holdfast.commands.compare.rules import p_fall
 from holdfast.commands.fix.report import FixCell, score_of
 from holdfast.commands.fix.verify import Proof
+from holdfast.core.tally import Decision, Tally
+from holdfast.core.verdict import Void
 
 _CHANCE = 0.05
 """A rise that is at least this likely by chance is told to be doubtful."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from holdfast.core.trajectory_diff import align, first_divergence
-from holdfast.core.text import count, markdown_block, markdown_code, one_line, opening, slug
-from holdfast.core.text_search import Place
-from holdfast.commands.triage.brief import NO_INSTRUCTION
-from holdfast.render.numbers import percent, trials
 from holdfast.commands.fix.diagnosis import Failing, Investigation
-from holdfast.render.terminal import Screen
 from holdfast.commands.trace.render import trace_text
 from holdfast.commands.trace.side_by_side import trace_diff
+from holdfast.commands.triage.brief import NO_INSTRUCTION
+from holdfast.core.text import count, markdown_block, markdown_code, one_line, opening, slug
+from holdfast.core.text_search import Place
+from holdfast.core.trajectory_diff import align, first_divergence
+from holdfast.render.numbers import percent, trials
+from holdfast.render.terminal import Screen
 
 FOLDER = ".holdfast-fix"
 """Where a fixer finds the brief and the evidence, at the top of the repository that it works in."""

@@ -10,22 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from holdfast.commands.fix.diagnosis import Investigation
+from holdfast.commands.fix.eval_weakening import harder, lost, new_complaints
+from holdfast.commands.fix.overfitting import Exam
+from holdfast.commands.fix.patch_rules import refusals
+from holdfast.commands.fix.project import Scene, bounds_of
+from holdfast.commands.fix.violations import Foul, Refusal
 from holdfast.config.config import Config
+from holdfast.config.tables import BuildRules
 from holdfast.core.errors import HoldfastError
 from holdfast.core.eval import Eval
 from holdfast.core.redaction.redactor import Redactor
-from holdfast.commands.fix.violations import Foul, Refusal
-from holdfast.config.tables import BuildRules
 from holdfast.core.tree import Change
-from holdfast.commands.fix.eval_weakening import harder, lost, new_complaints
-from holdfast.commands.fix.patch_rules import refusals
-from holdfast.commands.fix.overfitting import Exam
-from holdfast.commands.fix.diagnosis import Investigation
-from holdfast.vcs.checkout import checked_out
-from holdfast.commands.fix.project import Scene, bounds_of
-from holdfast.vcs.patch import write_changes
 from holdfast.runner.planning import choose_evals
 from holdfast.runner.self_tests import self_tests
+from holdfast.vcs.checkout import checked_out
+from holdfast.vcs.patch import write_changes
 
 
 def held_against_the_rules(

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.commands.options import config_argument, load_config, pace_arguments, positive_int
+from holdfast.config.fix import RULES
 from holdfast.core.errors import UsageError
 from holdfast.core.exit_code import ExitCode
-from holdfast.config.fix import RULES
 from holdfast.core.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from holdfast.config.config import Config
     from holdfast.commands.fix.report import FixReport
+    from holdfast.config.config import Config
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,14 +59,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Look, let mend, prove, report; and apply where that is wanted."""
-    from holdfast.commands.interrupts import make_helm, tell
-    from holdfast.commands.fix.to_json import brief_value
-    from holdfast.runner.catalog import Cast
     from holdfast.commands.fix.artifacts import apply_fix, keep_brief, keep_report, new_fix
-    from holdfast.commands.fix.project import scene_of
-    from holdfast.commands.fix.workflow import Fixing
     from holdfast.commands.fix.diagnose import investigate
+    from holdfast.commands.fix.project import scene_of
+    from holdfast.commands.fix.to_json import brief_value
+    from holdfast.commands.fix.workflow import Fixing
+    from holdfast.commands.interrupts import make_helm, tell
     from holdfast.commands.run.past_runs import history_of
+    from holdfast.runner.catalog import Cast
 
     config = _configured(load_config(args), args)
     results = (args.out or config.root / config.results).resolve()

@@ -6,26 +6,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from holdfast.commands.fix.diagnosis import Failing, Investigation, Target
+from holdfast.commands.fix.patch_rules import Bounds
+from holdfast.commands.fix.project import Scene, bounds_of, inside
+from holdfast.commands.report.build import failing
+from holdfast.commands.report.report import NightReport, Trouble
+from holdfast.commands.report.workflow import find_past_run, make_night_report
+from holdfast.commands.trace.kept_trials import kept_capture, story_pairs
+from holdfast.commands.trace.trial_steps import Story
 from holdfast.core.capture import Capture
 from holdfast.core.errors import StoreError, UnknownName, UsageError
 from holdfast.core.exchange import Request
+from holdfast.core.git import git
 from holdfast.core.history import PastRun
 from holdfast.core.ports import History
 from holdfast.core.text import count
 from holdfast.core.text_search import find_texts
-from holdfast.commands.fix.patch_rules import Bounds
-from holdfast.core.git import git
 from holdfast.observe import observe
 from holdfast.observe.conversations import Lines
-from holdfast.commands.fix.diagnosis import Failing, Investigation, Target
-from holdfast.commands.report.report import NightReport, Trouble
-from holdfast.commands.report.build import failing
-from holdfast.commands.trace.trial_steps import Story
-from holdfast.vcs.git_info import git_state
 from holdfast.store.captures.capture_store import open_vault
-from holdfast.commands.fix.project import Scene, bounds_of, inside
-from holdfast.commands.report.workflow import find_past_run, make_night_report
-from holdfast.commands.trace.kept_trials import kept_capture, story_pairs
+from holdfast.vcs.git_info import git_state
 
 _MOST_EVALS = 5
 _LARGEST = 2**20

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from holdfast.commands.report.report import Way
+from holdfast.commands.trace.trial_steps import Story
 from holdfast.core.policy import Policy
 from holdfast.core.record import RunInfo
 from holdfast.core.text_search import Place
-from holdfast.commands.report.report import Way
-from holdfast.commands.trace.trial_steps import Story
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

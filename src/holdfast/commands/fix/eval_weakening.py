@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.core.eval import Eval
-from holdfast.commands.fix.violations import Foul, Refusal
 from holdfast.commands.fix.overfitting import Exam, functions
+from holdfast.commands.fix.violations import Foul, Refusal
+from holdfast.core.eval import Eval
 
 
 def lost(old: Mapping[str, Exam], new: Mapping[str, Exam]) -> tuple[Refusal, ...]:

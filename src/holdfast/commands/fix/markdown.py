@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from holdfast.commands.fix import phrases as fix_words
+from holdfast.commands.fix.report import FixCell, FixReport, FixRound
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.text import markdown_block, markdown_code, one_line
 from holdfast.render import numbers as figures
-from holdfast.commands.fix import phrases as fix_words
-from holdfast.commands.fix.report import FixCell, FixReport, FixRound
 
 _SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌", ExitCode.REFUSED: "⛔"}
 

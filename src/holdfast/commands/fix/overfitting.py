@@ -15,8 +15,8 @@ from dataclasses import dataclass, fields, is_dataclass
 
 from holdfast.core.checks import FunctionCheck, PromptSnapshot
 from holdfast.core.eval import Eval
-from holdfast.core.trajectory import usual_kinds
 from holdfast.core.text_search import words_of
+from holdfast.core.trajectory import usual_kinds
 
 _ROW = 4
 """So many words in a row are a quotation of what an eval asks, or of a file it lays out."""

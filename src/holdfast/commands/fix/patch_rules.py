@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.core.globs import matches
-from holdfast.commands.fix.violations import Foul, Refusal
-from holdfast.core.tree import Change, Entry
 from holdfast.commands.fix.overfitting import Exam, quotations
+from holdfast.commands.fix.violations import Foul, Refusal
+from holdfast.core.globs import matches
+from holdfast.core.tree import Change, Entry
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

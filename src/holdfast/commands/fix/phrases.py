@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.commands.compare.phrases import p_value
+from holdfast.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound, Score
 from holdfast.commands.fix.violations import Refusal
 from holdfast.core.text import count, markdown_block, markdown_code, one_line, opening
 from holdfast.render import numbers as figures
-from holdfast.commands.compare.phrases import p_value
-from holdfast.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound, Score
 
 _HEADLINES = {
     FixOutcome.FIXED: "Fixed",

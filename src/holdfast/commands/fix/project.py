@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from holdfast.commands.fix.patch_rules import Bounds
 from holdfast.config.config import Config
+from holdfast.config.tables import BuildRules
 from holdfast.core.errors import UsageError
 from holdfast.core.eval import Eval
-from holdfast.config.tables import BuildRules
-from holdfast.commands.fix.patch_rules import Bounds
-from holdfast.vcs.checkout import checked_out, resolve, top_of
 from holdfast.runner.planning import choose_evals
+from holdfast.vcs.checkout import checked_out, resolve, top_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

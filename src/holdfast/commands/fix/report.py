@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from holdfast.commands.fix.violations import Refusal
 from holdfast.core.evidence import Spent
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.policy import Policy
-from holdfast.commands.fix.violations import Refusal
 from holdfast.core.tally import Decision, Estimate, Tally
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from holdfast.core.eval import Eval
 from holdfast.config.fix import Guard
+from holdfast.core.eval import Eval
 from holdfast.core.policy import Policy
 from holdfast.core.tally import Decision
 

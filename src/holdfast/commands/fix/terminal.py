@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from holdfast.commands.fix import phrases as fix_words
+from holdfast.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.text import one_line, opening
 from holdfast.render import numbers as figures
-from holdfast.commands.fix import phrases as fix_words
-from holdfast.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound
-from holdfast.render.table import Column, table, wrapped
 from holdfast.render.paint import paint
+from holdfast.render.table import Column, table, wrapped
 from holdfast.render.terminal import Screen
 
 _STYLES = {ExitCode.ACCEPTED: "bold green", ExitCode.REJECTED: "bold red", ExitCode.REFUSED: "bold red"}

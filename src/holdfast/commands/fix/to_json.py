@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from holdfast.commands.fix.report import FixReport
 from holdfast.commands.fix.diagnosis import Investigation
+from holdfast.commands.fix.report import FixReport
 from holdfast.commands.report.to_json import document_schema
 from holdfast.render.to_json import plain
 from holdfast.render.value_schema import Schema

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from holdfast.commands.gate.workflow import Gating
+from holdfast.commands.run.policies import decide
+from holdfast.commands.run.tallies import tally
 from holdfast.config.config import Config
 from holdfast.core.eval import Eval
 from holdfast.core.progress import Progress
@@ -13,18 +16,15 @@ from holdfast.core.record import Record
 from holdfast.core.run_request import RunRequest
 from holdfast.core.tally import Decision, Tally
 from holdfast.core.trial import Plan
-from holdfast.commands.run.policies import decide
-from holdfast.runner.plan import DEFAULT_TIMEOUT
-from holdfast.commands.run.tallies import tally
-from holdfast.runner.schedule import Stop
-from holdfast.runner.execute import Terms, conduct
-from holdfast.store.runs.run_folder import RunFolder
-from holdfast.runner.catalog import Cast
-from holdfast.commands.gate.workflow import Gating
-from holdfast.runner.ui import Helm
 from holdfast.runner.assemble import open_house, run_info
-from holdfast.runner.planning import plan_evals
 from holdfast.runner.budget import out_of_money
+from holdfast.runner.catalog import Cast
+from holdfast.runner.execute import Terms, conduct
+from holdfast.runner.plan import DEFAULT_TIMEOUT
+from holdfast.runner.planning import plan_evals
+from holdfast.runner.schedule import Stop
+from holdfast.runner.ui import Helm
+from holdfast.store.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

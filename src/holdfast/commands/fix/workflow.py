@@ -13,34 +13,34 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from holdfast.commands.fix.agent import Work, check_fixer, let_fix
+from holdfast.commands.fix.before_after import doubts, fix_cells, why_not
+from holdfast.commands.fix.brief import evidence, fix_brief
+from holdfast.commands.fix.check_rules import held_against_the_rules, touches_evals
+from holdfast.commands.fix.diagnosis import Investigation
+from holdfast.commands.fix.phrases import told_round
+from holdfast.commands.fix.project import Scene
+from holdfast.commands.fix.report import CODES, FixOutcome, FixReport, FixRound
+from holdfast.commands.fix.rules import guard_suite, standing
+from holdfast.commands.fix.verify import Proof, prove
+from holdfast.config.fix import FixRules
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.eval import Eval
-from holdfast.config.fix import FixRules
 from holdfast.core.run_request import RunRequest
 from holdfast.core.scenario import Scenario
 from holdfast.core.text import count
+from holdfast.core.tree import Change, unified_diff
 from holdfast.core.trial import Plan
 from holdfast.core.verdict import Void
-from holdfast.core.tree import Change, unified_diff
-from holdfast.commands.fix.rules import guard_suite, standing
-from holdfast.commands.fix.brief import evidence, fix_brief
-from holdfast.commands.fix.report import CODES, FixOutcome, FixReport, FixRound
-from holdfast.commands.fix.phrases import told_round
-from holdfast.commands.fix.diagnosis import Investigation
-from holdfast.runner.template import check_template
-from holdfast.runner.catalog import Cast
-from holdfast.vcs.checkout import BuildFailed, Checkout, checked_out
-from holdfast.commands.fix.before_after import doubts, fix_cells, why_not
-from holdfast.commands.fix.check_rules import held_against_the_rules, touches_evals
-from holdfast.commands.fix.project import Scene
-from holdfast.commands.fix.agent import Work, check_fixer, let_fix
-from holdfast.runner.ui import Helm
 from holdfast.runner.assemble import check_sandbox
-from holdfast.vcs.patch import without_ignored, write_changes, write_patch
-from holdfast.runner.planning import choose_evals, plan_evals
 from holdfast.runner.budget import NothingLeft, Purse
+from holdfast.runner.catalog import Cast
+from holdfast.runner.planning import choose_evals, plan_evals
 from holdfast.runner.tasks import has_tasks, require_harbor
-from holdfast.commands.fix.verify import Proof, prove
+from holdfast.runner.template import check_template
+from holdfast.runner.ui import Helm
+from holdfast.vcs.checkout import BuildFailed, Checkout, checked_out
+from holdfast.vcs.patch import without_ignored, write_changes, write_patch
 
 _STANDING = {"accept": FixOutcome.FIXED, "reject": FixOutcome.NOT_FIXED, "undecided": FixOutcome.UNDECIDED}
 

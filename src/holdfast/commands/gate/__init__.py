@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast gate`: tell whether a change may merge."""

@@ -7,20 +7,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict
 
-from holdfast.core.error_rates import Characteristics
-from holdfast.core.codec import encode
+from holdfast.commands.gate import always as gate_always
+from holdfast.commands.gate.markdown import gate_markdown
+from holdfast.commands.gate.report import GateReport, gate_report
+from holdfast.commands.gate.rules import rule_named
+from holdfast.commands.gate.to_json import gate_json
+from holdfast.commands.gate.workflow import Gating
+from holdfast.commands.run.past_runs import history_of
+from holdfast.commands.run.report import RunReport
 from holdfast.config.config import Config
+from holdfast.core.codec import encode
+from holdfast.core.error_rates import Characteristics
 from holdfast.core.history import KeptDecision
 from holdfast.core.policy import Policy
 from holdfast.core.text import count
-from holdfast.commands.gate import always as gate_always
-from holdfast.commands.gate.rules import rule_named
-from holdfast.commands.gate.to_json import gate_json
-from holdfast.commands.gate.markdown import gate_markdown
-from holdfast.commands.gate.report import GateReport, gate_report
-from holdfast.commands.run.report import RunReport
-from holdfast.commands.gate.workflow import Gating
-from holdfast.commands.run.past_runs import history_of
 
 
 class Files(TypedDict):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.commands.gate.always import RATES, answer, go_on
 from holdfast.core.error_rates import Characteristics, Operating
 from holdfast.core.gate import GateAnswer, GateCell
-from holdfast.commands.gate.always import RATES, answer, go_on
 from holdfast.statistics.operating import operate
 
 TRIALS = 3

@@ -21,16 +21,16 @@ from holdfast.commands.options import (
     task_arguments,
     who_arguments,
 )
+from holdfast.config.tables import Limit
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.run_request import RunRequest
-from holdfast.config.tables import Limit
 
 if TYPE_CHECKING:
+    from holdfast.commands.gate.report import GateReport
+    from holdfast.commands.gate.workflow import Gating
+    from holdfast.commands.run.report import RunReport
     from holdfast.config.config import Config
     from holdfast.core.progress import Progress
-    from holdfast.commands.gate.report import GateReport
-    from holdfast.commands.run.report import RunReport
-    from holdfast.commands.gate.workflow import Gating
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,19 +64,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Ask the rule, run a round of trials, ask again; then report and keep the decisions."""
-    from holdfast import runner as wiring
-    from holdfast.commands.interrupts import run_interruptibly
-    from holdfast.commands.run.command import watching_on
-    from holdfast.runner.schedule import Stop
-    from holdfast.runner.execute import conduct
     from holdfast.commands.gate.build_report import gate_files, gate_notes, keep_answers, make_gate_report
     from holdfast.commands.gate.workflow import make_gating
+    from holdfast.commands.interrupts import run_interruptibly
+    from holdfast.commands.run.command import watching_on
+    from holdfast.commands.run.outputs import make_report, publish
+    from holdfast.commands.run.past_runs import history_of
+    from holdfast.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
+    from holdfast.runner.catalog import Cast
+    from holdfast.runner.execute import conduct
+    from holdfast.runner.schedule import Stop
+    from holdfast.runner.tasks import task_environment
 
     config = _for_gates(load_config(args))
     results = args.out or config.root / config.results
     request = _request(args)
-    cast = wiring.Cast(config=config, environ=os.environ)
-    history = wiring.history_of(config, os.environ, results=results)
+    cast = Cast(config=config, environ=os.environ)
+    history = history_of(config, os.environ, results=results)
     try:
         gating = make_gating(
             cast, request, history, os.environ, rule=args.rule, base=args.base, max_trials=args.max_trials
@@ -88,21 +92,21 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.dry_run:
         from holdfast.commands.run.plan_text import plan_json, plan_text
 
-        print(plan_json(plan) if args.json else plan_text(plan, wiring.task_environment(config, request, plan)))
+        print(plan_json(plan) if args.json else plan_text(plan, task_environment(config, request, plan)))
         return ExitCode.ACCEPTED
-    sandbox = wiring.open_sandbox(config, request, plan)
-    store = wiring.new_store(results)
-    info = replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    sandbox = open_sandbox(config, request, plan)
+    store = new_store(results)
+    info = replace(run_info(config, request), id=store.folder.name)
+    house = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop = Stop()
     started = time.monotonic()
-    terms = wiring.run_terms(config, request)
+    terms = run_terms(config, request)
     with watching_on(plan, (), quiet=args.json) as watch:
         interrupted = run_interruptibly(
             conduct(plan, info, house, terms=terms, watch=_both(gating, watch), stop=stop, more=gating.round)
         )
     said = gating.decisions()
-    report = wiring.make_report(
+    report = make_report(
         info,
         gating.planned(),
         store.records(),
@@ -115,7 +119,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
     found = make_gate_report(gating, report)
     keep_answers(gating, found, config, os.environ, results)
-    wiring.publish(
+    publish(
         report,
         store.folder,
         environ=os.environ,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.commands.gate import phrases as gate_words
+from holdfast.commands.gate.report import GateReport
+from holdfast.commands.run import phrases as words
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.text import markdown_code, one_line
-from holdfast.commands.gate import phrases as gate_words
-from holdfast.commands.run import phrases as words
-from holdfast.commands.gate.report import GateReport
 
 _SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 _MOST_ROWS = 1000

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from holdfast.commands.gate.report import GateReport, GateRow
 from holdfast.core.error_rates import Characteristics
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.gate import Past
 from holdfast.core.percent import rate, share
 from holdfast.core.text import count
-from holdfast.commands.gate.report import GateReport, GateRow
 
 _SHOWN = (0.95, 0.8, 0.5)
 

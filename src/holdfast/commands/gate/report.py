@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from holdfast.commands.run.report import RunReport
 from holdfast.core.error_rates import Characteristics
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.gate import GateAnswer, Past
 from holdfast.core.policy import Policy
 from holdfast.core.record import RunInfo
 from holdfast.core.tally import Decision
-from holdfast.commands.run.report import RunReport
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from holdfast.commands.gate import always as gate_always
+from holdfast.commands.gate import classic as gate_seed
+from holdfast.commands.gate import screen as gate_screen
+from holdfast.commands.gate.always import RATES
+from holdfast.commands.run.exit_code import exit_code
 from holdfast.core.error_rates import Characteristics
 from holdfast.core.errors import UnknownName
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.gate import GateAnswer, GateCell
-from holdfast.commands.gate import always as gate_always
-from holdfast.commands.gate import screen as gate_screen
-from holdfast.commands.gate import classic as gate_seed
-from holdfast.commands.gate.always import RATES
-from holdfast.commands.run.exit_code import exit_code
 
 DEFAULT = "screen"
 

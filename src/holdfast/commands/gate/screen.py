@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.core.gate import GateAnswer, GateCell
 from holdfast.commands.gate.always import answer, given_up, go_on
-from holdfast.commands.gate.screen_error_rates import characteristics
 from holdfast.commands.gate.screen_cell import FRESH, LEVEL, SCREEN, Look, fewest_to_settle, look, p_value
+from holdfast.commands.gate.screen_error_rates import characteristics
+from holdfast.core.gate import GateAnswer, GateCell
 from holdfast.statistics.beta_binomial import JEFFREYS, Prior
 from holdfast.statistics.false_discovery import adjusted
 from holdfast.statistics.shrinkage import fit_prior

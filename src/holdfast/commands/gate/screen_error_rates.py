@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import fsum
 
+from holdfast.commands.gate.always import RATES
+from holdfast.commands.gate.screen_cell import FRESH, LEVEL, SCREEN, p_value
 from holdfast.core.error_rates import Characteristics, Operating
 from holdfast.core.percent import rate as percent
 from holdfast.core.percent import share
-from holdfast.commands.gate.always import RATES
-from holdfast.commands.gate.screen_cell import FRESH, LEVEL, SCREEN, p_value
 from holdfast.statistics.beta_binomial import JEFFREYS
 from holdfast.statistics.binomial import table
 from holdfast.statistics.operating import Operation, operate

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from holdfast.commands.gate import phrases as gate_words
+from holdfast.commands.gate.report import GateReport, GateRow
+from holdfast.commands.run import phrases as words
+from holdfast.commands.run.report import RunReport
+from holdfast.commands.run.terminal import details
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.text import one_line
-from holdfast.commands.gate import phrases as gate_words
-from holdfast.commands.run import phrases as words
 from holdfast.render.marks import STYLES, sign
-from holdfast.commands.gate.report import GateReport, GateRow
-from holdfast.render.table import Column, table, wrapped
 from holdfast.render.paint import paint
-from holdfast.commands.run.report import RunReport
+from holdfast.render.table import Column, table, wrapped
 from holdfast.render.terminal import Screen
-from holdfast.commands.run.terminal import details
 
 _WORDS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
 _MOST = 30

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from holdfast.commands.gate.rules import DEFAULT, gate, next_trials, rule_named
 from holdfast.config.config import Config
 from holdfast.core.errors import UsageError
 from holdfast.core.eval import Eval
@@ -16,11 +17,10 @@ from holdfast.core.run_request import RunRequest
 from holdfast.core.tally import Decision
 from holdfast.core.trial import Cell, Plan, Trial
 from holdfast.core.verdict import Void
-from holdfast.commands.gate.rules import DEFAULT, gate, next_trials, rule_named
 from holdfast.define.eval_diff import Edit, Edits, edits
-from holdfast.runner.plan import DEFAULT_TIMEOUT
-from holdfast.runner.catalog import Cast
 from holdfast.runner.baselines import eval_hashes, latest_nights, pasts_of, unknown_to
+from holdfast.runner.catalog import Cast
+from holdfast.runner.plan import DEFAULT_TIMEOUT
 from holdfast.runner.planning import choose_evals, plan_evals
 
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast gateway`: serve models to an agent that you start yourself."""

@@ -55,11 +55,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
-    from holdfast import runner as wiring
     from holdfast.commands.interrupts import run_interruptibly
     from holdfast.gateway.server.server import GatewayServer
+    from holdfast.runner.catalog import Cast
 
-    cast = wiring.Cast(config=load_config(args), environ=os.environ)
+    cast = Cast(config=load_config(args), environ=os.environ)
     faults = parse_faults(args.fault, where="--fault")
     names = args.model or list(cast.models.names())
     models = {name: cast.models.model(name) for name in names}

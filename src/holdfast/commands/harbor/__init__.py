@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast harbor`: show or install Harbor, which runs whole tasks."""

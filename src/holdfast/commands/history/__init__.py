@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast history`: show how the pass rate of an eval went over time."""

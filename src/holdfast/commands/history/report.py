@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from holdfast.core.run_diff import Course
-from holdfast.core.history import PastRun, RunCell
-from holdfast.core.policy import Policy
-from holdfast.core.tally import Estimate
 from holdfast.commands.report.report import Mark, NightCell
 from holdfast.commands.report.rows import estimate, night_cells
+from holdfast.core.history import PastRun, RunCell
+from holdfast.core.policy import Policy
+from holdfast.core.run_diff import Course
+from holdfast.core.tally import Estimate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from holdfast.commands.history.report import EvalCourse, PastCell, Stretch, SubjectCourse
+from holdfast.commands.report import phrases as night_words
+from holdfast.commands.run.phrases import POLICIES
 from holdfast.core.run_diff import ChangePoint
 from holdfast.core.text import count, one_line
 from holdfast.render import numbers as figures
-from holdfast.commands.report import phrases as night_words
-from holdfast.commands.history.report import EvalCourse, PastCell, Stretch, SubjectCourse
-from holdfast.render.table import wrapped
 from holdfast.render.paint import paint
-from holdfast.render.terminal import Screen
 from holdfast.render.sparkline import sparkline
-from holdfast.commands.run.phrases import POLICIES
+from holdfast.render.table import wrapped
+from holdfast.render.terminal import Screen
 
 _WARM_UP = "there are fewer than seven nights since the eval or its rate last changed: too few to watch from"
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast import`: bring results that other tools or machines have kept into the history."""

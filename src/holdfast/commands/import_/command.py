@@ -29,12 +29,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read everything, then write it."""
-    from holdfast import runner as wiring
+    from holdfast.commands.run.past_runs import history_of
     from holdfast.store.imports import Wishes, read_imports, write_imports
 
     config = load_config(args)
     found = read_imports(args.paths, Wishes(kind=args.kind, subject=args.subject))
-    history = wiring.history_of(config, os.environ, results=args.out, reading=False)
+    history = history_of(config, os.environ, results=args.out, reading=False)
     try:
         for one in write_imports(history.database, found):
             new = f"{one.new} new" if one.new else "already there"

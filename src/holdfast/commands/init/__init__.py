@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast init`: set up evals, configuration and CI in this folder."""

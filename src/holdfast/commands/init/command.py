@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Write what is not there yet; never touch what is."""
-    starter = files("holdfast.cli") / "starter"
+    starter = files("holdfast.commands.init") / "starter"
     for name, target in _TARGETS.items():
         path = args.folder / target
         if path.exists():

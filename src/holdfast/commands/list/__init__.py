@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast list`: show the evals that are defined."""

@@ -19,11 +19,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Load, choose, print."""
-    from holdfast import runner as wiring
     from holdfast.commands.list.render import listing_json, listing_text
+    from holdfast.runner.planning import choose_evals
 
     config = load_config(args)
-    evals = wiring.choose_evals(
+    evals = choose_evals(
         config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag
     )
     if args.json:

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast models`: show, fetch or remove the language models that run on this machine."""

@@ -85,8 +85,8 @@ def _state(weights: Weights, cache: Cache) -> str:
 
 
 def _fetch(weights: Weights, cache: Cache) -> None:
-    from holdfast.gateway.local.llama_process import NO_RUNTIME, installed
     from holdfast.gateway.local.fetch import fetch
+    from holdfast.gateway.local.llama_process import NO_RUNTIME, installed
 
     with _watching(weights) as watch:
         path = fetch(weights, cache, watch=watch)

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast nightly`: run all evals on all subjects, and keep it as a night."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from holdfast.commands.run import command as run_command
 from holdfast.commands.options import load_config
+from holdfast.commands.run import command as run_command
 from holdfast.core.errors import StoreError, UsageError
 from holdfast.core.exit_code import ExitCode
 
@@ -32,8 +32,8 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _last_night(args: argparse.Namespace) -> str:
     """The latest run that is a night."""
-    from holdfast.store.runs.run_folder import RunFolder
     from holdfast.store.runs.run_dirs import runs
+    from holdfast.store.runs.run_folder import RunFolder
 
     config = load_config(args)
     results = args.out or config.root / config.results

@@ -71,8 +71,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.json:
         print(json.dumps(encode(report), indent=2))
         return ExitCode.ACCEPTED
-    from holdfast.render.paint import paint
     from holdfast.commands.power.render import power_lines
+    from holdfast.render.paint import paint
     from holdfast.render.terminal import screen_of
 
     screen = screen_of(sys.stdout)

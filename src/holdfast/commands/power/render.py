@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from holdfast.core.error_rates import Characteristics
-from holdfast.commands.power.values import PowerReport
-from holdfast.core.percent import rate, share
 from holdfast.commands.power.error_rates_text import trials
+from holdfast.commands.power.values import PowerReport
+from holdfast.core.error_rates import Characteristics
+from holdfast.core.percent import rate, share
 from holdfast.render.table import Column, table, wrapped
 
 _NARROW = 80

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from holdfast.commands.power.values import PowerReport, Visible
 from holdfast.commands.gate import always as gate_always
 from holdfast.commands.gate.rules import RULES
+from holdfast.commands.power.values import PowerReport, Visible
 from holdfast.commands.promote.rules import DEMOTE, PROMOTE
 from holdfast.statistics.binomial import at_least
 from holdfast.statistics.power import (

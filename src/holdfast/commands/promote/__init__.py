@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast promote`: list the evals that have earned ALWAYS_PASSES, and change them."""

@@ -18,12 +18,12 @@ from holdfast.core.run_request import RunRequest
 from holdfast.core.text import count
 
 if TYPE_CHECKING:
+    from holdfast.commands.promote.report import PromotionReport
+    from holdfast.commands.promote.values import Candidate
+    from holdfast.commands.promote.workflow import Action
+    from holdfast.commands.run.report import RunReport
     from holdfast.config.config import Config
     from holdfast.core.eval import Eval
-    from holdfast.commands.promote.values import Candidate
-    from holdfast.commands.promote.report import PromotionReport
-    from holdfast.commands.run.report import RunReport
-    from holdfast.commands.promote.workflow import Action
 
 
 def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
@@ -41,18 +41,20 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
 
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     """Ask the nights; print, or apply."""
-    from holdfast import runner as wiring
     from holdfast.commands.promote.workflow import make_promotion_report
+    from holdfast.commands.run.past_runs import history_of
+    from holdfast.runner.catalog import Cast
+    from holdfast.runner.planning import choose_evals
 
     config = load_config(args)
     results = args.out or config.root / config.results
-    every = {one.name: one for one in wiring.choose_evals(config, policy="all")}
+    every = {one.name: one for one in choose_evals(config, policy="all")}
     for name in args.evals:
         if name not in every:
             raise UnknownName("eval", name, every)
     evals = [one for name, one in every.items() if not args.evals or name in args.evals]
-    cast = wiring.Cast(config=config.at_night(), environ=os.environ, replaying=True)
-    history = wiring.history_of(config, os.environ, results=results)
+    cast = Cast(config=config.at_night(), environ=os.environ, replaying=True)
+    history = history_of(config, os.environ, results=results)
     try:
         report = make_promotion_report(history, cast, evals, action, rule=args.rule)
     finally:
@@ -106,11 +108,11 @@ def _change(
     args: argparse.Namespace, config: Config, results: Path, action: Action, one: Candidate, own: Eval
 ) -> str | None:
     """Change the policy of one eval, verify and record; None where it did not hold, and the file is as it was."""
+    from holdfast.commands.promote.render import TARGETS
+    from holdfast.commands.promote.workflow import keep_change
+    from holdfast.commands.run.past_runs import history_of
     from holdfast.define.discover import load
     from holdfast.define.set_policy import policy_file, repolicied
-    from holdfast.commands.promote.render import TARGETS
-    from holdfast.commands.run.past_runs import history_of
-    from holdfast.commands.promote.workflow import keep_change
 
     (own,) = load([f"{own.source.path}::{own.name}"])  # an earlier change may have moved its lines
     path = policy_file(own)
@@ -148,11 +150,14 @@ def _change(
 
 def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
     """Run the eval here, as it is written now."""
-    from holdfast import runner as wiring
     from holdfast.commands.interrupts import run_interruptibly, tell
     from holdfast.commands.run.command import watching_on
-    from holdfast.runner.schedule import Stop
+    from holdfast.commands.run.outputs import make_report, publish
+    from holdfast.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
+    from holdfast.runner.catalog import Cast
     from holdfast.runner.execute import conduct
+    from holdfast.runner.planning import plan_run
+    from holdfast.runner.schedule import Stop
 
     request = RunRequest(
         paths=(str(own.source.path),),
@@ -165,18 +170,18 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
         sandbox=args.sandbox,
         seed=args.seed,
     )
-    cast = wiring.Cast(config=config, environ=os.environ)
-    plan = wiring.plan_run(cast, request, os.environ)
-    sandbox = wiring.open_sandbox(config, request, plan)
-    store = wiring.new_store(results)
-    info = replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    cast = Cast(config=config, environ=os.environ)
+    plan = plan_run(cast, request, os.environ)
+    sandbox = open_sandbox(config, request, plan)
+    store = new_store(results)
+    info = replace(run_info(config, request), id=store.folder.name)
+    house = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop, started = Stop(), time.monotonic()
     with watching_on(plan, (), quiet=args.json) as watch:
         interrupted = run_interruptibly(
-            conduct(plan, info, house, terms=wiring.run_terms(config, request), watch=watch, stop=stop)
+            conduct(plan, info, house, terms=run_terms(config, request), watch=watch, stop=stop)
         )
-    report = wiring.make_report(
+    report = make_report(
         info,
         plan,
         store.records(),
@@ -186,7 +191,7 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
         interrupted=interrupted,
         notes=(*house.notes, *house.store.notes),
     )
-    wiring.publish(report, store.folder, environ={}, redactor=cast.redactor)
+    publish(report, store.folder, environ={}, redactor=cast.redactor)
     for note in report.notes:
         tell(note)
     return report

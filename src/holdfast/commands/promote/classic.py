@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.core.error_rates import Characteristics, Operating
-from holdfast.core.policy import Policy
+from holdfast.commands.gate.always import RATES
+from holdfast.commands.promote.incubation import Era, era_of
 from holdfast.commands.promote.values import Candidate, Night
+from holdfast.core.error_rates import Characteristics, Operating
 from holdfast.core.percent import rate as percent
 from holdfast.core.percent import share
+from holdfast.core.policy import Policy
 from holdfast.core.text import count
-from holdfast.commands.promote.incubation import Era, era_of
-from holdfast.commands.gate.always import RATES
-from holdfast.store.history.nights import ByRun, RunId
 from holdfast.statistics.streak import chance_of_streak
+from holdfast.store.history.nights import ByRun, RunId
 
 TRIALS = 3
 """Trials per night, for the error rates."""

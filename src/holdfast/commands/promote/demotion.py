@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.core.error_rates import Characteristics, Operating
-from holdfast.core.policy import Policy
-from holdfast.commands.promote.values import Candidate
-from holdfast.core.percent import rate as percent
-from holdfast.core.text import count
-from holdfast.commands.promote.incubation import era_of
 from holdfast.commands.gate.always import RATES
-from holdfast.store.history.nights import ByRun, RunId
+from holdfast.commands.promote.incubation import era_of
+from holdfast.commands.promote.values import Candidate
+from holdfast.core.error_rates import Characteristics, Operating
+from holdfast.core.percent import rate as percent
+from holdfast.core.policy import Policy
+from holdfast.core.text import count
 from holdfast.statistics.cusum import Chart, chart
+from holdfast.store.history.nights import ByRun, RunId
 
 WINDOW = 7
 TRIALS = 3

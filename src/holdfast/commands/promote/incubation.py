@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.core.run_diff import Change
+from holdfast.commands.promote.values import Night, NightState
 from holdfast.core.history import RunCell
 from holdfast.core.policy import Policy
-from holdfast.commands.promote.values import Night, NightState
+from holdfast.core.run_diff import Change
 from holdfast.store.history.nights import ByRun, RunId, changes, count
 
 

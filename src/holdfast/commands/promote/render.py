@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from holdfast.core.policy import Policy
-from holdfast.commands.promote.values import Candidate, Night
-from holdfast.core.text import count, one_line
 from holdfast.commands.gate import phrases as gate_words
-from holdfast.render.marks import sign
-from holdfast.render.table import Column, table, wrapped
-from holdfast.render.paint import paint
-from holdfast.render.to_json import plain
 from holdfast.commands.promote.report import PromotionReport
+from holdfast.commands.promote.values import Candidate, Night
+from holdfast.core.policy import Policy
+from holdfast.core.text import count, one_line
+from holdfast.render.marks import sign
+from holdfast.render.paint import paint
+from holdfast.render.table import Column, table, wrapped
 from holdfast.render.terminal import Screen
+from holdfast.render.to_json import plain
 
 SCHEMA = "holdfast-promotion/1"
 TARGETS = {"promote": Policy.ALWAYS_PASSES, "demote": Policy.USUALLY_PASSES}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from holdfast.core.error_rates import Characteristics
 from holdfast.commands.promote.values import Candidate
+from holdfast.core.error_rates import Characteristics
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

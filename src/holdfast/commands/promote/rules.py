@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from holdfast.commands.gate.always import RATES
+from holdfast.commands.promote import demotion
+from holdfast.commands.promote import sprt as promote_sprt
+from holdfast.commands.promote.classic import SeedPromotion
+from holdfast.commands.promote.values import Candidate
 from holdfast.core.error_rates import Characteristics
 from holdfast.core.errors import UnknownName
 from holdfast.core.history import RunCell
-from holdfast.commands.promote.values import Candidate
-from holdfast.commands.promote import demotion
-from holdfast.commands.promote import sprt as promote_sprt
-from holdfast.commands.gate.always import RATES
 from holdfast.store.history.nights import ByRun, RunId, by_eval, nights_of
-from holdfast.commands.promote.classic import SeedPromotion
 
 DEFAULT = "seed"
 

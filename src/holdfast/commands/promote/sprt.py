@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from holdfast.core.error_rates import Characteristics, Operating
-from holdfast.core.policy import Policy
-from holdfast.commands.promote.values import Candidate
-from holdfast.core.percent import rate as percent
-from holdfast.core.text import count
-from holdfast.commands.promote.incubation import Era, era_of
 from holdfast.commands.gate.always import RATES
-from holdfast.store.history.nights import ByRun, RunId
+from holdfast.commands.promote.incubation import Era, era_of
+from holdfast.commands.promote.values import Candidate
+from holdfast.core.error_rates import Characteristics, Operating
+from holdfast.core.percent import rate as percent
+from holdfast.core.policy import Policy
+from holdfast.core.text import count
 from holdfast.statistics.sprt import Sprt
+from holdfast.store.history.nights import ByRun, RunId
 
 TEST = Sprt(good=0.99, bad=0.93, miss_good=0.10, miss_bad=0.05)
 CAP = 200

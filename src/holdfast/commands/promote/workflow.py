@@ -8,16 +8,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
+from holdfast.commands.promote.report import PromotionReport
+from holdfast.commands.promote.rules import DEFAULT, DEMOTE, PROMOTE, demote, promote
+from holdfast.commands.promote.values import Candidate
 from holdfast.core.eval import Eval
 from holdfast.core.history import KeptDecision, RunCell
 from holdfast.core.policy import Policy
 from holdfast.core.ports import History
-from holdfast.commands.promote.values import Candidate
 from holdfast.core.run_request import RunRequest
-from holdfast.commands.promote.rules import DEFAULT, DEMOTE, PROMOTE, demote, promote
-from holdfast.commands.promote.report import PromotionReport
-from holdfast.runner.catalog import Cast
 from holdfast.runner.baselines import eval_hashes
+from holdfast.runner.catalog import Cast
 from holdfast.runner.planning import plan_evals
 
 Action: TypeAlias = Literal["promote", "demote"]

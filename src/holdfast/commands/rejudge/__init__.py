@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast rejudge`: judge what was kept again, without agent or model."""

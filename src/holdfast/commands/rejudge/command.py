@@ -14,8 +14,8 @@ from holdfast.core.exit_code import ExitCode
 from holdfast.core.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
-    from holdfast.config.config import Config
     from holdfast.commands.run.stored_runs import KeptRun
+    from holdfast.config.config import Config
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

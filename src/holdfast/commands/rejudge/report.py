@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from holdfast.commands.run.tallies import tally
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.record import Record
 from holdfast.core.tally import Decision, Tally
 from holdfast.core.trial import named_cell
 from holdfast.core.verdict import Finding, Verdict
-from holdfast.commands.run.tallies import tally
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,8 +15,8 @@ from holdfast.core.starting_state import SECRETS, start_hash
 from holdfast.core.tree import Tree
 from holdfast.runner.template import TemplateCache
 from holdfast.store.captures.capture_json import read_capture_json, read_start_hash
-from holdfast.store.runs.run_folder import RunFolder
 from holdfast.store.captures.capture_store import Vault, capture_text, read_start
+from holdfast.store.runs.run_folder import RunFolder
 
 _AT_HAND = 4
 """How many starting states are held in memory at once."""

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
+from holdfast.commands.rejudge.report import AnswerChange, CellAgain, Rejudgement, TrialAgain
+from holdfast.commands.run import phrases as words
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.tally import Tally
 from holdfast.core.text import count, one_line, opening
 from holdfast.core.verdict import Pass, Verdict
 from holdfast.render import numbers as figures
-from holdfast.commands.run import phrases as words
 from holdfast.render.marks import STYLES
-from holdfast.render.table import Column, labelled, table, wrapped
 from holdfast.render.paint import paint
-from holdfast.commands.rejudge.report import AnswerChange, CellAgain, Rejudgement, TrialAgain
+from holdfast.render.table import Column, labelled, table, wrapped
 from holdfast.render.terminal import Screen
 
 _REASON_LINES = 8

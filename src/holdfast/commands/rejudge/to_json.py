@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from holdfast.commands.rejudge.report import Rejudgement
 from holdfast.commands.report.to_json import document_schema
 from holdfast.render.to_json import plain
-from holdfast.commands.rejudge.report import Rejudgement
 from holdfast.render.value_schema import Schema
 
 SCHEMA = "holdfast-rejudge/1"

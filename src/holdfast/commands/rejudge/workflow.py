@@ -11,6 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from holdfast._version import __version__
+from holdfast.commands.rejudge.report import Answered, Rejudgement, rejudgement
+from holdfast.commands.rejudge.restore import Refused, Restorer
+from holdfast.commands.rejudge.to_json import rejudge_json
+from holdfast.commands.run.exit_code import exit_code
+from holdfast.commands.run.policies import decide
+from holdfast.commands.run.stored_runs import KeptRun
 from holdfast.config.config import Config
 from holdfast.core.errors import BadInput, HoldfastError, UsageError
 from holdfast.core.eval import Eval
@@ -21,24 +27,18 @@ from holdfast.core.redaction.values import redacted
 from holdfast.core.text import count
 from holdfast.core.trial import Plan, Trial, named_cell
 from holdfast.core.verdict import Void
-from holdfast.commands.run.policies import decide
-from holdfast.commands.run.exit_code import exit_code
-from holdfast.runner.plan import DEFAULT_TIMEOUT
-from holdfast.commands.rejudge.to_json import rejudge_json
-from holdfast.commands.rejudge.report import Answered, Rejudgement, rejudgement
+from holdfast.runner.assemble import open_sandbox, run_info
 from holdfast.runner.attempt import told_by
+from holdfast.runner.catalog import Cast
+from holdfast.runner.execute import Court, judged
+from holdfast.runner.plan import DEFAULT_TIMEOUT
+from holdfast.runner.planning import choose_evals, under_faults
+from holdfast.runner.sandbox import Level
 from holdfast.runner.template import TemplateCache
 from holdfast.sandboxes.levels.none import OpenSandbox
-from holdfast.runner.execute import Court, judged
-from holdfast.store.runs.run_folder import write_whole
-from holdfast.store.runs.rejudged import keep_rejudged
 from holdfast.store.captures.capture_store import open_vault
-from holdfast.runner.catalog import Cast
-from holdfast.runner.assemble import open_sandbox, run_info
-from holdfast.commands.run.stored_runs import KeptRun
-from holdfast.runner.planning import choose_evals, under_faults
-from holdfast.commands.rejudge.restore import Refused, Restorer
-from holdfast.runner.sandbox import Level
+from holdfast.store.runs.rejudged import keep_rejudged
+from holdfast.store.runs.run_folder import write_whole
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

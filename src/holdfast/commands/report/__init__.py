@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast report`: show a night and the nights before it."""

@@ -5,11 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from holdfast.core.run_diff import Change, Part
-from holdfast.core.history import PastRun, RunCell
-from holdfast.core.policy import Policy
-from holdfast.core.tally import Decision, Estimate, Tally
-from holdfast.commands.run.failure_groups import Failure
 from holdfast.commands.report.report import (
     NightChange,
     NightReport,
@@ -21,8 +16,13 @@ from holdfast.commands.report.report import (
     Way,
 )
 from holdfast.commands.report.rows import Changes, night_row
-from holdfast.core.usage import total
+from holdfast.commands.run.failure_groups import Failure
 from holdfast.commands.run.tallies import summary
+from holdfast.core.history import PastRun, RunCell
+from holdfast.core.policy import Policy
+from holdfast.core.run_diff import Change, Part
+from holdfast.core.tally import Decision, Estimate, Tally
+from holdfast.core.usage import total
 from holdfast.statistics.intervals import wilson_of_mean
 from holdfast.statistics.paired import paired_rates
 

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from holdfast.core.run_diff import ChangePoint, Course
 from holdfast.core.history import RunCell
-from holdfast.store.history.nights import changes, count, fingerprints
+from holdfast.core.run_diff import ChangePoint, Course
 from holdfast.statistics.cusum import Chart, chart
+from holdfast.store.history.nights import changes, count, fingerprints
 
 NIGHTS_BETWEEN_FALSE_ALARMS = 400.0
 """For evals that pass at least 90 % of the time; half of it for others."""

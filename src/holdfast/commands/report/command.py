@@ -13,9 +13,9 @@ from holdfast.core.errors import UsageError
 from holdfast.core.exit_code import ExitCode
 
 if TYPE_CHECKING:
+    from holdfast.commands.report.report import NightReport
     from holdfast.config.config import Config
     from holdfast.core.ports import History
-    from holdfast.commands.report.report import NightReport
 
 FORMATS = ("terminal", "markdown", "json", "junit", "html")
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from holdfast.core.text import one_line, opening, printable
-from holdfast.render import numbers as figures
 from holdfast.commands.report import phrases as night_words
 from holdfast.commands.report.report import NightReport, NightRow, SubjectNights, Trouble
+from holdfast.core.text import one_line, opening, printable
+from holdfast.render import numbers as figures
 
 _REASON_LINES = 60
 _ATTRIBUTES = {"failures": "reject", "errors": "undecided", "skipped": "skipped"}

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from holdfast.core.text import markdown_block, markdown_code, one_line, opening
-from holdfast.render import numbers as figures
 from holdfast.commands.report import phrases as night_words
 from holdfast.commands.report.report import NightCell, NightReport, NightRow, SubjectNights, Trouble
+from holdfast.core.text import markdown_block, markdown_code, one_line, opening
+from holdfast.render import numbers as figures
 
 _SIGNS = {"reject": "❌", "undecided": "❔", "accept": "✅", "skipped": "⏭️"}
 _TOLD = {"○", "·"}

@@ -5,12 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 
-from holdfast.core.run_diff import Part
-from holdfast.core.history import PastRun
-from holdfast.core.policy import Policy
-from holdfast.core.tally import Status
-from holdfast.core.text import count, one_line
-from holdfast.render import numbers as figures
 from holdfast.commands.report.report import (
     NightCell,
     NightChange,
@@ -22,6 +16,12 @@ from holdfast.commands.report.report import (
     SubjectNights,
     Trouble,
 )
+from holdfast.core.history import PastRun
+from holdfast.core.policy import Policy
+from holdfast.core.run_diff import Part
+from holdfast.core.tally import Status
+from holdfast.core.text import count, one_line
+from holdfast.render import numbers as figures
 
 MISSING = "–"
 """What stands where nothing can be said; never a 0."""

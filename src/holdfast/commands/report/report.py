@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from holdfast.core.run_diff import Part
 from holdfast.core.evidence import Spent
 from holdfast.core.history import PastRun
 from holdfast.core.policy import Policy
 from holdfast.core.record import RunInfo
+from holdfast.core.run_diff import Part
 from holdfast.core.tally import Decision, Estimate, Summary, Tally
 
 NightState: TypeAlias = Literal["judged", "no data", "skipped", "absent"]

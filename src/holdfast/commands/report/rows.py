@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from holdfast.core.run_diff import Change
-from holdfast.core.history import RunCell
-from holdfast.core.tally import Decision, Estimate, Tally
 from holdfast.commands.report.report import ABSENT, Mark, NightCell, NightRow, Step, Together
+from holdfast.core.history import RunCell
+from holdfast.core.run_diff import Change
+from holdfast.core.tally import Decision, Estimate, Tally
 from holdfast.statistics.difference import newcombe
 from holdfast.statistics.intervals import wilson
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rich.text import Text
 
+from holdfast.commands.report import phrases as night_words
+from holdfast.commands.report.build import telling
+from holdfast.commands.report.report import NightReport, NightRow, SubjectNights, Trouble
+from holdfast.commands.run.phrases import POLICIES
 from holdfast.core.text import one_line, opening
 from holdfast.render import numbers as figures
-from holdfast.commands.report import phrases as night_words
 from holdfast.render.marks import STYLES, sign
-from holdfast.render.table import Column, table, wrapped
-from holdfast.commands.report.report import NightReport, NightRow, SubjectNights, Trouble
-from holdfast.commands.report.build import telling
 from holdfast.render.paint import paint
-from holdfast.render.terminal import Screen
 from holdfast.render.sparkline import sparkline
-from holdfast.commands.run.phrases import POLICIES
+from holdfast.render.table import Column, table, wrapped
+from holdfast.render.terminal import Screen
 
 MOST_ROWS = 60
 """Evals per subject on a screen, unless all are asked for."""

@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, cast
 
+from holdfast.commands.history.report import EvalCourse, eval_course
+from holdfast.commands.report.build import failing, night_report, trouble, voided
+from holdfast.commands.report.change_points import course_of
+from holdfast.commands.report.report import NightReport
+from holdfast.commands.run.failure_groups import ways_to_break, ways_to_fail
+from holdfast.commands.run.policies import decide
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.history import PastRun
 from holdfast.core.ports import History
 from holdfast.core.record import RunKind
-from holdfast.commands.report.change_points import course_of
 from holdfast.store.history.nights import changes
-from holdfast.commands.run.policies import decide
-from holdfast.commands.history.report import EvalCourse, eval_course
-from holdfast.commands.run.failure_groups import ways_to_break, ways_to_fail
-from holdfast.commands.report.report import NightReport
-from holdfast.commands.report.build import failing, night_report, trouble, voided
 from holdfast.store.runs.run_folder import RUN_FILE, RunFolder
 
 

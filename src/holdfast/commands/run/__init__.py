@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast run`: run evals and decide."""

@@ -29,11 +29,11 @@ from holdfast.core.fault import parse_faults
 from holdfast.core.run_request import RunRequest
 
 if TYPE_CHECKING:
+    from holdfast.commands.run.report import RunReport
     from holdfast.config.config import Config
     from holdfast.core.progress import Progress
     from holdfast.core.record import Record
     from holdfast.core.trial import Plan
-    from holdfast.commands.run.report import RunReport
     from holdfast.runner.execute import House
     from holdfast.store.runs.run_folder import RunFolder
 
@@ -103,10 +103,14 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
-    from holdfast import runner as wiring
     from holdfast.commands.interrupts import run_interruptibly
-    from holdfast.runner.schedule import Stop
+    from holdfast.commands.run.outputs import make_report, publish
+    from holdfast.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
+    from holdfast.runner.catalog import Cast
     from holdfast.runner.execute import conduct
+    from holdfast.runner.planning import plan_run
+    from holdfast.runner.schedule import Stop
+    from holdfast.runner.tasks import task_environment
     from holdfast.store.runs.run_dirs import find_run
 
     config = load_config(args)
@@ -114,8 +118,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     earlier = find_run(results, args.resume) if args.resume else None
     request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args, config)
     config = config.at_night() if request.kind == "nightly" else config
-    cast = wiring.Cast(config=config, environ=os.environ, replaying=request.replay is not None)
-    plan = wiring.plan_run(cast, request, os.environ)
+    cast = Cast(config=config, environ=os.environ, replaying=request.replay is not None)
+    plan = plan_run(cast, request, os.environ)
     if not (earlier or request.subjects or request.model or config.subjects) and cast.no_local_model:
         sys.stderr.write(_NO_MODEL.format(why=cast.no_local_model))
     if not plan.cells:
@@ -124,18 +128,18 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.dry_run:
         from holdfast.commands.run.plan_text import plan_json, plan_text
 
-        print(plan_json(plan) if args.json else plan_text(plan, wiring.task_environment(config, request, plan)))
+        print(plan_json(plan) if args.json else plan_text(plan, task_environment(config, request, plan)))
         return ExitCode.ACCEPTED
-    sandbox = wiring.open_sandbox(config, request, plan)
-    store = earlier or wiring.new_store(results)
-    info = earlier.info() if earlier else replace(wiring.run_info(config, request), id=store.folder.name)
-    house = wiring.open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    sandbox = open_sandbox(config, request, plan)
+    store = earlier or new_store(results)
+    info = earlier.info() if earlier else replace(run_info(config, request), id=store.folder.name)
+    house = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop = Stop()
-    terms = wiring.run_terms(config, request)
+    terms = run_terms(config, request)
     started = time.monotonic()
     with watching_on(plan, store.records(), quiet=args.json) as watch:
         interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=watch, stop=stop))
-    report = wiring.make_report(
+    report = make_report(
         info,
         plan,
         store.records(),
@@ -146,7 +150,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         plug_in=args.plug_in,
         notes=(*_cassette_notes(request, house), *house.notes, *house.store.notes),
     )
-    wiring.publish(report, store.folder, environ=os.environ, redactor=cast.redactor, junit=args.junit)
+    publish(report, store.folder, environ=os.environ, redactor=cast.redactor, junit=args.junit)
     _print(report, as_json=args.json)
     return report.exit_code
 
@@ -168,8 +172,8 @@ def _print(report: RunReport, *, as_json: bool) -> None:
 
         print(json_report(report), end="")
     else:
-        from holdfast.render.terminal import screen_of
         from holdfast.commands.run.terminal import terminal
+        from holdfast.render.terminal import screen_of
 
         print(terminal(report, screen_of(sys.stdout)), end="")
 

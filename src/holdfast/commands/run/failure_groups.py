@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from holdfast.commands.run.report import CellReport
 from holdfast.core.record import Record
 from holdfast.core.verdict import Fail, Void
-from holdfast.commands.run.report import CellReport
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.commands.run.to_json import SCHEMA
 from holdfast.commands.run.report import CellReport, RunReport
+from holdfast.commands.run.to_json import SCHEMA
 from holdfast.render.value_schema import Schema, dataclass_schema, object_schema
 
 _RATE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from holdfast.core.text import one_line, opening, printable
-from holdfast.render import numbers as figures
 from holdfast.commands.run import phrases as words
 from holdfast.commands.run.failure_groups import Failure, failures, voids
 from holdfast.commands.run.report import CellReport, RunReport
+from holdfast.core.text import one_line, opening, printable
+from holdfast.render import numbers as figures
 
 _REASON_LINES = 60
 

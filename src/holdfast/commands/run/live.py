@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.text import Text
 
+from holdfast.commands.run.progress_state import Row, Standing
 from holdfast.core.progress import AttemptStarted, Progress
 from holdfast.core.record import Record
 from holdfast.core.text import one_line
+from holdfast.core.usage import total
 from holdfast.core.verdict import Fail, Void
 from holdfast.render import numbers as figures
 from holdfast.render.marks import STYLES, dots
-from holdfast.render.table import Column, cut, table
 from holdfast.render.paint import paint
+from holdfast.render.table import Column, cut, table
 from holdfast.render.terminal import Screen, screen_of
-from holdfast.core.usage import total
-from holdfast.commands.run.progress_state import Row, Standing
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from holdfast.commands.run import phrases as words
+from holdfast.commands.run.failure_groups import Failure, failures, voids
+from holdfast.commands.run.report import CellReport, RunReport
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.tally import Mean, Summary
 from holdfast.core.text import count, markdown_block, markdown_code, one_line, opening
 from holdfast.render import numbers as figures
-from holdfast.commands.run import phrases as words
-from holdfast.commands.run.failure_groups import Failure, failures, voids
-from holdfast.commands.run.report import CellReport, RunReport
 
 _SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 _MARKS = {"pass": "✓", "fail": "✗", "void": "○", "missing": "·"}

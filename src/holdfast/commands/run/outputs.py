@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from holdfast.commands.run.exit_code import exit_code
+from holdfast.commands.run.policies import decide
+from holdfast.commands.run.report import RunReport, run_report
 from holdfast.core.errors import StoreError
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.redaction.redactor import Redactor
 from holdfast.core.tally import Decision, Tally
 from holdfast.core.trial import Plan
-from holdfast.commands.run.policies import decide
-from holdfast.commands.run.exit_code import exit_code
-from holdfast.commands.run.report import RunReport, run_report
-from holdfast.store.runs.run_folder import write_whole
-from holdfast.store.runs.run_dirs import point_latest
 from holdfast.runner.catalog import SCRIPTED
+from holdfast.store.runs.run_dirs import point_latest
+from holdfast.store.runs.run_folder import write_whole
 
 _SCRIPTED_NOTE = (
     "`scripted` is a rule-reader that stands in for a model: it shows how Holdfast works, not how a model does"
@@ -87,8 +87,8 @@ def publish(
 def _write(
     report: RunReport, folder: Path, environ: Mapping[str, str], redactor: Redactor, junit: Path | None, lead: str
 ) -> None:
-    from holdfast.commands.run.to_json import json_report
     from holdfast.commands.run.markdown import markdown
+    from holdfast.commands.run.to_json import json_report
 
     write_whole(folder / "report.json", redactor.text(json_report(report)))
     summary = redactor.text((f"{lead}\n" if lead else "") + markdown(report))

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from holdfast.commands.run.outputs import make_report
+from holdfast.commands.run.report import RunReport
 from holdfast.config.config import Config
 from holdfast.core.errors import BadInput, StoreError
 from holdfast.core.exchange import Exchange
@@ -15,10 +17,8 @@ from holdfast.core.record import Record
 from holdfast.core.text import slug
 from holdfast.core.trajectory import Event
 from holdfast.core.trial import Cell, Plan, named_cell
-from holdfast.commands.run.report import RunReport
-from holdfast.store.runs.run_folder import RUN_FILE, RunFolder, write_whole
 from holdfast.store.history import SqlHistory, open_history, place_of
-from holdfast.commands.run.outputs import make_report
+from holdfast.store.runs.run_folder import RUN_FILE, RunFolder, write_whole
 
 
 def history_of(

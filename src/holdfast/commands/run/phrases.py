@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
+from holdfast.commands.run.report import CellReport, RunReport
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.policy import Policy
 from holdfast.core.record import Record
 from holdfast.core.tally import Status
 from holdfast.core.text import count, one_line
-from holdfast.commands.run.report import CellReport, RunReport
 
 POLICIES: Mapping[Policy, str] = {
     Policy.ALWAYS_PASSES: "always",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.commands.run.tallies import last_attempts, summary, tally
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.tally import Decision, Estimator, Summary, Tally
 from holdfast.core.trial import Cell, Plan
 from holdfast.core.usage import Total, total
-from holdfast.commands.run.tallies import last_attempts, summary, tally
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

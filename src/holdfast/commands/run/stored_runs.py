@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.core.codec import DecodeError, decode
+from holdfast.commands.run.past_runs import history_of
+from holdfast.commands.run.tallies import last_attempts
 from holdfast.config.config import Config
+from holdfast.core.codec import DecodeError, decode
 from holdfast.core.errors import UnknownName, UsageError
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.run_request import RunRequest
-from holdfast.commands.run.tallies import last_attempts
-from holdfast.store.runs.run_folder import RunFolder
 from holdfast.store.runs.run_dirs import find_run, runs
-from holdfast.commands.run.past_runs import history_of
+from holdfast.store.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

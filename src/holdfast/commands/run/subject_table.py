@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rich.text import Text
 
+from holdfast.commands.run import phrases as words
+from holdfast.commands.run.report import CellReport, RunReport
 from holdfast.core.tally import Mean, Summary
 from holdfast.core.text import count
 from holdfast.render import numbers as figures
-from holdfast.commands.run import phrases as words
 from holdfast.render.marks import STYLES, dots, sign
 from holdfast.render.table import Column, table, wrapped
-from holdfast.commands.run.report import CellReport, RunReport
 from holdfast.render.terminal import Screen
 
 

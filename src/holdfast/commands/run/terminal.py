@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
+from holdfast.commands.run import phrases as words
+from holdfast.commands.run.failure_groups import Failure, failures, voids
+from holdfast.commands.run.report import CellReport, RunReport
+from holdfast.commands.run.subject_table import subject_table
 from holdfast.core.exit_code import ExitCode
 from holdfast.core.text import count, one_line, opening
 from holdfast.render import numbers as figures
-from holdfast.commands.run import phrases as words
 from holdfast.render.marks import sign
-from holdfast.commands.run.failure_groups import Failure, failures, voids
-from holdfast.render.table import wrapped
 from holdfast.render.paint import paint
-from holdfast.commands.run.report import CellReport, RunReport
+from holdfast.render.table import wrapped
 from holdfast.render.terminal import Screen
-from holdfast.commands.run.subject_table import subject_table
 
 _REASON_LINES = 16
 _CHAIN_LINES = 6

@@ -12,14 +12,14 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from holdfast.commands.run import phrases as words
+from holdfast.commands.run.report import CellReport, RunReport
 from holdfast.core.codec import decode
 from holdfast.core.record import Record
 from holdfast.core.tally import Status
 from holdfast.core.text import excerpt, opening
 from holdfast.core.verdict import Fail
-from holdfast.commands.run import phrases as words
 from holdfast.render.to_json import in_lines, plain
-from holdfast.commands.run.report import CellReport, RunReport
 from holdfast.statistics.flakiness import flakiness
 
 SCHEMA = "holdfast-report/1"

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast skills`: write short guides for coding agents, or check that they are fresh."""

@@ -45,7 +45,7 @@ def guides() -> tuple[Guide, ...]:
 
 
 def _read(name: str) -> Guide:
-    text = (files("holdfast.cli") / "guides" / f"{name}.md").read_text("utf-8")
+    text = (files("holdfast.commands.skills") / "guides" / f"{name}.md").read_text("utf-8")
     description, steps, reference = text.split("\n---\n")
     return Guide(
         name=f"holdfast-{name}-evals",

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast task`: begin a new task in the format of Harbor."""

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     folder = args.dir / args.name
     if folder.exists():
         raise UsageError(f"{folder}: is there already\n  → choose another name, or move it away")
-    for path, template in _files(files("holdfast.cli") / "starter" / "task"):
+    for path, template in _files(files("holdfast.commands.task") / "starter"):
         text = template.read_text("utf-8")
         if path.suffix in {".toml", ".md"}:
             text = text.replace("{name}", args.name).replace("{org}", args.org).replace("{folder}", folder.as_posix())

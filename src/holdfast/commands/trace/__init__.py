@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast trace`: show what happened in a trial, step by step."""

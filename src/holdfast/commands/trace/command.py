@@ -62,9 +62,9 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _print_both(store: RunFolder, record: Record, elsewhere: RunFolder, args: argparse.Namespace) -> None:
+    from holdfast.commands.trace.side_by_side import trace_diff
     from holdfast.core.trajectory_diff import align
     from holdfast.render.terminal import screen_of
-    from holdfast.commands.trace.side_by_side import trace_diff
 
     events = store.events(record)
     other = find_record(elsewhere.records(), args.other) if args.other else nearest_pass(record, events, elsewhere)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from holdfast.core.trajectory_diff import Pair, align, distance, first_divergence
+from holdfast.commands.trace.side_by_side import told_step
+from holdfast.commands.trace.trial_steps import Story
 from holdfast.core.record import Record
 from holdfast.core.text import one_line
 from holdfast.core.trajectory import Called, Event, Faulted, ModelFailed, Said
-from holdfast.commands.trace.trial_steps import Story
-from holdfast.commands.trace.side_by_side import told_step
+from holdfast.core.trajectory_diff import Pair, align, distance, first_divergence
 
 _WIDTH = 60
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.core.trajectory_diff import distance
-from holdfast.core.capture import Capture
+from holdfast.commands.report.report import NightReport, NightRow, Trouble
+from holdfast.commands.trace.trial_steps import Story, StoryPair
 from holdfast.config.config import Config
+from holdfast.core.capture import Capture
 from holdfast.core.errors import StoreError
 from holdfast.core.history import PastRun
 from holdfast.core.ports import History
 from holdfast.core.record import Record
 from holdfast.core.trajectory import Event
+from holdfast.core.trajectory_diff import distance
 from holdfast.core.tree import Tree
 from holdfast.observe import observe
-from holdfast.commands.report.report import NightReport, NightRow, Trouble
-from holdfast.commands.trace.trial_steps import Story, StoryPair
-from holdfast.store.runs.run_folder import RUN_FILE, RunFolder
 from holdfast.store.captures.capture_store import Vault, open_vault, read_capture
+from holdfast.store.runs.run_folder import RUN_FILE, RunFolder
 
 
 def story_pairs(history: History, report: NightReport, config: Config, results: Path) -> tuple[StoryPair, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from holdfast.core.trajectory_diff import Pair, align, first_divergence
 from holdfast.core.record import Record
 from holdfast.core.text import one_line
 from holdfast.core.trajectory import Called, Event, Faulted, ModelFailed, Said
+from holdfast.core.trajectory_diff import Pair, align, first_divergence
 from holdfast.render.terminal import Screen
 
 _MOST = 600

@@ -75,7 +75,7 @@ def _text(found: Triage, args: argparse.Namespace) -> str:
         from holdfast.commands.triage.brief import briefs
 
         return briefs(found)
-    from holdfast.render.terminal import screen_of
     from holdfast.commands.triage.terminal import MOST_GROUPS, triage_terminal
+    from holdfast.render.terminal import screen_of
 
     return triage_terminal(found, screen_of(sys.stdout), most=10**9 if args.all else MOST_GROUPS)

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from holdfast.core.trajectory_diff import way
+from holdfast.commands.trace.divergence import Parting, nearest, parted, place
+from holdfast.commands.trace.trial_steps import Story
 from holdfast.core.policy import Policy
 from holdfast.core.record import Record
 from holdfast.core.text import one_line
+from holdfast.core.trajectory_diff import way
 from holdfast.core.verdict import Fail, Finding, Pass, Void
-from holdfast.commands.trace.divergence import Parting, nearest, parted, place
-from holdfast.commands.trace.trial_steps import Story
 
 GroupKind: TypeAlias = Literal["divergence", "finding", "void"]
 

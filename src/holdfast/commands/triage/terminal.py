@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from holdfast.core.text import count, one_line, opening
-from holdfast.render.table import labelled, wrapped
-from holdfast.render.paint import paint
-from holdfast.render.terminal import Screen
 from holdfast.commands.triage.report import Group, Triage
+from holdfast.core.text import count, one_line, opening
+from holdfast.render.paint import paint
+from holdfast.render.table import labelled, wrapped
+from holdfast.render.terminal import Screen
 
 _REASON_LINES = 4
 _INDENT = 3

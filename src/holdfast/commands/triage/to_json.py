@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from holdfast.commands.report.to_json import document_schema
-from holdfast.render.to_json import plain
 from holdfast.commands.triage.report import Triage
+from holdfast.render.to_json import plain
 from holdfast.render.value_schema import Schema
 
 SCHEMA = "holdfast-triage/1"

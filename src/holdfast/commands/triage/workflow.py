@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from holdfast.commands.run.stored_runs import KeptRun, kept_run
+from holdfast.commands.trace.kept_trials import story_of
+from holdfast.commands.trace.trial_steps import Story
+from holdfast.commands.triage.report import Group, Triage, triage
 from holdfast.config.config import Config
 from holdfast.core.record import Record
 from holdfast.core.run_request import RunRequest
 from holdfast.core.text import one_line
 from holdfast.core.verdict import Fail, Pass, Void
-from holdfast.commands.trace.trial_steps import Story
-from holdfast.commands.triage.report import Group, Triage, triage
-from holdfast.store.runs.run_folder import RunFolder
-from holdfast.store.runs.run_dirs import runs
 from holdfast.store.captures.capture_store import Vault, open_vault
-from holdfast.commands.run.stored_runs import KeptRun, kept_run
-from holdfast.commands.trace.kept_trials import story_of
+from holdfast.store.runs.run_dirs import runs
+from holdfast.store.runs.run_folder import RunFolder
 
 _RUNS_BACK = 10
 """How many earlier runs are searched for a trial that passed."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""`holdfast validate`: prove, without a model, that each eval can pass and can fail."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.config.config import Config
     from holdfast.core.eval import Eval
     from holdfast.judge.self_test import SelfTest
-    from holdfast.runner import Cast
+    from holdfast.runner.catalog import Cast
 
 _TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; it is promoted when it has proven to be stable"
 
@@ -52,20 +52,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Load, self-test, look into git, print."""
-    from holdfast import runner as wiring
     from holdfast.define.policy_history import policy_history
+    from holdfast.runner.cassettes import cassette_faults
+    from holdfast.runner.catalog import Cast
+    from holdfast.runner.planning import choose_evals
+    from holdfast.runner.self_tests import self_tests
 
     config = load_config(args)
-    evals = wiring.choose_evals(
+    evals = choose_evals(
         config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag
     )
     history = policy_history(evals, config.root, base=args.base)
     too_early = {change.eval.name for change in history.new}
-    cast = wiring.Cast(config=config, environ=os.environ)
+    cast = Cast(config=config, environ=os.environ)
     own, tasks = [one for one in evals if one.task is None], [one for one in evals if one.task is not None]
     of_tasks, unrun = _task_tests(cast, tasks, args)
-    tests = [*(wiring.self_tests(own, config) if own else ()), *of_tasks]
-    cassettes = wiring.cassette_faults(cast, evals)
+    tests = [*(self_tests(own, config) if own else ()), *of_tasks]
+    cassettes = cassette_faults(cast, evals)
     by_hand, faulty_by_hand = _by_hand(config, evals, {change.eval.name for change in history.promoted}, args)
     faulty = [
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or _faults(test, strict=args.strict)
@@ -130,10 +133,10 @@ def _by_hand(
 
     A project that never used `holdfast promote` hears only of what was raised on this branch.
     """
-    from holdfast import runner as wiring
     from holdfast.commands.promote.workflow import unrecorded
+    from holdfast.commands.run.past_runs import history_of
 
-    history = wiring.history_of(config, os.environ)
+    history = history_of(config, os.environ)
     try:
         missing, in_use = unrecorded(history, evals)
     finally:

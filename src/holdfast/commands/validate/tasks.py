@@ -17,14 +17,14 @@ from holdfast.core.trial import Trial
 from holdfast.define.harbor.answer_leaks import answers_in_sight
 from holdfast.define.harbor.task_offline import offline
 from holdfast.gateway.null import AbsentGateway
-from holdfast.harbor.attempt import attempt_task
 from holdfast.harbor.agents import NOP, ORACLE
+from holdfast.harbor.attempt import attempt_task
 from holdfast.judge.self_test import Complaint, Fault, SelfTest
 from holdfast.judge.task_self_test import needs_network, proof_complaints, solved
-from holdfast.runner.plan import DEFAULT_TIMEOUT
 from holdfast.runner.attempt import carried_out
-from holdfast.sandboxes.levels.none import OpenSandbox
+from holdfast.runner.plan import DEFAULT_TIMEOUT
 from holdfast.runner.tasks import harbor_problem, task_means
+from holdfast.sandboxes.levels.none import OpenSandbox
 
 if TYPE_CHECKING:
     from holdfast.core.capture import Capture

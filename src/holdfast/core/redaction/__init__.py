@@ -1,1 +1,1 @@
-"""TODO."""
+"""Removing secrets from everything that is kept."""

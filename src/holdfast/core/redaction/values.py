@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from holdfast.core.redaction.redactor import Redactor
 from holdfast.core.redaction.encodings import SHORTEST
+from holdfast.core.redaction.redactor import Redactor
 from holdfast.core.tree import Entry, Tree
 
 T = TypeVar("T")

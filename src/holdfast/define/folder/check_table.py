@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.config.table import Table
 from holdfast.core.checks import (
     AtMost,
     CommandSucceeds,
@@ -24,7 +25,6 @@ from holdfast.core.checks import (
     UnchangedExcept,
 )
 from holdfast.core.json_path import json_steps
-from holdfast.config.table import Table
 from holdfast.core.trajectory import Kind
 
 QUANTITIES = ("turns", "tokens", "cost_usd", "seconds", "calls")

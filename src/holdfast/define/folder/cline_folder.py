@@ -11,14 +11,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+from holdfast.config.table import Table, path_problem
 from holdfast.core.checks import Check, FileContains, FileExists
 from holdfast.core.errors import BadInput
 from holdfast.core.eval import Eval, Source
 from holdfast.core.policy import USUALLY_PASSES
 from holdfast.core.scenario import Scenario
-from holdfast.config.table import Table, path_problem
-from holdfast.define.folder.scripted_behaviour import Act
 from holdfast.define.arguments import name_problem
+from holdfast.define.folder.scripted_behaviour import Act
 from holdfast.define.template import checked_template
 
 CONFIG = "config.json"

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Literal, cast
 
 from holdfast.config.config import read_toml
+from holdfast.config.table import Table, path_problem
 from holdfast.core.eval import Eval, Source
 from holdfast.core.fault import parse_faults
 from holdfast.core.policy import Policy
 from holdfast.core.sandbox_spec import NETWORKS, Network
 from holdfast.core.scenario import Answer, Answers, Approval, PriorMessage, Scenario
-from holdfast.config.table import Table, path_problem
-from holdfast.define.folder.scripted_behaviour import Act, ActedCall
 from holdfast.define.arguments import name_problem
 from holdfast.define.folder.check_table import read_check
 from holdfast.define.folder.cline_folder import folder_name, starting_folder
+from holdfast.define.folder.scripted_behaviour import Act, ActedCall
 from holdfast.define.template import checked_files
 
 SCENARIO = "scenario.toml"

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Whole tasks in the Harbor format, read strictly."""

@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from holdfast.core.harbor_task import HarborTask
 from holdfast.core.git import GitSays, blob_contents, git
+from holdfast.core.harbor_task import HarborTask
 
 _LARGEST = 2**20
 _TELLING = 12

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.config.config import read_toml
+from holdfast.config.table import Table
 from holdfast.core.errors import BadInput, nearest
 from holdfast.core.eval import Eval
 from holdfast.core.harbor_task import HarborTask
-from holdfast.config.table import Table
 
 DATASET = "dataset.toml"
 REGISTRY = "registry.json"

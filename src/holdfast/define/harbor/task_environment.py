@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from holdfast.core.harbor_task import TaskNetwork, TaskNetworkMode
 from holdfast.config.table import Table
+from holdfast.core.harbor_task import TaskNetwork, TaskNetworkMode
 
 NETWORK_MODES = ("public", "no-network", "allowlist")
 _ENV = re.compile(r"\$\{([^}:]+)(:-.*)?\}")

@@ -12,8 +12,9 @@ import re
 from pathlib import Path
 from typing import cast
 
-from holdfast.core.checks import RewardCheck
 from holdfast.config.config import read_toml
+from holdfast.config.table import Table
+from holdfast.core.checks import RewardCheck
 from holdfast.core.errors import BadInput
 from holdfast.core.eval import Eval, Source
 from holdfast.core.harbor_task import (
@@ -22,7 +23,6 @@ from holdfast.core.harbor_task import (
 )
 from holdfast.core.policy import Policy
 from holdfast.core.scenario import Scenario
-from holdfast.config.table import Table
 from holdfast.define.arguments import name_problem
 from holdfast.define.folder.cline_folder import folder_name
 from holdfast.define.harbor.task_digest import TASK, content_of, refuse_strays

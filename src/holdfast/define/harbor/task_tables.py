@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from holdfast.core.harbor_task import TaskNetwork, VerifierMode
 from holdfast.config.table import Table
+from holdfast.core.harbor_task import TaskNetwork, VerifierMode
 from holdfast.define.harbor.task_environment import (
     EnvironmentTable,
     read_env,

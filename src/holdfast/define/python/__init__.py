@@ -1,1 +1,1 @@
-"""TODO."""
+"""Evals written in Python: the decorator, importing files, and rewritten asserts."""

@@ -15,9 +15,9 @@ from typing import Any
 
 from holdfast.core.errors import BadInput, HoldfastError, nearest
 from holdfast.core.eval import Eval
-from holdfast.define.python.decorator import eval_test
 from holdfast.define.python.assert_details import explain_comparisons
 from holdfast.define.python.assert_rewrite import compiled
+from holdfast.define.python.decorator import eval_test
 
 
 def evals_in_file(path: Path) -> tuple[Eval, ...]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from holdfast.core.codec import decode, encode
 from holdfast.core.errors import CassetteError, CassetteUnmatched
 from holdfast.core.exchange import ProviderError, Response
+from holdfast.gateway.cassette.make import own_text
 from holdfast.gateway.cassette.match import Deck
 from holdfast.gateway.cassette.normalise import Normaliser
 from holdfast.gateway.cassette.placeholders import Places
-from holdfast.gateway.cassette.make import own_text
 from holdfast.gateway.dialects.stream_events import Broke, Finished, deltas_of
 from holdfast.gateway.models.prices import FREE
-from holdfast.gateway.server.session import BYTES_PER_TOKEN
 from holdfast.gateway.models.upstream import Answered, Counted, Refused, Streamed
+from holdfast.gateway.server.session import BYTES_PER_TOKEN
 
 if TYPE_CHECKING:
     from pathlib import Path

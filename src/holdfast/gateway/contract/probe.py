@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from holdfast.core.exchange import Request, Response, Sampling, StopReason
+from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from holdfast.core.text import excerpt
 from holdfast.gateway.contract.outcome import Outcome
 from holdfast.gateway.contract.view import events_of
 from holdfast.gateway.contract.wellformed import complaints
-from holdfast.gateway.dialects.stream_events import Assembler
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.dialect import Dialect, Malformed
+from holdfast.gateway.dialects.stream_events import Assembler
 
 if TYPE_CHECKING:
     import aiohttp

@@ -6,10 +6,10 @@ from typing import Any
 
 from holdfast.core.messages import Text, Thinking
 from holdfast.gateway.contract.wellformed import complaints
-from holdfast.gateway.dialects.stream_events import Assembler
 from holdfast.gateway.dialects import DIALECTS
 from holdfast.gateway.dialects.gemini.json_array_stream import EitherReader
 from holdfast.gateway.dialects.sse import Event
+from holdfast.gateway.dialects.stream_events import Assembler
 from holdfast.gateway.dialects.strict_json import loads
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from holdfast.core.messages import Opaque, Part, Text, Thinking, ToolCall
 from holdfast.core.exchange import ProviderError, Response, StopReason, Usage
+from holdfast.core.messages import Opaque, Part, Text, Thinking, ToolCall
 from holdfast.gateway.dialects.strict_json import arguments, compact
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from holdfast.core.exchange import ProviderError
-from holdfast.gateway.dialects.stream_events import Broke, Delta
 from holdfast.gateway.dialects.dialect import Malformed
 from holdfast.gateway.dialects.refusal import broken
 from holdfast.gateway.dialects.sse import Event, SseReader
+from holdfast.gateway.dialects.stream_events import Broke, Delta
 
 
 class Envelope(Protocol):

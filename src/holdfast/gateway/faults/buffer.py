@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.core.exchange import ProviderError, Response
-from holdfast.gateway.server.tee import listener
-from holdfast.gateway.server.exchange_recorder import Recording
 from holdfast.gateway.models.upstream import Answered, Passed, Refused, Streamed, UpstreamBroke
+from holdfast.gateway.server.exchange_recorder import Recording
+from holdfast.gateway.server.tee import listener
 
 if TYPE_CHECKING:
     from holdfast.gateway.models.upstream import Ask, Reply

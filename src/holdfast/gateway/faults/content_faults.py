@@ -6,13 +6,13 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.core.messages import ToolCall
 from holdfast.core.exchange import Response, StopReason
 from holdfast.core.fault import FaultKind
+from holdfast.core.messages import ToolCall
 
 if TYPE_CHECKING:
-    from holdfast.core.messages import Part
     from holdfast.core.fault import Fault
+    from holdfast.core.messages import Part
 
 
 def change(fault: Fault, response: Response, *, seed: int) -> Response:

@@ -9,18 +9,18 @@ from aiohttp import web
 
 from holdfast.core.exchange import ProviderError
 from holdfast.core.fault import DONE, FaultKind
-from holdfast.gateway.server.respond import deliver, plain
 from holdfast.gateway.dialects.refusal import STATUS, reason_of
-from holdfast.gateway.faults.content_faults import change
 from holdfast.gateway.faults.buffer import gather
+from holdfast.gateway.faults.content_faults import change
 from holdfast.gateway.faults.transport_faults import tell_badly
 from holdfast.gateway.models.prices import cost
 from holdfast.gateway.models.upstream import Answered, Refused
+from holdfast.gateway.server.respond import deliver, plain
 
 if TYPE_CHECKING:
     from holdfast.core.fault import Fault
-    from holdfast.gateway.server.exchange_recorder import Recording
     from holdfast.gateway.models.upstream import Ask, Upstream
+    from holdfast.gateway.server.exchange_recorder import Recording
 
 _CHANGES = (FaultKind.EMPTY, FaultKind.TOOL_ID)
 

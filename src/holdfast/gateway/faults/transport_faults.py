@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from holdfast.core.exchange import Response
     from holdfast.core.fault import Fault
-    from holdfast.gateway.server.exchange_recorder import Recording
     from holdfast.gateway.models.upstream import Ask
+    from holdfast.gateway.server.exchange_recorder import Recording
 
 _DELAY = 0.5
 _WRONG_TYPE = "text/html"

@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from holdfast.core.messages import Part, Text, Tool, ToolCall
 from holdfast.core.exchange import Request, StopReason
+from holdfast.core.messages import Part, Text, Tool, ToolCall
 from holdfast.gateway.dialects.strict_json import loads
 
 Schema: TypeAlias = Mapping[str, Any]

@@ -26,7 +26,7 @@ TOO_LONG = "exceed_context_size_error"
 
 NO_RUNTIME = "the runtime of local models is not installed\n  → pip install 'holdfast[local]'"
 
-_HOST = Path(__file__).with_name("host.py")
+_HOST = Path(__file__).with_name("llama_host.py")
 _LOADING_SECONDS = 300.0
 _ENDING_SECONDS = 5.0
 _NO_OPENMP = (

@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from holdfast.core.messages import ToolCall
 from holdfast.core.errors import UsageError
 from holdfast.core.exchange import ProviderError, Request, Response, Usage
-from holdfast.gateway.local.llama_process import NO_RUNTIME, TOO_LONG, Engine, EngineError, installed
+from holdfast.core.messages import ToolCall
 from holdfast.gateway.local.grammar import read_answer, schema_of
+from holdfast.gateway.local.llama_process import NO_RUNTIME, TOO_LONG, Engine, EngineError, installed
 from holdfast.gateway.local.prompt import messages_of
 from holdfast.gateway.local.weights import Weights, cache_of, weights_named
 from holdfast.gateway.models.prices import FREE, Price
-from holdfast.gateway.server.session import BYTES_PER_TOKEN
 from holdfast.gateway.models.upstream import Answered, Ask, Counted, Refused, Reply
+from holdfast.gateway.server.session import BYTES_PER_TOKEN
 
 TEMPERATURE = 0.7
 """Where the agent names none."""

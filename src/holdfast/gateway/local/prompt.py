@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from holdfast.core.messages import Message, Part, Text, Tool, ToolCall, ToolResult
 from holdfast.core.exchange import Request
+from holdfast.core.messages import Message, Part, Text, Tool, ToolCall, ToolResult
 from holdfast.gateway.local.grammar import ARGS, FINAL, TOOL, usable
 
 _MOST_DESCRIPTION = 200

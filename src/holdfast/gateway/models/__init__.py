@@ -1,1 +1,1 @@
-"""TODO."""
+"""Models that the gateway asks: providers, prices, rate limits."""

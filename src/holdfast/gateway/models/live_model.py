@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.core.exchange import ProviderError
-from holdfast.gateway.dialects.stream_events import Broke
 from holdfast.gateway.dialects.dialect import Malformed
-from holdfast.gateway.server.session import BYTES_PER_TOKEN
+from holdfast.gateway.dialects.stream_events import Broke
 from holdfast.gateway.models.upstream import Answered, Counted, Passed, Refused, Streamed, UpstreamBroke
+from holdfast.gateway.server.session import BYTES_PER_TOKEN
 
 if TYPE_CHECKING:
-    from holdfast.gateway.dialects.stream_events import Delta
     from holdfast.gateway.dialects.dialect import Dialect
+    from holdfast.gateway.dialects.stream_events import Delta
     from holdfast.gateway.models.prices import Price
     from holdfast.gateway.models.provider import Opened, Provider
     from holdfast.gateway.models.upstream import Ask, Reply

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.core.exchange import Usage
     from holdfast.config.table import Table
+    from holdfast.core.exchange import Usage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

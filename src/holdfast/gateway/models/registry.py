@@ -22,16 +22,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.core.errors import UnknownName
 from holdfast.config.table import Table
+from holdfast.core.errors import UnknownName
 from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.models.live_model import LiveModel
 from holdfast.gateway.local.model import local_model
 from holdfast.gateway.local.weights import WEIGHTS
+from holdfast.gateway.models.live_model import LiveModel
 from holdfast.gateway.models.prices import read_price
 from holdfast.gateway.models.provider import Provider
-from holdfast.gateway.script import load_script, scripted
 from holdfast.gateway.models.upstream import Upstream
+from holdfast.gateway.script import load_script, scripted
 
 SCRIPTED = "scripted"
 

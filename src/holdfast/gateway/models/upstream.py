@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from holdfast.core.exchange import ProviderError, Request, Response
-    from holdfast.gateway.dialects.stream_events import Delta
     from holdfast.gateway.dialects.dialect import Dialect, Route
+    from holdfast.gateway.dialects.stream_events import Delta
     from holdfast.gateway.models.prices import Price
 
 

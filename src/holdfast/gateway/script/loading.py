@@ -6,8 +6,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from holdfast.core.errors import BadInput, nearest
 from holdfast.config.table import Table
+from holdfast.core.errors import BadInput, nearest
 from holdfast.gateway.script.model import ScriptedModel
 from holdfast.gateway.script.rules import read_rules
 

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from holdfast.core.messages import Text, Thinking
 from holdfast.core.exchange import ProviderError, Response, StopReason, Usage
+from holdfast.core.messages import Text, Thinking
 from holdfast.gateway.models.prices import FREE, Price
-from holdfast.gateway.script.turn import Answer, Played, Turn, Unable, answer_of
 from holdfast.gateway.models.upstream import Answered, Ask, Counted, Refused, Reply
+from holdfast.gateway.script.turn import Answer, Played, Turn, Unable, answer_of
 
 Script: TypeAlias = Callable[[Turn], Played]
 """`def play(turn: Turn) -> Answer`; a text, a call, a list of them or a generator will do too."""

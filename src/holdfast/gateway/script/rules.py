@@ -24,10 +24,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.messages import ToolCall
+from holdfast.config.table import Table
 from holdfast.core.errors import nearest
 from holdfast.core.exchange import StopReason
-from holdfast.config.table import Table
+from holdfast.core.messages import ToolCall
 from holdfast.core.trajectory import Kind
 from holdfast.gateway.script.tools import ARGUMENT_NAMES
 from holdfast.gateway.script.turn import Answer, Turn

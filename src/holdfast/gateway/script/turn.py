@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from holdfast.core.messages import Message, Text, ToolCall, ToolResult
 from holdfast.core.exchange import Request, StopReason, Usage
+from holdfast.core.messages import Message, Text, ToolCall, ToolResult
 from holdfast.core.trajectory import Kind
 from holdfast.gateway.script.tools import arguments, choose, shell_command
 

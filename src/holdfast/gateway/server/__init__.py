@@ -1,1 +1,1 @@
-"""TODO."""
+"""The HTTP server: routes, sessions, handlers, recording."""

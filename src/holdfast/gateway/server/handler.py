@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from aiohttp import web
 
 from holdfast.core.exchange import ProviderError, Request
-from holdfast.core.redaction.values import redacted
 from holdfast.core.redaction.redactor import Redactor
-from holdfast.gateway.server.respond import deliver, plain
+from holdfast.core.redaction.values import redacted
 from holdfast.gateway.dialects.dialect import Malformed
 from holdfast.gateway.faults import inject
 from holdfast.gateway.models.prices import FREE
-from holdfast.gateway.server.exchange_recorder import Recording
-from holdfast.gateway.server.routing import match, onward, split_prefix
 from holdfast.gateway.models.upstream import Ask, Refused
+from holdfast.gateway.server.exchange_recorder import Recording
+from holdfast.gateway.server.respond import deliver, plain
+from holdfast.gateway.server.routing import match, onward, split_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from holdfast.gateway.dialects.dialect import Dialect
+    from holdfast.gateway.models.upstream import Upstream
     from holdfast.gateway.server.routing import Match
     from holdfast.gateway.server.session import Session
-    from holdfast.gateway.models.upstream import Upstream
 
 LARGEST_BODY = 64 * 2**20
 """Bytes of a request that are read; more is refused."""

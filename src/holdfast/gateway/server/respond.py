@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from holdfast.gateway.dialects.stream_events import Broke, PartGrew, deltas_of
-from holdfast.gateway.server.tee import listener
 from holdfast.gateway.models.upstream import Answered, Passed, Refused, Streamed, UpstreamBroke
+from holdfast.gateway.server.tee import listener
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from holdfast.core.exchange import Response
-    from holdfast.gateway.dialects.stream_events import Delta
     from holdfast.gateway.dialects.dialect import Wire
-    from holdfast.gateway.server.exchange_recorder import Recording
+    from holdfast.gateway.dialects.stream_events import Delta
     from holdfast.gateway.models.upstream import Ask, Reply
+    from holdfast.gateway.server.exchange_recorder import Recording
 
 _PIECE = 40
 """Characters of a known answer that are told at a time when a stream is wanted."""

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from aiohttp import web
 
 from holdfast.core.errors import UsageError
-from holdfast.gateway.server.budget import Budgets, Purse
-from holdfast.gateway.server.metrics import Books
 from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.server.routing import split_prefix
+from holdfast.gateway.server.budget import Budgets, Purse
 from holdfast.gateway.server.handler import LARGEST_BODY, Desk, polite
+from holdfast.gateway.server.metrics import Books
+from holdfast.gateway.server.routing import split_prefix
 from holdfast.gateway.server.session import Session
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.core.trial import Trial
-    from holdfast.gateway.server.metrics import Counters
     from holdfast.gateway.dialects.dialect import Dialect
     from holdfast.gateway.models.upstream import Upstream
+    from holdfast.gateway.server.metrics import Counters
 
 Models: TypeAlias = "Mapping[str, Upstream] | Callable[[str], Upstream | None]"
 """Who answers for a model, by its name."""

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.gateway.dialects.dialect import Dialect
-    from holdfast.gateway.server.exchange_recorder import Recording
     from holdfast.gateway.models.upstream import Ask, Passed
+    from holdfast.gateway.server.exchange_recorder import Recording
 
 _MOST_KEPT = 64 * 2**20
 """Bytes of an answer that are kept to be read once it is complete."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""HTML and SVG that hostile text can not break."""

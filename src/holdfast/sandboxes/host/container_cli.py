@@ -24,8 +24,8 @@ from holdfast.core.errors import WorldError
 from holdfast.core.sandbox_spec import Ceilings, Network
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.supervisor.container_init import OWN, ROOM
 from holdfast.sandboxes.host.bwrap_args import SYSTEM, TEMP_SEEN
+from holdfast.sandboxes.supervisor.container_init import OWN, ROOM
 
 EngineName: TypeAlias = Literal["docker", "podman"]
 

@@ -17,20 +17,22 @@ from pathlib import Path
 from holdfast.core.errors import WorldError
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
+from holdfast.sandboxes.host.bwrap_client import check_words, message
 from holdfast.sandboxes.host.container_cli import ContainerPlan, Engine, last_words, run_words
 from holdfast.sandboxes.host.copytree import remove
 from holdfast.sandboxes.host.launcher import hand_over
-from holdfast.sandboxes.host.bwrap_client import check_words, message
 from holdfast.sandboxes.supervisor.container_init import CODE, SOCKET
 
-_PROGRAM = f"import sys; sys.path.insert(0, {CODE!r}); from holdfast.sandboxes.supervisor.container_init import main; main()"
+_PROGRAM = (
+    f"import sys; sys.path.insert(0, {CODE!r}); from holdfast.sandboxes.supervisor.container_init import main; main()"
+)
 _PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 _PATIENCE = 30.0
 _LOOK = 0.5
 _WORDS = 4096
 _CREDENTIALS = struct.Struct("3i")
 
-SEES = {f"{CODE}/holdfast/sandboxes": str(Path(__file__).parent)}
+SEES = {f"{CODE}/holdfast/sandboxes": str(Path(__file__).parents[1])}
 """What a steward needs to be shown, and where; besides its Python."""
 
 PYTHON_READS = (sys.base_prefix, _PYTHON)

@@ -10,8 +10,8 @@ from typing import Any
 from holdfast.core.errors import WorldError
 from holdfast.core.sandbox_spec import Network
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.host.launcher import Launcher, hand_over
 from holdfast.sandboxes.host.bwrap_client import check_words, message
+from holdfast.sandboxes.host.launcher import Launcher, hand_over
 
 _WORDS = 4096
 

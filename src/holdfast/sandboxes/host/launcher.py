@@ -23,7 +23,7 @@ sys.path.insert(0, sys.argv.pop(1))
 from holdfast.sandboxes.supervisor.forkserver import main
 main()
 """
-_PACKAGES = str(Path(__file__).parents[2])
+_PACKAGES = str(Path(__file__).parents[3])
 _PYTHON_NEEDS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _PATIENCE = 10.0
 _PIECE = 65536

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from holdfast.core.errors import WorldError
 from holdfast.core.bounded_output import Kept
+from holdfast.core.errors import WorldError
 from holdfast.core.process import Limits, ProcessEnd
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause

@@ -16,19 +16,19 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.core.nofollow import find_beneath, read_beneath
 from holdfast.core.errors import WorldError
-from holdfast.core.tree_io import restore, tree_path_problem
+from holdfast.core.nofollow import find_beneath, read_beneath
 from holdfast.core.ports import CommandResult
 from holdfast.core.process import Limits
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Tree
-from holdfast.sandboxes.supervisor.cgroup import Branch, branch
+from holdfast.core.tree_io import restore, tree_path_problem
+from holdfast.core.verdict import VoidCause
+from holdfast.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE
 from holdfast.sandboxes.host.copytree import remove
 from holdfast.sandboxes.host.launcher import Launcher
-from holdfast.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE
 from holdfast.sandboxes.host.process import Program, attend_blocking
 from holdfast.sandboxes.host.uids import give_to, spare_user
+from holdfast.sandboxes.supervisor.cgroup import Branch, branch
 
 T = TypeVar("T")
 _PROOF_TAKES = 30.0

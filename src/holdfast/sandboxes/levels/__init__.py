@@ -1,1 +1,1 @@
-"""TODO."""
+"""The isolation levels: none, landlock, bubblewrap, docker/podman and seatbelt."""

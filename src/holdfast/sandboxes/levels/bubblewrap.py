@@ -16,16 +16,27 @@ from functools import cache, partial
 from pathlib import Path
 
 from holdfast.core.errors import WorldError
-from holdfast.core.tree_io import Known, TooMany, scan
 from holdfast.core.overlay import Layer
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandbox_spec import Ceilings, Network
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Tree
-from holdfast.sandboxes.host.copytree import SMALL
-from holdfast.sandboxes.supervisor.namespaces import HOME, MERGED, UPPER
+from holdfast.core.tree_io import Known, TooMany, scan
+from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.host.attempt_dir import WORKSPACE
+from holdfast.sandboxes.host.bwrap_args import (
+    HOME_SEEN,
+    PORT,
+    TEMP_SEEN,
+    WORKSPACE_SEEN,
+    arguments,
+    lay_etc,
+    path_seen,
+    to_show,
+)
+from holdfast.sandboxes.host.bwrap_client import Room, RoomPlan, launch_message
+from holdfast.sandboxes.host.copytree import SMALL
+from holdfast.sandboxes.host.process import Program, attend
 from holdfast.sandboxes.host.runtime import (
     Premises,
     address_of,
@@ -38,12 +49,10 @@ from holdfast.sandboxes.host.runtime import (
     leavings_in,
     prove_by,
 )
-from holdfast.sandboxes.host.bwrap_client import Room, RoomPlan, launch_message
-from holdfast.sandboxes.host.process import Program, attend
 from holdfast.sandboxes.host.seccomp import filter_for
 from holdfast.sandboxes.host.uids import spare_user
-from holdfast.sandboxes.host.bwrap_args import HOME_SEEN, PORT, TEMP_SEEN, WORKSPACE_SEEN, arguments, lay_etc, path_seen, to_show
 from holdfast.sandboxes.supervisor.bwrap_supervisor import FILTER, STATUS
+from holdfast.sandboxes.supervisor.namespaces import HOME, MERGED, UPPER
 
 
 class BubblewrapSandbox:

@@ -14,15 +14,17 @@ from functools import cache, partial
 from pathlib import Path
 
 from holdfast.core.errors import WorldError
-from holdfast.core.tree_io import Known, scan
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandbox_spec import Ceilings, Network
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Tree
-from holdfast.sandboxes.host.container_cli import ContainerPlan, Engine, EngineName, find_engine, image, whom
-from holdfast.sandboxes.supervisor.namespaces import HOME, MERGED
+from holdfast.core.tree_io import Known, scan
+from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.host.attempt_dir import WORKSPACE
+from holdfast.sandboxes.host.bwrap_args import PORT, TEMP_SEEN, etc_folders, lay_etc, path_seen, system_folders, to_show
+from holdfast.sandboxes.host.container_cli import ContainerPlan, Engine, EngineName, find_engine, image, whom
+from holdfast.sandboxes.host.container_client import PYTHON_READS, SEES, Vessel, launch_message
+from holdfast.sandboxes.host.process import Program, attend
 from holdfast.sandboxes.host.runtime import (
     Premises,
     base_environment,
@@ -34,12 +36,10 @@ from holdfast.sandboxes.host.runtime import (
     leavings_in,
     prove_by,
 )
-from holdfast.sandboxes.host.process import Program, attend
 from holdfast.sandboxes.host.seccomp import filter_for
-from holdfast.sandboxes.supervisor.container_init import ROOM, START
 from holdfast.sandboxes.host.uids import spare_user
-from holdfast.sandboxes.host.container_client import PYTHON_READS, SEES, Vessel, launch_message
-from holdfast.sandboxes.host.bwrap_args import PORT, TEMP_SEEN, etc_folders, lay_etc, path_seen, system_folders, to_show
+from holdfast.sandboxes.supervisor.container_init import ROOM, START
+from holdfast.sandboxes.supervisor.namespaces import HOME, MERGED
 
 _HOME_SEEN = f"{ROOM}/{HOME}"
 

@@ -18,14 +18,14 @@ from holdfast.core.errors import WorldError
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandbox_spec import Ceilings, Network
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Tree
-from holdfast.sandboxes.supervisor import landlock_abi as ruleset
-from holdfast.sandboxes.host.landlock_paths import check_readable, devices, readable
-from holdfast.sandboxes.host.landlock_client import Enclosure, Grounds, launch_message
-from holdfast.sandboxes.host.copytree import SMALL, Master, read_master, remove
-from holdfast.sandboxes.levels.none import OpenBench
+from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, Place
+from holdfast.sandboxes.host.bwrap_args import path_seen, to_show
+from holdfast.sandboxes.host.copytree import SMALL, Master, read_master, remove
+from holdfast.sandboxes.host.landlock_client import Enclosure, Grounds, launch_message
+from holdfast.sandboxes.host.landlock_paths import check_readable, devices, readable
+from holdfast.sandboxes.host.process import Program, attend
 from holdfast.sandboxes.host.runtime import (
     Premises,
     base_environment,
@@ -35,10 +35,10 @@ from holdfast.sandboxes.host.runtime import (
     in_thread,
     prove_by,
 )
-from holdfast.sandboxes.host.process import Program, attend
 from holdfast.sandboxes.host.seccomp import filter_for
 from holdfast.sandboxes.host.uids import give_to, own_user, spare_user
-from holdfast.sandboxes.host.bwrap_args import path_seen, to_show
+from holdfast.sandboxes.levels.none import OpenBench
+from holdfast.sandboxes.supervisor import landlock_abi as ruleset
 
 
 class LandlockSandbox:

@@ -15,15 +15,16 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.core.errors import WorldError
-from holdfast.core.tree_io import Known, TooMany, scan
 from holdfast.core.ports import CommandResult, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandbox_spec import Network
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Tree
+from holdfast.core.tree_io import Known, TooMany, scan
+from holdfast.core.verdict import VoidCause
+from holdfast.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, Place
 from holdfast.sandboxes.host.copytree import SMALL, Master, read_master, remove
 from holdfast.sandboxes.host.launcher import Launcher, pack
-from holdfast.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, Place
+from holdfast.sandboxes.host.process import Program, attend
 from holdfast.sandboxes.host.runtime import (
     Premises,
     address_of,
@@ -36,7 +37,6 @@ from holdfast.sandboxes.host.runtime import (
     leavings_in,
     prove_by,
 )
-from holdfast.sandboxes.host.process import Program, attend
 from holdfast.sandboxes.supervisor.process_tree import WHOLE
 
 _MOST_IDLE = 64

@@ -22,12 +22,12 @@ from holdfast.core.errors import WorldError
 from holdfast.core.ports import Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
 from holdfast.core.sandbox_spec import Network
-from holdfast.core.verdict import VoidCause
 from holdfast.core.tree import Tree
-from holdfast.sandboxes.host.launcher import Launcher
-from holdfast.sandboxes.levels.none import OpenBench, OpenSandbox
+from holdfast.core.verdict import VoidCause
 from holdfast.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, Place
+from holdfast.sandboxes.host.launcher import Launcher
 from holdfast.sandboxes.host.runtime import prove_by
+from holdfast.sandboxes.levels.none import OpenBench, OpenSandbox
 
 _PROGRAM = "/usr/bin/sandbox-exec"
 

@@ -13,17 +13,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from holdfast.core.errors import WorldError
 from holdfast.core.bounded_output import Kept
+from holdfast.core.errors import WorldError
 from holdfast.core.text import one_line
 from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.host.launcher import Launcher, hand_over
-from holdfast.sandboxes.persistent.command import Done, Errand
-from holdfast.sandboxes.persistent.channel import Hearing, receive
-from holdfast.sandboxes.supervisor.archive import pack, pack_file, unpack_file, unpack_hostile
-from holdfast.sandboxes.persistent.spec import LodgePlan
-from holdfast.sandboxes.host.runtime import in_thread
 from holdfast.sandboxes.host.bwrap_client import check_words, message
+from holdfast.sandboxes.host.launcher import Launcher, hand_over
+from holdfast.sandboxes.host.runtime import in_thread
+from holdfast.sandboxes.persistent.channel import Hearing, receive
+from holdfast.sandboxes.persistent.command import Done, Errand
+from holdfast.sandboxes.persistent.spec import LodgePlan
+from holdfast.sandboxes.supervisor.archive import pack, pack_file, unpack_file, unpack_hostile
 
 _PATIENCE = 60.0
 _WORDS = 4096

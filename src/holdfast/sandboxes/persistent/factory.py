@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.core.sandbox_spec import Ceilings, Network
+from holdfast.sandboxes.host.bwrap_args import HOST_ETC, PORT, SYSTEM, lay_etc, to_show
+from holdfast.sandboxes.host.runtime import Premises, in_thread
+from holdfast.sandboxes.host.uids import MANY, many_users, spare_user
 from holdfast.sandboxes.levels.bubblewrap import means
 from holdfast.sandboxes.persistent.client import Lodge
 from holdfast.sandboxes.persistent.spec import LodgePlan
-from holdfast.sandboxes.host.runtime import Premises, in_thread
-from holdfast.sandboxes.host.uids import MANY, many_users, spare_user
-from holdfast.sandboxes.host.bwrap_args import HOST_ETC, PORT, SYSTEM, lay_etc, to_show
 
 _MORE_ETC = (
     "login.defs", "adduser.conf", "deluser.conf", "default/useradd", "skel", "shells", "debian_version", "pam.d",

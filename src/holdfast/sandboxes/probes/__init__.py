@@ -1,1 +1,1 @@
-"""TODO."""
+"""Probes: what a hostile program tries to reach, tried for real at each level."""

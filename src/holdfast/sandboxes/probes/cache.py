@@ -82,7 +82,7 @@ class Proofs:
 
     def _path(self, level: str) -> Path:
         machine = os.uname()
-        code = max(file.stat().st_mtime_ns for file in Path(__file__).parent.rglob("*.py"))
+        code = max(file.stat().st_mtime_ns for file in Path(__file__).parents[1].rglob("*.py"))
         tool = shutil.which(_TOOLS.get(level, level))
         made = (tool, Path(tool).stat().st_mtime_ns) if tool else None
         about = (level, self._version, code, machine.nodename, machine.release, machine.machine, os.getuid(), made)

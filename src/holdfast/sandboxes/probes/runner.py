@@ -24,15 +24,15 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.core.tree_io import scan
 from holdfast.core.ports import Bench, Sandbox, Template
 from holdfast.core.process import Launch, Limits, ProcessEnd
-from holdfast.sandboxes.supervisor import landlock_abi as ruleset
+from holdfast.core.tree_io import scan
 from holdfast.sandboxes.levels.none import OpenSandbox
-from holdfast.sandboxes.probes.targets import door_and_twin, oracles
 from holdfast.sandboxes.probes.result import Probe, State
+from holdfast.sandboxes.probes.targets import door_and_twin, oracles
+from holdfast.sandboxes.supervisor import landlock_abi as ruleset
 
-PROGRAM = Path(__file__).with_name("probe_program.py")
+PROGRAM = Path(__file__).with_name("program.py")
 WANTED = ("write in its workspace", "reach its own door")
 """What must be possible."""
 

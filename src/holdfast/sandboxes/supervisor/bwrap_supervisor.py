@@ -22,11 +22,11 @@ from typing import Any
 
 from holdfast.sandboxes.supervisor import linux as kernel
 from holdfast.sandboxes.supervisor.cgroup import Leaf
-from holdfast.sandboxes.supervisor.namespaces import furnish, lay_home, seclude
 from holdfast.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
+from holdfast.sandboxes.supervisor.namespaces import furnish, lay_home, seclude
 from holdfast.sandboxes.supervisor.privileges import hold_to
-from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, LENGTH, receive_fds, watch
 from holdfast.sandboxes.supervisor.process_tree import adopt_orphans, children, cpu_of, descendants, hear_children, send
+from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, LENGTH, receive_fds, watch
 
 _SHELL_SAYS_SIGNAL = 128
 _SIGNALS = 64

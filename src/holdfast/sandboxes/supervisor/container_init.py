@@ -22,13 +22,13 @@ import socket
 from typing import Any
 
 from holdfast.sandboxes.supervisor import linux as kernel
-from holdfast.sandboxes.supervisor.cgroup import around_us, counted_at_most
-from holdfast.sandboxes.supervisor.namespaces import HOME, MERGED, copy_start, lay_home, listen_at
-from holdfast.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
-from holdfast.sandboxes.supervisor.privileges import filter_calls, hold_to
-from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, start, watch
-from holdfast.sandboxes.supervisor.process_tree import descendants, hear_children
 from holdfast.sandboxes.supervisor.bwrap_supervisor import answer, receive
+from holdfast.sandboxes.supervisor.cgroup import around_us, counted_at_most
+from holdfast.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
+from holdfast.sandboxes.supervisor.namespaces import HOME, MERGED, copy_start, lay_home, listen_at
+from holdfast.sandboxes.supervisor.privileges import filter_calls, hold_to
+from holdfast.sandboxes.supervisor.process_tree import descendants, hear_children
+from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, start, watch
 
 ROOM = "/room"
 """The disk: the workspace and HOME. The temp folder is another one, which nobody looks at afterwards."""

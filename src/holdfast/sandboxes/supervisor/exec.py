@@ -26,8 +26,8 @@ from typing import Any, NoReturn
 from holdfast.sandboxes.supervisor import linux as kernel
 from holdfast.sandboxes.supervisor.archive import pack, pack_file, unpack
 from holdfast.sandboxes.supervisor.privileges import KEPT, filter_calls, keep_only, no_new_privileges
-from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, find_program
 from holdfast.sandboxes.supervisor.process_tree import ProcessTree, adopt_orphans, hear_children
+from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, find_program
 
 NAMESPACES = ("ipc", "uts", "mnt")
 """What a porter enters; it is born into the others."""

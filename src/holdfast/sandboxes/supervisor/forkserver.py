@@ -15,12 +15,12 @@ import stat
 import sys
 import time
 
+from holdfast.sandboxes.supervisor.bwrap_supervisor import answer, guard, receive
 from holdfast.sandboxes.supervisor.cgroup import Branch
 from holdfast.sandboxes.supervisor.landlock_supervisor import fence
 from holdfast.sandboxes.supervisor.persistent import keep
-from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, FENCE, KEEPER, WARDEN, receive_fds, supervise
 from holdfast.sandboxes.supervisor.process_tree import adopt_orphans, children, hear_children, signal_all
-from holdfast.sandboxes.supervisor.bwrap_supervisor import answer, guard, receive
+from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, FENCE, KEEPER, WARDEN, receive_fds, supervise
 
 _STRANGERS_TAKE = 5.0
 _KINDS = {WARDEN: guard, FENCE: fence, KEEPER: keep}

@@ -17,14 +17,14 @@ import signal
 import socket
 from typing import Any, NoReturn
 
-from holdfast.sandboxes.supervisor import linux as kernel
 from holdfast.sandboxes.supervisor import landlock_abi as ruleset
+from holdfast.sandboxes.supervisor import linux as kernel
+from holdfast.sandboxes.supervisor.bwrap_supervisor import answer, receive
 from holdfast.sandboxes.supervisor.cgroup import Leaf
 from holdfast.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
 from holdfast.sandboxes.supervisor.privileges import hold_to
-from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, find_program, watch
 from holdfast.sandboxes.supervisor.process_tree import adopt_orphans, descendants, hear_children
-from holdfast.sandboxes.supervisor.bwrap_supervisor import answer, receive
+from holdfast.sandboxes.supervisor.supervisor import DEAF_TO, find_program, watch
 
 
 def fence(control: socket.socket, leaf: Leaf | None) -> None:

@@ -22,15 +22,15 @@ import socket
 from typing import Any
 
 from holdfast.sandboxes.supervisor import linux as kernel
-from holdfast.sandboxes.supervisor.cgroup import Leaf
-from holdfast.sandboxes.supervisor.namespaces import read_at, seclude
-from holdfast.sandboxes.supervisor.exec import NAMESPACES, carry
-from holdfast.sandboxes.supervisor.rootfs import ROOT, SHARED, furnish
-from holdfast.sandboxes.supervisor.memory_watch import MemoryWatch, OomKills
-from holdfast.sandboxes.supervisor.privileges import hold_to
-from holdfast.sandboxes.supervisor.supervisor import DEAF_TO
-from holdfast.sandboxes.supervisor.process_tree import adopt_orphans, children, descendants, hear_children
 from holdfast.sandboxes.supervisor.bwrap_supervisor import answer, in_memory, receive
+from holdfast.sandboxes.supervisor.cgroup import Leaf
+from holdfast.sandboxes.supervisor.exec import NAMESPACES, carry
+from holdfast.sandboxes.supervisor.memory_watch import MemoryWatch, OomKills
+from holdfast.sandboxes.supervisor.namespaces import read_at, seclude
+from holdfast.sandboxes.supervisor.privileges import hold_to
+from holdfast.sandboxes.supervisor.process_tree import adopt_orphans, children, descendants, hear_children
+from holdfast.sandboxes.supervisor.rootfs import ROOT, SHARED, furnish
+from holdfast.sandboxes.supervisor.supervisor import DEAF_TO
 
 _PATIENCE = 20_000
 _FILTER = 11

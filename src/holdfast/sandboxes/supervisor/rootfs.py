@@ -21,9 +21,9 @@ import contextlib
 import os
 from typing import Any, Literal, TypeAlias
 
+from holdfast.sandboxes.supervisor import idmap
 from holdfast.sandboxes.supervisor import linux as kernel
 from holdfast.sandboxes.supervisor.namespaces import SCRATCH, STAGE, read_at
-from holdfast.sandboxes.supervisor import idmap
 
 ROOT, SHARED = f"{SCRATCH}/root", f"{SCRATCH}/shm"
 """The root folder, and /dev/shm."""

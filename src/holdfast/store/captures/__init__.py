@@ -1,1 +1,1 @@
-"""TODO."""
+"""Captures: written once per attempt, found again by their hash."""

@@ -15,14 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
-from holdfast.core.capture import Capture
 from holdfast.config.config import Config
+from holdfast.core.capture import Capture
 from holdfast.core.errors import BadInput, StoreError
 from holdfast.core.record import Record
 from holdfast.core.tree import Tree
 from holdfast.store.captures.capture_json import read_capture_json, unpack
-from holdfast.store.runs.run_folder import RunFolder
 from holdfast.store.captures.starting_states import unpack_start
+from holdfast.store.runs.run_folder import RunFolder
 
 _AT_ONCE = 16
 _START = "starts/"

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from holdfast.core.codec import decode, encode
 from holdfast.core.errors import StoreError
-from holdfast.core.tree_io import tree_path_problem
 from holdfast.core.starting_state import fit_to_keep, start_hash
 from holdfast.core.tree import Entry, Tree
+from holdfast.core.tree_io import tree_path_problem
 
 FOLDER = "starts"
 _SUFFIX = ".jsonl.gz"

@@ -32,8 +32,8 @@ from holdfast.core.checks import (
 )
 from holdfast.core.errors import BadInput
 from holdfast.core.eval import Eval
-from holdfast.core.globs import as_regex
 from holdfast.core.fingerprints import eval_hash
+from holdfast.core.globs import as_regex
 from holdfast.core.json_path import json_steps
 from holdfast.core.text import one_line, slug
 from holdfast.core.tree import Change, Entry, Tree

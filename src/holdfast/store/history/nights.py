@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
-from holdfast.core.run_diff import Change, Part
 from holdfast.core.history import RunCell
+from holdfast.core.run_diff import Change, Part
 
 RunId: TypeAlias = tuple[str, str]
 """When a run started, and its id: runs in the order of time."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.evidence import Spent
-from holdfast.harbor_format.result import read_outcome, read_spent
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from holdfast.harbor_format.result import read_outcome, read_spent
 from holdfast.store.history.writing import Kept
 from holdfast.store.imports.atif import chain_of, turns_of
 from holdfast.store.imports.imported import (

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from holdfast.core.errors import BadInput
-from holdfast.store.runs.sync import kept_of, noted_cells
-from holdfast.store.runs.run_folder import RUN_FILE, RunFolder
 from holdfast.store.imports import atif, cline, harbor, inspect, junit, own, vitest
 from holdfast.store.imports.imported import Imported, Wishes, read_bytes, read_json
+from holdfast.store.runs.run_folder import RUN_FILE, RunFolder
+from holdfast.store.runs.sync import kept_of, noted_cells
 
 _KNOWN = (
     "a vitest JSON report, Cline's report.json, a Harbor job folder, JUnit XML, an Inspect log, or a run or report.json"

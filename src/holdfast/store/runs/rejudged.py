@@ -15,8 +15,8 @@ from datetime import datetime
 
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.trial import Plan
-from holdfast.store.runs.run_folder import RunFolder
 from holdfast.store.runs.run_dirs import new_run
+from holdfast.store.runs.run_folder import RunFolder
 
 FOLDER = "rejudged"
 

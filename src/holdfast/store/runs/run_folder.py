@@ -27,15 +27,15 @@ from holdfast.core.capture import Capture
 from holdfast.core.codec import DecodeError, decode, encode
 from holdfast.core.errors import StoreError, UsageError
 from holdfast.core.evidence import Evidence
-from holdfast.core.tree_io import tree_path_problem
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.text import printable, slug
 from holdfast.core.trajectory import Event, Trajectory
+from holdfast.core.tree import Tree, changes, is_git, unified_diff
+from holdfast.core.tree_io import tree_path_problem
 from holdfast.core.trial import Plan
 from holdfast.core.verdict import Fail
-from holdfast.core.tree import Tree, changes, is_git, unified_diff
-from holdfast.store.captures.capture_json import capture_json, content_hash
 from holdfast.store.captures.capture_file import Captures, append_whole
+from holdfast.store.captures.capture_json import capture_json, content_hash
 from holdfast.store.captures.starting_states import Starts
 
 RUN_FILE = "run.json"

@@ -19,13 +19,13 @@ from holdfast.core.errors import StoreBusy, StoreError
 from holdfast.core.evidence import Evidence
 from holdfast.core.record import Record, RunInfo
 from holdfast.core.trial import Plan
-from holdfast.store.runs.sync import catch_up
-from holdfast.store.runs.run_folder import RunFolder
+from holdfast.store.captures.capture_store import Vault, publish
+from holdfast.store.history.connect import open_database
 from holdfast.store.history.database import Database
 from holdfast.store.history.rows import usage
-from holdfast.store.history.connect import open_database
 from holdfast.store.history.writing import Kept, RunWriter, planned_cells
-from holdfast.store.captures.capture_store import Vault, publish
+from holdfast.store.runs.run_folder import RunFolder
+from holdfast.store.runs.sync import catch_up
 
 _GATHER = 0.25
 """Seconds to wait for more attempts before a transaction: a run of many short trials needs few of them."""

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from holdfast.core.policy import Policy
 from holdfast.core.record import Record
 from holdfast.store.captures.capture_json import read_exchanges, unpack
-from holdfast.store.runs.run_folder import RunFolder
 from holdfast.store.history.database import Database
 from holdfast.store.history.rows import uid_of, usage
 from holdfast.store.history.writing import Kept, PlannedCell, RunWriter
+from holdfast.store.runs.run_folder import RunFolder
 
 
 def catch_up(database: Database, run: RunFolder) -> int:

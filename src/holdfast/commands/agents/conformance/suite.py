@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from holdfast import runner as wiring
 from holdfast.commands.agents.conformance.model import SLEEP
-from holdfast.core.agent import Ability
 from holdfast.config.config import Config
+from holdfast.core.agent import Ability
 from holdfast.core.errors import UsageError
 from holdfast.core.eval import Eval
 from holdfast.core.progress import AttemptJudged, Progress
@@ -24,8 +23,11 @@ from holdfast.core.trajectory import Called, Event
 from holdfast.core.verdict import Pass, Void, VoidCause
 from holdfast.define.discover import load
 from holdfast.gateway.cassette.rules import settled
-from holdfast.runner.schedule import Stop
+from holdfast.runner.assemble import new_store, open_house, run_info
+from holdfast.runner.catalog import Cast
 from holdfast.runner.execute import Terms, conduct
+from holdfast.runner.planning import plan_evals
+from holdfast.runner.schedule import Stop
 from holdfast.store.runs.run_folder import RunFolder
 
 State: TypeAlias = Literal["shown", "declared", "failed", "unknown"]
@@ -81,7 +83,7 @@ def check(
     config = replace(
         config, models={**config.models, MODEL: script}, trials=1, attempts=1, faults=(), budgets={}, jobs=_AT_ONCE
     )
-    cast = wiring.Cast(config=config, environ=environ)
+    cast = Cast(config=config, environ=environ)
     agent = cast.agent(agent_name)
     if missing := agent.missing():
         raise UsageError(missing.replace("; ", "\n  → ", 1))
@@ -170,7 +172,7 @@ def _quiet(network: str, found: Sequence[Shown]) -> Shown:
 class _Run:
     """The runs that the suite consists of."""
 
-    cast: wiring.Cast
+    cast: Cast
     subject: str
     folder: Path
     tell: Callable[[str], None]
@@ -207,13 +209,13 @@ class _Run:
                 yield f"{record.eval}: another trajectory than the recorded one"
 
     def _conduct(
-        self, cast: wiring.Cast, evals: Sequence[Eval], *, record: str | None = None, replay: str | None = None
+        self, cast: Cast, evals: Sequence[Eval], *, record: str | None = None, replay: str | None = None
     ) -> tuple[RunFolder, dict[str, Record]]:
         request = RunRequest(subjects=(self.subject,), policy="all", record=record, replay=replay)
-        plan = wiring.plan_evals(cast, evals, request, cast.environ)
-        store = wiring.new_store(self.folder / "results")
-        info = replace(wiring.run_info(cast.config, request), id=store.folder.name)
-        house = wiring.open_house(cast, plan, request, store, seed=info.seed)
+        plan = plan_evals(cast, evals, request, cast.environ)
+        store = new_store(self.folder / "results")
+        info = replace(run_info(cast.config, request), id=store.folder.name)
+        house = open_house(cast, plan, request, store, seed=info.seed)
         asyncio.run(conduct(plan, info, house, terms=Terms(), watch=self._watch, stop=Stop()))
         self.network = house.sandbox.facts.get("network", "host")
         return store, {one.trial: one for one in store.records() if one.final}

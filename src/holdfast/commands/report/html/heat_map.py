@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.commands.report import phrases as night_words
+from holdfast.commands.report.report import NightCell, NightReport, NightRow, Step, SubjectNights
+from holdfast.commands.run.phrases import POLICIES
 from holdfast.core.tally import Estimate
 from holdfast.core.text import one_line
 from holdfast.render import numbers as figures
-from holdfast.commands.report import phrases as night_words
 from holdfast.render.html.markup import Markup, breakable, el, joined
 from holdfast.render.html.style import LEVELS
 from holdfast.render.html.svg import sparkline
-from holdfast.commands.report.report import NightCell, NightReport, NightRow, Step, SubjectNights
-from holdfast.commands.run.phrases import POLICIES
 
 _AFTER = ("Void", "Time", "Tokens", "Cost")
 

@@ -12,11 +12,11 @@ from hashlib import sha256
 
 from holdfast.commands.report import phrases as night_words
 from holdfast.commands.report.html.heat_map import subject_section
-from holdfast.render.html.markup import Markup, el, joined
 from holdfast.commands.report.html.side_by_side import failures_section, voids_section
-from holdfast.render.html.style import style
 from holdfast.commands.report.report import NightReport
 from holdfast.commands.trace.trial_steps import StoryPair
+from holdfast.render.html.markup import Markup, el, joined
+from holdfast.render.html.style import style
 
 _HOW_TO_READ = (
     "Rates are of judged trials, with Wilson's interval of 95 %. Voids are in no rate. Change is in percentage points"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from holdfast.core.trajectory_diff import Pair, align, first_divergence
-from holdfast.core.text import opening
-from holdfast.core.trajectory import Called, Event, Faulted, ModelFailed, Said
-from holdfast.render import numbers as figures
 from holdfast.commands.report import phrases as night_words
-from holdfast.render.html.markup import Markup, el, joined
 from holdfast.commands.report.report import NightReport, Trouble
 from holdfast.commands.trace.trial_steps import Story, StoryPair
+from holdfast.core.text import opening
+from holdfast.core.trajectory import Called, Event, Faulted, ModelFailed, Said
+from holdfast.core.trajectory_diff import Pair, align, first_divergence
+from holdfast.render import numbers as figures
+from holdfast.render.html.markup import Markup, el, joined
 
 _MOST_STEPS = 80
 _REASON_LINES = 40

@@ -12,9 +12,9 @@ from holdfast.gateway.dialects.anthropic.request import read_request, write_requ
 from holdfast.gateway.dialects.anthropic.response import read_response, write_response
 from holdfast.gateway.dialects.anthropic.writer import AnthropicWriter
 from holdfast.gateway.dialects.dialect import Dialect, Route, Wire
-from holdfast.gateway.dialects.routes import bearer, common_route
-from holdfast.gateway.dialects.refusal import read_refusal
 from holdfast.gateway.dialects.json_reader import dump
+from holdfast.gateway.dialects.refusal import read_refusal
+from holdfast.gateway.dialects.routes import bearer, common_route
 
 VERSION = "2023-06-01"
 """The version of the API, which every request must name."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from holdfast.core.messages import Cache, Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import ids
-from holdfast.gateway.dialects.tool_arguments import as_object, from_object
 from holdfast.gateway.dialects.json_reader import Json, each, inner, maybe_flag, maybe_string, own, string, wrong
+from holdfast.gateway.dialects.tool_arguments import as_object, from_object
 
 NAME = "anthropic"
 _LISTED: Extra = {NAME: {}}

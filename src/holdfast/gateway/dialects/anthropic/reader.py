@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.core.messages import Opaque, Part, Text, Thinking, ToolCall
-from holdfast.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects.anthropic.blocks import NAME, read_block
 from holdfast.gateway.dialects.anthropic.refusal import read_stream_error
 from holdfast.gateway.dialects.anthropic.response import read_stop, read_usage
 from holdfast.gateway.dialects.dialect import Malformed
-from holdfast.gateway.dialects.stream_reader import EventReader
+from holdfast.gateway.dialects.json_reader import Json, inner, maybe_count, maybe_string, parse_object, string
 from holdfast.gateway.dialects.refusal import broken
 from holdfast.gateway.dialects.sse import Event
-from holdfast.gateway.dialects.json_reader import Json, inner, maybe_count, maybe_string, parse_object, string
+from holdfast.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
+from holdfast.gateway.dialects.stream_reader import EventReader
 from holdfast.gateway.dialects.strict_json import compact
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from holdfast.core.exchange import ProviderError
 from holdfast.gateway.dialects.dialect import Wire
-from holdfast.gateway.dialects.refusal import Reason, message_in, reason_of, status_of
 from holdfast.gateway.dialects.json_reader import Json, dump
+from holdfast.gateway.dialects.refusal import Reason, message_in, reason_of, status_of
 
 _OVERLOADED = 529
 _TYPES: dict[Reason, str] = {

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.messages import Message, Part, Role, Text, Thinking, Tool, ToolCall
 from holdfast.core.exchange import Reasoning, Request, Sampling
+from holdfast.core.messages import Message, Part, Role, Text, Thinking, Tool, ToolCall
 from holdfast.gateway.dialects.anthropic.blocks import NAME, read_content, write_content
 from holdfast.gateway.dialects.dialect import Route, Wire
-from holdfast.gateway.dialects.pairing import SYSTEM, one_text, taking_turns
-from holdfast.gateway.dialects.reasoning_effort import budget_of
 from holdfast.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -33,6 +31,8 @@ from holdfast.gateway.dialects.json_reader import (
     strings,
     wrong,
 )
+from holdfast.gateway.dialects.pairing import SYSTEM, one_text, taking_turns
+from holdfast.gateway.dialects.reasoning_effort import budget_of
 
 LONGEST = 8192
 """This API must be told a limit; this one is used where nobody gave one."""

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from holdfast.core.messages import ToolCall
 from holdfast.core.exchange import Request, Response, StopReason, Usage
+from holdfast.core.messages import ToolCall
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.anthropic.blocks import NAME, read_block, write_blocks
 from holdfast.gateway.dialects.dialect import Wire
-from holdfast.gateway.dialects.json_reader import Json, dump, each, inner, maybe_count, maybe_string, own, parse_object, wrong
+from holdfast.gateway.dialects.json_reader import (
+    Json,
+    dump,
+    each,
+    inner,
+    maybe_count,
+    maybe_string,
+    own,
+    parse_object,
+    wrong,
+)
 
 _STOPS = {
     "end_turn": StopReason.END,

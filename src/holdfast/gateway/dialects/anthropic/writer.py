@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.core.exchange import Request, StopReason, Usage
-from holdfast.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
+from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.anthropic.blocks import NAME, redacted, write_blocks, write_call
 from holdfast.gateway.dialects.anthropic.refusal import error_body
 from holdfast.gateway.dialects.anthropic.response import head, read_stop, write_stop, write_usage
+from holdfast.gateway.dialects.json_reader import Json, own
 from holdfast.gateway.dialects.part_order import InOrder
 from holdfast.gateway.dialects.sse import event
-from holdfast.gateway.dialects.json_reader import Json, own
+from holdfast.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
 
 
 class AnthropicWriter:

@@ -12,9 +12,9 @@ from holdfast.gateway.dialects.gemini.refusal import write_error
 from holdfast.gateway.dialects.gemini.request import read_request, write_request
 from holdfast.gateway.dialects.gemini.response import read_response, write_response
 from holdfast.gateway.dialects.gemini.writer import GeminiWriter
-from holdfast.gateway.dialects.routes import bearer, common_route
-from holdfast.gateway.dialects.refusal import read_refusal
 from holdfast.gateway.dialects.json_reader import dump
+from holdfast.gateway.dialects.refusal import read_refusal
+from holdfast.gateway.dialects.routes import bearer, common_route
 
 _PATH = re.compile(
     r"(?:/v\d\w*)?(?:/projects/[^/]+/locations/[^/]+)?(?:/publishers/[^/]+)?"

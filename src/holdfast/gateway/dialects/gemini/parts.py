@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.core.messages import Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
-from holdfast.gateway.dialects.gemini.signatures import seal, unseal
 from holdfast.gateway.dialects.gemini.key_case import camel, respelled, spelling
-from holdfast.gateway.dialects.tool_arguments import as_object, from_object
+from holdfast.gateway.dialects.gemini.signatures import seal, unseal
 from holdfast.gateway.dialects.json_reader import Json, inner, items, mapping, maybe_string, own
 from holdfast.gateway.dialects.strict_json import compact
+from holdfast.gateway.dialects.tool_arguments import as_object, from_object
 
 NAME = "gemini"
 KEY = f"{NAME}.key"

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.core.exchange import StopReason
-from holdfast.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
+from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.gateway.dialects import ids
-from holdfast.gateway.dialects.stream_reader import EventReader
 from holdfast.gateway.dialects.gemini.json_array_stream import EitherReader
 from holdfast.gateway.dialects.gemini.parts import NAME, read_part
 from holdfast.gateway.dialects.gemini.refusal import read_stream_error
 from holdfast.gateway.dialects.gemini.response import CANDIDATE, USAGE, read_stop, read_usage
+from holdfast.gateway.dialects.json_reader import Json, each, inner, items, mapping, maybe_string, own, parse_object
 from holdfast.gateway.dialects.refusal import broken
 from holdfast.gateway.dialects.sse import Event
-from holdfast.gateway.dialects.json_reader import Json, each, inner, items, mapping, maybe_string, own, parse_object
+from holdfast.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
+from holdfast.gateway.dialects.stream_reader import EventReader
 
 
 class GeminiReader(EventReader):

@@ -11,15 +11,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import quote
 
-from holdfast.core.messages import Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from holdfast.core.exchange import Request
+from holdfast.core.messages import Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Route, Wire
+from holdfast.gateway.dialects.gemini.key_case import SPELLING, camel, spelling
 from holdfast.gateway.dialects.gemini.parts import NAME, read_part, write_part, write_user
 from holdfast.gateway.dialects.gemini.settings import read_settings, write_settings
-from holdfast.gateway.dialects.gemini.key_case import SPELLING, camel, spelling
 from holdfast.gateway.dialects.gemini.tools import read_tools, write_tools
-from holdfast.gateway.dialects.pairing import SYSTEM, taking_turns
 from holdfast.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -32,6 +31,7 @@ from holdfast.gateway.dialects.json_reader import (
     parse_object,
     wrong,
 )
+from holdfast.gateway.dialects.pairing import SYSTEM, taking_turns
 
 FRAMING = f"{NAME}.framing"
 """Under this name a request's extra tells that its stream is to be a JSON array."""

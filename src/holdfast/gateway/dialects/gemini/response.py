@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.messages import Part, ToolCall
 from holdfast.core.exchange import Request, Response, StopReason, Usage
+from holdfast.core.messages import Part, ToolCall
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Malformed, Wire
 from holdfast.gateway.dialects.gemini.parts import NAME, read_part, sealed, write_part

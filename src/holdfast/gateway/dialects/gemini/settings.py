@@ -7,8 +7,16 @@ from typing import Any
 
 from holdfast.core.exchange import Reasoning, Request, Sampling
 from holdfast.gateway.dialects.gemini.key_case import camel
+from holdfast.gateway.dialects.json_reader import (
+    Json,
+    inner,
+    maybe_count,
+    maybe_flag,
+    maybe_number,
+    maybe_string,
+    strings,
+)
 from holdfast.gateway.dialects.reasoning_effort import budget_of
-from holdfast.gateway.dialects.json_reader import Json, inner, maybe_count, maybe_flag, maybe_number, maybe_string, strings
 
 _CONFIG = "generationConfig"
 _SAMPLING = ("temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "seed")

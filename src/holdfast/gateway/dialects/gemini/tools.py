@@ -6,9 +6,20 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.core.messages import Tool
-from holdfast.gateway.dialects.gemini.parts import NAME
 from holdfast.gateway.dialects.gemini.key_case import SPELLING, camel
-from holdfast.gateway.dialects.json_reader import Json, each, inner, items, kept, leftover, mapping, maybe_string, own, string
+from holdfast.gateway.dialects.gemini.parts import NAME
+from holdfast.gateway.dialects.json_reader import (
+    Json,
+    each,
+    inner,
+    items,
+    kept,
+    leftover,
+    mapping,
+    maybe_string,
+    own,
+    string,
+)
 
 GROUP = f"{NAME}.group"
 """Under this name a Tool's extra tells which entry of the list it stood in."""

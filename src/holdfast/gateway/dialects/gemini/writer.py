@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.core.exchange import Request, StopReason, Usage
-from holdfast.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
+from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.gemini.parts import NAME, write_part
 from holdfast.gateway.dialects.gemini.refusal import error_body
 from holdfast.gateway.dialects.gemini.request import FRAMING
 from holdfast.gateway.dialects.gemini.response import USAGE, write_answer_part, write_stop, write_usage
+from holdfast.gateway.dialects.json_reader import Json, dump
 from holdfast.gateway.dialects.part_order import InOrder
 from holdfast.gateway.dialects.sse import event
-from holdfast.gateway.dialects.json_reader import Json, dump
+from holdfast.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects.strict_json import arguments
 
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Mapping
 
 from holdfast.gateway.dialects.dialect import Dialect, Route, Wire
+from holdfast.gateway.dialects.json_reader import dump
 from holdfast.gateway.dialects.openai_chat.reader import ChatReader
 from holdfast.gateway.dialects.openai_chat.refusal import write_error
 from holdfast.gateway.dialects.openai_chat.request import read_request, write_request
 from holdfast.gateway.dialects.openai_chat.response import read_response, write_response
 from holdfast.gateway.dialects.openai_chat.thinking import NAME
 from holdfast.gateway.dialects.openai_chat.writer import ChatWriter
-from holdfast.gateway.dialects.routes import bearer, common_route
 from holdfast.gateway.dialects.refusal import read_refusal
-from holdfast.gateway.dialects.json_reader import dump
+from holdfast.gateway.dialects.routes import bearer, common_route
 
 _GENERATE = re.compile(r"(?:/v\d+\w*)?/chat/completions")
 

@@ -19,7 +19,6 @@ from holdfast.core.messages import (
     ToolResult,
 )
 from holdfast.gateway.dialects import data_url, ids
-from holdfast.gateway.dialects.openai_chat.thinking import NAME, read_thinking, write_thinking
 from holdfast.gateway.dialects.json_reader import (
     Json,
     each,
@@ -31,6 +30,7 @@ from holdfast.gateway.dialects.json_reader import (
     string,
     wrong,
 )
+from holdfast.gateway.dialects.openai_chat.thinking import NAME, read_thinking, write_thinking
 from holdfast.gateway.dialects.strict_json import arguments, compact
 
 SEE_BELOW = "(see following user message for image)"

@@ -7,17 +7,17 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.messages import Text, Thinking, ToolCall
 from holdfast.core.exchange import ProviderError, StopReason, Usage
-from holdfast.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
+from holdfast.core.messages import Text, Thinking, ToolCall
 from holdfast.gateway.dialects import ids
-from holdfast.gateway.dialects.stream_reader import EventReader
+from holdfast.gateway.dialects.json_reader import Json, inner, items, mapping, maybe_count, maybe_string, parse_object
 from holdfast.gateway.dialects.openai_chat.message import signature_of
 from holdfast.gateway.dialects.openai_chat.response import read_stop, read_usage
 from holdfast.gateway.dialects.openai_chat.thinking import ENCRYPTED, FIELD, NAME, PLAIN
 from holdfast.gateway.dialects.refusal import broken, message_in, reason_of
 from holdfast.gateway.dialects.sse import Event
-from holdfast.gateway.dialects.json_reader import Json, inner, items, mapping, maybe_count, maybe_string, parse_object
+from holdfast.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
+from holdfast.gateway.dialects.stream_reader import EventReader
 
 DONE = b"[DONE]"
 _FAILURE = re.compile(r"[45]\d\d", re.ASCII)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from holdfast.core.exchange import ProviderError
 from holdfast.gateway.dialects.dialect import Wire
-from holdfast.gateway.dialects.refusal import Reason, status_of
 from holdfast.gateway.dialects.json_reader import Json, dump
+from holdfast.gateway.dialects.refusal import Reason, status_of
 
 _TYPES: dict[Reason, tuple[str, str | None]] = {
     "rate_limit": ("rate_limit_error", "rate_limit_exceeded"),

@@ -9,14 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from holdfast.core.messages import Tool
 from holdfast.core.exchange import Reasoning, Request, Sampling
+from holdfast.core.messages import Tool
 from holdfast.gateway.dialects.dialect import Route, Wire
-from holdfast.gateway.dialects.openai_chat.message import read_message, write_messages
-from holdfast.gateway.dialects.openai_chat.thinking import NAME
-from holdfast.gateway.dialects.pairing import paired
-from holdfast.gateway.dialects.reasoning_effort import effort_of
-from holdfast.gateway.dialects.tool_arguments import FREE_TEXT
 from holdfast.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -35,6 +30,11 @@ from holdfast.gateway.dialects.json_reader import (
     strings,
     wrong,
 )
+from holdfast.gateway.dialects.openai_chat.message import read_message, write_messages
+from holdfast.gateway.dialects.openai_chat.thinking import NAME
+from holdfast.gateway.dialects.pairing import paired
+from holdfast.gateway.dialects.reasoning_effort import effort_of
+from holdfast.gateway.dialects.tool_arguments import FREE_TEXT
 
 _BODY = frozenset({"model", "messages", "tools"})
 _LIMITS = ("max_completion_tokens", "max_tokens")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.core.messages import Extra, Part, Text, ToolCall
 from holdfast.core.exchange import Request, Response, StopReason, Usage
+from holdfast.core.messages import Extra, Part, Text, ToolCall
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Malformed, Wire
-from holdfast.gateway.dialects.openai_chat.message import BARE, read_message, write_assistant
-from holdfast.gateway.dialects.openai_chat.thinking import NAME
 from holdfast.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -19,6 +17,8 @@ from holdfast.gateway.dialects.json_reader import (
     own,
     parse_object,
 )
+from holdfast.gateway.dialects.openai_chat.message import BARE, read_message, write_assistant
+from holdfast.gateway.dialects.openai_chat.thinking import NAME
 
 CHOICE = f"{NAME}.choice"
 MESSAGE = f"{NAME}.message"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.core.exchange import Request, StopReason, Usage
-from holdfast.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
+from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.gateway.dialects import ids
+from holdfast.gateway.dialects.json_reader import Json, own
 from holdfast.gateway.dialects.openai_chat.refusal import error_body
 from holdfast.gateway.dialects.openai_chat.request import wants_usage
 from holdfast.gateway.dialects.openai_chat.response import head, write_stop, write_usage
 from holdfast.gateway.dialects.openai_chat.thinking import ENCRYPTED, FIELD, NAME, SUMMARY, TEXT
 from holdfast.gateway.dialects.sse import event
-from holdfast.gateway.dialects.json_reader import Json, own
+from holdfast.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
 
 
 class ChatWriter:

@@ -13,8 +13,8 @@ from holdfast.gateway.dialects.openai_responses.reader import ResponsesReader
 from holdfast.gateway.dialects.openai_responses.request import read_request, write_request
 from holdfast.gateway.dialects.openai_responses.response import read_response, write_response
 from holdfast.gateway.dialects.openai_responses.writer import ResponsesWriter
-from holdfast.gateway.dialects.routes import common_route
 from holdfast.gateway.dialects.refusal import read_refusal
+from holdfast.gateway.dialects.routes import common_route
 
 _PATH = re.compile(r"(?:/v\d+\w*)?/responses(/input_tokens)?")
 

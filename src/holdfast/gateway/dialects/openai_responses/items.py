@@ -6,8 +6,8 @@ from typing import Any
 
 from holdfast.core.messages import Document, Extra, Image, Opaque, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects import ids
-from holdfast.gateway.dialects.openai_responses.content import NAME, read_content, write_content
 from holdfast.gateway.dialects.json_reader import Json, items, leftover, mapping, maybe_string, own, string
+from holdfast.gateway.dialects.openai_responses.content import NAME, read_content, write_content
 from holdfast.gateway.dialects.strict_json import arguments, compact
 
 WHOLE = f"{NAME}.whole"

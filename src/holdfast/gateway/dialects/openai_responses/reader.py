@@ -6,17 +6,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.core.exchange import ProviderError
-from holdfast.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened, deltas_of_part
+from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.gateway.dialects.dialect import Malformed
-from holdfast.gateway.dialects.stream_reader import EventReader
+from holdfast.gateway.dialects.json_reader import Json, inner, items, maybe_count, maybe_string, parse_object, string
 from holdfast.gateway.dialects.openai_responses.content import NAME, read_part
 from holdfast.gateway.dialects.openai_responses.items import is_call, read_call, read_reasoning
 from holdfast.gateway.dialects.openai_responses.response import ITEM, read_item, read_stop, read_usage
 from holdfast.gateway.dialects.refusal import broken, message_in, reason_of
 from holdfast.gateway.dialects.sse import Event
-from holdfast.gateway.dialects.json_reader import Json, inner, items, maybe_count, maybe_string, parse_object, string
+from holdfast.gateway.dialects.stream_events import (
+    Began,
+    Delta,
+    Finished,
+    PartClosed,
+    PartGrew,
+    PartOpened,
+    deltas_of_part,
+)
+from holdfast.gateway.dialects.stream_reader import EventReader
 from holdfast.gateway.dialects.strict_json import compact
 
 _STATUS = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400, "server_is_overloaded": 503}

@@ -8,9 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.core.messages import Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 from holdfast.core.exchange import Request
+from holdfast.core.messages import Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 from holdfast.gateway.dialects.dialect import Route, Wire
+from holdfast.gateway.dialects.json_reader import (
+    Json,
+    dump,
+    each,
+    leftover,
+    maybe_flag,
+    maybe_string,
+    own,
+    parse_object,
+    string,
+    wrong,
+)
 from holdfast.gateway.dialects.openai_responses.content import NAME, read_content, write_content
 from holdfast.gateway.dialects.openai_responses.items import (
     WHOLE,
@@ -27,18 +39,6 @@ from holdfast.gateway.dialects.openai_responses.items import (
 from holdfast.gateway.dialects.openai_responses.settings import read_settings, write_settings
 from holdfast.gateway.dialects.openai_responses.tools import read_tool, write_tool
 from holdfast.gateway.dialects.pairing import SYSTEM, one_text, paired
-from holdfast.gateway.dialects.json_reader import (
-    Json,
-    dump,
-    each,
-    leftover,
-    maybe_flag,
-    maybe_string,
-    own,
-    parse_object,
-    string,
-    wrong,
-)
 
 TOP = f"{NAME}.instructions"
 """Under this name a message's extra tells that it stood in `instructions`."""

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.core.messages import Opaque, Part, Text, Thinking, ToolCall
 from holdfast.core.exchange import Request, Response, StopReason, Usage
+from holdfast.core.messages import Opaque, Part, Text, Thinking, ToolCall
 from holdfast.gateway.dialects import ids
 from holdfast.gateway.dialects.dialect import Wire
+from holdfast.gateway.dialects.json_reader import (
+    Json,
+    dump,
+    each,
+    inner,
+    maybe_count,
+    maybe_string,
+    own,
+    parse_object,
+    wrong,
+)
 from holdfast.gateway.dialects.openai_responses.content import NAME, read_part, write_part
 from holdfast.gateway.dialects.openai_responses.items import (
     is_call,
@@ -20,7 +31,6 @@ from holdfast.gateway.dialects.openai_responses.items import (
     write_reasoning,
 )
 from holdfast.gateway.dialects.openai_responses.tools import custom_tools
-from holdfast.gateway.dialects.json_reader import Json, dump, each, inner, maybe_count, maybe_string, own, parse_object, wrong
 
 ITEM = f"{NAME}.item"
 """Under this name a part's extra keeps the fields of the message that it stood in."""

@@ -6,8 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.core.exchange import Reasoning, Request, Sampling
+from holdfast.gateway.dialects.json_reader import (
+    Json,
+    inner,
+    mapping,
+    maybe_count,
+    maybe_flag,
+    maybe_number,
+    maybe_string,
+)
 from holdfast.gateway.dialects.reasoning_effort import effort_of
-from holdfast.gateway.dialects.json_reader import Json, inner, mapping, maybe_count, maybe_flag, maybe_number, maybe_string
 
 _SAMPLING = ("temperature", "top_p", "max_output_tokens")
 

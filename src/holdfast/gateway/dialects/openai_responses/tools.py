@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.core.messages import Tool
 from holdfast.core.exchange import Request
+from holdfast.core.messages import Tool
+from holdfast.gateway.dialects.json_reader import Json, inner, leftover, maybe_string, own, string
 from holdfast.gateway.dialects.openai_responses.content import NAME
 from holdfast.gateway.dialects.tool_arguments import FREE_TEXT
-from holdfast.gateway.dialects.json_reader import Json, inner, leftover, maybe_string, own, string
 
 _TOOL = frozenset({"type", "name", "description", "parameters"})
 

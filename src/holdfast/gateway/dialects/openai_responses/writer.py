@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.core.exchange import ProviderError, Request, StopReason, Usage
-from holdfast.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
+from holdfast.core.messages import Part, Text, Thinking, ToolCall
 from holdfast.gateway.dialects import ids
+from holdfast.gateway.dialects.json_reader import Json, own
 from holdfast.gateway.dialects.openai_responses.content import NAME
 from holdfast.gateway.dialects.openai_responses.items import (
     reasoning_text,
@@ -28,7 +28,7 @@ from holdfast.gateway.dialects.openai_responses.response import (
 from holdfast.gateway.dialects.openai_responses.tools import custom_tools
 from holdfast.gateway.dialects.part_order import InOrder
 from holdfast.gateway.dialects.sse import event
-from holdfast.gateway.dialects.json_reader import Json, own
+from holdfast.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
 from holdfast.gateway.dialects.strict_json import arguments
 
 _CODES = {"rate_limit": "rate_limit_exceeded", "bad_request": "invalid_prompt", "overloaded": "server_is_overloaded"}
