@@ -15,20 +15,20 @@ help:  ## Show this list
 env: $(STAMP)  ## Create the environment in .venv
 
 $(STAMP): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "holdfast needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "demeanor needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,local]'
 	@touch $@
 
-# A real model fails some evals, and that is what the demo shows: only an error of Holdfast itself is one of the demo.
+# A real model fails some evals, and that is what the demo shows: only an error of Demeanor itself is one of the demo.
 demo: $(STAMP)  ## Run examples with a language model on this machine (MODEL=scripted: at once, without one)
 	@sandbox=bubblewrap; tools/system.sh git bubblewrap || { sandbox=none; \
 	  echo "demo: no bubblewrap, so it goes on with --sandbox none: no wall around the agent" >&2; }; \
 	model='$(MODEL)'; case "$$model" in scripted|*/*) ;; *) \
-	  $(BIN)/holdfast models fetch "$$model" || { model=scripted; \
+	  $(BIN)/demeanor models fetch "$$model" || { model=scripted; \
 	    echo "demo: no weights, so it goes on with native:scripted: a rule-reader, which is no model" >&2; } ;; esac; \
-	$(BIN)/holdfast run $(DEMO) --policy all --trials 3 --sandbox $$sandbox --subject "native:$$model"; code=$$?; \
-	case $$code in 1|3) echo "demo: done; what did not hold is told above (exit $$code of holdfast run)"; exit 0 ;; esac; \
+	$(BIN)/demeanor run $(DEMO) --policy all --trials 3 --sandbox $$sandbox --subject "native:$$model"; code=$$?; \
+	case $$code in 1|3) echo "demo: done; what did not hold is told above (exit $$code of demeanor run)"; exit 0 ;; esac; \
 	exit $$code
 
 machine:

@@ -1,4 +1,4 @@
-"""What Holdfast adds around a real agent: from the start of an attempt to the agent's first instruction, and from its
+"""What Demeanor adds around a real agent: from the start of an attempt to the agent's first instruction, and from its
 last one to the verdict; and what a replay of a real agent costs against its own run.
 
     python benchmarks/agents.py [--trials N] [--sandbox LEVEL] [--replay AGENT]
@@ -19,22 +19,22 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.agents import CODING_AGENTS
-from holdfast.config.config import Config
-from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
-from holdfast.core.run_request import RunRequest
-from holdfast.define.discover import load
-from holdfast.runner.assemble import new_store, open_house, run_info
-from holdfast.runner.catalog import Cast
-from holdfast.runner.execute import Terms, conduct
-from holdfast.runner.planning import plan_evals
-from holdfast.runner.schedule import Stop
+from demeanor.agents import CODING_AGENTS
+from demeanor.config.config import Config
+from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
+from demeanor.core.run_request import RunRequest
+from demeanor.define.discover import load
+from demeanor.runner.assemble import new_store, open_house, run_info
+from demeanor.runner.catalog import Cast
+from demeanor.runner.execute import Terms, conduct
+from demeanor.runner.planning import plan_evals
+from demeanor.runner.schedule import Stop
 
 BAR_MS = 60.0
 REPLAY_BAR = 1.3
 STAMP = "#!/bin/sh\ndate +%s%N\ndate +%s%N\n"
 EVAL = """\
-from holdfast import USUALLY_PASSES, eval_test
+from demeanor import USUALLY_PASSES, eval_test
 
 @eval_test(USUALLY_PASSES, prompt="Save the note 'buy milk' in notes.txt.")
 def saves_the_note(rig, result):

@@ -19,11 +19,11 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 
-from holdfast.core.ports import Template
-from holdfast.core.process import Launch, Limits
-from holdfast.core.scenario import Scenario
-from holdfast.runner.template import TemplateCache
-from holdfast.sandboxes.levels.none import OpenSandbox
+from demeanor.core.ports import Template
+from demeanor.core.process import Launch, Limits
+from demeanor.core.scenario import Scenario
+from demeanor.runner.template import TemplateCache
+from demeanor.sandboxes.levels.none import OpenSandbox
 
 ARGV = ("sh", "-c", "printf hi > out.txt")
 ROUNDS = 5

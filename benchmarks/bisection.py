@@ -1,4 +1,4 @@
-"""How often `holdfast bisect` names the right commit, and for how many trials; beside plain bisections.
+"""How often `demeanor bisect` names the right commit, and for how many trials; beside plain bisections.
 
     python benchmarks/bisection.py [runs]
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from holdfast.commands.bisect.error_rates import Performance, fewest, plain, plain_as_right, simulate
+from demeanor.commands.bisect.error_rates import Performance, fewest, plain, plain_as_right, simulate
 
 BEFORE, AFTER = 0.95, 0.5
 DROPS = ((1.0, 0.0), (1.0, 0.5), (0.95, 0.7), (0.95, 0.8), (0.8, 0.3), (0.6, 0.2))
@@ -27,7 +27,7 @@ def ways(runs: int) -> Iterator[tuple[str, Performance]]:
     yield "plain, 5 a step, bad from 2 fails on", plain(BEFORE, AFTER, trials=5, fails=2)
     cheapest, trials, fails = plain_as_right(BEFORE, AFTER)
     yield f"plain, {trials} a step, bad from {fails} fails on: the cheapest that reaches 95 %", cheapest
-    yield "**holdfast bisect**, nothing known", simulate(BEFORE, AFTER, runs=runs)
+    yield "**demeanor bisect**, nothing known", simulate(BEFORE, AFTER, runs=runs)
     yield "… with `--trials 3` at each visit", simulate(BEFORE, AFTER, runs=runs, at_once=3)
     yield "… with 20 trials of each end kept before", simulate(BEFORE, AFTER, runs=runs, known=20)
     yield "… with 60 trials of each end kept before", simulate(BEFORE, AFTER, runs=runs, known=60)

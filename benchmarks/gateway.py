@@ -68,16 +68,16 @@ async def _pieces(more: int) -> AsyncIterator[bytes]:
 
 def serve_gateway(upstream: str) -> None:
     """The gateway: a scripted model `played`, and any other one at the echo server. A line of input opens a session."""
-    from holdfast.core.eval import Eval, Source
-    from holdfast.core.policy import Policy
-    from holdfast.core.scenario import Scenario
-    from holdfast.core.subject import Subject
-    from holdfast.core.trial import Trial
-    from holdfast.gateway.dialects import DIALECTS
-    from holdfast.gateway.models.live_model import LiveModel
-    from holdfast.gateway.models.provider import Provider
-    from holdfast.gateway.script import ScriptedModel
-    from holdfast.gateway.server.server import GatewayServer
+    from demeanor.core.eval import Eval, Source
+    from demeanor.core.policy import Policy
+    from demeanor.core.scenario import Scenario
+    from demeanor.core.subject import Subject
+    from demeanor.core.trial import Trial
+    from demeanor.gateway.dialects import DIALECTS
+    from demeanor.gateway.models.live_model import LiveModel
+    from demeanor.gateway.models.provider import Provider
+    from demeanor.gateway.script import ScriptedModel
+    from demeanor.gateway.server.server import GatewayServer
 
     scenario, source = Scenario(prompts=("x",)), Source(path=Path("x"))
     found = Eval(name="bench", policy=Policy.USUALLY_PASSES, scenario=scenario, checks=(), source=source)

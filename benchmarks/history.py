@@ -25,14 +25,14 @@ sys.path.insert(0, str(ROOT))
 from tests.store.past import records  # noqa: E402
 from tests.store.postgres_server import postgres_server  # noqa: E402
 
-from holdfast.commands.report.report import NightReport  # noqa: E402
-from holdfast.commands.report.terminal import night_terminal  # noqa: E402
-from holdfast.commands.report.workflow import find_past_run, make_night_report  # noqa: E402
-from holdfast.core.record import RunInfo  # noqa: E402
-from holdfast.store.history import SqlHistory, open_history  # noqa: E402
-from holdfast.store.history.database import Database, Row  # noqa: E402
-from holdfast.store.history.tallies import CellTally, write_tallies  # noqa: E402
-from holdfast.store.history.writing import Kept, PlannedCell, RunWriter  # noqa: E402
+from demeanor.commands.report.report import NightReport  # noqa: E402
+from demeanor.commands.report.terminal import night_terminal  # noqa: E402
+from demeanor.commands.report.workflow import find_past_run, make_night_report  # noqa: E402
+from demeanor.core.record import RunInfo  # noqa: E402
+from demeanor.store.history import SqlHistory, open_history  # noqa: E402
+from demeanor.store.history.database import Database, Row  # noqa: E402
+from demeanor.store.history.tallies import CellTally, write_tallies  # noqa: E402
+from demeanor.store.history.writing import Kept, PlannedCell, RunWriter  # noqa: E402
 
 BARS = {"nights": 1.0, "report": 1.0, "promote": 2.0, "history": 0.2, "insert": 0.002}
 HASHES = ("0123456789ab", "ba9876543210", "1.4.2", "aaaabbbbcccc", "f" * 64)
@@ -44,7 +44,7 @@ def night(number: int) -> RunInfo:
     started = (datetime(2026, 1, 1, 3, tzinfo=UTC) + timedelta(days=number)).isoformat()
     return RunInfo(
         id=f"night-{number:03}", started=started, uid=f"{number:015x}0", kind="nightly", commit=f"{number:040x}",
-        branch="main", dirty=False, holdfast="0.1",
+        branch="main", dirty=False, demeanor="0.1",
     )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def measure(history: SqlHistory, name: str) -> None:
 def places(only: str | None) -> Iterator[dict[str, str]]:
     """The databases to measure."""
     with tempfile.TemporaryDirectory() as folder:
-        found = {"sqlite": str(Path(folder) / "holdfast.db")}
+        found = {"sqlite": str(Path(folder) / "demeanor.db")}
         if only == "sqlite":
             yield found
             return

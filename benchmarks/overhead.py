@@ -1,7 +1,7 @@
-"""What Holdfast costs beyond the processes it starts: 200 trials against a bare asyncio loop, in one run.
+"""What Demeanor costs beyond the processes it starts: 200 trials against a bare asyncio loop, in one run.
 
 Both sides start the same 200 programs (`sh` writes one file) in 200 fresh folders, 8 at a time, in a fresh interpreter
-of their own. Holdfast also isolates, harvests, checks, keeps and reports each of them.
+of their own. Demeanor also isolates, harvests, checks, keeps and reports each of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ adapter = "command"
 command = ["sh", "-c", "{SCRIPT}", "{{prompt}}"]
 """
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Write out.txt.")
 def writes(rig, result):
@@ -71,12 +71,12 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder)
-        (project / "holdfast.toml").write_text(CONFIG)
+        (project / "demeanor.toml").write_text(CONFIG)
         (project / "evals").mkdir()
         (project / "evals/eval_writes.py").write_text(EVAL)
         loop = [sys.executable, __file__, "--bare", "--trials", str(args.trials)]
         ours = [
-            str(Path(sys.executable).with_name("holdfast")),
+            str(Path(sys.executable).with_name("demeanor")),
             "run",
             "--trials",
             str(args.trials),
@@ -87,7 +87,7 @@ def main() -> None:
         rounds = [tuple(timed(command, project) for command in (loop, *levels)) for _ in range(args.rounds)]
     for bare_seconds, our_seconds, walled_seconds in rounds:
         print(
-            f"bare loop {bare_seconds:6.3f} s   holdfast {our_seconds:6.3f} s   ratio {our_seconds / bare_seconds:.2f}"
+            f"bare loop {bare_seconds:6.3f} s   demeanor {our_seconds:6.3f} s   ratio {our_seconds / bare_seconds:.2f}"
             f"   behind walls {walled_seconds:6.3f} s"
         )
     ratio = statistics.median(ours / bare for bare, ours, _ in rounds)

@@ -20,7 +20,7 @@ from pathlib import Path
 BAR = 1.3
 JOBS = 8
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.")
 def saves_the_note(rig, result):
@@ -30,7 +30,7 @@ def saves_the_note(rig, result):
 
 def timed(project: Path, trials: int, *words: str) -> tuple[float, float]:
     """Seconds that a run takes, on the clock and of all its processes' CPU time."""
-    command = [sys.executable, "-m", "holdfast", "run", "--trials", str(trials), "--jobs", str(JOBS), *words]
+    command = [sys.executable, "-m", "demeanor", "run", "--trials", str(trials), "--jobs", str(JOBS), *words]
     started, used = time.perf_counter(), _cpu()
     subprocess.run(command, cwd=project, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - started, _cpu() - used

@@ -14,11 +14,11 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from holdfast.core.ports import Sandbox, Template
-from holdfast.core.process import Launch, Limits
-from holdfast.core.tree_io import scan
-from holdfast.sandboxes.levels.bubblewrap import BubblewrapSandbox
-from holdfast.sandboxes.levels.none import OpenSandbox
+from demeanor.core.ports import Sandbox, Template
+from demeanor.core.process import Launch, Limits
+from demeanor.core.tree_io import scan
+from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
+from demeanor.sandboxes.levels.none import OpenSandbox
 
 TIMES, PLUS = 4, 0.025
 SHARE = 0.15

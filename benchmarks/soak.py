@@ -1,6 +1,6 @@
 """A long run of a small agent: does anything grow with the number of finished trials?
 
-2,000 trials, 32 at a time, through the real command line. While it runs, Holdfast's memory, open files and processes
+2,000 trials, 32 at a time, through the real command line. While it runs, Demeanor's memory, open files and processes
 are read from /proc; afterwards, what is left of processes, temp folders and mounts is counted.
 """
 
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 GROWTH = 0.15
-"""How much more memory Holdfast may hold at the end than when a quarter was done, as a part of the latter."""
+"""How much more memory Demeanor may hold at the end than when a quarter was done, as a part of the latter."""
 
 FLOOR = 4 * 2**20
 """So many bytes more are no growth."""
@@ -27,7 +27,7 @@ adapter = "command"
 command = ["sh", "-c", "printf hi > out.txt; echo done", "{prompt}"]
 """
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Write out.txt.")
 def writes(rig, result):
@@ -95,10 +95,10 @@ def main() -> None:
         project, temp = Path(folder, "project"), Path(folder, "tmp")
         (project / "evals").mkdir(parents=True)
         temp.mkdir()
-        (project / "holdfast.toml").write_text(CONFIG)
+        (project / "demeanor.toml").write_text(CONFIG)
         (project / "evals/eval_writes.py").write_text(EVAL)
         mounted = mounts()
-        command = [sys.executable, "-m", "holdfast", "run", "--trials", str(args.trials), "--jobs", str(args.jobs)]
+        command = [sys.executable, "-m", "demeanor", "run", "--trials", str(args.trials), "--jobs", str(args.jobs)]
         started = time.monotonic()
         run = subprocess.Popen(
             command, cwd=project, env={**os.environ, "TMPDIR": str(temp)}, stdout=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""What it costs to start: `holdfast --version` against a bare interpreter, and the plugin in other people's pytest."""
+"""What it costs to start: `demeanor --version` against a bare interpreter, and the plugin in other people's pytest."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21)
     rounds = parser.parse_args().rounds
     python = sys.executable
-    bare, version = medians(rounds, [python, "-c", "pass"], [str(Path(python).with_name("holdfast")), "--version"])
+    bare, version = medians(rounds, [python, "-c", "pass"], [str(Path(python).with_name("demeanor")), "--version"])
     bar = 2 * bare + VERSION_BAR_MS
     print(
-        f"python -c pass {bare:.1f} ms, holdfast --version {version:.1f} ms ({version / bare:.2f}x), bar {bar:.1f} ms"
+        f"python -c pass {bare:.1f} ms, demeanor --version {version:.1f} ms ({version / bare:.2f}x), bar {bar:.1f} ms"
     )
     pytest = [python, "-m", "pytest", "--version"]
-    without, with_plugin = medians(rounds, [*pytest, "-p", "no:holdfast"], pytest)
+    without, with_plugin = medians(rounds, [*pytest, "-p", "no:demeanor"], pytest)
     added = with_plugin - without
     print(f"pytest --version {without:.1f} ms without the plugin, {added:+.1f} ms with it, bar +{PLUGIN_BAR_MS:.0f} ms")
 

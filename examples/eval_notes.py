@@ -1,6 +1,6 @@
 """Does the agent do what it is asked to do with files, and in a sensible order?"""
 
-from holdfast import USUALLY_PASSES, Rig, Stage, eval_test
+from demeanor import USUALLY_PASSES, Rig, Stage, eval_test
 
 
 def saves_it(stage: Stage) -> None:

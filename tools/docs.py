@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE = ROOT / "src" / "holdfast"
+SOURCE = ROOT / "src" / "demeanor"
 BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.S)
 FIGURES = re.compile(r"\d+\.\d+ s|\d\d\d\d-\d\d-\d\dT\d\d-\d\d-\d\d|  +")
 
@@ -49,32 +49,32 @@ def _renew(page: Path, *, check: bool) -> bool:
 def command_help(_page: str) -> str:
     """What `--help` prints, command by command."""
     os.environ["COLUMNS"] = "100"
-    from holdfast.cli import COMMANDS, make_parser
+    from demeanor.cli import COMMANDS, make_parser
 
     parser = make_parser()
     (commands,) = (action for action in parser._subparsers._group_actions)  # type: ignore[union-attr]
     parts = [f"```text\n{parser.format_help()}```\n"]
-    parts += [f"\n## holdfast {name}\n\n```text\n{commands.choices[name].format_help()}```\n" for name in COMMANDS]  # type: ignore[index, call-overload]
+    parts += [f"\n## demeanor {name}\n\n```text\n{commands.choices[name].format_help()}```\n" for name in COMMANDS]  # type: ignore[index, call-overload]
     return "".join(parts)
 
 
 def readme_output(page: str) -> str:
     """What the first eval of the page prints, really run."""
     code = re.search(r"```python\n(.*?)```", page, re.S)
-    command = re.search(r"```console\n\$ holdfast (.*?)\n", page)
+    command = re.search(r"```console\n\$ demeanor (.*?)\n", page)
     if code is None or command is None:
         raise SystemExit("README.md: no eval and command to run")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "eval_greeting.py").write_text(code[1], "utf-8")
         done = subprocess.run(
-            [sys.executable, "-m", "holdfast", *command[1].split()],
+            [sys.executable, "-m", "demeanor", *command[1].split()],
             cwd=folder,
-            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "HOLDFAST_CACHE": folder},
+            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "DEMEANOR_CACHE": folder},
             capture_output=True,
             text=True,
             check=False,
         )
-    return f"```console\n$ holdfast {command[1]}\n{done.stdout}```\n"
+    return f"```console\n$ demeanor {command[1]}\n{done.stdout}```\n"
 
 
 def fields(module: str, name: str) -> Iterator[tuple[str, str, str]]:
@@ -113,7 +113,7 @@ def exit_codes(_page: str) -> str:
 
 def void_causes(_page: str) -> str:
     """Why a trial can be void."""
-    from holdfast.core.verdict import VoidCause
+    from demeanor.core.verdict import VoidCause
 
     again = {cause.name: "yes" if cause.retryable else "no" for cause in VoidCause}
     rows = ((f"`{ast.literal_eval(v)}`", d, again[n]) for n, v, d in fields("core/verdict.py", "VoidCause"))
@@ -122,10 +122,10 @@ def void_causes(_page: str) -> str:
 
 def rules(_page: str) -> str:
     """What every rule costs and how often it errs, as the code reckons it."""
-    from holdfast.commands.gate import always as gate_always
-    from holdfast.commands.gate.rules import RULES
-    from holdfast.commands.promote.rules import DEMOTE, PROMOTE
-    from holdfast.core.percent import rate, share
+    from demeanor.commands.gate import always as gate_always
+    from demeanor.commands.gate.rules import RULES
+    from demeanor.commands.promote.rules import DEMOTE, PROMOTE
+    from demeanor.core.percent import rate, share
 
     every = [gate_always.characteristics(), *(rule.characteristics() for rule in RULES.values())]
     every += [rule.characteristics() for named in (PROMOTE, DEMOTE) for rule in named.values()]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/harbor.sh [FOLDER]: an environment with the pinned Harbor and Holdfast itself, in .venv-harbor unless told.
+# tools/harbor.sh [FOLDER]: an environment with the pinned Harbor and Demeanor itself, in .venv-harbor unless told.
 # Harbor needs Python 3.12 or newer and pins of its own, so it never shares an environment with the rest.
 # Exits with 3, loudly, where there is no such Python.
 set -euo pipefail

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.acp.permission import Approver
-from holdfast.agents import make_agent
-from holdfast.config.table import Table
-from holdfast.core.agent import Task
-from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.scenario import Approval
-from holdfast.core.trajectory import Asked, Called, Event, ModelFailed, Said, Thought
+from demeanor.acp.permission import Approver
+from demeanor.agents import make_agent
+from demeanor.config.table import Table
+from demeanor.core.agent import Task
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.scenario import Approval
+from demeanor.core.trajectory import Asked, Called, Event, ModelFailed, Said, Thought
 
 AGENT = str(Path(__file__).with_name("agent.py"))
 
@@ -52,7 +52,7 @@ class Client:
     def start(self, *prompts: list[Any], approval: Approval | None = None, **table: Any) -> subprocess.Popen[str]:
         """The client with steps for each prompt."""
         keys = {"command": [sys.executable, AGENT], **table}
-        agent = make_agent("mine", "acp", Table(keys, where="holdfast.toml", prefix="agents.mine."))
+        agent = make_agent("mine", "acp", Table(keys, where="demeanor.toml", prefix="agents.mine."))
         task = Task(
             prompts=tuple(map(json.dumps, prompts)), model="m", workspace=self.workspace, home=self.home,
             base_url="", token="", seed=0, approval=approval or Approval(),
@@ -264,7 +264,7 @@ def test_the_mode_is_set_and_a_model_that_can_not_be_is_an_error(client: Client)
 
 
 def test_the_clients_own_python_path_is_not_the_agents(client: Client, tmp_path: Path):
-    """A Python agent must not import from Holdfast by accident, but what the configuration sets it sees."""
+    """A Python agent must not import from Demeanor by accident, but what the configuration sets it sees."""
     script = tmp_path / "show.py"
     script.write_text("import os, sys\nsys.stderr.write(repr(os.environ.get('PYTHONPATH')) + os.environ['X'])\n")
     table = {"command": [sys.executable, str(script)], "env": {"X": "{model}"}}

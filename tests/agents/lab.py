@@ -10,10 +10,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from holdfast.agents.recipe import Recipe, RecipeAgent, Setup
-from holdfast.core.agent import Orders, Task
-from holdfast.core.process import Launch, Output, ProcessEnd
-from holdfast.core.scenario import Approval, PriorMessage
+from demeanor.agents.recipe import Recipe, RecipeAgent, Setup
+from demeanor.core.agent import Orders, Task
+from demeanor.core.process import Launch, Output, ProcessEnd
+from demeanor.core.scenario import Approval, PriorMessage
 
 SAMPLES = Path(__file__).parent / "samples"
 EARLIER = (PriorMessage(role="user", text="I like zebras."), PriorMessage(role="assistant", text="I like gnus."))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.agent import Ability
-from holdfast.core.scenario import PriorMessage
+from demeanor.core.agent import Ability
+from demeanor.core.scenario import PriorMessage
 from tests.agents.told import PRIOR, agent, end, in_file, outline, sample, task
 
 HISTORY = ".aider/chat.md"

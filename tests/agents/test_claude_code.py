@@ -8,9 +8,9 @@ import re
 import pytest
 from hypothesis import given, settings
 
-from holdfast.agents.claude_code import RECIPE
-from holdfast.core.scenario import Approval
-from holdfast.core.trajectory import Called, Event, Kind, Said, Thought
+from demeanor.agents.claude_code import RECIPE
+from demeanor.core.scenario import Approval
+from demeanor.core.trajectory import Called, Event, Kind, Said, Thought
 from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample, spoiled
 
 _SESSION = "projects/-bench-workspace"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from holdfast.core.agent import Ability
+from demeanor.core.agent import Ability
 from tests.agents.told import NO_SHELL, agent, end, hostile, in_file, outline, sample, task
 
 SETTINGS = ".cline/data/settings"

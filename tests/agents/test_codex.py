@@ -9,9 +9,9 @@ import tomllib
 import pytest
 from hypothesis import given, settings
 
-from holdfast.agents.codex import RECIPE
-from holdfast.core.scenario import Answer, Approval
-from holdfast.core.trajectory import Called, Kind, Said
+from demeanor.agents.codex import RECIPE
+from demeanor.core.scenario import Answer, Approval
+from demeanor.core.trajectory import Called, Kind, Said
 from tests.agents.lab import EARLIER, home_json, hostile, option, orders, printed, sample, spoiled
 
 _ROLLOUT = ".codex/sessions/2026/11/16/rollout-2026-11-16T00-06-48-x.jsonl"

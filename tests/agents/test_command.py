@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agents import make_agent
-from holdfast.config.table import Table
-from holdfast.core.agent import Agent, Task, unable
-from holdfast.core.errors import BadInput
-from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.scenario import Approval, PriorMessage, Scenario
-from holdfast.core.trajectory import Called, Event, Said, Thought
+from demeanor.agents import make_agent
+from demeanor.config.table import Table
+from demeanor.core.agent import Agent, Task, unable
+from demeanor.core.errors import BadInput
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.trajectory import Called, Event, Said, Thought
 
 
 def agent(**table: Any) -> Agent:
     """The agent of a table in the configuration."""
-    return make_agent("mine", "command", Table(table, where="holdfast.toml", prefix="agents.mine."))
+    return make_agent("mine", "command", Table(table, where="demeanor.toml", prefix="agents.mine."))
 
 
 def task(*prompts: str) -> Task:
@@ -79,7 +79,7 @@ def test_a_mistake_in_the_table_is_one_clear_error(table: dict[str, Any], compla
     """File, key and remedy, before anything runs."""
     with pytest.raises(BadInput, match=complaint) as caught:
         agent(**table)
-    assert "holdfast.toml: agents.mine." in str(caught.value)
+    assert "demeanor.toml: agents.mine." in str(caught.value)
 
 
 def test_how_success_is_known():
@@ -140,11 +140,11 @@ def test_it_resumes_from_the_second_prompt_on():
 
 
 def test_a_program_beside_the_configuration_is_found(tmp_path: Path):
-    """`./agent` does not depend on the folder that holdfast was started in; it must stay readable."""
+    """`./agent` does not depend on the folder that demeanor was started in; it must stay readable."""
     (tmp_path / "agent").write_text("#!/bin/sh\n")
     (tmp_path / "agent").chmod(0o755)
     (tmp_path / "data").mkdir()
-    table = Table({"command": ["./agent", "{prompt}"], "reads": ["data"]}, where=tmp_path / "holdfast.toml")
+    table = Table({"command": ["./agent", "{prompt}"], "reads": ["data"]}, where=tmp_path / "demeanor.toml")
     mine = make_agent("mine", "command", table)
     assert mine.missing() is None
     (launch,) = mine.orders(task("x")).launches

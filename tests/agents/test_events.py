@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.agents.events import read_events
-from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.trajectory import Said
+from demeanor.agents.events import read_events
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.trajectory import Said
 
 
 def end(text: str, left_out: int = 0) -> ProcessEnd:

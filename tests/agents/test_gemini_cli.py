@@ -6,8 +6,8 @@ import tomllib
 
 from hypothesis import given, settings
 
-from holdfast.agents.gemini_cli import RECIPE
-from holdfast.core.trajectory import Called, Kind, Said
+from demeanor.agents.gemini_cli import RECIPE
+from demeanor.core.trajectory import Called, Kind, Said
 from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample, spoiled
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.agents.log_builder import Story
-from holdfast.core.trajectory import Called
+from demeanor.agents.log_builder import Story
+from demeanor.core.trajectory import Called
 
 
 def test_a_call_that_is_told_twice_counts_once():

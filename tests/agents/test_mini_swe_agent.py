@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 
-from holdfast.core.agent import Ability
+from demeanor.core.agent import Ability
 from tests.agents.told import agent, end, hostile, in_file, outline, sample, task
 
 TRAJECTORY = "trajectory.json"
@@ -22,7 +22,7 @@ def test_it_asks_nobody_and_fetches_nothing():
     assert launch.env["MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT"] == "4"
     assert launch.env["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
     assert launch.env["OPENAI_API_BASE"] == "http://127.0.0.1:8/t/1/v1"
-    assert in_file(orders, ".config/mini-swe-agent/holdfast.yaml") == {
+    assert in_file(orders, ".config/mini-swe-agent/demeanor.yaml") == {
         "agent": {"cost_limit": 0, "step_limit": 9},
         "model": {"model_kwargs": {"max_retries": 0}},
     }

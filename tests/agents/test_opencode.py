@@ -6,27 +6,27 @@ from hypothesis import given
 
 from tests.agents.told import NO_SHELL, PRIOR, agent, end, hostile, in_file, outline, sample, task
 
-CONFIG = ".config/holdfast/opencode.json"
+CONFIG = ".config/demeanor/opencode.json"
 
 
 def test_its_prompt_comes_from_a_file():
     """Among its arguments it would be put in quotation marks, and numbers would break it."""
     orders = agent("opencode").orders(task('Say "007"  -x'))
     (launch,) = orders.launches
-    assert launch.argv[:4] == ("/bin/sh", "-c", 'exec "$@" < "$0"', "/bench/home/.config/holdfast/prompt-1.txt")
+    assert launch.argv[:4] == ("/bin/sh", "-c", 'exec "$@" < "$0"', "/bench/home/.config/demeanor/prompt-1.txt")
     assert launch.argv[4:6] == ("the-agent", "run")
-    assert orders.home_files[".config/holdfast/prompt-1.txt"] == b'Say "007"  -x'
+    assert orders.home_files[".config/demeanor/prompt-1.txt"] == b'Say "007"  -x'
 
 
 def test_its_provider_is_the_gateway_and_settings_are_laid_over():
     """The key is not in the file, but in a variable."""
     orders = agent("opencode", dialect="anthropic", settings={"share": "manual"}).orders(task())
     config = in_file(orders, CONFIG)
-    assert config["provider"]["holdfast"]["npm"] == "@ai-sdk/anthropic"
-    assert config["provider"]["holdfast"]["options"]["baseURL"] == "http://127.0.0.1:8/t/1/v1"
+    assert config["provider"]["demeanor"]["npm"] == "@ai-sdk/anthropic"
+    assert config["provider"]["demeanor"]["options"]["baseURL"] == "http://127.0.0.1:8/t/1/v1"
     assert config["share"] == "manual"
     assert config["permission"] == {"*": "allow"}
-    assert orders.launches[0].env["HOLDFAST_TOKEN"] == "hf-token"
+    assert orders.launches[0].env["DEMEANOR_TOKEN"] == "hf-token"
 
 
 def test_further_prompts_continue_and_an_earlier_conversation_is_imported():
@@ -35,8 +35,8 @@ def test_further_prompts_continue_and_an_earlier_conversation_is_imported():
     assert "--continue" not in first.argv
     assert "--continue" in second.argv
     orders = agent("opencode").orders(task(messages=PRIOR))
-    prior = in_file(orders, ".config/holdfast/prior.json")
-    assert orders.launches[0].argv == ("the-agent", "import", "/bench/home/.config/holdfast/prior.json")
+    prior = in_file(orders, ".config/demeanor/prior.json")
+    assert orders.launches[0].argv == ("the-agent", "import", "/bench/home/.config/demeanor/prior.json")
     assert [message["parts"][0]["text"] for message in prior["messages"]] == ["My name is Zebra.", "Hello."]
     assert prior["info"]["id"] in orders.launches[1].argv
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agents.package import reads
+from demeanor.agents.package import reads
 
 
 @pytest.mark.parametrize("line", ["#!{python}", "#!{python} -E", "#! {python}"])

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from tests.agents.told import NO_SHELL, PRIOR, agent, end, hostile, in_file, outline, sample, task
 
-SESSION = ".pi/holdfast.jsonl"
+SESSION = ".pi/demeanor.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ SESSION = ".pi/holdfast.jsonl"
 def test_it_speaks_four_dialects(dialect: str, api: str, path: str):
     """The key is not in the file, but in a variable."""
     orders = agent("pi", dialect=dialect).orders(task())
-    provider = in_file(orders, ".pi/agent/models.json")["providers"]["holdfast"]
+    provider = in_file(orders, ".pi/agent/models.json")["providers"]["demeanor"]
     assert (provider["api"], provider["baseUrl"]) == (api, f"http://127.0.0.1:8/t/1{path}")
     assert orders.launches[0].env[provider["apiKey"]] == "hf-token"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from holdfast.agents.qwen_code import RECIPE
-from holdfast.agents.recipe import RecipeAgent, Setup
-from holdfast.core.trajectory import Called, Kind
+from demeanor.agents.qwen_code import RECIPE
+from demeanor.agents.recipe import RecipeAgent, Setup
+from demeanor.core.trajectory import Called, Kind
 from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample, spoiled, task
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agents.python_paths import python_folders
-from holdfast.agents.readable_paths import installation
+from demeanor.agents.python_paths import python_folders
+from demeanor.agents.readable_paths import installation
 
 
 def program(place: Path, text: str = "#!/bin/sh\n") -> Path:

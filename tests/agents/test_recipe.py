@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.agents.claude_code import RECIPE as CLAUDE
-from holdfast.agents.gemini_cli import RECIPE as GEMINI
-from holdfast.agents.recipe import RecipeAgent, Setup
+from demeanor.agents.claude_code import RECIPE as CLAUDE
+from demeanor.agents.gemini_cli import RECIPE as GEMINI
+from demeanor.agents.recipe import RecipeAgent, Setup
 from tests.agents.lab import task
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agents.settings import json_file, laid_over, toml_file
+from demeanor.agents.settings import json_file, laid_over, toml_file
 
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 _VALUES = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | _TEXTS

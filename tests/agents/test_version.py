@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agents.version import told_version
+from demeanor.agents.version import told_version
 
 
 def test_it_is_asked_once_however_many_trials_there_are(tmp_path: Path):

@@ -9,12 +9,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from holdfast.agents import make_agent
-from holdfast.config.table import Table
-from holdfast.core.agent import Agent, Orders, Task
-from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.scenario import Approval, PriorMessage
-from holdfast.core.trajectory import Called, Event
+from demeanor.agents import make_agent
+from demeanor.config.table import Table
+from demeanor.core.agent import Agent, Orders, Task
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.scenario import Approval, PriorMessage
+from demeanor.core.trajectory import Called, Event
 
 SAMPLES = Path(__file__).parent / "samples"
 PRIOR = (PriorMessage(role="user", text="My name is Zebra."), PriorMessage(role="assistant", text="Hello."))
@@ -23,7 +23,7 @@ NO_SHELL = Approval(rules={"execute": "deny"})
 
 def agent(name: str, **table: Any) -> Agent:
     """An agent of an adapter, whose program need not be there."""
-    return make_agent(name, name, Table({"program": "the-agent", **table}, where="holdfast.toml"))
+    return make_agent(name, name, Table({"program": "the-agent", **table}, where="demeanor.toml"))
 
 
 def task(*prompts: str, **changes: Any) -> Task:

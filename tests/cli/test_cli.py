@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import COMMANDS
+from demeanor.cli import COMMANDS
 from tests.journeys.conftest import Project, project  # noqa: F401 - a fixture
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish"])
 def test_completion_knows_every_command(project: Project, shell: str):  # noqa: F811
     """For each shell, from the real parser."""
-    script = project.holdfast("completion", shell)
+    script = project.demeanor("completion", shell)
     if shell == "fish" and script.returncode != 0:
         pytest.fail(script.stderr)
     for command in COMMANDS:
@@ -24,30 +24,30 @@ def test_completion_knows_every_command(project: Project, shell: str):  # noqa: 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(project: Project, command: str):  # noqa: F811
     """`--help` works and says what it does."""
-    shown = project.holdfast(command, "--help")
+    shown = project.demeanor(command, "--help")
     assert shown.returncode == 0
     assert COMMANDS[command].split()[0] in shown.stdout.lower()
 
 
 def test_list_trace_validate_and_doctor_speak_json(project: Project):  # noqa: F811
     """For programs."""
-    project.holdfast("init")
-    project.holdfast("run", "--policy", "all", "--trials", "1")
-    listed = json.loads(project.holdfast("list", "--json").stdout)
+    project.demeanor("init")
+    project.demeanor("run", "--policy", "all", "--trials", "1")
+    listed = json.loads(project.demeanor("list", "--json").stdout)
     assert [one["name"] for one in listed] == ["create-file", "saves_the_note"]
-    events = project.holdfast("trace", "saves_the_note", "--json").stdout.splitlines()
+    events = project.demeanor("trace", "saves_the_note", "--json").stdout.splitlines()
     assert json.loads(events[0])["type"] in {"asked", "called"}
-    assert json.loads(project.holdfast("validate", "--json").stdout)["ok"] is True
-    assert {item["state"] for item in json.loads(project.holdfast("doctor", "--json").stdout)} == {"ok"}
+    assert json.loads(project.demeanor("validate", "--json").stdout)["ok"] is True
+    assert {item["state"] for item in json.loads(project.demeanor("doctor", "--json").stdout)} == {"ok"}
 
 
 def test_doctor_tells_what_is_broken_and_what_to_do(project: Project):  # noqa: F811
     """Exit code 1, each trouble with its remedy."""
     project.write(
-        holdfast_toml='[agents.a]\nadapter = "command"\ncommand = ["no-such-program", "{prompt}"]\n'
+        demeanor_toml='[agents.a]\nadapter = "command"\ncommand = ["no-such-program", "{prompt}"]\n'
         '[agents.b]\nadapter = "comand"\n'
     )
-    shown = project.holdfast("doctor")
+    shown = project.demeanor("doctor")
     assert shown.returncode == 1
     assert "'no-such-program' is not on PATH" in shown.stdout
     assert "did you mean 'command'" in shown.stdout
@@ -57,7 +57,7 @@ def test_validate_names_the_vacuous_and_the_impossible(project: Project):  # noq
     """An eval that can't fail, one that can't pass, and one that nothing proves."""
     project.write(
         evals__eval_bad_py="""\
-from holdfast import USUALLY_PASSES, eval_test
+from demeanor import USUALLY_PASSES, eval_test
 
 @eval_test(USUALLY_PASSES, prompt="x", passes_on=lambda stage: None)
 def vacuous(rig, result):
@@ -72,13 +72,13 @@ def unproven(rig, result):
     assert result == "yes"
 """
     )
-    shown = project.holdfast("validate")
+    shown = project.demeanor("validate")
     assert shown.returncode == 1
     assert "2 faulty" in shown.stdout
     assert "vacuous: an agent that does nothing passes" in shown.stdout
     assert "impossible: passes_on" in shown.stdout
     assert "unproven: no passes_on is given" in shown.stdout
-    assert project.holdfast("validate", "--strict", "-k", "unproven").returncode == 1
+    assert project.demeanor("validate", "--strict", "-k", "unproven").returncode == 1
 
 
 def test_validate_refuses_a_new_eval_that_always_passes(project: Project):  # noqa: F811
@@ -89,32 +89,32 @@ def test_validate_refuses_a_new_eval_that_always_passes(project: Project):  # no
         identity = ["-c", "user.name=x", "-c", "user.email=x@x"]
         subprocess.run(["git", *identity, *words], cwd=project.folder, env=project.env, check=True, capture_output=True)
 
-    code = "from holdfast import *\n@eval_test(USUALLY_PASSES, prompt='x', passes_on=lambda s: s.say('yes'))\n"
+    code = "from demeanor import *\n@eval_test(USUALLY_PASSES, prompt='x', passes_on=lambda s: s.say('yes'))\n"
     code += "def old(rig, result):\n    assert result == 'yes'\n"
     project.write(evals__eval_a_py=code)
     git("init", "-b", "main")
     git("add", ".")
     git("commit", "-m", "one")
     project.write(evals__eval_b_py=code.replace("USUALLY", "ALWAYS").replace("def old", "def new"))
-    shown = project.holdfast("validate")
+    shown = project.demeanor("validate")
     assert shown.returncode == 1
     assert "ALWAYS_PASSES: is new, and a new eval starts as USUALLY_PASSES" in shown.stdout
     git("add", ".")
     git("commit", "-m", "two")
-    assert project.holdfast("validate").returncode == 0
+    assert project.demeanor("validate").returncode == 0
 
 
 def test_harbor_is_shown_or_its_lack_is_told(project: Project, tmp_path: Path):  # noqa: F811
     """With what to do; doctor says the same."""
-    nowhere = {"HOLDFAST_AGENTS": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    lacking = project.holdfast("harbor", **nowhere)
+    nowhere = {"DEMEANOR_AGENTS": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    lacking = project.demeanor("harbor", **nowhere)
     assert lacking.returncode == 2
-    assert "holdfast harbor install" in lacking.stderr
+    assert "demeanor harbor install" in lacking.stderr
     program = tmp_path / "harbor/0.24.0/bin/harbor"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     (tmp_path / "harbor/0.24.0/lib/python3.12/site-packages/harbor-0.24.0.dist-info").mkdir(parents=True)
-    shown = project.holdfast("harbor", **nowhere)
+    shown = project.demeanor("harbor", **nowhere)
     assert (shown.returncode, shown.stdout) == (0, f"harbor 0.24.0  {program}\n")
-    assert f"0.24.0 ({program})" in project.holdfast("doctor", **nowhere).stdout
+    assert f"0.24.0 ({program})" in project.demeanor("doctor", **nowhere).stdout

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.commands.run.exit_code import exit_code
-from holdfast.commands.run.policies import decide
-from holdfast.commands.run.report import RunReport, run_report
-from holdfast.core.eval import Eval, Source
-from holdfast.core.evidence import Spent
-from holdfast.core.policy import Policy
-from holdfast.core.record import Record, RunInfo
-from holdfast.core.scenario import Scenario
-from holdfast.core.subject import Subject
-from holdfast.core.trial import Cell, Plan, Trial
-from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.commands.run.exit_code import exit_code
+from demeanor.commands.run.policies import decide
+from demeanor.commands.run.report import RunReport, run_report
+from demeanor.core.eval import Eval, Source
+from demeanor.core.evidence import Spent
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.scenario import Scenario
+from demeanor.core.subject import Subject
+from demeanor.core.trial import Cell, Plan, Trial
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 
 ROOT = Path("/home/ada/agent")
-RUN = RunInfo(id="2026-11-15T20-59-03Z", started="2026-11-15T20:59:03Z", holdfast="0.1.0", commit="0123abc", trials=3)
+RUN = RunInfo(id="2026-11-15T20-59-03Z", started="2026-11-15T20:59:03Z", demeanor="0.1.0", commit="0123abc", trials=3)
 NATIVE = Subject(agent="native", model="scripted")
 PASS = Pass(findings=(Finding(check="saves_the_note", answer="yes"),))
 DELETED = "assert not ['rm -rf build']\n  the agent deleted before it asked:\n  shell(command='rm -rf build')"

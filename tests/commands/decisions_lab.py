@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.commands.compare.report import CompareReport, Side, compare_report
-from holdfast.commands.compare.rules import compare
-from holdfast.commands.gate import always as gate_always
-from holdfast.commands.gate.report import GateReport, gate_report
-from holdfast.commands.gate.rules import gate, gate_exit_code, rule_named
-from holdfast.commands.run.report import RunReport
-from holdfast.core.gate import GateCell, Past
-from holdfast.core.history import RunCell
-from holdfast.core.policy import Policy
+from demeanor.commands.compare.report import CompareReport, Side, compare_report
+from demeanor.commands.compare.rules import compare
+from demeanor.commands.gate import always as gate_always
+from demeanor.commands.gate.report import GateReport, gate_report
+from demeanor.commands.gate.rules import gate, gate_exit_code, rule_named
+from demeanor.commands.run.report import RunReport
+from demeanor.core.gate import GateCell, Past
+from demeanor.core.history import RunCell
+from demeanor.core.policy import Policy
 from tests.commands.conftest import make_mixed
 
 PAST = Past(passed=57, failed=3, nights=20)

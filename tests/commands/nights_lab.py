@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from holdfast.commands.report.build import night_report
-from holdfast.commands.report.report import NightReport, Trouble, Way
-from holdfast.commands.run.policies import decide
-from holdfast.core.evidence import Spent
-from holdfast.core.history import PastRun, RunCell
-from holdfast.core.policy import Policy
-from holdfast.core.record import RunInfo
-from holdfast.store.history.nights import changes
+from demeanor.commands.report.build import night_report
+from demeanor.commands.report.report import NightReport, Trouble, Way
+from demeanor.commands.run.policies import decide
+from demeanor.core.evidence import Spent
+from demeanor.core.history import PastRun, RunCell
+from demeanor.core.policy import Policy
+from demeanor.core.record import RunInfo
+from demeanor.store.history.nights import changes
 
 SUBJECT = "native:small-1"
 
@@ -22,7 +22,7 @@ def a_night(number: int, **more: Any) -> PastRun:
     """The run of one night."""
     info = RunInfo(
         id=f"2026-11-{number:02}T01-00-03", started=f"2026-11-{number:02}T01:00:03+00:00", uid=f"{number:016x}",
-        kind="nightly", commit=f"{number:04x}" + "0" * 36, branch="main", dirty=False, holdfast="0.1.0",
+        kind="nightly", commit=f"{number:04x}" + "0" * 36, branch="main", dirty=False, demeanor="0.1.0",
     )  # fmt: skip
     return PastRun(info=replace(info, **more), source=f"results/{info.id}")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.commands.run.policies import NAMES
-from holdfast.statistics import boschloo, fisher
-from holdfast.statistics.intervals import clopper_pearson, wilson
-from holdfast.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
+from demeanor.commands.run.policies import NAMES
+from demeanor.statistics import boschloo, fisher
+from demeanor.statistics.intervals import clopper_pearson, wilson
+from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 
 ROOT = Path(__file__).parents[2]
 SHOWN = re.compile(r"(<!-- golden: (\S+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from holdfast.commands.interrupts import run_interruptibly
+from demeanor.commands.interrupts import run_interruptibly
 
 
 def ours(number: int, frame: FrameType | None) -> None:

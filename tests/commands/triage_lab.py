@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.commands.trace.trial_steps import Story
-from holdfast.core.policy import Policy
-from holdfast.core.record import Record
-from holdfast.core.trajectory import Called, Event, Kind, Said
-from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.commands.trace.trial_steps import Story
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record
+from demeanor.core.trajectory import Called, Event, Kind, Said
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 
 PASS = Pass()
 

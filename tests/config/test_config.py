@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.config import read_config
-from holdfast.config.tables import Limit
-from holdfast.core.errors import BadInput
+from demeanor.config.config import read_config
+from demeanor.config.tables import Limit
+from demeanor.core.errors import BadInput
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path):
@@ -19,7 +19,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path):
 
 def test_the_nearest_file_above_counts(tmp_path: Path):
     """Its folder is what paths are relative to."""
-    (tmp_path / "holdfast.toml").write_text("trials = 5\n")
+    (tmp_path / "demeanor.toml").write_text("trials = 5\n")
     (tmp_path / "deep/er").mkdir(parents=True)
     config = read_config(tmp_path / "deep/er")
     assert (config.trials, config.root) == (5, tmp_path)
@@ -27,7 +27,7 @@ def test_the_nearest_file_above_counts(tmp_path: Path):
 
 def test_pyproject_has_a_table_for_it(tmp_path: Path):
     """A pyproject without that table is passed by."""
-    (tmp_path / "pyproject.toml").write_text('[tool.holdfast]\nsubjects = ["a:b"]\n[tool.holdfast.agents.a]\nx = 1\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.demeanor]\nsubjects = ["a:b"]\n[tool.demeanor.agents.a]\nx = 1\n')
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/pyproject.toml").write_text("[project]\n")
     config = read_config(tmp_path / "sub")
@@ -37,7 +37,7 @@ def test_pyproject_has_a_table_for_it(tmp_path: Path):
 
 def test_budgets_are_read(tmp_path: Path):
     """Per trial, per eval and per run."""
-    (tmp_path / "holdfast.toml").write_text("[budgets.trial]\ntokens = 5\n[budgets.run]\nusd = 1\n")
+    (tmp_path / "demeanor.toml").write_text("[budgets.trial]\ntokens = 5\n[budgets.run]\nusd = 1\n")
     assert read_config(tmp_path).budgets == {"trial": Limit(tokens=5), "run": Limit(usd=1.0)}
 
 
@@ -59,15 +59,15 @@ def test_budgets_are_read(tmp_path: Path):
 )
 def test_a_mistake_is_named(tmp_path: Path, text: str, complaint: str):
     """File, key and what would have been right."""
-    (tmp_path / "holdfast.toml").write_text(text)
+    (tmp_path / "demeanor.toml").write_text(text)
     with pytest.raises(BadInput) as caught:
         read_config(tmp_path)
     assert complaint in str(caught.value)
-    assert str(tmp_path / "holdfast.toml") in str(caught.value)
+    assert str(tmp_path / "demeanor.toml") in str(caught.value)
 
 
 def test_bytes_that_are_no_text_are_named(tmp_path: Path):
     """Instead of a traceback."""
-    (tmp_path / "holdfast.toml").write_bytes(b"\xff")
+    (tmp_path / "demeanor.toml").write_bytes(b"\xff")
     with pytest.raises(BadInput, match="is not UTF-8 text"):
         read_config(tmp_path)

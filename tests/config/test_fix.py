@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.config import read_config
-from holdfast.config.fix import FixRules
-from holdfast.core.errors import BadInput
+from demeanor.config.config import read_config
+from demeanor.config.fix import FixRules
+from demeanor.core.errors import BadInput
 
 
 def rules(folder: Path, text: str) -> FixRules:
-    (folder / "holdfast.toml").write_text(text)
+    (folder / "demeanor.toml").write_text(text)
     return read_config(folder).fix
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.config import Config, read_config
-from holdfast.config.harbor import HarborRules, TaskAgentRules
-from holdfast.core.errors import BadInput
+from demeanor.config.config import Config, read_config
+from demeanor.config.harbor import HarborRules, TaskAgentRules
+from demeanor.core.errors import BadInput
 
 
 def configured(folder: Path, text: str) -> Config:
     """The configuration that `text` is."""
-    (folder / "holdfast.toml").write_text(text)
+    (folder / "demeanor.toml").write_text(text)
     return read_config(folder)
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.config.table import Table, path_problem
-from holdfast.core.errors import BadInput
+from demeanor.config.table import Table, path_problem
+from demeanor.core.errors import BadInput
 
 DATA = {"s": "text", "n": 1, "f": 1.5, "b": True, "l": ["a"], "t": {"x": 1}, "ts": [{"y": "a"}]}
 

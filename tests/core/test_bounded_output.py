@@ -7,7 +7,7 @@ import tracemalloc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.bounded_output import Kept
+from demeanor.core.bounded_output import Kept
 
 
 def kept(limit: int, *pieces: bytes) -> Kept:

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.capture import Capture
-from holdfast.core.codec import DecodeError, decode, encode
-from holdfast.core.evidence import Evidence
-from holdfast.core.exchange import Exchange
-from holdfast.core.record import Record, RunInfo
-from holdfast.core.tally import Decision, Tally
-from holdfast.core.trajectory import Called, Kind, Said, Trajectory
-from holdfast.core.tree import Entry, Tree
-from holdfast.core.verdict import Fail, Finding, Verdict
+from demeanor.core.capture import Capture
+from demeanor.core.codec import DecodeError, decode, encode
+from demeanor.core.evidence import Evidence
+from demeanor.core.exchange import Exchange
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.tally import Decision, Tally
+from demeanor.core.trajectory import Called, Kind, Said, Trajectory
+from demeanor.core.tree import Entry, Tree
+from demeanor.core.verdict import Fail, Finding, Verdict
 
 KEPT = [Capture, Evidence, Exchange, Record, RunInfo, Tally, Decision, Trajectory, Tree]
 JSON = st.recursive(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.codec import decode, encode
-from holdfast.core.errors import BadInput
-from holdfast.core.fault import DONE, OPTIONS, Fault, FaultKind, kind_in, parse_fault, parse_faults
+from demeanor.core.codec import decode, encode
+from demeanor.core.errors import BadInput
+from demeanor.core.fault import DONE, OPTIONS, Fault, FaultKind, kind_in, parse_fault, parse_faults
 
 PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 
@@ -109,8 +109,8 @@ def test_mistakes_are_told_with_a_remedy(text: object, told: str) -> None:
 
 def test_a_mistake_in_a_list_names_its_place() -> None:
     """The second of three is easy to find."""
-    with pytest.raises(BadInput, match=r"holdfast\.toml: faults\[1\]: 'cutt': unknown kind of fault 'cutt'"):
-        parse_faults(["cut", "cutt", "hang"], where="holdfast.toml", key="faults")
+    with pytest.raises(BadInput, match=r"demeanor\.toml: faults\[1\]: 'cutt': unknown kind of fault 'cutt'"):
+        parse_faults(["cut", "cutt", "hang"], where="demeanor.toml", key="faults")
 
 
 def test_numbers_hit_what_they_say() -> None:
@@ -138,5 +138,5 @@ def test_every_kind_is_explained() -> None:
 
 
 def test_a_rule_of_another_version_has_no_kind() -> None:
-    """What was kept by a newer Holdfast can be read all the same."""
+    """What was kept by a newer Demeanor can be read all the same."""
     assert kind_in("meteor@1") is None

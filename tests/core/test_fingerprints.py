@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.core.checks import FileExists, FunctionCheck
-from holdfast.core.eval import Eval, Source
-from holdfast.core.fingerprints import PATH_TOOLS, eval_hash, subject_hash
-from holdfast.core.policy import Policy
-from holdfast.core.scenario import Scenario
-from holdfast.core.subject import Subject
-from holdfast.core.tree import Entry, Tree
-from holdfast.define.discover import load
+from demeanor.core.checks import FileExists, FunctionCheck
+from demeanor.core.eval import Eval, Source
+from demeanor.core.fingerprints import PATH_TOOLS, eval_hash, subject_hash
+from demeanor.core.policy import Policy
+from demeanor.core.scenario import Scenario
+from demeanor.core.subject import Subject
+from demeanor.core.tree import Entry, Tree
+from demeanor.define.discover import load
 from tests.define.harbor_lab import MINIMAL, task
 
 
@@ -60,7 +60,7 @@ def written(policy: str, body: str, tmp_path: Path) -> Eval:
     """An eval as an author writes it."""
     file = tmp_path / f"eval_{policy.lower()}_{len(list(tmp_path.iterdir()))}.py"
     file.write_text(
-        f"from holdfast import {policy}, eval_test\n\n"
+        f"from demeanor import {policy}, eval_test\n\n"
         f"@eval_test({policy}, prompt='Save it.', tags=['{policy}'])\ndef saves(rig, result):\n    {body}\n"
     )
     (one,) = load([str(file)])
@@ -98,7 +98,7 @@ def test_a_task_is_another_one_as_soon_as_any_of_its_files_changes(tmp_path):
         return eval_hash(one, Tree())
 
     first = identity()
-    (folder / "task.toml").write_text(MINIMAL + '[metadata.holdfast]\npolicy = "ALWAYS_PASSES"\n')
+    (folder / "task.toml").write_text(MINIMAL + '[metadata.demeanor]\npolicy = "ALWAYS_PASSES"\n')
     assert identity() == first
     seen = {first}
     for name in ("instruction.md", "environment/Dockerfile", "tests/test.sh", "solution/solve.sh", "task.toml"):

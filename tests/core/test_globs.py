@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.globs import matches
+from demeanor.core.globs import matches
 
 
 @pytest.mark.parametrize(

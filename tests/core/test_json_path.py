@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.json_path import json_steps
+from demeanor.core.json_path import json_steps
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.core.nofollow import find_beneath, read_beneath
+from demeanor.core.nofollow import find_beneath, read_beneath
 
 
 def _laid(folder: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.scenario import Approval
+from demeanor.core.scenario import Approval
 
 
 @pytest.mark.parametrize("wrong", [{"default": ()}, {"rules": {"edit": ()}}])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.starting_state import KEPT_BYTES, SECRETS, fit_to_keep, start_hash
-from holdfast.core.tree import Entry, Tree
+from demeanor.core.starting_state import KEPT_BYTES, SECRETS, fit_to_keep, start_hash
+from demeanor.core.tree import Entry, Tree
 
 PATHS = st.sampled_from(["a", "b/c", "b/d", ".git/HEAD", ".git/refs/heads/main", ".git/packed-refs"])
 ENTRIES = st.builds(

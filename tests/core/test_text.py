@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from holdfast.core.text import ascii_only, excerpt, markdown_block, markdown_code, one_line, opening, printable, slug
+from demeanor.core.text import ascii_only, excerpt, markdown_block, markdown_code, one_line, opening, printable, slug
 
 ANY = st.text(st.characters(exclude_categories=()))
 NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.tree import Entry, Tree
-from holdfast.core.tree_io import Keep, Known, TooMany, restore, scan, stamp, tree_path_problem
+from demeanor.core.tree import Entry, Tree
+from demeanor.core.tree_io import Keep, Known, TooMany, restore, scan, stamp, tree_path_problem
 
 names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(
     lambda name: tree_path_problem(name) is None

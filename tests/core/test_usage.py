@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from holdfast.core.evidence import Spent
-from holdfast.core.usage import total
+from demeanor.core.evidence import Spent
+from demeanor.core.usage import total
 
 
 def test_what_nobody_knows_stays_unknown() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import BadInput, UnknownName
-from holdfast.define.discover import load
+from demeanor.core.errors import BadInput, UnknownName
+from demeanor.define.discover import load
 
-HEAD = "from holdfast import USUALLY_PASSES, eval_test\n"
+HEAD = "from demeanor import USUALLY_PASSES, eval_test\n"
 
 
 def eval_source(*names: str) -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Rig, Stage, eval_test
-from holdfast.define.folder.check_table import READERS
-from holdfast.define.folder.scenario_schema import scenario_schema
-from holdfast.judge.calls_view import Calls
-from holdfast.judge.git_view import GitView
-from holdfast.judge.self_test import Fault
-from holdfast.judge.workspace_view import FileView, WorkspaceView
+from demeanor import Rig, Stage, eval_test
+from demeanor.define.folder.check_table import READERS
+from demeanor.define.folder.scenario_schema import scenario_schema
+from demeanor.judge.calls_view import Calls
+from demeanor.judge.git_view import GitView
+from demeanor.judge.self_test import Fault
+from demeanor.judge.workspace_view import FileView, WorkspaceView
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCHEMA = scenario_schema()
@@ -63,7 +63,7 @@ def test_every_key_is_documented():
 
 def test_example_of_the_page_is_a_valid_scenario(tmp_path):
     """What the page shows can be read, and proves itself."""
-    from holdfast.define.folder.toml_folder import read_toml_folder
+    from demeanor.define.folder.toml_folder import read_toml_folder
 
     (example,) = re.findall(r"```toml\n(.*?)```", (DOCS / "scenario-toml.md").read_text(), re.S)
     (tmp_path / "scenario.toml").write_text(example)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.define.discover import load
-from holdfast.define.eval_diff import edits
+from demeanor.define.discover import load
+from demeanor.define.eval_diff import edits
 from tests.define.test_policy_history import commit, git
 
-HEAD = "from holdfast import USUALLY_PASSES, eval_test\nLIMIT = 3\n"
+HEAD = "from demeanor import USUALLY_PASSES, eval_test\nLIMIT = 3\n"
 ONE = "@eval_test(USUALLY_PASSES, prompt='x')\ndef one(rig, result):\n    assert result\n"
 TWO = "@eval_test(USUALLY_PASSES, prompt='y', name='second')\ndef two(rig, result):\n    assert result\n"
 SCENARIO = 'policy = "USUALLY_PASSES"\nprompt = "x"\n[[checks]]\ncheck = "file_exists"\npath = "a"\n'

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.policy import Policy
-from holdfast.define.discover import load
-from holdfast.define.policy_history import PolicyHistory, policies_in, policy_history
+from demeanor.core.policy import Policy
+from demeanor.define.discover import load
+from demeanor.define.policy_history import PolicyHistory, policies_in, policy_history
 from tests.define.harbor_lab import MINIMAL, task
 
-HEAD = "from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n"
+HEAD = "from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n"
 
 
 def source(**policies: str) -> str:
@@ -101,7 +101,7 @@ def test_scenario_folders_count_too(repository):
 def test_tasks_count_too(repository):
     """A task that is new and always passes is news; one that says nothing usually passes."""
     task(repository / "modest")
-    task(repository / "bold", MINIMAL + '[metadata.holdfast]\npolicy = "ALWAYS_PASSES"\n')
+    task(repository / "bold", MINIMAL + '[metadata.demeanor]\npolicy = "ALWAYS_PASSES"\n')
     assert news(repository) == [("bold", None)]
     commit(repository)
     assert news(repository) == []
@@ -139,10 +139,10 @@ def test_unknown_base_says_so(repository):
     ("text", "wanted"),
     [
         ("@eval_test(ALWAYS_PASSES, name='b')\ndef a(rig, result): ...", {"b": Policy.ALWAYS_PASSES}),
-        ("@holdfast.eval_test(holdfast.USUALLY_FAILS)\nasync def a(rig, result): ...", {"a": Policy.USUALLY_FAILS}),
+        ("@demeanor.eval_test(demeanor.USUALLY_FAILS)\nasync def a(rig, result): ...", {"a": Policy.USUALLY_FAILS}),
         ("@eval_test(Policy.ALWAYS_PASSES)\ndef a(rig, result): ...", {"a": Policy.ALWAYS_PASSES}),
         (
-            "from holdfast import eval_test as e, ALWAYS_PASSES as A\n@e(A)\ndef a(rig, result): ...",
+            "from demeanor import eval_test as e, ALWAYS_PASSES as A\n@e(A)\ndef a(rig, result): ...",
             {"a": Policy.ALWAYS_PASSES},
         ),
         ("@eval_test(POLICIES[0])\ndef a(rig, result): ...", {}),

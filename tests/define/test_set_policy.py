@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import BadInput
-from holdfast.core.policy import Policy
-from holdfast.define.discover import load
-from holdfast.define.set_policy import policy_file, repolicied
+from demeanor.core.errors import BadInput
+from demeanor.core.policy import Policy
+from demeanor.define.discover import load
+from demeanor.define.set_policy import policy_file, repolicied
 from tests.define.harbor_lab import MINIMAL, task
 
 BODY = "def saves( rig,result ) :  # odd\n    '''Says so.'''\n    assert  result\n"
-IMPORT = "from holdfast import USUALLY_PASSES, eval_test\n"
+IMPORT = "from demeanor import USUALLY_PASSES, eval_test\n"
 OTHER = "@eval_test(USUALLY_PASSES, prompt='y')\ndef other(rig, result): ...\n"
 
 
@@ -33,10 +33,10 @@ def changed(path: Path, source: str, name: str = "saves") -> str:
 @pytest.mark.parametrize(
     ("imports", "argument"),
     [
-        ("import holdfast\nfrom holdfast import eval_test\n", "holdfast.USUALLY_PASSES"),
-        ("from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n", "USUALLY_PASSES"),
-        ("from holdfast import *\n", "USUALLY_PASSES"),
-        ("from holdfast import eval_test\nfrom holdfast.core.policy import Policy\n", "(Policy . USUALLY_PASSES)"),
+        ("import demeanor\nfrom demeanor import eval_test\n", "demeanor.USUALLY_PASSES"),
+        ("from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n", "USUALLY_PASSES"),
+        ("from demeanor import *\n", "USUALLY_PASSES"),
+        ("from demeanor import eval_test\nfrom demeanor.core.policy import Policy\n", "(Policy . USUALLY_PASSES)"),
     ],
 )
 def test_only_the_argument_differs(tmp_path: Path, imports: str, argument: str) -> None:
@@ -51,9 +51,9 @@ def test_the_import_follows_where_it_must(tmp_path: Path) -> None:
     own = f"@eval_test(USUALLY_PASSES, prompt='x')\n{BODY}"
     new = own.replace("USUALLY", "ALWAYS")
     assert changed(tmp_path / "eval_a.py", IMPORT + own) == IMPORT.replace("USUALLY", "ALWAYS") + new
-    joined = "from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n"
+    joined = "from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n"
     assert changed(tmp_path / "eval_b.py", IMPORT + own + OTHER) == joined + new + OTHER
-    lines = "from holdfast import (\n    USUALLY_PASSES,  # usual\n    eval_test,\n)\n"
+    lines = "from demeanor import (\n    USUALLY_PASSES,  # usual\n    eval_test,\n)\n"
     added = lines.replace("    USUALLY", "    ALWAYS_PASSES,\n    USUALLY")
     assert changed(tmp_path / "eval_c.py", lines + own + OTHER) == added + new + OTHER
 
@@ -101,7 +101,7 @@ def test_what_can_not_be_changed_safely_is_left_to_its_author(tmp_path: Path, so
 def test_there_and_back_again_is_the_same_file(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     """Whatever stands around it."""
     source = (
-        "from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n" + "".join(lines)
+        "from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n" + "".join(lines)
         + f"@eval_test(USUALLY_PASSES, prompt='x')\n{BODY}" + "".join(lines)
     )  # fmt: skip
     path = tmp_path_factory.mktemp("evals") / "eval_a.py"
@@ -116,15 +116,15 @@ def test_there_and_back_again_is_the_same_file(tmp_path_factory: pytest.TempPath
     ("before", "after"),
     [
         (
-            '[metadata.holdfast]\npolicy = "USUALLY_PASSES" # new\n',
-            '[metadata.holdfast]\npolicy = "ALWAYS_PASSES" # new\n',
+            '[metadata.demeanor]\npolicy = "USUALLY_PASSES" # new\n',
+            '[metadata.demeanor]\npolicy = "ALWAYS_PASSES" # new\n',
         ),
         (
-            '[metadata]\npolicy = "USUALLY_PASSES"\n[metadata.holdfast]\ntrials = 2\npolicy = "USUALLY_PASSES"\n',
-            '[metadata]\npolicy = "USUALLY_PASSES"\n[metadata.holdfast]\ntrials = 2\npolicy = "ALWAYS_PASSES"\n',
+            '[metadata]\npolicy = "USUALLY_PASSES"\n[metadata.demeanor]\ntrials = 2\npolicy = "USUALLY_PASSES"\n',
+            '[metadata]\npolicy = "USUALLY_PASSES"\n[metadata.demeanor]\ntrials = 2\npolicy = "ALWAYS_PASSES"\n',
         ),
-        ("", '\n[metadata.holdfast]\npolicy = "ALWAYS_PASSES"\n'),
-        ("[metadata]\nx = 1\n", '[metadata]\nx = 1\n\n[metadata.holdfast]\npolicy = "ALWAYS_PASSES"\n'),
+        ("", '\n[metadata.demeanor]\npolicy = "ALWAYS_PASSES"\n'),
+        ("[metadata]\nx = 1\n", '[metadata]\nx = 1\n\n[metadata.demeanor]\npolicy = "ALWAYS_PASSES"\n'),
     ],
 )
 def test_a_task_keeps_everything_but_its_policy(tmp_path: Path, before: str, after: str) -> None:
@@ -136,6 +136,6 @@ def test_a_task_keeps_everything_but_its_policy(tmp_path: Path, before: str, aft
 
 def test_a_task_whose_table_has_no_policy_is_left_to_its_author(tmp_path: Path) -> None:
     """A second table of the same name would be no TOML."""
-    (one,) = load([task(tmp_path / "greet", f"{MINIMAL}[metadata.holdfast]\ntrials = 2\n")])
+    (one,) = load([task(tmp_path / "greet", f"{MINIMAL}[metadata.demeanor]\ntrials = 2\n")])
     with pytest.raises(BadInput, match="the line with the policy was not found"):
         repolicied(one, Policy.ALWAYS_PASSES)

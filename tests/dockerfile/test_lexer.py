@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.dockerfile.lexer import expand, split
+from demeanor.dockerfile.lexer import expand, split
 
 VALUES = {"who": "world", "empty": "", "path": "/a b"}
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import BadInput
-from holdfast.dockerfile.parser import parse
+from demeanor.core.errors import BadInput
+from demeanor.dockerfile.parser import parse
 
 TEXT = """\
 # syntax=docker/dockerfile:1

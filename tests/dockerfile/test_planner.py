@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import BadInput
-from holdfast.dockerfile.image import Copy, Make, Run
-from holdfast.dockerfile.planner import PATH, read
+from demeanor.core.errors import BadInput
+from demeanor.dockerfile.image import Copy, Make, Run
+from demeanor.dockerfile.planner import PATH, read
 
 WHOLE = """\
 ARG VERSION=12

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.capture import Capture
-from holdfast.core.codec import encode
-from holdfast.core.exchange import Exchange, Request, Response, StopReason
-from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
-from holdfast.gateway.cassette.cassette import Cassette
-from holdfast.gateway.cassette.normalise import Meaning, Normaliser
+from demeanor.core.capture import Capture
+from demeanor.core.codec import encode
+from demeanor.core.exchange import Exchange, Request, Response, StopReason
+from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
+from demeanor.gateway.cassette.cassette import Cassette
+from demeanor.gateway.cassette.normalise import Meaning, Normaliser
 
 TOOL = Tool(name="shell", description="Run a command.", schema={"type": "object"})
 

@@ -14,16 +14,16 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from holdfast.core.eval import Eval, Source
-from holdfast.core.exchange import Request
-from holdfast.core.messages import Message, Text, Tool, ToolResult
-from holdfast.core.policy import Policy
-from holdfast.core.scenario import Scenario
-from holdfast.core.subject import Subject
-from holdfast.core.trial import Trial
-from holdfast.gateway.script import Script, ScriptedModel, Turn
-from holdfast.gateway.server.server import GatewayServer
-from holdfast.gateway.server.session import Session
+from demeanor.core.eval import Eval, Source
+from demeanor.core.exchange import Request
+from demeanor.core.messages import Message, Text, Tool, ToolResult
+from demeanor.core.policy import Policy
+from demeanor.core.scenario import Scenario
+from demeanor.core.subject import Subject
+from demeanor.core.trial import Trial
+from demeanor.gateway.script import Script, ScriptedModel, Turn
+from demeanor.gateway.server.server import GatewayServer
+from demeanor.gateway.server.session import Session
 
 
 def a_trial(model: str = "played", *, name: str = "saves_the_note", number: int = 1) -> Trial:

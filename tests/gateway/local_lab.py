@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from holdfast.gateway.local.fetch import fetch
-from holdfast.gateway.local.weights import SMOLLM2, Cache, cache_of
+from demeanor.gateway.local.fetch import fetch
+from demeanor.gateway.local.weights import SMOLLM2, Cache, cache_of
 
 
 def the_cache() -> Cache:

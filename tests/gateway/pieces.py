@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.gateway.dialects.dialect import Dialect
-from holdfast.gateway.dialects.stream_events import Delta
+from demeanor.gateway.dialects.dialect import Dialect
+from demeanor.gateway.dialects.stream_events import Delta
 
 SIZES = (1, 2, 3, 7, 64)
 """A size of one cuts at every byte boundary; the others shift the cuts against the lines."""

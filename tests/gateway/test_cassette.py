@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from holdfast.core.exchange import Exchange, ProviderError
-from holdfast.gateway.cassette.cassette import BadCassette, read_cassette, write_cassette
+from demeanor.core.exchange import Exchange, ProviderError
+from demeanor.gateway.cassette.cassette import BadCassette, read_cassette, write_cassette
 from tests.gateway.cassettes import a_cassette, a_request, answered, with_result
 
 
@@ -42,7 +42,7 @@ def test_it_is_made_to_be_read():
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"schema": "holdfast-cassette/2"}, "another version of Holdfast wrote it"),
+        ({"schema": "demeanor-cassette/2"}, "another version of Demeanor wrote it"),
         ({"schema": "something"}, "it is no cassette"),
         ({"exchanges": {}}, "exchanges: expected a list"),
         ({"exchanges": [{}]}, "exchanges[0].request: expected a table"),

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.exchange import Request
-from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.dialects.dialect import Malformed, Route
-from holdfast.gateway.dialects.stream_events import Broke, Finished
+from demeanor.core.exchange import Request
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.dialect import Malformed, Route
+from demeanor.gateway.dialects.stream_events import Broke, Finished
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
 from tests.gateway.pieces import in_pieces
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.exchange import Request, Response, StopReason, Usage
-from holdfast.core.messages import Message, Text, Thinking, ToolCall, ToolResult
-from holdfast.gateway.dialects import DIALECTS, ids
-from holdfast.gateway.dialects.dialect import Route
-from holdfast.gateway.dialects.stream_events import assembled, deltas_of
+from demeanor.core.exchange import Request, Response, StopReason, Usage
+from demeanor.core.messages import Message, Text, Thinking, ToolCall, ToolResult
+from demeanor.gateway.dialects import DIALECTS, ids
+from demeanor.gateway.dialects.dialect import Route
+from demeanor.gateway.dialects.stream_events import assembled, deltas_of
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
 from tests.gateway.pieces import in_pieces
 from tests.gateway.test_fuzz import changed, places

@@ -15,10 +15,10 @@ from google import genai
 from google.genai import errors as google_errors
 from google.genai import types as google
 
-from holdfast.core.exchange import ProviderError, Request, Response, StopReason, Usage
-from holdfast.core.messages import Text, Thinking, ToolCall
-from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.dialects.stream_events import Broke, deltas_of
+from demeanor.core.exchange import ProviderError, Request, Response, StopReason, Usage
+from demeanor.core.messages import Text, Thinking, ToolCall
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.stream_events import Broke, deltas_of
 
 # Google's client makes a class of aiohttp's session, which aiohttp discourages.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")

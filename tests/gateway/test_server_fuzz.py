@@ -1,6 +1,6 @@
 """Mutated requests and mutated answers: no crash, no hang, and always a proper error of the dialect.
 
-The count is small here; `HOLDFAST_FUZZ=50000` makes it a long test.
+The count is small here; `DEMEANOR_FUZZ=50000` makes it a long test.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from holdfast.core.exchange import Request, Response, Sampling, StopReason, Usage
-from holdfast.core.messages import Message, Text, Thinking, ToolCall, ToolResult
-from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.dialects.stream_events import deltas_of
-from holdfast.gateway.models.live_model import LiveModel
-from holdfast.gateway.models.provider import Provider
-from holdfast.gateway.script import ScriptedModel
+from demeanor.core.exchange import Request, Response, Sampling, StopReason, Usage
+from demeanor.core.messages import Message, Text, Thinking, ToolCall, ToolResult
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.stream_events import deltas_of
+from demeanor.gateway.models.live_model import LiveModel
+from demeanor.gateway.models.provider import Provider
+from demeanor.gateway.script import ScriptedModel
 from tests.gateway.lab import a_tool, a_trial, post, provider, running
 
-COUNT = int(os.environ.get("HOLDFAST_FUZZ", "300"))
+COUNT = int(os.environ.get("DEMEANOR_FUZZ", "300"))
 CALL = ToolCall(id="call_1", name="read_file", arguments={"path": "a.txt"}, raw='{"path": "a.txt"}')
 QUESTION = Request(
     model="played",

@@ -12,9 +12,9 @@ from google import genai
 from google.genai import types
 from openai.types.chat import ChatCompletionMessageParam
 
-from holdfast.core.exchange import StopReason
-from holdfast.gateway.script import Answer, Turn
-from holdfast.gateway.server.session import Session
+from demeanor.core.exchange import StopReason
+from demeanor.gateway.script import Answer, Turn
+from demeanor.gateway.server.session import Session
 from tests.gateway.lab import a_tool, playing
 
 SCHEMA: Any = a_tool("read_file", "path").schema

@@ -9,42 +9,42 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from holdfast.cli import main, make_parser
-from holdfast.commands.analyze.report import Source, analysis
-from holdfast.commands.analyze.terminal import analysis_terminal
-from holdfast.commands.analyze.to_json import analysis_json
-from holdfast.commands.bisect.terminal import bisect_terminal
-from holdfast.commands.bisect.to_json import bisect_json
-from holdfast.commands.bisect.values import BisectOutcome
-from holdfast.commands.compare.markdown import compare_markdown
-from holdfast.commands.compare.terminal import compare_terminal
-from holdfast.commands.compare.to_json import compare_json
-from holdfast.commands.fix.markdown import fix_markdown
-from holdfast.commands.fix.report import FixOutcome
-from holdfast.commands.fix.terminal import fix_terminal
-from holdfast.commands.fix.to_json import fix_json
-from holdfast.commands.gate.markdown import gate_markdown
-from holdfast.commands.gate.terminal import gate_terminal
-from holdfast.commands.gate.to_json import gate_json
-from holdfast.commands.history.terminal import course_terminal
-from holdfast.commands.history.to_json import course_json
-from holdfast.commands.rejudge.terminal import rejudge_terminal
-from holdfast.commands.rejudge.to_json import rejudge_json
-from holdfast.commands.report.html import night_html
-from holdfast.commands.report.junit import night_junit
-from holdfast.commands.report.markdown import night_markdown
-from holdfast.commands.report.terminal import night_terminal
-from holdfast.commands.report.to_json import night_json
-from holdfast.commands.run.junit import junit
-from holdfast.commands.run.markdown import markdown
-from holdfast.commands.run.terminal import terminal
-from holdfast.commands.run.to_json import json_report
-from holdfast.commands.triage.brief import brief
-from holdfast.commands.triage.report import Triage
-from holdfast.commands.triage.terminal import triage_terminal
-from holdfast.commands.triage.to_json import triage_json
-from holdfast.core.trajectory import Called, Kind, Said
-from holdfast.render.terminal import Screen
+from demeanor.cli import main, make_parser
+from demeanor.commands.analyze.report import Source, analysis
+from demeanor.commands.analyze.terminal import analysis_terminal
+from demeanor.commands.analyze.to_json import analysis_json
+from demeanor.commands.bisect.terminal import bisect_terminal
+from demeanor.commands.bisect.to_json import bisect_json
+from demeanor.commands.bisect.values import BisectOutcome
+from demeanor.commands.compare.markdown import compare_markdown
+from demeanor.commands.compare.terminal import compare_terminal
+from demeanor.commands.compare.to_json import compare_json
+from demeanor.commands.fix.markdown import fix_markdown
+from demeanor.commands.fix.report import FixOutcome
+from demeanor.commands.fix.terminal import fix_terminal
+from demeanor.commands.fix.to_json import fix_json
+from demeanor.commands.gate.markdown import gate_markdown
+from demeanor.commands.gate.terminal import gate_terminal
+from demeanor.commands.gate.to_json import gate_json
+from demeanor.commands.history.terminal import course_terminal
+from demeanor.commands.history.to_json import course_json
+from demeanor.commands.rejudge.terminal import rejudge_terminal
+from demeanor.commands.rejudge.to_json import rejudge_json
+from demeanor.commands.report.html import night_html
+from demeanor.commands.report.junit import night_junit
+from demeanor.commands.report.markdown import night_markdown
+from demeanor.commands.report.terminal import night_terminal
+from demeanor.commands.report.to_json import night_json
+from demeanor.commands.run.junit import junit
+from demeanor.commands.run.markdown import markdown
+from demeanor.commands.run.terminal import terminal
+from demeanor.commands.run.to_json import json_report
+from demeanor.commands.triage.brief import brief
+from demeanor.commands.triage.report import Triage
+from demeanor.commands.triage.terminal import triage_terminal
+from demeanor.commands.triage.to_json import triage_json
+from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.render.terminal import Screen
 from tests.commands.bisect.test_terminal import a_bisection
 from tests.commands.conftest import make_mixed
 from tests.commands.decisions_lab import a_comparison, a_gate

@@ -22,7 +22,7 @@ LENGTH = 64
 """The length of the path of every project: whatever the temp folder is called, lines break at the same place."""
 
 EVALS = """\
-from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.", tags=["notes"])
 def saves_the_note(rig, result):
@@ -87,11 +87,11 @@ class Story:
         }
         self.folder = self.project.folder
         self.texts: dict[str, str] = {}
-        self.version = self.project.holdfast("--version").stdout.split()[-1]
+        self.version = self.project.demeanor("--version").stdout.split()[-1]
 
     def run(self, name: str, *words: str, code: int = 0, told: bool = False, **env: str) -> None:
         """Run a command and keep what it wrote to its output; to the other one too, where that is `told`."""
-        done = self.project.holdfast(*words, **env)
+        done = self.project.demeanor(*words, **env)
         assert done.returncode == code, done.stdout + done.stderr
         self.keep(name, f"{done.stdout}--- stderr\n{done.stderr}" if told else done.stdout)
 
@@ -122,7 +122,7 @@ class Story:
 
     def quietly(self, *words: str) -> None:
         """Run a command that only prepares something."""
-        done = self.project.holdfast(*words)
+        done = self.project.demeanor(*words)
         assert done.returncode in {0, 1, 3}, done.stdout + done.stderr
 
     def repeat_night(self, number: int) -> None:
@@ -175,7 +175,7 @@ def nights() -> dict[str, str]:
     """Three nights of a model that changes its mind; then every way to look at them."""
     with story() as s:
         script = s.folder / "quick.py"
-        s.project.write(evals__eval_files_py=EVALS, quick_py=SCRIPT, calm_py=SCRIPT, holdfast_toml=CONFIG)
+        s.project.write(evals__eval_files_py=EVALS, quick_py=SCRIPT, calm_py=SCRIPT, demeanor_toml=CONFIG)
         s.project.write(evals__port__scenario_toml=SCENARIO, evals__port__template__port_txt="port = 8080\n")
         _before(s)
         s.run("nightly.txt", "nightly", "--seed", "1", "--record", "tapes", told=True)
@@ -300,7 +300,7 @@ class WithoutSandbox(Patient):
     """Its nights need nothing of the machine."""
 
     def night(self) -> None:
-        done = self.project.holdfast("nightly", "--json", "--trials", "1", "--sandbox", "none", "--jobs", "1")
+        done = self.project.demeanor("nightly", "--json", "--trials", "1", "--sandbox", "none", "--jobs", "1")
         assert done.returncode in {0, 1}, done.stderr
 
 
@@ -330,7 +330,7 @@ def small() -> dict[str, str]:
         s.looked()
         s.run("init.txt", "init", told=True)
         s.keep("init-files.txt", s.listing(s.folder))
-        s.keep("init-config.toml", (s.folder / "holdfast.toml").read_text())
+        s.keep("init-config.toml", (s.folder / "demeanor.toml").read_text())
         s.run("skills.txt", "skills", "install", "--for", "all", told=True)
         s.run("task.txt", "task", "new", "my-task", "--org", "acme", told=True)
         s.keep("all-files.txt", s.listing(s.folder))
@@ -339,7 +339,7 @@ def small() -> dict[str, str]:
         s.look("error-report.txt", "report", code=2, told=True)
         s.look("error-trace.txt", "trace", code=2, told=True)
         s.looked()
-        (s.folder / "holdfast.toml").write_text("trails = 3\n")
+        (s.folder / "demeanor.toml").write_text("trails = 3\n")
         s.run("error-config.txt", "run", code=2, told=True)
         return s.texts
 

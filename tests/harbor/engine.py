@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(os.environ.get("HOLDFAST_TEST_HARBOR") or Path(__file__).parents[2] / ".venv-harbor/bin/harbor")
+PROGRAM = Path(os.environ.get("DEMEANOR_TEST_HARBOR") or Path(__file__).parents[2] / ".venv-harbor/bin/harbor")
 
 WITHOUT = f"NO HARBOR at {PROGRAM}: nothing of whole tasks is tested with the real engine (`make harbor` installs it)"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.core.eval import Eval
-from holdfast.core.subject import Subject
-from holdfast.core.trial import Trial
-from holdfast.define.harbor.task_folder import read_task_folder
+from demeanor.core.eval import Eval
+from demeanor.core.subject import Subject
+from demeanor.core.trial import Trial
+from demeanor.define.harbor.task_folder import read_task_folder
 
 GREET = """\
 schema_version = "1.4"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.agents import CODING_AGENTS
-from holdfast.config.harbor import HarborRules, TaskAgentRules, spoils
-from holdfast.core.subject import Subject
-from holdfast.harbor.agents import ROSTER, WITHOUT_MODEL, only_for_tasks, player
+from demeanor.agents import CODING_AGENTS
+from demeanor.config.harbor import HarborRules, TaskAgentRules, spoils
+from demeanor.core.subject import Subject
+from demeanor.harbor.agents import ROSTER, WITHOUT_MODEL, only_for_tasks, player
 
 URL = "http://127.0.0.1:11811/t/abc"
 
@@ -37,7 +37,7 @@ def test_without_an_address_nothing_of_the_gateway_is_told():
 
 
 def test_an_entry_of_the_configuration_goes_first():
-    """It may be for an agent that Holdfast has never heard of."""
+    """It may be for an agent that Demeanor has never heard of."""
     own = TaskAgentRules(agent="openhands", model="openai/{model}", env={"LLM_BASE_URL": "{url}/v1"})
     rules = HarborRules(agents={"hands": own})
     hands = player(Subject(agent="hands", model="m"), rules)

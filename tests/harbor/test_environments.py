@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.harbor import HarborRules
-from holdfast.core.errors import UnknownName, UsageError
-from holdfast.harbor.environments import TaskPlace, engine_problem, task_place
+from demeanor.config.harbor import HarborRules
+from demeanor.core.errors import UnknownName, UsageError
+from demeanor.harbor.environments import TaskPlace, engine_problem, task_place
 
 
 @pytest.fixture(autouse=True)

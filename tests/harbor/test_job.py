@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.trial import Trial
-from holdfast.harbor.environments import TaskPlace
-from holdfast.harbor.job import agent_config, job_config, longest
+from demeanor.core.trial import Trial
+from demeanor.harbor.environments import TaskPlace
+from demeanor.harbor.job import agent_config, job_config, longest
 from tests.harbor.task_lab import greet, stepped, trial_of
 
 
@@ -26,7 +26,7 @@ def job(trial: Trial, place: str = "bubblewrap", **options: Any) -> dict[str, An
 
 
 def test_harbor_is_asked_for_one_trial_and_no_retries(tmp_path: Path):
-    """All of that is Holdfast's."""
+    """All of that is Demeanor's."""
     found = job(trial_of(greet(tmp_path / "greet")))
     assert (found["n_attempts"], found["n_concurrent_trials"], found["retry"]) == (1, 1, {"max_retries": 0})
     assert found["tasks"] == [{"path": str(tmp_path / "greet")}]
@@ -37,7 +37,7 @@ def test_harbor_is_asked_for_one_trial_and_no_retries(tmp_path: Path):
 @pytest.mark.parametrize(
     ("place", "which"),
     [
-        ("bubblewrap", {"import_path": "holdfast.harbor_env:BubblewrapEnvironment"}),
+        ("bubblewrap", {"import_path": "demeanor.harbor_env:BubblewrapEnvironment"}),
         ("docker", {"type": "docker"}),
         ("mine:Environment", {"import_path": "mine:Environment"}),
     ],

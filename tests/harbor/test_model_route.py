@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.config.harbor import HarborRules
-from holdfast.core.errors import WorldError
-from holdfast.gateway.script import scripted
-from holdfast.gateway.server.server import GatewayServer
-from holdfast.harbor.agents import ROSTER, Player
-from holdfast.harbor.environments import TaskPlace
-from holdfast.harbor.model_route import UNSEEN, Wire, open_wire
+from demeanor.config.harbor import HarborRules
+from demeanor.core.errors import WorldError
+from demeanor.gateway.script import scripted
+from demeanor.gateway.server.server import GatewayServer
+from demeanor.harbor.agents import ROSTER, Player
+from demeanor.harbor.environments import TaskPlace
+from demeanor.harbor.model_route import UNSEEN, Wire, open_wire
 from tests.harbor.task_lab import greet, trial_of
 
 

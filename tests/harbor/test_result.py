@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.trajectory import Said
-from holdfast.core.verdict import VoidCause
-from holdfast.harbor.result import NoTrial, TrialFolder, read_trial
-from holdfast.harbor_format.result import VERIFIER_OUTPUT
+from demeanor.core.trajectory import Said
+from demeanor.core.verdict import VoidCause
+from demeanor.harbor.result import NoTrial, TrialFolder, read_trial
+from demeanor.harbor_format.result import VERIFIER_OUTPUT
 
 JOBS = Path(__file__).parent / "jobs"
 

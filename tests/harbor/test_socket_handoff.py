@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.harbor.socket_handoff import DOOR, handing_over
+from demeanor.harbor.socket_handoff import DOOR, handing_over
 
 
 class Session:

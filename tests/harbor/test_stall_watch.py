@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from holdfast.harbor import stall_watch as silence
-from holdfast.harbor.stall_watch import Silence
+from demeanor.harbor import stall_watch as silence
+from demeanor.harbor.stall_watch import Silence
 
 
 class Session:

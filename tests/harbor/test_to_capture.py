@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.agents.native import NativeAgent
-from holdfast.core.capture import Capture
-from holdfast.core.exchange import Exchange, ProviderError, Request
-from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.trajectory import Called, Said
-from holdfast.core.verdict import VoidCause
-from holdfast.harbor.result import NoTrial, TrialFolder
-from holdfast.harbor.task_agent import TaskAgent
-from holdfast.harbor.to_capture import gather
+from demeanor.agents.native import NativeAgent
+from demeanor.core.capture import Capture
+from demeanor.core.exchange import Exchange, ProviderError, Request
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.trajectory import Called, Said
+from demeanor.core.verdict import VoidCause
+from demeanor.harbor.result import NoTrial, TrialFolder
+from demeanor.harbor.task_agent import TaskAgent
+from demeanor.harbor.to_capture import gather
 from tests.harbor.test_result import trial
 
 FAILED = ProviderError(status=500, reason="server", message="oops")

@@ -17,7 +17,7 @@ import pytest
 from tests.harbor.engine import PROGRAM, WITHOUT
 
 REPOSITORY = Path(__file__).parents[2]
-ENVIRONMENT = "holdfast.harbor_env:BubblewrapEnvironment"
+ENVIRONMENT = "demeanor.harbor_env:BubblewrapEnvironment"
 _TAKES = 300.0
 
 
@@ -109,9 +109,9 @@ class HarborLab:
             done.wait()
         self.output = (self.folder / "out.txt").read_text()
         assert done.returncode == code, self.output
-        assert list(self.temp.glob("holdfast-*")) == []
+        assert list(self.temp.glob("demeanor-*")) == []
         assert self.processes() == []
-        assert "holdfast" not in Path("/proc/self/mountinfo").read_text()
+        assert "demeanor" not in Path("/proc/self/mountinfo").read_text()
         (job,) = set(jobs.glob("*")) - before
         return read_job(job)
 

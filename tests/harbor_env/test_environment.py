@@ -263,4 +263,4 @@ def test_harbor_killed_leaves_nothing(lab: HarborLab) -> None:
     finally:
         process.kill()
         assert process.wait() == -9
-    wait_until(lambda: not lab.processes() and not list(lab.temp.glob("holdfast-*")))
+    wait_until(lambda: not lab.processes() and not list(lab.temp.glob("demeanor-*")))

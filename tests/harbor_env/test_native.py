@@ -7,15 +7,15 @@ import json
 from functools import partial
 from pathlib import Path
 
-from holdfast.core.exchange import Exchange
-from holdfast.gateway.script import Turn
-from holdfast.gateway.script.turn import Played
-from holdfast.harbor.socket_handoff import DOOR, handing_over
-from holdfast.sandboxes.host.bwrap_args import PORT
+from demeanor.core.exchange import Exchange
+from demeanor.gateway.script import Turn
+from demeanor.gateway.script.turn import Played
+from demeanor.harbor.socket_handoff import DOOR, handing_over
+from demeanor.sandboxes.host.bwrap_args import PORT
 from tests.gateway.lab import playing
 from tests.harbor_env.lab import HarborLab, HarborTrial
 
-AGENT = "holdfast.harbor_env:NativeAgent"
+AGENT = "demeanor.harbor_env:NativeAgent"
 
 
 def saves(turn: Turn) -> Played:
@@ -56,7 +56,7 @@ def test_its_model_is_served_through_the_door_and_nothing_else_is_reached(lab: H
     assert [len(one.request.tools) > 0 for one in exchanges] == [True] * 3
     events = [json.loads(line) for line in trial.text("agent/native.jsonl").splitlines()]
     assert [one["tool"] for one in events if one["type"] == "called"] == ["shell", "write_file"]
-    assert trial.result["agent_info"]["name"] == "holdfast-native"
+    assert trial.result["agent_info"]["name"] == "demeanor-native"
 
 
 def test_a_gateway_that_is_not_there_is_told(lab: HarborLab, tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import given
 
-from holdfast.core.trajectory import Called, Kind, Said, Thought
-from holdfast.harbor_format.atif import atif_events
+from demeanor.core.trajectory import Called, Kind, Said, Thought
+from demeanor.harbor_format.atif import atif_events
 from tests.harbor_format.test_result import JSON
 
 

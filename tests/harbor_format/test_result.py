@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.evidence import Spent
-from holdfast.core.verdict import VoidCause
-from holdfast.harbor_format.result import Mishap, numbers_in, read_outcome, read_spent
+from demeanor.core.evidence import Spent
+from demeanor.core.verdict import VoidCause
+from demeanor.harbor_format.result import Mishap, numbers_in, read_outcome, read_spent
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=10),

@@ -23,10 +23,10 @@ class Project:
             "HOME": str(folder.parent / "home"),
             "TMPDIR": str(folder.parent / "tmp"),
         }
-        (folder.parent / "home/.cache/holdfast").mkdir(parents=True)
+        (folder.parent / "home/.cache/demeanor").mkdir(parents=True)
         probes = folder.parent.parent / "probes"  # found out once, and not in each journey
         probes.mkdir(exist_ok=True)
-        (folder.parent / "home/.cache/holdfast/probes").symlink_to(probes)
+        (folder.parent / "home/.cache/demeanor/probes").symlink_to(probes)
         (folder.parent / "tmp").mkdir()
         folder.mkdir()
 
@@ -40,10 +40,10 @@ class Project:
             path.write_text(text)
 
     def command(self, *words: str) -> list[str]:
-        """A holdfast command line."""
-        return [sys.executable, "-m", "holdfast", *words]
+        """A demeanor command line."""
+        return [sys.executable, "-m", "demeanor", *words]
 
-    def holdfast(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    def demeanor(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         return subprocess.run(
             self.command(*words), cwd=self.folder, env={**self.env, **env}, capture_output=True, text=True, timeout=600,

@@ -29,7 +29,7 @@ command = ["./bin/agent", "{prompt}"]
 env = { COUNT = "%s" }
 """
 EVALS = """\
-from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test
 
 
 @eval_test( ALWAYS_PASSES,prompt = "Write out.txt, always." )  # odd, but its author's
@@ -54,7 +54,7 @@ class Versions:
         self.project = project
         self.folder = project.folder
         self.count = self.folder.parent / "count"
-        project.write(agent__agent_sh=AGENT, holdfast_toml=CONFIG % self.count, evals__eval_a_py=EVALS)
+        project.write(agent__agent_sh=AGENT, demeanor_toml=CONFIG % self.count, evals__eval_a_py=EVALS)
         (self.folder / "agent" / "agent.sh").chmod(0o755)
         (self.folder / "Makefile").write_text(MAKEFILE)
         (self.folder / ".gitignore").write_text("results/\nbin/\n__pycache__/\n")
@@ -86,7 +86,7 @@ class Versions:
     def nights(self, number: int, *, trials: int = 1) -> None:
         """So many nights, one after the other."""
         for _ in range(number):
-            done = self.project.holdfast("nightly", "--json", "--trials", str(trials))
+            done = self.project.demeanor("nightly", "--json", "--trials", str(trials))
             assert done.returncode in {0, 1}, done.stderr
 
     def add_task(self, *, reward: int = 1) -> None:
@@ -99,8 +99,8 @@ class Versions:
             (tools / engine).chmod(0o755)
         self.project.env["PATH"] = f"{tools}:{self.project.env['PATH']}"
         toml = greet(self.folder / "tasks" / "greet") / "task.toml"
-        toml.write_text(f'{toml.read_text()}\n[metadata.holdfast]\npolicy = "USUALLY_PASSES"\n')
-        config = self.folder / "holdfast.toml"
+        toml.write_text(f'{toml.read_text()}\n[metadata.demeanor]\npolicy = "USUALLY_PASSES"\n')
+        config = self.folder / "demeanor.toml"
         config.write_text(
             'paths = ["tasks"]\nattempts = 1\n'
             + config.read_text().replace('["writer"]', '["oracle"]')

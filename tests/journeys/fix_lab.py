@@ -16,7 +16,7 @@ HELP = """\
 import pathlib, sys
 prompt = pathlib.Path("prompts/system.md")
 evals = pathlib.Path("evals/eval_toy.py")
-brief = pathlib.Path(".holdfast-fix/brief.md").read_text()
+brief = pathlib.Path(".demeanor-fix/brief.md").read_text()
 HASTY = "Change files at once, without looking at them for long, and keep\\nyour answers short.\\n"
 
 def replace(path, old, new):
@@ -25,7 +25,7 @@ def replace(path, old, new):
     path.write_text(text.replace(old, new))
 
 def cause(text):
-    pathlib.Path(".holdfast-fix/ROOT-CAUSE.md").write_text(text)
+    pathlib.Path(".demeanor-fix/ROOT-CAUSE.md").write_text(text)
 """
 MENDS = """
 replace(prompt, HASTY, "Read every file before you change it, and keep\\nyour answers short.\\n")
@@ -70,8 +70,8 @@ class Patient(ToyAgent):
 
     def __init__(self, project: Project, *, rules: str = "") -> None:
         super().__init__(project)
-        usual = (self.folder / "holdfast.toml").read_text() + CONFIG.format(python=sys.executable, world=self.world)
-        for name, more in {"holdfast.toml": rules, **VARIANTS}.items():
+        usual = (self.folder / "demeanor.toml").read_text() + CONFIG.format(python=sys.executable, world=self.world)
+        for name, more in {"demeanor.toml": rules, **VARIANTS}.items():
             (self.folder / name).write_text(usual + more)
         slow = f"grep -q 'Read every' prompts/system.md && exec sleep 61.25; exec {sys.executable} build.py"
         build = f'build = ["sh", "-c", "{slow}"]\n'
@@ -84,13 +84,13 @@ class Patient(ToyAgent):
 
     def night(self) -> None:
         """A nightly run."""
-        done = self.project.holdfast("nightly", "--json", "--trials", "1")
+        done = self.project.demeanor("nightly", "--json", "--trials", "1")
         assert done.returncode in {0, 1}, done.stderr
 
     def mended_by(self, script: str, *words: str) -> subprocess.CompletedProcess[str]:
-        """`holdfast fix` with a fixer that does what the script says."""
+        """`demeanor fix` with a fixer that does what the script says."""
         (self.world / "fixer.py").write_text(HELP + script)
-        return self.project.holdfast("fix", *words, COLUMNS="110")
+        return self.project.demeanor("fix", *words, COLUMNS="110")
 
     def last(self) -> Path:
         """The folder of the last fix."""

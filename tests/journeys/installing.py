@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.agents import adapter
-from holdfast.agents.install import install
+from demeanor.agents import adapter
+from demeanor.agents.install import install
 
-AGENTS_FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast-test-agents"
+AGENTS_FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "demeanor-test-agents"
 
 
 def installed(name: str) -> Path:

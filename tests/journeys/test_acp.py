@@ -22,7 +22,7 @@ command = [{json.dumps(sys.executable)}, {json.dumps(str(AGENT))}]
 """
 SMALL_EVALS = """\
 import json
-from holdfast import ALWAYS_PASSES, USUALLY_FAILS, eval_test
+from demeanor import ALWAYS_PASSES, USUALLY_FAILS, eval_test
 
 def steps(*given): return json.dumps(given)
 
@@ -70,7 +70,7 @@ GOOSE_DISABLE_SESSION_NAMING = "true"
 GOOSE_PROVIDER_SKIP_BACKOFF = "true"
 """
 GOOSE_EVALS = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 SAVE = "Save the note 'buy milk' in notes.txt."
 
@@ -96,12 +96,12 @@ def two_prompts(rig, result):
 
 def test_a_small_agent_asks_is_denied_and_is_caught_not_asking(project: Project):
     """Permission is answered by the eval, told in the trace, and known call by call; an early exit is a fail."""
-    project.write(holdfast_toml=SMALL, evals__eval_small_py=SMALL_EVALS)
-    ran = project.holdfast("run", "--trials", "1")
+    project.write(demeanor_toml=SMALL, evals__eval_small_py=SMALL_EVALS)
+    ran = project.demeanor("run", "--trials", "1")
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "3 of 4 evals held" in ran.stdout
     assert "the agent ended (exit code 3) before it answered session/prompt" in ran.stdout
-    trace = project.holdfast("trace", "is_denied_once").stdout
+    trace = project.demeanor("trace", "is_denied_once").stdout
     assert trace.index("asked for permission: write_file [edit] → deny") < trace.index("write_file [edit] → failed")
     assert "asked for permission: write_file [edit] → allow" in trace
     assert project.temporary() == []
@@ -109,13 +109,13 @@ def test_a_small_agent_asks_is_denied_and_is_caught_not_asking(project: Project)
 
 def test_an_agent_that_never_ends_is_ended(project: Project):
     """At our deadline; what it said before is known."""
-    evals = "from holdfast import ALWAYS_PASSES, eval_test\n\n@eval_test(ALWAYS_PASSES, timeout=2, "
+    evals = "from demeanor import ALWAYS_PASSES, eval_test\n\n@eval_test(ALWAYS_PASSES, timeout=2, "
     evals += 'prompt=\'[["call", "ls", "search", {}, "a"], ["sleep", 600]]\')\ndef sleeps(rig, result):\n    pass\n'
-    project.write(holdfast_toml=SMALL, evals__eval_small_py=evals)
-    ran = project.holdfast("run", "--trials", "1")
+    project.write(demeanor_toml=SMALL, evals__eval_small_py=evals)
+    ran = project.demeanor("run", "--trials", "1")
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "ran out of its time" in ran.stdout
-    assert "ls" in project.holdfast("trace", "sleeps").stdout
+    assert "ls" in project.demeanor("trace", "sleeps").stdout
 
 
 @pytest.mark.agents
@@ -123,8 +123,8 @@ def test_an_agent_that_never_ends_is_ended(project: Project):
 def test_goose_is_driven_over_acp(project: Project, files: str):
     """It makes a file, is denied, and goes on in the same session; with the client's files and with its own."""
     program = installed("goose")
-    project.write(holdfast_toml=GOOSE_CONFIG.format(goose=program, files=files), evals__eval_note_py=GOOSE_EVALS)
-    ran = project.holdfast("run", "--trials", "1")
+    project.write(demeanor_toml=GOOSE_CONFIG.format(goose=program, files=files), evals__eval_note_py=GOOSE_EVALS)
+    ran = project.demeanor("run", "--trials", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
@@ -132,7 +132,7 @@ def test_goose_is_driven_over_acp(project: Project, files: str):
 def test_goose_says_end_turn_and_the_wire_knows_better(project: Project):
     """Every model call fails; the trial is void, whatever the protocol says."""
     program = installed("goose")
-    project.write(holdfast_toml=GOOSE_CONFIG.format(goose=program, files="false"), evals__eval_note_py=GOOSE_EVALS)
-    ran = project.holdfast("run", "evals/eval_note.py::saves_the_note", "--trials", "1", "--fault", "500")
+    project.write(demeanor_toml=GOOSE_CONFIG.format(goose=program, files="false"), evals__eval_note_py=GOOSE_EVALS)
+    ran = project.demeanor("run", "evals/eval_note.py::saves_the_note", "--trials", "1", "--fault", "500")
     assert ran.returncode == 3, ran.stdout + ran.stderr
     assert "VOID" in ran.stdout.upper()

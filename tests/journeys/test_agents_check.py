@@ -1,4 +1,4 @@
-"""`holdfast agents`: what is there, and whether an agent can be believed; an agent that can't is found out."""
+"""`demeanor agents`: what is there, and whether an agent can be believed; an agent that can't is found out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ env = {{ BASE = "{{base_url}}", KEY = "{{token}}" }}
 """
 
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Hi")
 def greets(rig, result):
@@ -44,7 +44,7 @@ def greets(rig, result):
 
 def checked(project: Project, *words: str) -> tuple[int, dict[str, dict[str, Any]]]:
     """The exit code, and what became of each ability."""
-    ran = project.holdfast("agents", "check", *words, "--json")
+    ran = project.demeanor("agents", "check", *words, "--json")
     assert ran.stdout, ran.stderr
     (found,) = json.loads(ran.stdout).values()
     return ran.returncode, {one["ability"]: one for one in found}
@@ -66,7 +66,7 @@ def test_an_agent_that_only_talks_is_found_out(project: Project, tmp_path: Path)
     """It reaches its model and exits with 0; what it does not do is seen all the same."""
     liar = tmp_path / "liar.py"
     liar.write_text(LIAR)
-    project.write(holdfast_toml=CONFIG.format(python=sys.executable, liar=liar))
+    project.write(demeanor_toml=CONFIG.format(python=sys.executable, liar=liar))
     code, found = checked(project, "liar", *(word for name in QUICK for word in ("--ability", name)))
     assert code == 1
     failed = {name for name, one in found.items() if one["state"] == "failed"}
@@ -77,12 +77,12 @@ def test_an_agent_that_only_talks_is_found_out(project: Project, tmp_path: Path)
 
 def test_the_list_tells_what_is_there_and_what_each_cant_do(project: Project):
     """Nothing is installed in a new home; every adapter is listed all the same."""
-    listed = project.holdfast("agents", PATH="/usr/bin:/bin")
+    listed = project.demeanor("agents", PATH="/usr/bin:/bin")
     assert listed.returncode == 0, listed.stderr
     assert "goose" in listed.stdout
     assert "not installed" in listed.stdout
     assert "can't: deny" in listed.stdout
-    one = json.loads(project.holdfast("agents", "list", "goose", "--json").stdout)
+    one = json.loads(project.demeanor("agents", "list", "goose", "--json").stdout)
     assert [facts["name"] for facts in one] == ["goose"]
     assert set(one[0]) >= {"version", "path", "package", "dialects", "cannot", "tried"}
 
@@ -91,7 +91,7 @@ def test_the_list_tells_what_is_there_and_what_each_cant_do(project: Project):
     ("words", "said"),
     [
         (("agents", "check"), "which agent is to be checked?"),
-        (("agents", "check", "goose"), "holdfast agents install goose"),
+        (("agents", "check", "goose"), "demeanor agents install goose"),
         (("agents", "install", "goos"), "goose"),
         (("agents", "install", "goose@latest/../x"), "no exact version"),
         (("agents", "check", "nobody"), "nobody"),
@@ -100,7 +100,7 @@ def test_the_list_tells_what_is_there_and_what_each_cant_do(project: Project):
 )
 def test_what_cant_be_done_is_said_with_a_remedy(project: Project, words: tuple[str, ...], said: str):
     """Wrong usage ends with 2, and nothing is made."""
-    ran = project.holdfast(*words, PATH="/usr/bin:/bin")
+    ran = project.demeanor(*words, PATH="/usr/bin:/bin")
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert said in ran.stderr
     assert not list((project.folder.parent / "home").rglob("*goose*"))
@@ -109,6 +109,6 @@ def test_what_cant_be_done_is_said_with_a_remedy(project: Project, words: tuple[
 def test_an_agent_that_is_not_installed_voids_its_trials_with_the_remedy(project: Project):
     """Nobody fails for a program that is not there."""
     project.write(evals__eval_a_py=EVAL)
-    ran = project.holdfast("run", "--subject", "goose:scripted", "--trials", "1", PATH="/usr/bin:/bin")
+    ran = project.demeanor("run", "--subject", "goose:scripted", "--trials", "1", PATH="/usr/bin:/bin")
     assert ran.returncode == 3, ran.stdout + ran.stderr
-    assert "holdfast agents install goose" in ran.stdout
+    assert "demeanor agents install goose" in ran.stdout

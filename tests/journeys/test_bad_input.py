@@ -6,19 +6,19 @@ import pytest
 
 from tests.journeys.conftest import Project
 
-EVAL = "from holdfast import *\n@eval_test(USUALLY_PASSES, {})\ndef e(rig, result): pass\n"
+EVAL = "from demeanor import *\n@eval_test(USUALLY_PASSES, {})\ndef e(rig, result): pass\n"
 SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
 
 
 @pytest.mark.parametrize(
     ("files", "complaints"),
     [
-        ({"holdfast_toml": "trails = 3\n"}, ["holdfast.toml: trails: unknown key", "did you mean 'trials'"]),
-        ({"holdfast_toml": "trials = 0\n"}, ["holdfast.toml: trials: expected a whole number from 1"]),
-        ({"holdfast_toml": "trials = \n"}, ["holdfast.toml: is no TOML", "line 1"]),
-        ({"holdfast_toml": 'subjects = ["natve:x"]\n'}, ["unknown agent 'natve'", "did you mean 'native'"]),
-        ({"holdfast_toml": 'subjects = ["native:gpt"]\n'}, ["unknown model 'gpt'"]),
-        ({"holdfast_toml": '[agents.a]\nadapter = "comand"\n'}, ["unknown adapter 'comand'", "did you mean 'command'"]),
+        ({"demeanor_toml": "trails = 3\n"}, ["demeanor.toml: trails: unknown key", "did you mean 'trials'"]),
+        ({"demeanor_toml": "trials = 0\n"}, ["demeanor.toml: trials: expected a whole number from 1"]),
+        ({"demeanor_toml": "trials = \n"}, ["demeanor.toml: is no TOML", "line 1"]),
+        ({"demeanor_toml": 'subjects = ["natve:x"]\n'}, ["unknown agent 'natve'", "did you mean 'native'"]),
+        ({"demeanor_toml": 'subjects = ["native:gpt"]\n'}, ["unknown model 'gpt'"]),
+        ({"demeanor_toml": '[agents.a]\nadapter = "comand"\n'}, ["unknown adapter 'comand'", "did you mean 'command'"]),
         ({"evals__eval_a_py": EVAL.format('prompts=["a"], prompt="b"')}, ["eval_a.py:2", "prompt"]),
         ({"evals__eval_a_py": EVAL.format('promt="b"')}, ["did you mean 'prompt'"]),
         ({"evals__eval_a_py": EVAL.format('prompt="b", files={"../x": ""}')}, ["'../x'"]),
@@ -41,7 +41,7 @@ def test_a_mistake_is_told_at_the_door(project: Project, files: dict[str, str], 
     """Exit code 2, the complaint on standard error, no results."""
     good = {"evals__eval_ok_py": EVAL.format('prompt="p", name="ok"')}
     project.write(**{**good, **files})
-    ran = project.holdfast("run", "--policy", "all")
+    ran = project.demeanor("run", "--policy", "all")
     assert ran.returncode == 2, ran.stdout + ran.stderr
     for complaint in complaints:
         assert complaint in ran.stderr
@@ -55,7 +55,7 @@ def test_a_link_out_of_the_template_is_refused(project: Project):
     project.write(evals__s__scenario_toml=SCENARIO + '[[checks]]\ncheck = "file_exists"\npath = "a"\n')
     (project.folder / "evals/s/template").mkdir()
     (project.folder / "evals/s/template/secret").symlink_to("/etc/passwd")
-    ran = project.holdfast("run", "--policy", "all")
+    ran = project.demeanor("run", "--policy", "all")
     assert ran.returncode == 2
     assert "secret" in ran.stderr
     assert not (project.folder / "results").exists()
@@ -77,16 +77,16 @@ def test_a_link_out_of_the_template_is_refused(project: Project):
 def test_a_wrong_command_line_is_told(project: Project, words: list[str], complaint: str):
     """With what was given, and what would have been right."""
     project.write(evals__eval_ok_py=EVAL.format('prompt="p", name="ok"'))
-    ran = project.holdfast(*words)
+    ran = project.demeanor(*words)
     assert ran.returncode == 2
     assert complaint in ran.stderr
 
 
 def test_a_check_that_crashes_is_void_and_loud(project: Project):
     """A bug in the eval is neither a pass nor a fail of the agent."""
-    code = 'from holdfast import *\n@eval_test(ALWAYS_PASSES, prompt="What does a.txt say?", files={"a.txt": "x"})\n'
+    code = 'from demeanor import *\n@eval_test(ALWAYS_PASSES, prompt="What does a.txt say?", files={"a.txt": "x"})\n'
     project.write(evals__eval_bug_py=code + "def bug(rig, result):\n    return 1 / 0\n")
-    ran = project.holdfast("run", "--trials", "1")
+    ran = project.demeanor("run", "--trials", "1")
     assert ran.returncode == 3
     assert "ZeroDivisionError" in ran.stdout
     assert "eval_bug.py:4" in ran.stdout
@@ -98,15 +98,15 @@ def test_a_check_that_crashes_is_void_and_loud(project: Project):
 def test_a_prompt_arrives_verbatim(project: Project, prompt: str):
     """Quotes, newlines, leading dashes, places and shell signs are data."""
     project.write(
-        holdfast_toml='subjects = ["echo"]\n[agents.echo]\nadapter = "command"\n'
+        demeanor_toml='subjects = ["echo"]\n[agents.echo]\nadapter = "command"\n'
         'command = ["python3", "-c", "import sys; open(\'out\', \'w\').write(sys.argv[1])", "{prompt}"]\n',
         evals__eval_echo_py=f"""\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 PROMPT = {prompt!r}
 @eval_test(ALWAYS_PASSES, prompt=PROMPT, trials=1)
 def arrives(rig, result):
     assert rig.workspace["out"].text == PROMPT
 """,
     )
-    ran = project.holdfast("run")
+    ran = project.demeanor("run")
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -19,7 +19,7 @@ EVAL = "reads_before_editing"
 
 def bisect(project: Project, *words: str) -> tuple[int, dict[str, Any], str]:
     """Exit code, report and what was told meanwhile."""
-    done = project.holdfast("bisect", EVAL, "--sandbox", "none", "--json", *words)
+    done = project.demeanor("bisect", EVAL, "--sandbox", "none", "--json", *words)
     return done.returncode, json.loads(done.stdout or "{}"), done.stderr
 
 
@@ -45,13 +45,13 @@ def test_the_commit_is_named_and_asking_again_costs_nothing(project: Project):
     assert report["built"] < len(commits)
     assert told.count("building") == report["built"]  # each commit once, however often it is visited
     assert toy.worktrees() == []
-    done = project.holdfast("bisect", EVAL, "--good", commits[0], "--bad", "main", "--sandbox", "seatbelt")  # not used
+    done = project.demeanor("bisect", EVAL, "--good", commits[0], "--bad", "main", "--sandbox", "seatbelt")  # not used
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"Found: {commits[6][:12]} changed {EVAL} (")
     assert f"spent   0 trials, {report['trials']} kept before; 0 builds" in done.stdout
     assert "commit  " + commits[6][:12] + " Shorter prompt" in done.stdout
-    trace = next(line for line in done.stdout.splitlines() if "holdfast trace" in line).split()[2:]
-    shown = project.holdfast(*trace)
+    trace = next(line for line in done.stdout.splitlines() if "demeanor trace" in line).split()[2:]
+    shown = project.demeanor(*trace)
     assert (shown.returncode, "read_file" in shown.stdout) == (0, True), shown.stderr
 
 
@@ -95,7 +95,7 @@ def test_a_commit_that_does_not_build_is_skipped(project: Project):
 def test_a_commit_whose_trials_are_void_is_no_answer(project: Project):
     """Its model can't be reached, which says nothing about what the agent would do."""
     toy = ToyAgent(project)
-    config, model = toy.folder / "holdfast.toml", toy.world / "model.py"
+    config, model = toy.folder / "demeanor.toml", toy.world / "model.py"
     config.write_text("attempts = 1\n" + config.read_text())
     model.write_text(
         model.read_text()
@@ -118,7 +118,7 @@ def test_ends_that_do_not_differ_are_told_so(project: Project):
     """With what may be behind it, and an exit code of its own."""
     toy = ToyAgent(project, told=0.0, untold=0.0)
     commits = toy.history(4, breaks_at=99)
-    done = project.holdfast("bisect", EVAL, "--sandbox", "none", "--good", commits[0], "--trials", "4")
+    done = project.demeanor("bisect", EVAL, "--sandbox", "none", "--good", commits[0], "--trials", "4")
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("Good and bad do not differ (")
     assert "the good end fails too: name an older commit with --good" in done.stdout
@@ -133,7 +133,7 @@ def test_who_stops_early_says_so_and_goes_on_when_started_again(project: Project
     assert "stopped: 7 trials were made" in first["notes"][-1]
     code, second, told = bisect(project, "--good", commits[0])
     assert (code, suspects(second), second["reused"]) == (0, [commits[6]], 7), told
-    config, evals = toy.folder / "holdfast.toml", toy.folder / "evals" / "eval_toy.py"
+    config, evals = toy.folder / "demeanor.toml", toy.folder / "evals" / "eval_toy.py"
     plain = config.read_text()
     config.write_text('faults = ["429@99"]\n' + plain)  # another question too, and asked again it is the same one
     for made, reused in ((3, 0), (3, 3)):
@@ -150,13 +150,13 @@ def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Proj
     toy = ToyAgent(project)
     commits = toy.history(4, breaks_at=2)
     words = ("run", "-k", "reads", "--policy", "all", "--trials", "3", "--sandbox", "none")
-    assert project.holdfast(*words).returncode == 1
+    assert project.demeanor(*words).returncode == 1
     code, report, told = bisect(project, "--good", commits[0], "--most", "3")
     assert (code, report["reused"], tried(report)) == (3, 3, {commits[0]: [3, 0], commits[3]: [0, 3]}), told
     toy.git("checkout", "--quiet", commits[0])
     toy.build()
     toy.git("checkout", "--quiet", "main")
-    assert project.holdfast(*words).returncode == 0
+    assert project.demeanor(*words).returncode == 0
     code, report, told = bisect(project, "--good", commits[0])
     assert (code, suspects(report)) == (0, [commits[2]]), told
     assert tried(report)[commits[3]][0] == 0
@@ -205,9 +205,9 @@ def test_mistakes_are_told(project: Project):
         (("--good", commits[0], "--subject", "tay:brain"), "did you mean 'toy'?"),
         (("--good", commits[0], "--confidence", "2"), "expected a rate between 0 and 1"),
     ):
-        done = project.holdfast("bisect", EVAL, *words)
+        done = project.demeanor("bisect", EVAL, *words)
         assert (done.returncode, message in done.stderr) == (2, True), done.stderr
-    done = project.holdfast("bisect", "reads_before_edit", "--good", commits[0])
+    done = project.demeanor("bisect", "reads_before_edit", "--good", commits[0])
     assert (done.returncode, "did you mean 'reads_before_editing'?" in done.stderr) == (2, True)
     assert not (project.folder / "results").exists()
 
@@ -217,7 +217,7 @@ def test_the_notes_of_its_runs_are_told(project: Project):
     versions = Versions(project)
     versions.add_task()
     versions.commit()
-    done = project.holdfast("bisect", "greet", "--good", "HEAD~1", "--json")
+    done = project.demeanor("bisect", "greet", "--good", "HEAD~1", "--json")
     assert done.returncode == 1, done.stderr
     notes = json.loads(done.stdout)["notes"]
     assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes
@@ -229,12 +229,12 @@ def test_a_task_needs_harbor_and_no_sandbox_of_ours(project: Project):
     versions.add_task()
     versions.commit()
     words = ("bisect", "greet", "--good", "HEAD~1", "--sandbox", "docker")
-    done = project.holdfast(*words)
+    done = project.demeanor(*words)
     assert done.returncode == 1, done.stderr
     shutil.rmtree(versions.folder / "results")
     versions.lose_harbor()
-    refused = project.holdfast(*words)
-    assert (refused.returncode, "holdfast harbor install" in refused.stderr) == (2, True), refused.stderr
+    refused = project.demeanor(*words)
+    assert (refused.returncode, "demeanor harbor install" in refused.stderr) == (2, True), refused.stderr
     assert "building" not in refused.stderr
     assert not (versions.folder / "results").exists()
     assert (versions.worktrees(), project.temporary()) == ([], [])

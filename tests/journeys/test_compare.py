@@ -33,20 +33,20 @@ def outcomes(text: str) -> dict[str, tuple]:
 def test_both_commits_are_built_and_tried_side_by_side(versions: Versions):
     """The working tree is not touched, and nothing is left; the two runs can be compared again for nothing."""
     (versions.folder / "agent" / "plan").write_text("p")  # not committed, so not tried
-    done = versions.project.holdfast("compare", "--base", "main", "--trials", "6", "--json")
+    done = versions.project.demeanor("compare", "--base", "main", "--trials", "6", "--json")
     assert done.returncode == 1, done.stderr
     assert outcomes(done.stdout) == {name: ("regressed", [6, 6], [0, 6]) for name in ("always", "usually")}
     assert "with `make build`, on this machine as your own code, outside of any sandbox" in done.stderr
     assert "uncommitted changes" in done.stdout
     assert versions.worktrees() == []
     assert (versions.folder / "agent" / "plan").read_text() == "p"
-    again = versions.project.holdfast("compare", "main", "worse", COLUMNS="60")
+    again = versions.project.demeanor("compare", "main", "worse", COLUMNS="60")
     assert again.returncode == 1, again.stderr
     assert again.stdout.startswith("Regressed: 2 regressed of 2 cells")
     assert max(map(len, again.stdout.splitlines())) <= 60
     runs = json.loads(done.stdout)
     new, base = runs["new"]["runs"][0], runs["base"]["runs"][0]
-    turned = versions.project.holdfast("compare", new, f"results/{base}", "--format", "markdown")
+    turned = versions.project.demeanor("compare", new, f"results/{base}", "--format", "markdown")
     assert (turned.returncode, turned.stdout.count("| improved |")) == (0, 2)
 
 
@@ -54,7 +54,7 @@ def test_a_build_that_fails_tells_so_and_leaves_nothing(versions: Versions):
     """Before anything is tried."""
     (versions.folder / "Makefile").write_text("build:\n\t@echo no such compiler; exit 3\n")
     versions.commit()
-    done = versions.project.holdfast("compare", "--base", "main")
+    done = versions.project.demeanor("compare", "--base", "main")
     assert (done.returncode, versions.worktrees()) == (2, [])
     assert "exit code 2 for HEAD" in done.stderr
     assert "no such compiler" in done.stderr
@@ -92,9 +92,9 @@ def test_whoever_stops_it_finds_no_worktree_left(versions: Versions, number: sig
 
 def test_what_a_killed_one_left_is_removed_by_the_next(versions: Versions):
     """Its worktree tells whose it was."""
-    left = versions.folder.parent / "tmp" / "holdfast-checkout-99999999-x" / "tree"
+    left = versions.folder.parent / "tmp" / "demeanor-checkout-99999999-x" / "tree"
     versions.git("worktree", "add", "--detach", str(left), "main")
-    done = versions.project.holdfast("compare", "--base", "main", "--trials", "1", "-k", "usually")
+    done = versions.project.demeanor("compare", "--base", "main", "--trials", "1", "-k", "usually")
     assert (done.returncode, versions.worktrees()) == (0, []), done.stderr
     assert "1 underpowered" in done.stdout
 
@@ -107,7 +107,7 @@ def test_mistakes_are_told(versions: Versions):
         (("--base", "nowhere"), "'nowhere' is no revision"),
         (("a", "b", "--base", "main"), "one commit is compared with it, not 2"),
     ):
-        done = versions.project.holdfast("compare", *words)
+        done = versions.project.demeanor("compare", *words)
         assert (done.returncode, told in done.stderr) == (2, True), done.stderr
 
 
@@ -116,7 +116,7 @@ def test_the_notes_of_both_runs_are_told_once(project: Project):
     versions = Versions(project)
     versions.add_task()
     versions.commit()
-    done = project.holdfast("compare", "--base", "HEAD~1", "--trials", "1", "--format", "markdown")
+    done = project.demeanor("compare", "--base", "HEAD~1", "--trials", "1", "--format", "markdown")
     assert (done.returncode, done.stdout.count(PLAYED_IN_BUBBLEWRAP)) == (0, 1), done.stdout + done.stderr
 
 
@@ -126,12 +126,12 @@ def test_tasks_need_harbor_and_no_sandbox_of_ours(project: Project):
     versions.add_task()
     versions.commit()
     words = ("compare", "--base", "HEAD~1", "--trials", "1", "--sandbox", "docker")
-    done = project.holdfast(*words)
+    done = project.demeanor(*words)
     assert done.returncode == 0, done.stderr
     shutil.rmtree(versions.folder / "results")
     versions.lose_harbor()
-    refused = project.holdfast(*words)
-    assert (refused.returncode, "holdfast harbor install" in refused.stderr) == (2, True), refused.stderr
+    refused = project.demeanor(*words)
+    assert (refused.returncode, "demeanor harbor install" in refused.stderr) == (2, True), refused.stderr
     assert "building" not in refused.stderr
     assert not (versions.folder / "results").exists()
     assert (versions.worktrees(), project.temporary()) == ([], [])
@@ -143,10 +143,10 @@ def test_a_harbor_of_the_working_tree_runs_the_tasks_of_both_commits(project: Pr
     versions.add_task()
     tools = versions.folder.parent / "tools/harbor"
     shutil.copytree(tools, versions.folder / "bin/harbor")
-    config = versions.folder / "holdfast.toml"
+    config = versions.folder / "demeanor.toml"
     config.write_text(config.read_text().replace(str(tools), "./bin/harbor"))
     versions.commit()
-    done = project.holdfast("compare", "--base", "HEAD~1", "--trials", "1")
+    done = project.demeanor("compare", "--base", "HEAD~1", "--trials", "1")
     assert done.returncode == 0, done.stderr
 
 
@@ -154,9 +154,9 @@ def test_a_sandbox_that_does_not_work_here_is_told_before_anything_is_built(proj
     """For evals that are not tasks."""
     versions = Versions(project)
     versions.add_task()  # and no container engine answers
-    project.write(holdfast_toml=(versions.folder / "holdfast.toml").read_text().replace('"tasks"', '"evals"'))
+    project.write(demeanor_toml=(versions.folder / "demeanor.toml").read_text().replace('"tasks"', '"evals"'))
     for words in (("compare", "--base", "HEAD~1"), ("bisect", "usually", "--good", "HEAD~1")):
-        done = project.holdfast(*words, "--sandbox", "docker", "--subject", "writer")
+        done = project.demeanor(*words, "--sandbox", "docker", "--subject", "writer")
         assert (done.returncode, "the sandbox 'docker'" in done.stderr) == (2, True), done.stderr
         assert "building" not in done.stderr
     assert not (versions.folder / "results").exists()

@@ -29,7 +29,7 @@ def engine() -> str:
 def test_a_trial_runs_in_a_container_and_its_record_says_so(project: Project, engine: str) -> None:
     """The level, the engine, each limit and how hard it is, and what hostile programs reached."""
     write(project, SCRIPT, config=f'sandbox = "{engine}"\nmin_isolation = "bubblewrap"')
-    ran = project.holdfast("run")
+    ran = project.demeanor("run")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (capture,) = captures(project)
     facts = capture["facts"]
@@ -50,15 +50,15 @@ def test_an_agent_reaches_its_model_from_a_container(project: Project, engine: s
     table = f'command = ["{python}", "-I", "-c", {json.dumps(CALLER)}, "{{prompt}}"]\ndialect = "openai-chat"\n'
     table += 'base_url_env = ["OPENAI_BASE_URL"]\ntoken_env = ["OPENAI_API_KEY"]\n'
     config = f'trials = 1\nattempts = 1\nsubjects = ["mine:scripted"]\n[agents.mine]\nadapter = "command"\n{table}'
-    project.write(holdfast_toml=config)
-    ran = project.holdfast("run", "--sandbox", engine)
+    project.write(demeanor_toml=config)
+    ran = project.demeanor("run", "--sandbox", engine)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (capture,) = captures(project)
     assert len(capture["exchanges"]) == 1
     assert capture["facts"]["base_url"].startswith("http://127.0.0.1:11811/t/")
 
 
-def test_kill_9_of_holdfast_ends_its_containers(project: Project, engine: str) -> None:
+def test_kill_9_of_demeanor_ends_its_containers(project: Project, engine: str) -> None:
     """No process, no temp folder and no container is left."""
     mark = uuid.uuid4().hex
     script = "trap '' TERM; setsid sh -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done"
@@ -90,7 +90,7 @@ def test_an_engine_that_does_not_answer_is_an_error_and_nothing_is_run(project: 
     (tools / level).write_text("#!/bin/sh\necho 'Error: cannot connect to the engine' >&2\nexit 125\n")
     (tools / level).chmod(0o755)
     write(project, SCRIPT)
-    ran = project.holdfast("run", "--sandbox", level, PATH=f"{tools}:{os.environ['PATH']}")
+    ran = project.demeanor("run", "--sandbox", level, PATH=f"{tools}:{os.environ['PATH']}")
     assert ran.returncode == 2
     assert f"{level} is installed, but no engine answers: cannot connect to the engine" in ran.stderr
     assert f"see that `{level} run` works for you" in ran.stderr

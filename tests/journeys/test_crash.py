@@ -24,7 +24,7 @@ adapter = "command"
 command = ["sh", "-c", "printf hi > out.txt; sleep 0.1; echo done", "{prompt}"]
 """
 EVALS = f"""\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Write.", trials={TRIALS}, timeout=300)
 def writes(rig, result):
@@ -73,7 +73,7 @@ def kept(project: Project) -> int:
 def test_killed_ten_times_at_random_moments_and_resumed(project: Project, seed: int) -> None:
     """Fifty kills in all: every trial has exactly one verdict, none is lost, no process and no temp folder is left."""
     level = 'sandbox = "none"\n' if seed % 2 else ""
-    project.write(holdfast_toml=level + CONFIG, evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=level + CONFIG, evals__eval_writes_py=EVALS)
     draw = random.Random(seed)
     finished: list[dict[str, object]] = []
     for _ in range(KILLS):
@@ -95,7 +95,7 @@ def test_killed_ten_times_at_random_moments_and_resumed(project: Project, seed: 
             assert now[: len(finished)] == finished
             finished = now
     assert finished, "no kill came after the first verdict"
-    ended = project.holdfast("run", "--resume", "latest")
+    ended = project.demeanor("run", "--resume", "latest")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     records = ledger(project)
     assert Counter(record["number"] for record in records) == dict.fromkeys(range(1, TRIALS + 1), 1)

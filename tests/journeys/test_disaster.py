@@ -33,10 +33,10 @@ EVALS = MANY.replace("trials=36", "trials=30")
 
 
 def in_namespace(project: Project, script: str) -> subprocess.CompletedProcess[str]:
-    """A shell that may mount, with `holdfast` in it. Where that is impossible, these tests can't tell: they fail."""
-    holdfast = f'holdfast() {{ "{sys.executable}" -m holdfast "$@"; }}\n'
+    """A shell that may mount, with `demeanor` in it. Where that is impossible, these tests can't tell: they fail."""
+    demeanor = f'demeanor() {{ "{sys.executable}" -m demeanor "$@"; }}\n'
     return subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f"set -e\n{holdfast}{script}"],
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f"set -e\n{demeanor}{script}"],
         cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
@@ -46,15 +46,15 @@ def test_a_full_disk_stops_the_run_loudly_and_the_rest_is_done_later(project: Pr
     mark, full = project.folder.parent / "mark", project.folder / "results/full"
     fill = f"mkdir {mark}/1 || mkdir {mark}/2 || mkdir {mark}/3 || {{ mkdir {mark}/4 && cat /dev/zero > {full}; }}"
     mark.mkdir()
-    project.write(holdfast_toml=CONFIG.format(script=f"{WRITES}; {fill}; true"), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=f"{WRITES}; {fill}; true"), evals__eval_writes_py=EVALS)
     ran = in_namespace(
         project,
         """
         mkdir results; mount -t tmpfs -o size=2m full results
-        code=0; holdfast run || code=$?; echo "first $code"
+        code=0; demeanor run || code=$?; echo "first $code"
         cat results/*/ledger.jsonl | wc -l
         rm results/full
-        holdfast run --resume latest || echo "again $?"
+        demeanor run --resume latest || echo "again $?"
         cp -r results/. ../kept
         """,
     )
@@ -72,23 +72,23 @@ def test_a_full_disk_stops_the_run_loudly_and_the_rest_is_done_later(project: Pr
 def test_a_file_that_may_not_grow_stops_the_run_loudly(project: Project) -> None:
     """The same by a limit of the process, which needs no namespace."""
     talks = f"{WRITES}; head -c 60000 /dev/urandom | base64"
-    project.write(holdfast_toml=CONFIG.format(script=talks), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=talks), evals__eval_writes_py=EVALS)
     ran = subprocess.run(
-        ["sh", "-c", f'ulimit -f 800; exec "{sys.executable}" -m holdfast run'],
+        ["sh", "-c", f'ulimit -f 800; exec "{sys.executable}" -m demeanor run'],
         cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert ran.returncode == 70, ran.stdout + ran.stderr
     assert "can't be kept: File too large" in ran.stderr
     kept = len(ledger(project))
     assert 0 < kept < 30
-    assert project.holdfast("run", "--resume", "latest").returncode == 0
+    assert project.demeanor("run", "--resume", "latest").returncode == 0
     assert sorted(record["number"] for record in ledger(project)) == list(range(1, 31))  # type: ignore[type-var]
 
 
 def test_a_folder_that_can_only_be_read_is_told_before_anything_runs(project: Project) -> None:
     """With what to do about it."""
-    project.write(holdfast_toml=CONFIG.format(script="touch ../../../../ran"), evals__eval_writes_py=EVALS)
-    ran = in_namespace(project, "mkdir results; mount -t tmpfs -o ro full results; holdfast run")
+    project.write(demeanor_toml=CONFIG.format(script="touch ../../../../ran"), evals__eval_writes_py=EVALS)
+    ran = in_namespace(project, "mkdir results; mount -t tmpfs -o ro full results; demeanor run")
     assert ran.returncode == 70, ran.stderr
     assert "results: no run can be kept here: Read-only file system" in ran.stderr
     assert "--out" in ran.stderr
@@ -98,9 +98,9 @@ def test_a_folder_that_can_only_be_read_is_told_before_anything_runs(project: Pr
 def test_a_run_that_somebody_else_is_writing_is_left_alone(slow: Project) -> None:
     """Two that resume the same run would decide twice; the second is told so, and the first goes on."""
     run = start(slow)
-    second = slow.holdfast("run", "--resume", "latest")
+    second = slow.demeanor("run", "--resume", "latest")
     assert second.returncode == 70
-    assert "another Holdfast is writing this run" in second.stderr
+    assert "another Demeanor is writing this run" in second.stderr
     (slow.folder.parent / "gate").touch()
     assert "6 passed" in run.communicate(timeout=300)[0]
     assert run.returncode == 0
@@ -128,13 +128,13 @@ time.time_ns = lambda: realns() + jump.randrange(-10**17, 10**15)
 """
     (project.folder.parent / "clock").mkdir()
     (project.folder.parent / "clock/sitecustomize.py").write_text(jumps)
-    project.write(holdfast_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
-    ran = project.holdfast("run", "--trials", "6", "--json", PYTHONPATH=str(project.folder.parent / "clock"))
+    project.write(demeanor_toml=CONFIG.format(script=WRITES), evals__eval_writes_py=EVALS)
+    ran = project.demeanor("run", "--trials", "6", "--json", PYTHONPATH=str(project.folder.parent / "clock"))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert all(0 <= record["spent"]["seconds"] < 30 for record in ledger(project))  # type: ignore[index]
     stuck = CONFIG.format(script="sleep 600")
-    project.write(holdfast_toml=stuck)
-    ran = project.holdfast("run", "--trials", "1", "--timeout", "1", PYTHONPATH=str(project.folder.parent / "clock"))
+    project.write(demeanor_toml=stuck)
+    ran = project.demeanor("run", "--trials", "1", "--timeout", "1", PYTHONPATH=str(project.folder.parent / "clock"))
     assert ran.returncode == 1
     assert "ran out of its time" in ran.stdout
 
@@ -143,8 +143,8 @@ def test_an_agent_that_is_killed_fails_its_trial_only(project: Project) -> None:
     """kill -9 of the agent is the agent's end; the other trials don't notice."""
     mark = project.folder.parent / "mark"
     script = f"printf hi > out.txt; mkdir {mark} 2>/dev/null && kill -9 $$; true"
-    project.write(holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
-    ran = project.holdfast("run", "--trials", "4")
+    project.write(demeanor_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
+    ran = project.demeanor("run", "--trials", "4")
     assert ran.returncode == 1
     assert "1 failed" in ran.stdout
     assert "3 passed" in ran.stdout
@@ -171,13 +171,13 @@ def test_a_provider_that_is_down_voids_and_the_run_is_resumed_when_it_is_back(pr
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    project.write(holdfast_toml=DOWN.format(url=f"http://127.0.0.1:{port}"), evals__eval_note_py=SAVES)
-    down = project.holdfast("run", ACME_KEY="acme-key-of-a-test")
+    project.write(demeanor_toml=DOWN.format(url=f"http://127.0.0.1:{port}"), evals__eval_note_py=SAVES)
+    down = project.demeanor("run", ACME_KEY="acme-key-of-a-test")
     assert down.returncode == 3, down.stdout + down.stderr
     assert "void" in down.stdout
     with serving(project, "--model", "scripted") as (url, key):
-        project.write(holdfast_toml=DOWN.format(url=url))
-        back = project.holdfast("run", "--resume", "latest", ACME_KEY=key)
+        project.write(demeanor_toml=DOWN.format(url=url))
+        back = project.demeanor("run", "--resume", "latest", ACME_KEY=key)
     assert back.returncode == 0, back.stdout + back.stderr
     attempts = {(record["number"], record["attempt"]): record["verdict"]["outcome"] for record in ledger(project)}  # type: ignore[index]
     assert attempts == {
@@ -191,12 +191,12 @@ def test_a_provider_that_is_down_voids_and_the_run_is_resumed_when_it_is_back(pr
 
 @pytest.mark.parametrize("fault", ["cut@1", "500@1"])
 def test_a_connection_of_the_gateway_that_is_torn_hurts_no_other_trial(project: Project, fault: str) -> None:
-    """The gateway lives in Holdfast's own process and dies with it only; a connection of it may break at any time."""
+    """The gateway lives in Demeanor's own process and dies with it only; a connection of it may break at any time."""
     project.write(
-        holdfast_toml='subjects = ["native:scripted"]\nattempts = 1\n',
+        demeanor_toml='subjects = ["native:scripted"]\nattempts = 1\n',
         evals__eval_note_py=SAVES.split("    assert rig.cost")[0].replace("trials=2", "trials=3, timeout=15"),
     )
-    ran = project.holdfast("run", "--fault", fault)
+    ran = project.demeanor("run", "--fault", fault)
     assert ran.returncode in {0, 1, 3}, ran.stderr
     assert "Traceback" not in ran.stderr
     assert len(ledger(project)) == 3
@@ -206,7 +206,7 @@ def test_a_connection_of_the_gateway_that_is_torn_hurts_no_other_trial(project: 
 
 def test_ctrl_c_twice_during_many_trials_can_be_resumed(project: Project) -> None:
     """Forced to its end in the middle of things."""
-    project.write(holdfast_toml=CONFIG.format(script=f"{WRITES}; sleep 0.1"), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=f"{WRITES}; sleep 0.1"), evals__eval_writes_py=EVALS)
     run = subprocess.Popen(
         project.command("run"), cwd=project.folder, env=project.env, stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -218,5 +218,5 @@ def test_ctrl_c_twice_during_many_trials_can_be_resumed(project: Project) -> Non
     assert run.returncode == 130
     until(lambda: processes_of(project) == [])
     until(lambda: project.temporary() == [])
-    assert project.holdfast("run", "--resume", "latest").returncode == 0
+    assert project.demeanor("run", "--resume", "latest").returncode == 0
     assert sorted(record["number"] for record in ledger(project)) == list(range(1, 31))  # type: ignore[type-var]

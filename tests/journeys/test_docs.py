@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agents import make_agent
-from holdfast.config.config import read_config
-from holdfast.core import errors
-from holdfast.gateway.script import load_script
+from demeanor.agents import make_agent
+from demeanor.config.config import read_config
+from demeanor.core import errors
+from demeanor.gateway.script import load_script
 from tests.journeys.conftest import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,8 +23,8 @@ def test_the_tutorial_works_when_pasted(project: Project):
     """All of its commands, one after the other, in one shell, as they stand."""
     script = "\n".join(re.findall(r"```bash\n(.*?)```", (ROOT / "docs/tutorial.md").read_text(), re.S))
     (project.folder / "bin").mkdir()
-    (project.folder / "bin/holdfast").write_text(f'#!/bin/sh\nexec {sys.executable} -m holdfast "$@"\n')
-    (project.folder / "bin/holdfast").chmod(0o755)
+    (project.folder / "bin/demeanor").write_text(f'#!/bin/sh\nexec {sys.executable} -m demeanor "$@"\n')
+    (project.folder / "bin/demeanor").chmod(0o755)
     env = {**project.env, "PATH": f"{project.folder}/bin:{project.env['PATH']}"}
     ran = subprocess.run(
         ["bash", "-euc", script], cwd=project.folder, env=env, capture_output=True, text=True, timeout=120, check=False
@@ -47,7 +47,7 @@ def test_every_error_has_its_section():
     """The slug of an error is an anchor of the errors page."""
     page = (ROOT / "docs/errors.md").read_text()
     for name in vars(errors).values():
-        if isinstance(name, type) and issubclass(name, errors.HoldfastError) and name is not errors.HoldfastError:
+        if isinstance(name, type) and issubclass(name, errors.DemeanorError) and name is not errors.DemeanorError:
             assert f"\n## {name.slug}\n" in page, name
 
 
@@ -57,9 +57,9 @@ def test_configurations_of_the_docs_can_be_read(tmp_path: Path, name: str):
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / name).read_text(), re.S)
     assert blocks
     for block in blocks:
-        if block.startswith("# pyproject.toml"):  # another file's, where our own keys stand in [tool.holdfast]
+        if block.startswith("# pyproject.toml"):  # another file's, where our own keys stand in [tool.demeanor]
             continue
-        (tmp_path / "holdfast.toml").write_text(block)
+        (tmp_path / "demeanor.toml").write_text(block)
         config = read_config(tmp_path)
         for agent, table in config.tables("agents").items():
             make_agent(agent, table.text("adapter", required=True), table)

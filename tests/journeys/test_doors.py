@@ -1,4 +1,4 @@
-"""Both doors lead to the same session: `holdfast run` and `pytest` give the same verdicts."""
+"""Both doors lead to the same session: `demeanor run` and `pytest` give the same verdicts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ adapter = "command"
 command = ["no-such-agent", "{prompt}"]
 """
 EVALS = """\
-from holdfast import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Write.", tags=["quick"])
 def writes(rig, result):
@@ -56,14 +56,14 @@ def writes_more(rig, result):
 @pytest.fixture
 def evals(project: Project) -> Project:
     """A project with three evals and some agents."""
-    project.write(agents_py=AGENT, holdfast_toml=CONFIG, evals__eval_writes_py=EVALS)
+    project.write(agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_writes_py=EVALS)
     return project
 
 
 def test_without_run_evals_only_the_always_passing_run(evals: Project):
     """In both doors."""
     assert "1 passed, 2 skipped" in evals.pytest("evals").stdout
-    assert json.loads(evals.holdfast("run", "--json").stdout)["summary"]["total"] == 1
+    assert json.loads(evals.demeanor("run", "--json").stdout)["summary"]["total"] == 1
 
 
 def test_a_known_bad_behaviour_is_expected_to_fail_and_news_when_it_passes(evals: Project):
@@ -71,23 +71,23 @@ def test_a_known_bad_behaviour_is_expected_to_fail_and_news_when_it_passes(evals
     assert "2 passed, 1 xfailed" in evals.pytest("evals", RUN_EVALS="1").stdout
     evals.write(agents_py=AGENT.replace('"hi")', '"hi")\n    (session.workspace / "more.txt").write_text("")'))
     assert "2 passed, 1 xpassed" in evals.pytest("evals", RUN_EVALS="1").stdout
-    ran = evals.holdfast("run", "--policy", "all")
+    ran = evals.demeanor("run", "--policy", "all")
     assert ran.returncode == 0
     assert "NEWS" in ran.stdout
 
 
 def test_a_failure_shows_the_compared_values_and_the_chain(evals: Project):
     """Plain assert, pytest's explanation, the agent's calls, and the command that runs it again."""
-    for shown in (evals.holdfast("run", "--subject", "liar"), evals.pytest("evals", "--eval-subject", "liar")):
+    for shown in (evals.demeanor("run", "--subject", "liar"), evals.pytest("evals", "--eval-subject", "liar")):
         assert shown.returncode == 1
         assert "there is no 'out.txt'" in shown.stdout
         assert "(no tool calls)" in shown.stdout
-        assert "holdfast run evals/eval_writes.py::writes" in shown.stdout
+        assert "demeanor run evals/eval_writes.py::writes" in shown.stdout
 
 
 def test_a_void_cell_is_an_error_and_not_a_failure(evals: Project):
     """Exit code 3 on the command line; an error in pytest."""
-    ran = evals.holdfast("run", "--subject", "gone")
+    ran = evals.demeanor("run", "--subject", "gone")
     assert ran.returncode == 3
     assert "'no-such-agent' is not on PATH" in ran.stdout
     assert "1 error" in evals.pytest("evals", "--eval-subject", "gone", "-k", "writes and not more").stdout
@@ -95,15 +95,15 @@ def test_a_void_cell_is_an_error_and_not_a_failure(evals: Project):
 
 def test_what_could_not_be_written_is_noted(evals: Project):
     """In both doors: the captures have no place to go."""
-    evals.write(holdfast_toml=f'captures = "agents.py/captures"\n{CONFIG}')
-    for shown in (evals.holdfast("run", COLUMNS="200"), evals.pytest("evals", COLUMNS="200")):
+    evals.write(demeanor_toml=f'captures = "agents.py/captures"\n{CONFIG}')
+    for shown in (evals.demeanor("run", COLUMNS="200"), evals.pytest("evals", COLUMNS="200")):
         assert (shown.returncode, "captures were not published" in shown.stdout) == (0, True), shown.stdout
 
 
 def test_a_sandbox_that_does_not_work_here_leaves_no_run(evals: Project):
     """In both doors."""
-    evals.write(holdfast_toml=f'sandbox = "seatbelt"\n{CONFIG}')
-    for shown in (evals.holdfast("run"), evals.pytest("evals")):
+    evals.write(demeanor_toml=f'sandbox = "seatbelt"\n{CONFIG}')
+    for shown in (evals.demeanor("run"), evals.pytest("evals")):
         assert "the sandbox 'seatbelt'" in shown.stdout + shown.stderr
     assert not (evals.folder / "results").exists()
 
@@ -123,7 +123,7 @@ def test_evals_beside_ordinary_tests(evals: Project):
     evals.write(tests__test_mixed_py=EVALS.replace("writes", "mixed") + "\ndef test_plain():\n    assert True\n")
     assert "2 passed, 2 skipped" in evals.pytest("tests/test_mixed.py").stdout
     assert "1 passed, 2 skipped" in evals.pytest("evals/eval_writes.py").stdout
-    assert evals.holdfast("run", "tests").returncode == 0
+    assert evals.demeanor("run", "tests").returncode == 0
 
 
 def test_xdist_runs_each_item_in_its_worker(evals: Project):
@@ -131,8 +131,8 @@ def test_xdist_runs_each_item_in_its_worker(evals: Project):
     assert "2 passed, 1 xfailed" in evals.pytest("evals", "-n", "2", RUN_EVALS="1").stdout
 
 
-def test_other_peoples_tests_load_nothing_of_holdfast(project: Project):
+def test_other_peoples_tests_load_nothing_of_demeanor(project: Project):
     """A pytest run without evals imports the plugin and nothing behind it."""
-    code = "import sys\ndef test_it():\n    assert not [m for m in sys.modules if m.startswith('holdfast.core')]\n"
+    code = "import sys\ndef test_it():\n    assert not [m for m in sys.modules if m.startswith('demeanor.core')]\n"
     project.write(test_theirs_py=code)
     assert "1 passed" in project.pytest().stdout

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.fault import FaultKind
+from demeanor.core.fault import FaultKind
 from tests.journeys.conftest import Project
 
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.", trials=1)
 def saves_the_note(rig, result):
@@ -89,7 +89,7 @@ def test_a_fault_is_in_the_trajectory_and_the_verdict_is_right(project: Project,
     outcome, cause, told = VERDICTS[rule]
     project.write(evals__eval_note_py=EVAL)
     slow = rule.startswith("hang") or rule.endswith("=3")
-    ran = project.holdfast("run", "--fault", rule, "--seed", "1", *(["--timeout", "3"] if slow else []))
+    ran = project.demeanor("run", "--fault", rule, "--seed", "1", *(["--timeout", "3"] if slow else []))
     assert ran.returncode == {"pass": 0, "fail": 1, "void": 3}[outcome], ran.stdout + ran.stderr
     assert "Traceback" not in ran.stderr
     verdict = record(project)["verdict"]
@@ -98,12 +98,12 @@ def test_a_fault_is_in_the_trajectory_and_the_verdict_is_right(project: Project,
     found = faults(project)["saves_the_note trial-1"]
     assert {event["kind"] for event in found} == {rule.partition("@")[0].partition(":")[0]}
     assert all(event["detail"].startswith(f"{rule}: ") for event in found)
-    traced = project.holdfast("trace", "saves_the_note/native:scripted/1")
+    traced = project.demeanor("trace", "saves_the_note/native:scripted/1")
     assert f"fault injected: {found[0]['kind']}" in traced.stdout
 
 
 EVALS = """\
-from holdfast import ALWAYS_PASSES, Stage, eval_test
+from demeanor import ALWAYS_PASSES, Stage, eval_test
 
 def copes(stage: Stage) -> None:
     stage.fault("cut")
@@ -132,11 +132,11 @@ def test_an_eval_can_ask_for_its_faults(project: Project) -> None:
     project.write(
         evals__eval_cut_py=EVALS,
         evals__limited__scenario_toml=SCENARIO.format(rule="429@1:retry_after=0"),
-        holdfast_toml='faults = ["500@2"]\n',
+        demeanor_toml='faults = ["500@2"]\n',
     )
-    assert project.holdfast("validate", "evals/eval_cut.py").returncode == 0
+    assert project.demeanor("validate", "evals/eval_cut.py").returncode == 0
     for options, after in (((), "500@2"), (("--fault", "503@2"), "503@2")):
-        ran = project.holdfast("run", *options)
+        ran = project.demeanor("run", *options)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         assert "cut@1" in ran.stdout
         told = {
@@ -153,7 +153,7 @@ def test_probabilities_are_the_same_for_the_same_seed(project: Project) -> None:
     project.write(evals__eval_note_py=EVAL)
 
     def broken() -> dict[str, list[dict[str, Any]]]:
-        project.holdfast("run", "--fault", "429@40%:retry_after=0", "--seed", "7", "--trials", "4")
+        project.demeanor("run", "--fault", "429@40%:retry_after=0", "--seed", "7", "--trials", "4")
         return faults(project)
 
     first = broken()
@@ -166,7 +166,7 @@ def test_probabilities_are_the_same_for_the_same_seed(project: Project) -> None:
     ("files", "options", "told"),
     [
         ({}, ("--fault", "cutt@1"), "--fault: 'cutt@1': unknown kind of fault 'cutt'\n  → did you mean 'cut'?"),
-        ({"holdfast_toml": 'faults = ["cut@0"]\n'}, (), "holdfast.toml: faults[0]: 'cut@0': '0' says no exchange"),
+        ({"demeanor_toml": 'faults = ["cut@0"]\n'}, (), "demeanor.toml: faults[0]: 'cut@0': '0' says no exchange"),
         (
             {"evals__x__scenario_toml": SCENARIO.format(rule="hang:a=1")},
             (),
@@ -185,7 +185,7 @@ def test_a_mistake_is_told_before_anything_runs(
 ) -> None:
     """With its place, and what would be right."""
     project.write(**{"evals__eval_note_py": EVAL, **files})
-    ran = project.holdfast("run", *options)
+    ran = project.demeanor("run", *options)
     assert ran.returncode == 2
     assert told in ran.stderr
     assert not (project.folder / "results").exists()
@@ -194,8 +194,8 @@ def test_a_mistake_is_told_before_anything_runs(
 def test_an_agent_without_the_gateway_can_not_be_given_faults(project: Project) -> None:
     """Its cell is skipped, and the report says why."""
     config = 'subjects = ["mine"]\n[agents.mine]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n'
-    project.write(evals__eval_note_py=EVAL, holdfast_toml=config)
-    ran = project.holdfast("run", "--fault", "cut@1")
+    project.write(evals__eval_note_py=EVAL, demeanor_toml=config)
+    ran = project.demeanor("run", "--fault", "cut@1")
     assert "no fault can be injected: mine does not reach its model through the gateway" in " ".join(ran.stdout.split())
     assert ran.returncode == 3, ran.stdout
 
@@ -203,8 +203,8 @@ def test_an_agent_without_the_gateway_can_not_be_given_faults(project: Project) 
 def test_what_an_earlier_run_was_asked_to_break_is_broken_on_resume(project: Project) -> None:
     """The faults are part of what the run was asked to do."""
     project.write(evals__eval_note_py=EVAL)
-    assert project.holdfast("run", "--fault", "500").returncode == 3
-    ran = project.holdfast("run", "--resume", "latest")
+    assert project.demeanor("run", "--fault", "500").returncode == 3
+    ran = project.demeanor("run", "--resume", "latest")
     assert ran.returncode == 3
     assert "injected fault 500" in ran.stdout
 
@@ -236,5 +236,5 @@ def test_the_page_shows_what_works(project: Project) -> None:
     page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
     project.write(evals__eval_page_py=page.partition("```python\n")[2].partition("```")[0])
     for command in (("validate",), ("run", "--policy", "all", "--trials", "1")):
-        done = project.holdfast(*command)
+        done = project.demeanor(*command)
         assert done.returncode == 0, done.stdout + done.stderr

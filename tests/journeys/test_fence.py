@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.sandboxes.supervisor import landlock_abi as ruleset
+from demeanor.sandboxes.supervisor import landlock_abi as ruleset
 from tests.journeys.conftest import Project
 from tests.journeys.test_walls import captures, marked, until, write
 
@@ -41,7 +41,7 @@ def without_bubblewrap(project: Project) -> str:
 def test_a_trial_runs_behind_the_fence_and_its_record_says_what_stays_open(project: Project, temp: str) -> None:
     """The level, each limit and how hard it is, and what the level does not do."""
     write(project, SCRIPT)
-    ran = project.holdfast("run", "--sandbox", "landlock", TMPDIR=temp)
+    ran = project.demeanor("run", "--sandbox", "landlock", TMPDIR=temp)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (capture,) = captures(project)
     facts = capture["facts"]
@@ -73,8 +73,8 @@ def test_an_agent_reaches_its_model_through_the_fence(project: Project, temp: st
     table = f'command = ["{python}", "-I", "-c", {json.dumps(CALLER)}, "{{prompt}}"]\ndialect = "openai-chat"\n'
     table += 'base_url_env = ["OPENAI_BASE_URL"]\ntoken_env = ["OPENAI_API_KEY"]\n'
     config = f'trials = 1\nattempts = 1\nsubjects = ["mine:scripted"]\n[agents.mine]\nadapter = "command"\n{table}'
-    project.write(holdfast_toml=config)
-    ran = project.holdfast("run", "--sandbox", "landlock", TMPDIR=temp)
+    project.write(demeanor_toml=config)
+    ran = project.demeanor("run", "--sandbox", "landlock", TMPDIR=temp)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (capture,) = captures(project)
     assert len(capture["exchanges"]) == 1
@@ -96,14 +96,14 @@ def test_the_least_that_is_wanted_is_kept(project: Project, temp: str, least: st
     if "bubblewrap" in (least, asked) and shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
     write(project, SCRIPT, config=f'min_isolation = "{least}"')
-    ran = project.holdfast("run", "--sandbox", asked, TMPDIR=temp)
+    ran = project.demeanor("run", "--sandbox", asked, TMPDIR=temp)
     assert ran.returncode == code, ran.stdout + ran.stderr
     if code == 2:
         assert f"{least!r} is the least that is wanted here, and the sandbox {asked!r} keeps less apart" in ran.stderr
         assert "min_isolation" in ran.stderr
         assert not (project.folder / "results").exists()
         write(project, SCRIPT, config=f'min_isolation = "{least}"\nsandbox = "{asked}"')
-        assert project.holdfast("run", TMPDIR=temp).returncode == 2
+        assert project.demeanor("run", TMPDIR=temp).returncode == 2
     else:
         assert captures(project)[0]["facts"]["sandbox"] == asked
 
@@ -111,14 +111,14 @@ def test_the_least_that_is_wanted_is_kept(project: Project, temp: str, least: st
 def test_a_level_that_can_not_be_had_is_an_error_with_every_lesser_one_by_name(project: Project, temp: str) -> None:
     """Nothing is run in its place."""
     write(project, SCRIPT)
-    ran = project.holdfast("run", PATH=without_bubblewrap(project), TMPDIR=temp)
+    ran = project.demeanor("run", PATH=without_bubblewrap(project), TMPDIR=temp)
     assert ran.returncode == 2
     assert "choose less, by name: --sandbox landlock" in ran.stderr
     assert "choose less, by name: --sandbox none" in ran.stderr
     assert not (project.folder / "results").exists()
     if os.getuid() == 0:  # agents of root are somebody else, who can't enter this temp folder
         Path(temp).chmod(0o700)
-        ran = project.holdfast("run", "--sandbox", "landlock", TMPDIR=temp)
+        ran = project.demeanor("run", "--sandbox", "landlock", TMPDIR=temp)
         assert ran.returncode == 2
         assert "may other users enter the temp folder?" in ran.stderr
         assert not (project.folder / "results").exists()
@@ -128,23 +128,23 @@ def test_a_level_that_can_not_be_had_is_an_error_with_every_lesser_one_by_name(p
 def test_a_level_that_is_not_there_is_an_error(project: Project, level: str) -> None:
     """Also in the configuration."""
     write(project, SCRIPT, config=f'sandbox = "{level}"')
-    ran = project.holdfast("run")
+    ran = project.demeanor("run")
     assert ran.returncode == 2
     assert level in ran.stderr
     assert "none" in ran.stderr
-    assert project.holdfast("run", "--sandbox", level).returncode == 2
+    assert project.demeanor("run", "--sandbox", level).returncode == 2
 
 
 def test_doctor_tries_every_level(project: Project, temp: str) -> None:
     """As a table and as JSON; what is missing is said, and why."""
-    shown = project.holdfast("doctor", "--sandboxes", TMPDIR=temp)
+    shown = project.demeanor("doctor", "--sandboxes", TMPDIR=temp)
     assert shown.returncode == 0, shown.stdout + shown.stderr
     head, *rows = shown.stdout.splitlines()
     assert head.split()[:2] == ["without", "walls"]
     assert "landlock" in head
     assert any(row.startswith("see a process of the host") and " open" in row for row in rows)
     path = without_bubblewrap(project)
-    found = json.loads(project.holdfast("doctor", "--sandboxes", "--json", PATH=path, TMPDIR=temp).stdout)
+    found = json.loads(project.demeanor("doctor", "--sandboxes", "--json", PATH=path, TMPDIR=temp).stdout)
     assert found["not_here"]["bubblewrap"] == "bwrap is not on PATH"
     assert {"landlock", "none"} <= found["levels"].keys()
     states = {one["name"]: one["state"] for one in found["levels"]["landlock"]}
@@ -152,7 +152,7 @@ def test_doctor_tries_every_level(project: Project, temp: str) -> None:
     assert states["reach its own door"] == "works"
 
 
-def test_kill_9_of_holdfast_ends_what_is_behind_the_fence(project: Project, temp: str) -> None:
+def test_kill_9_of_demeanor_ends_what_is_behind_the_fence(project: Project, temp: str) -> None:
     """No process and no temp folder is left."""
     mark = uuid.uuid4().hex
     script = "trap '' TERM; setsid sh -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done"

@@ -9,24 +9,24 @@ from tests.journeys.conftest import Project
 
 def test_from_nothing_to_a_verdict(project: Project):
     """init, validate, list, run, trace: each works at once and says what is next."""
-    assert "holdfast run --policy all" in project.holdfast("init").stdout
-    validated = project.holdfast("validate")
+    assert "demeanor run --policy all" in project.demeanor("init").stdout
+    validated = project.demeanor("validate")
     assert (validated.returncode, "0 faulty" in validated.stdout) == (0, True)
-    assert "saves_the_note" in project.holdfast("list").stdout
-    ran = project.holdfast("run", "--policy", "all", "--seed", "1")
+    assert "saves_the_note" in project.demeanor("list").stdout
+    ran = project.demeanor("run", "--policy", "all", "--seed", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "native:scripted" in ran.stdout
     assert "rule-reader that stands in for a model" in ran.stdout
-    traced = project.holdfast("trace", "saves_the_note")
+    traced = project.demeanor("trace", "saves_the_note")
     assert "write_file [edit] → ok" in traced.stdout
     assert project.temporary() == []
 
 
 def test_a_run_leaves_files_for_people_and_programs(project: Project):
     """report.json, summary.md, a folder per trial, and `latest`; the summary also goes where CI wants it."""
-    project.holdfast("init")
+    project.demeanor("init")
     summary = project.folder / "step-summary.md"
-    project.holdfast("run", "--policy", "all", "--junit", "out/junit.xml", GITHUB_STEP_SUMMARY=str(summary))
+    project.demeanor("run", "--policy", "all", "--junit", "out/junit.xml", GITHUB_STEP_SUMMARY=str(summary))
     latest = project.folder / "results" / "latest"
     report = json.loads((latest / "report.json").read_text())
     assert {result["scenarioId"] for result in report["results"]} == {"saves_the_note", "create-file"}
@@ -39,16 +39,16 @@ def test_a_run_leaves_files_for_people_and_programs(project: Project):
 
 def test_init_touches_nothing_that_is_there(project: Project):
     """It can be run twice, and in a folder that has a configuration."""
-    project.write(holdfast_toml="trials = 1\n")
-    assert "kept     holdfast.toml" in project.holdfast("init").stdout
-    assert (project.folder / "holdfast.toml").read_text() == "trials = 1\n"
-    assert "created" not in project.holdfast("init").stdout
+    project.write(demeanor_toml="trials = 1\n")
+    assert "kept     demeanor.toml" in project.demeanor("init").stdout
+    assert (project.folder / "demeanor.toml").read_text() == "trials = 1\n"
+    assert "created" not in project.demeanor("init").stdout
 
 
 def test_without_always_passing_evals_nothing_is_gated_and_that_is_said(project: Project):
     """A fresh project's pull requests are not blocked, and nobody is told that something passed."""
-    project.holdfast("init")
-    ran = project.holdfast("run")
+    project.demeanor("init")
+    ran = project.demeanor("run")
     assert ran.returncode == 0
     assert ran.stdout == ""
     assert "nothing was run and nothing is gated" in ran.stderr
@@ -56,7 +56,7 @@ def test_without_always_passing_evals_nothing_is_gated_and_that_is_said(project:
 
 def test_a_dry_run_costs_nothing(project: Project):
     """It prints the plan and leaves no trace."""
-    project.holdfast("init")
-    planned = project.holdfast("run", "--policy", "all", "--trials", "5", "--dry-run")
+    project.demeanor("init")
+    planned = project.demeanor("run", "--policy", "all", "--trials", "5", "--dry-run")
     assert "2 cells, 10 trials; nothing was run" in planned.stdout
     assert not (project.folder / "results").exists()

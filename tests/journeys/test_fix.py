@@ -43,7 +43,7 @@ def patient(broken: Patient) -> Iterator[Patient]:
 def test_what_broke_is_found_mended_proven_and_applied(patient: Patient):
     """The user's tree is touched by --apply only; trials of the change are no part of the history."""
     project = patient.project
-    kept = project.holdfast("history", "reads_before_editing", "--kind", "all", "--json").stdout
+    kept = project.demeanor("history", "reads_before_editing", "--kind", "all", "--json").stdout
     done = patient.mended_by(MENDS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("Fixed: 1 eval after 1 round; 2 other evals held")
@@ -58,14 +58,14 @@ def test_what_broke_is_found_mended_proven_and_applied(patient: Patient):
     assert any("chance alone could well explain the rise (p = 0.25)" in note for note in patient.report()["notes"])
     assert patient.git("status", "--porcelain") == "M  prompts/system.md\n"
     assert "+Read every file before you change it" in patient.git("diff", "--cached")
-    assert project.holdfast("history", "reads_before_editing", "--kind", "all", "--json").stdout == kept
+    assert project.demeanor("history", "reads_before_editing", "--kind", "all", "--json").stdout == kept
     patient.build()
-    assert project.holdfast("run", "-k", "reads", "--policy", "all", "--trials", "1").returncode == 0
+    assert project.demeanor("run", "-k", "reads", "--policy", "all", "--trials", "1").returncode == 0
 
 
 def test_a_look_tells_what_differs_and_where_it_lies(patient: Patient):
     """No fixer is asked, and nothing is tried."""
-    done = patient.project.holdfast("fix", "--dry-run")
+    done = patient.project.demeanor("fix", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "-Read a file before you change it, and keep everything in it" in done.stdout
     assert "+Change files at once" in done.stdout
@@ -78,23 +78,23 @@ def test_a_look_tells_what_differs_and_where_it_lies(patient: Patient):
         f"1-reads_before_editing-{name}" for name in ("failing.txt", "passing.txt", "sent.md", "log.txt")
     }
     assert "debug: turn 1: write_file" in (kept / "evidence" / "1-reads_before_editing-log.txt").read_text()
-    found = json.loads(patient.project.holdfast("fix", "reads_before_editing", "--dry-run", "--json").stdout)
+    found = json.loads(patient.project.demeanor("fix", "reads_before_editing", "--dry-run", "--json").stdout)
     assert found["allowed"] == ["prompts/system.md", "tools/tools.json"]
     for run in (found["run"], f"results/{found['run']}"):
-        again = json.loads(patient.project.holdfast("fix", run, "--dry-run", "--json").stdout)
+        again = json.loads(patient.project.demeanor("fix", run, "--dry-run", "--json").stdout)
         assert (again["run"], again["evals"]) == (found["run"], ["reads_before_editing"])
     assert patient.untouched()
 
 
 def test_any_agent_can_be_the_fixer(patient: Patient):
     """Our own, with a model behind the gateway: its cost is counted, its last words are the cause."""
-    done = patient.project.holdfast("fix", "--fixer", "native:doctor", "--config", "quick.toml", "--json")
+    done = patient.project.demeanor("fix", "--fixer", "native:doctor", "--config", "quick.toml", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
     (only,) = report["rounds"]
     assert only["root_cause"] == "The cause: nobody said that files are to be read first."
     assert 0 < only["fixer"]["cost_usd"] == report["spent"]["cost_usd"]
-    shown = patient.project.holdfast("trace", "--run", str(patient.last() / "round-1" / "fixer"))
+    shown = patient.project.demeanor("trace", "--run", str(patient.last() / "round-1" / "fixer"))
     assert "write_file [edit] → ok" in shown.stdout
     assert patient.untouched()
 
@@ -291,23 +291,23 @@ def _read(path: str) -> bytes:
 
 def test_mistakes_are_told_before_anything_is_spent(project: Project):
     """With what to do instead."""
-    assert "there is no commit that could be mended" in project.holdfast("fix").stderr
+    assert "there is no commit that could be mended" in project.demeanor("fix").stderr
     toy = ToyAgent(project)
-    assert "no run is kept yet" in project.holdfast("fix").stderr
-    project.holdfast("nightly", "--trials", "1")
+    assert "no run is kept yet" in project.demeanor("fix").stderr
+    project.demeanor("nightly", "--trials", "1")
     for words, told in (
         ((), "no eval was rejected in run"),
         (("reads_before_editin",), "did you mean 'reads_before_editing'?"),
         (("reads_before_editing",), "no run that is kept has a failing trial of 'reads_before_editing'"),
     ):
-        done = project.holdfast("fix", *words)
+        done = project.demeanor("fix", *words)
         assert (done.returncode, told in done.stderr) == (2, True), done.stderr
     toy.break_reading()
-    project.holdfast("nightly", "--trials", "1")
-    assert "nobody is named to mend it" in project.holdfast("fix").stderr
-    assert "unknown agent 'nobody'" in project.holdfast("fix", "--fixer", "nobody").stderr
+    project.demeanor("nightly", "--trials", "1")
+    assert "nobody is named to mend it" in project.demeanor("fix").stderr
+    assert "unknown agent 'nobody'" in project.demeanor("fix", "--fixer", "nobody").stderr
     toy.configure(CONFIG.format(python="python3", world=toy.world) + 'allowed = ["../x"]\n')
-    assert "leads out of the repository" in project.holdfast("fix").stderr
+    assert "leads out of the repository" in project.demeanor("fix").stderr
     assert not (toy.folder / "results" / "fixes").exists()
 
 
@@ -329,10 +329,10 @@ def test_the_notes_of_the_runs_that_prove_it_are_told(project: Project):
     """Once, however many runs there were."""
     versions = Versions(project)
     versions.add_task(reward=0)
-    project.write(holdfast_toml=(versions.folder / "holdfast.toml").read_text() + IDLE_FIXER)
+    project.write(demeanor_toml=(versions.folder / "demeanor.toml").read_text() + IDLE_FIXER)
     versions.commit()
     versions.nights(1, trials=3)
-    done = project.holdfast("fix", "--json")
+    done = project.demeanor("fix", "--json")
     assert done.returncode == 1, done.stdout + done.stderr
     notes = json.loads(done.stdout)["notes"]
     assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes
@@ -342,14 +342,14 @@ def test_what_its_trials_need_is_looked_for_before_anything_is_built(project: Pr
     """Harbor for tasks, and the sandbox that the fixer works in."""
     versions = Versions(project)
     versions.add_task(reward=0)
-    project.write(holdfast_toml=(versions.folder / "holdfast.toml").read_text() + IDLE_FIXER)
+    project.write(demeanor_toml=(versions.folder / "demeanor.toml").read_text() + IDLE_FIXER)
     versions.commit()
     versions.nights(1, trials=3)
-    walled = project.holdfast("fix", "--sandbox", "docker")
+    walled = project.demeanor("fix", "--sandbox", "docker")
     assert (walled.returncode, "the sandbox 'docker'" in walled.stderr) == (2, True), walled.stderr
     versions.lose_harbor()
-    missing = project.holdfast("fix")
-    assert (missing.returncode, "holdfast harbor install" in missing.stderr) == (2, True), missing.stderr
+    missing = project.demeanor("fix")
+    assert (missing.returncode, "demeanor harbor install" in missing.stderr) == (2, True), missing.stderr
     assert "building" not in walled.stderr + missing.stderr
     assert not (versions.folder / "results/fixes").exists()
     assert (versions.worktrees(), project.temporary()) == ([], [])

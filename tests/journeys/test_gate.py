@@ -28,7 +28,7 @@ def rows(text: str) -> dict[str, dict]:
 
 def test_a_good_change_may_merge_after_three_passes_each(versions: Versions):
     """In every format, with the past it was held against and the rule's error rates; and it is kept."""
-    done = versions.project.holdfast("gate", "--junit", "junit.xml", COLUMNS="100")
+    done = versions.project.demeanor("gate", "--junit", "junit.xml", COLUMNS="100")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("May merge: all 2 cells are accepted")
     assert "3/3     21/21 in 3 nights" in done.stdout
@@ -36,8 +36,8 @@ def test_a_good_change_may_merge_after_three_passes_each(versions: Versions):
     assert ET.parse(versions.folder / "junit.xml").getroot().get("failures") == "0"  # noqa: S314 - our own
     latest = versions.folder / "results" / "latest"
     assert "May merge" in (latest / "summary.md").read_text()
-    assert json.loads((latest / "gate.json").read_text())["schema"] == "holdfast-gate/1"
-    with sqlite3.connect(versions.folder / "results" / "holdfast.db") as database:
+    assert json.loads((latest / "gate.json").read_text())["schema"] == "demeanor-gate/1"
+    with sqlite3.connect(versions.folder / "results" / "demeanor.db") as database:
         kept = database.execute("SELECT eval, answer, rule FROM decisions WHERE ruling = 'gate' ORDER BY 1").fetchall()
     database.close()
     assert kept == [("always", "accept", "every_trial"), ("usually", "accept", "screen")]
@@ -46,7 +46,7 @@ def test_a_good_change_may_merge_after_three_passes_each(versions: Versions):
 def test_what_is_broken_must_not_merge_and_stops_as_soon_as_that_is_sure(versions: Versions):
     """One fail ends the promise to pass always; the other is held against its own nights."""
     versions.behave("f")
-    done = versions.project.holdfast("gate", "--json")
+    done = versions.project.demeanor("gate", "--json")
     assert done.returncode == 1, done.stderr
     found = rows(done.stdout)
     assert found["always"]["decision"]["answer"] == "reject"
@@ -58,7 +58,7 @@ def test_what_is_broken_must_not_merge_and_stops_as_soon_as_that_is_sure(version
 def test_one_fail_is_looked_at_again_and_forgiven(versions: Versions):
     """Fresh trials decide, and no more of them than it takes."""
     versions.behave("ppfp")  # the third trial is the last of its first round
-    done = versions.project.holdfast("gate", "--json", "-k", "usually")
+    done = versions.project.demeanor("gate", "--json", "-k", "usually")
     assert done.returncode == 0, done.stderr
     (row,) = rows(done.stdout).values()
     assert (row["decision"]["answer"], row["failed"]) == ("accept", 1)
@@ -69,16 +69,16 @@ def test_one_fail_is_looked_at_again_and_forgiven(versions: Versions):
 def test_two_of_three_are_enough_by_the_rule_that_teams_know(versions: Versions):
     """By name; the same trials are judged otherwise."""
     versions.behave("pfp")
-    seed = versions.project.holdfast("gate", "--json", "-k", "usually", "--rule", "seed")
+    seed = versions.project.demeanor("gate", "--json", "-k", "usually", "--rule", "seed")
     (row,) = rows(seed.stdout).values()
     assert (seed.returncode, row["passed"], row["failed"]) == (0, 2, 1)
-    unknown = versions.project.holdfast("gate", "--rule", "sede")
+    unknown = versions.project.demeanor("gate", "--rule", "sede")
     assert (unknown.returncode, "did you mean 'seed'?" in unknown.stderr) == (2, True)
 
 
 def test_too_few_trials_leave_it_undecided(versions: Versions):
     """With an exit code of its own, and what would still be wanted."""
-    done = versions.project.holdfast("gate", "--max-trials", "4", COLUMNS="60")
+    done = versions.project.demeanor("gate", "--max-trials", "4", COLUMNS="60")
     assert done.returncode == 3, done.stderr
     assert done.stdout.startswith("Undecided: ")
     assert "Without an answer" in done.stdout
@@ -89,17 +89,17 @@ def test_too_few_trials_leave_it_undecided(versions: Versions):
 def test_what_the_change_adds_or_edits_is_always_looked_at(versions: Versions):
     """Whatever is chosen; and an edited eval has no past."""
     versions.git("switch", "--quiet", "-c", "change")
-    only = versions.project.holdfast("gate", "--json", "--policy", "always")
+    only = versions.project.demeanor("gate", "--json", "--policy", "always")
     assert list(rows(only.stdout)) == ["always"]
     edited = EVALS.replace("Write out.txt, usually.", "Write out.txt, please.")
     newborn = EVALS.rpartition("\n\n\n")[2].replace("usually", "newborn")
     versions.evals.write_text(f"{edited}\n\n{newborn}")
-    done = versions.project.holdfast("gate", "--json", "--policy", "always")
+    done = versions.project.demeanor("gate", "--json", "--policy", "always")
     assert done.returncode == 0, done.stderr
     found = rows(done.stdout)
     assert {name: row["edit"] for name, row in found.items()} == {"always": "", "usually": "edited", "newborn": "new"}
     assert (found["always"]["past"]["nights"], found["usually"]["past"], found["newborn"]["past"]) == (3, None, None)
-    wrong = versions.project.holdfast("gate", "--base", "nowhere")
+    wrong = versions.project.demeanor("gate", "--base", "nowhere")
     assert (wrong.returncode, "no commit 'nowhere'" in wrong.stderr) == (2, True)
 
 
@@ -110,13 +110,13 @@ def test_only_the_tasks_that_were_asked_for_are_planned(project: Project):
         greet(versions.folder / "tasks" / name)
     versions.commit()
     words = ("evals", "tasks", "--subject", "oracle", "--env", "bubblewrap", "--dry-run", "--json")
-    done = project.holdfast("gate", *words, "--tasks", "gree")
+    done = project.demeanor("gate", *words, "--tasks", "gree")
     assert done.returncode == 0, done.stderr
     assert [cell["eval"] for cell in json.loads(done.stdout)["cells"]] == ["greet"]
     for command in ("gate", "run"):
         for tasks in (("greet-me",), ("greet", "greet-me"), ("usually",)):
             chosen = [word for name in tasks for word in ("--tasks", name)]
-            refused = project.holdfast(command, "evals", "tasks", "--subject", "oracle", *chosen)
+            refused = project.demeanor(command, "evals", "tasks", "--subject", "oracle", *chosen)
             assert (refused.returncode, refused.stdout) == (2, ""), refused.stderr
             assert f"unknown task '{tasks[-1]}'" in refused.stderr
     assert not (versions.folder / "results").exists()
@@ -127,6 +127,6 @@ def test_the_notes_of_its_run_are_told(project: Project):
     versions = Versions(project)
     versions.add_task()
     for command in ("gate", "run"):
-        done = project.holdfast(command, "--json", "--policy", "all")
+        done = project.demeanor(command, "--json", "--policy", "all")
         assert done.returncode == 0, done.stdout + done.stderr
         assert any(note.startswith(PLAYED_IN_BUBBLEWRAP) for note in json.loads(done.stdout)["notes"]), command

@@ -13,7 +13,7 @@ from tests.journeys.conftest import Project
 from tests.store.imports.samples import a_night, inspect_log
 
 EVAL = """
-from holdfast import USUALLY_PASSES, eval_test
+from demeanor import USUALLY_PASSES, eval_test
 
 @eval_test(USUALLY_PASSES, prompt="Write out.txt.")
 def writes(rig, result):
@@ -31,8 +31,8 @@ command = ["sh", "-c", "printf hi > out.txt; echo done", "{prompt}"]
 @pytest.fixture
 def ran(project: Project) -> Project:
     """A project with one finished run."""
-    project.write(evals__eval_a_py=EVAL, holdfast_toml=CONFIG)
-    done = project.holdfast("run", "--policy", "all", "--trials", "2")
+    project.write(evals__eval_a_py=EVAL, demeanor_toml=CONFIG)
+    done = project.demeanor("run", "--policy", "all", "--trials", "2")
     assert done.returncode == 0, done.stderr
     return project
 
@@ -45,13 +45,13 @@ def only_run(project: Project) -> Path:
 def test_a_run_goes_to_another_machine_and_is_known_there_only_once(ran: Project):
     """As its folder, as its report and as an export: three ways, one run."""
     exported = ran.folder.parent / "export.json"
-    assert ran.holdfast("export", "--out", str(exported)).stdout == f"{exported}: 2 attempts\n"
+    assert ran.demeanor("export", "--out", str(exported)).stdout == f"{exported}: 2 attempts\n"
     folder = only_run(ran)
     for number, path in enumerate((folder, folder / "report.json", exported)):
-        done = ran.holdfast("import", str(path), "--out", "elsewhere")
+        done = ran.demeanor("import", str(path), "--out", "elsewhere")
         assert done.returncode == 0, done.stderr
         assert ("2 new" if number == 0 else "already there") in done.stdout
-    there = ran.holdfast("export", "--results", "elsewhere")
+    there = ran.demeanor("export", "--results", "elsewhere")
     assert json.loads(there.stdout)["cells"][0]["tally"]["passed"] == 2
 
 
@@ -65,17 +65,17 @@ def test_captures_are_published_by_the_hash_of_their_content(ran: Project):
 
 def test_a_run_is_exported_in_every_format(ran: Project):
     """Printed or written."""
-    assert ran.holdfast("export", "--format", "csv").stdout.count("\n") == 3
-    suite = ET.fromstring(ran.holdfast("export", "--format", "junit").stdout)  # noqa: S314 - our own
+    assert ran.demeanor("export", "--format", "csv").stdout.count("\n") == 3
+    suite = ET.fromstring(ran.demeanor("export", "--format", "junit").stdout)  # noqa: S314 - our own
     assert suite.get("tests") == "1"
-    assert ran.holdfast("export", "--format", "parquet", "--out", "a.parquet").returncode == 0
+    assert ran.demeanor("export", "--format", "parquet", "--out", "a.parquet").returncode == 0
     assert (ran.folder / "a.parquet").read_bytes()[:4] == b"PAR1"
-    assert ran.holdfast("export", "--format", "atif", "--out", "atif").returncode == 0
+    assert ran.demeanor("export", "--format", "atif", "--out", "atif").returncode == 0
     (first, _) = sorted((ran.folder / "atif").rglob("trial-*.json"))
     assert json.loads(first.read_text())["schema_version"] == "ATIF-v1.7"
-    refused = ran.holdfast("export", "--format", "parquet")
+    refused = ran.demeanor("export", "--format", "parquet")
     assert (refused.returncode, refused.stderr.count("--out")) == (2, 2)
-    unknown = ran.holdfast("export", "2020")
+    unknown = ran.demeanor("export", "2020")
     assert unknown.returncode == 2
     assert "unknown run '2020'" in unknown.stderr
 
@@ -84,38 +84,38 @@ def test_the_nights_that_a_team_has_already_are_brought_in(project: Project):
     """From another runner's artefacts and logs; a mistake is told and changes nothing."""
     a_night(project.folder / "night")
     inspect_log(project.folder / "log.eval")
-    done = project.holdfast("import", "night", "log.eval")
+    done = project.demeanor("import", "night", "log.eval")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "vitest-2026-01-01T00-00-00  vitest, nightly: 12 attempts, 12 new",
         "inspect-2026-01-02T03-04-05  inspect, ci: 4 attempts, 4 new",
     ]
-    assert "already there" in project.holdfast("import", "night").stdout
+    assert "already there" in project.demeanor("import", "night").stdout
     (project.folder / "broken.json").write_text("{")
-    broken = project.holdfast("import", "night", "broken.json", "--out", "fresh")
+    broken = project.demeanor("import", "night", "broken.json", "--out", "fresh")
     assert (broken.returncode, (project.folder / "fresh").exists()) == (2, False)
     assert "broken.json: is no JSON" in broken.stderr
 
 
 def test_a_killed_run_that_never_reached_the_history_is_imported_from_its_folder(ran: Project):
     """The ledger is the truth."""
-    (ran.folder / "results" / "holdfast.db").unlink()
-    for left in (ran.folder / "results").glob("holdfast.db-*"):
+    (ran.folder / "results" / "demeanor.db").unlink()
+    for left in (ran.folder / "results").glob("demeanor.db-*"):
         left.unlink()
     shutil.rmtree(ran.folder / "captures")
-    assert "2 new" in ran.holdfast("import", "results").stdout
-    assert ran.holdfast("trace").returncode == 0
+    assert "2 new" in ran.demeanor("import", "results").stdout
+    assert ran.demeanor("trace").returncode == 0
 
 
 def test_a_history_of_a_newer_version_is_refused_before_anything_runs(ran: Project):
     """Exit code 70, and no new run."""
     import sqlite3
 
-    with sqlite3.connect(ran.folder / "results" / "holdfast.db") as connection:
+    with sqlite3.connect(ran.folder / "results" / "demeanor.db") as connection:
         connection.execute("INSERT INTO migrations VALUES ('9999_later', '2030-01-01', '9.9')")
     connection.close()
     before = sorted(path.name for path in (ran.folder / "results").iterdir())
-    done = ran.holdfast("run", "--policy", "all")
+    done = ran.demeanor("run", "--policy", "all")
     assert done.returncode == 70
-    assert "a newer Holdfast (9.9) has changed the schema" in done.stderr
+    assert "a newer Demeanor (9.9) has changed the schema" in done.stderr
     assert sorted(path.name for path in (ran.folder / "results").iterdir()) == before

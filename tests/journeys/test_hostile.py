@@ -35,7 +35,7 @@ command = ["{python}", "agent.py", "{{prompt}}"]
 exit_codes = [0]
 """
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Attack.", files={"agent.py": open("agent.txt").read()}, trials=1)
 def attacks(rig, result):
@@ -48,15 +48,15 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u
 @pytest.fixture
 def evil(project: Project) -> Project:
     """A run of it."""
-    project.write(agent_txt=AGENT, holdfast_toml=CONFIG.format(python=sys.executable), evals__eval_attacks_py=EVAL)
+    project.write(agent_txt=AGENT, demeanor_toml=CONFIG.format(python=sys.executable), evals__eval_attacks_py=EVAL)
     return project
 
 
 def test_nothing_an_agent_writes_reaches_a_reader_unescaped(evil: Project) -> None:
     """Through the real command line: terminal, trace, log, summary, JUnit and JSON."""
-    ran = evil.holdfast("run", "--junit", "junit.xml")
+    ran = evil.demeanor("run", "--junit", "junit.xml")
     assert ran.returncode == 1, ran.stderr
-    trace = evil.holdfast("trace")
+    trace = evil.demeanor("trace")
     assert trace.returncode == 0, trace.stderr
     results = evil.folder / "results/latest"
     log = next(results.rglob("log.txt")).read_text()
@@ -72,7 +72,7 @@ def test_nothing_an_agent_writes_reaches_a_reader_unescaped(evil: Project) -> No
 
 def test_markdown_of_an_agent_stays_inside_its_fence(evil: Project) -> None:
     """Links, pictures, tables, HTML and headings stand in code only, and no fence is closed from inside."""
-    evil.holdfast("run")
+    evil.demeanor("run")
     summary = (evil.folder / "results/latest/summary.md").read_text()
     outside, fence = [], ""
     for line in summary.splitlines():

@@ -13,7 +13,7 @@ import pytest
 from tests.journeys.conftest import Project
 
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.", trials=2)
 def saves_the_note(rig, result):
@@ -38,7 +38,7 @@ key_env = "ACME_KEY"
 
 @contextmanager
 def serving(project: Project, *words: str) -> Iterator[tuple[str, str]]:
-    """`holdfast gateway`: its address and its key."""
+    """`demeanor gateway`: its address and its key."""
     process = subprocess.Popen(
         project.command("gateway", *words), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True
     )
@@ -67,8 +67,8 @@ def test_any_provider_can_answer_and_its_key_stays_in_the_gateway(
 ):
     """The agent speaks the chat API; the provider speaks its own. Nothing that is kept holds the key."""
     url, key = provider
-    project.write(holdfast_toml=CONFIG.format(url=url, dialect=dialect), evals__eval_note_py=EVAL)
-    ran = project.holdfast("run", ACME_KEY=key)
+    project.write(demeanor_toml=CONFIG.format(url=url, dialect=dialect), evals__eval_note_py=EVAL)
+    ran = project.demeanor("run", ACME_KEY=key)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     kept = [path for path in (project.folder / "results").rglob("*") if path.is_file() and path.suffix != ".gz"]
     assert len(kept) > 6
@@ -77,8 +77,8 @@ def test_any_provider_can_answer_and_its_key_stays_in_the_gateway(
 
 def test_a_wrong_key_is_void_and_not_a_fail(project: Project, provider: tuple[str, str]):
     """The provider's 401 decides, whatever the agent makes of it."""
-    project.write(holdfast_toml=CONFIG.format(url=provider[0], dialect="anthropic"), evals__eval_note_py=EVAL)
-    ran = project.holdfast("run", ACME_KEY="wrong")
+    project.write(demeanor_toml=CONFIG.format(url=provider[0], dialect="anthropic"), evals__eval_note_py=EVAL)
+    ran = project.demeanor("run", ACME_KEY="wrong")
     assert ran.returncode == 3
     assert "void(auth)" in ran.stdout
 
@@ -87,7 +87,7 @@ def test_a_spent_budget_is_void(project: Project, provider: tuple[str, str]):
     """The gateway answers with an error of the dialect once the money is gone."""
     url, key = provider
     config = CONFIG.format(url=url, dialect="anthropic") + "[budgets.trial]\nusd = 0.000001\n"
-    project.write(holdfast_toml=config, evals__eval_note_py=EVAL)
-    ran = project.holdfast("run", ACME_KEY=key)
+    project.write(demeanor_toml=config, evals__eval_note_py=EVAL)
+    ran = project.demeanor("run", ACME_KEY=key)
     assert ran.returncode == 3, ran.stdout
     assert "void(budget)" in ran.stdout

@@ -11,7 +11,7 @@ from tests.journeys.conftest import Project
 from tests.journeys.test_replay import latest, other_place, stories
 
 EVAL = """
-from holdfast import USUALLY_PASSES, eval_test
+from demeanor import USUALLY_PASSES, eval_test
 
 @eval_test(USUALLY_PASSES, prompt="Write the word hello into hello.txt.", timeout=100)
 def writes_hello(rig, result):
@@ -23,10 +23,10 @@ CONFIG = "[agents.native]\nadapter = 'native'\nmax_turns = 2\n"
 def test_a_real_model_gives_a_verdict(project: Project):
     """It passes or fails, which is its own doing; its tokens are counted, cost nothing, and nothing is left behind."""
     light_model()
-    project.write(evals__eval_hello_py=EVAL, holdfast_toml=CONFIG)
+    project.write(evals__eval_hello_py=EVAL, demeanor_toml=CONFIG)
     cache = str(the_cache().folder.parent)
-    ran = project.holdfast(
-        "run", "--policy", "all", "--subject", "native:smollm2-135m", "--trials", "1", "--json", HOLDFAST_CACHE=cache
+    ran = project.demeanor(
+        "run", "--policy", "all", "--subject", "native:smollm2-135m", "--trials", "1", "--json", DEMEANOR_CACHE=cache
     )
     assert ran.returncode in {0, 1}, ran.stdout + ran.stderr
     ledger = project.folder / "results" / "latest" / "ledger.jsonl"
@@ -45,13 +45,13 @@ def test_what_a_real_model_did_is_replayed_without_it(project: Project):
     One turn each: what a small model may run in a shell (`w`, `date`) prints something else each time.
     """
     light_model()
-    project.write(evals__eval_hello_py=EVAL, holdfast_toml=CONFIG.replace("max_turns = 2", "max_turns = 1"))
+    project.write(evals__eval_hello_py=EVAL, demeanor_toml=CONFIG.replace("max_turns = 2", "max_turns = 1"))
     words = ("run", "--policy", "all", "--subject", "native:smollm2-135m", "--trials", "3", "--jobs", "3")
-    recorded = project.holdfast(*words, "--record", HOLDFAST_CACHE=str(the_cache().folder.parent))
+    recorded = project.demeanor(*words, "--record", DEMEANOR_CACHE=str(the_cache().folder.parent))
     assert recorded.returncode in {0, 1}, recorded.stdout + recorded.stderr
     before = stories(latest(project))
     assert len(before) == 3
-    replayed = project.holdfast(*words, "--replay", HOLDFAST_CACHE=str(project.folder / "none"), **other_place(project))
+    replayed = project.demeanor(*words, "--replay", DEMEANOR_CACHE=str(project.folder / "none"), **other_place(project))
     assert replayed.returncode == recorded.returncode, replayed.stdout + replayed.stderr
     assert stories(latest(project)) == before
     assert "no model was asked, nothing was spent" in (latest(project) / "ledger.jsonl").read_text()
@@ -60,52 +60,52 @@ def test_what_a_real_model_did_is_replayed_without_it(project: Project):
 def test_a_model_that_is_not_here_is_an_error_at_the_door(project: Project):
     """With the command that gets it; nothing is fetched and nothing is run."""
     project.write(evals__eval_hello_py=EVAL)
-    ran = project.holdfast("run", "--policy", "all", "--subject", "native:smollm2-135m")
+    ran = project.demeanor("run", "--policy", "all", "--subject", "native:smollm2-135m")
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "→ holdfast models fetch smollm2-135m" in ran.stderr
+    assert "→ demeanor models fetch smollm2-135m" in ran.stderr
     assert not (project.folder / "results").exists()
 
 
 def test_where_nobody_is_named_and_no_model_is_here_it_is_said(project: Project):
     """The rule-reader is never passed off as a model."""
     project.write(evals__eval_hello_py=EVAL)
-    ran = project.holdfast("run", "--policy", "all", "--dry-run")
+    ran = project.demeanor("run", "--policy", "all", "--dry-run")
     assert "native:scripted is tried, which is no model" in ran.stderr
-    assert "→ holdfast models fetch qwen2.5-coder-1.5b" in ran.stderr
+    assert "→ demeanor models fetch qwen2.5-coder-1.5b" in ran.stderr
     assert "native:scripted" in ran.stdout
 
 
 def test_where_nobody_is_named_a_model_that_is_here_is_tried(project: Project):
     """Whole by its size is enough for a plan; nothing is loaded."""
     project.write(evals__eval_hello_py=EVAL)
-    folder = project.folder.parent / "home" / ".cache" / "holdfast" / "models"
+    folder = project.folder.parent / "home" / ".cache" / "demeanor" / "models"
     folder.mkdir(parents=True)
     with (folder / "qwen2.5-coder-1.5b.gguf").open("wb") as file:
         os.truncate(file.fileno(), 1_117_320_768)
-    ran = project.holdfast("run", "--policy", "all", "--dry-run")
+    ran = project.demeanor("run", "--policy", "all", "--dry-run")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "native:qwen2.5-coder-1.5b" in ran.stdout
-    assert "native:scripted" in project.holdfast("run", "--policy", "all", "--dry-run", "--model", "scripted").stdout
+    assert "native:scripted" in project.demeanor("run", "--policy", "all", "--dry-run", "--model", "scripted").stdout
 
 
 def test_models_are_listed_and_removed(project: Project):
     """Licence, size, state and path; and a name that is misspelt is told."""
-    listed = project.holdfast("models")
+    listed = project.demeanor("models")
     assert re.search(r"smollm2-135m +Apache-2.0 +98 MB +537 MB +not fetched +/.*/smollm2-135m.gguf", listed.stdout)
-    rows = json.loads(project.holdfast("models", "list", "--json").stdout)
+    rows = json.loads(project.demeanor("models", "list", "--json").stdout)
     assert {row["name"]: row["licence"] for row in rows} == {
         "qwen2.5-coder-1.5b": "Apache-2.0",
         "smollm2-135m": "Apache-2.0",
     }
-    assert project.holdfast("models", "remove", "smollm2-135m").stdout == "smollm2-135m was not there\n"
-    assert project.holdfast("models", "fetch", "smollm").returncode == 2
-    assert "holdfast models remove NAME" in project.holdfast("models", "remove").stderr
+    assert project.demeanor("models", "remove", "smollm2-135m").stdout == "smollm2-135m was not there\n"
+    assert project.demeanor("models", "fetch", "smollm").returncode == 2
+    assert "demeanor models remove NAME" in project.demeanor("models", "remove").stderr
 
 
 def test_a_fetch_that_can_not_be_done_says_so(project: Project):
     """Where, why, and what to do."""
     (project.folder / "in the way").write_text("")
-    ran = project.holdfast("models", "fetch", "smollm2-135m", HOLDFAST_CACHE=str(project.folder / "in the way"))
+    ran = project.demeanor("models", "fetch", "smollm2-135m", DEMEANOR_CACHE=str(project.folder / "in the way"))
     assert ran.returncode == 2
     assert "can't be written to" in ran.stderr
-    assert "→ run `holdfast models fetch smollm2-135m` again" in ran.stderr
+    assert "→ run `demeanor models fetch smollm2-135m` again" in ran.stderr

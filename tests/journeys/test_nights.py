@@ -14,7 +14,7 @@ import pytest
 from tests.journeys.conftest import Project
 
 EVALS = """\
-from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.")
 def saves_the_note(rig, result):
@@ -54,17 +54,17 @@ trials = 3
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """All is well; a provider that is down for one eval; then one model is hasty, and an eval was edited."""
     project = Project(tmp_path_factory.mktemp("nights") / "project")
-    project.write(evals__eval_files_py=EVALS, quick_py=SCRIPT, calm_py=SCRIPT, holdfast_toml=CONFIG)
-    assert project.holdfast("nightly").returncode == 0
-    assert project.holdfast("nightly", "-k", "asks", "--fault", "500", "--trials", "1").returncode == 3
+    project.write(evals__eval_files_py=EVALS, quick_py=SCRIPT, calm_py=SCRIPT, demeanor_toml=CONFIG)
+    assert project.demeanor("nightly").returncode == 0
+    assert project.demeanor("nightly", "-k", "asks", "--fault", "500", "--trials", "1").returncode == 3
     (project.folder / "quick.py").write_text(SCRIPT.replace("HASTY = False", "HASTY = True"))
     (project.folder / "evals/eval_files.py").write_text(EVALS.replace('"buy milk" in', '"milk" in'))
-    assert project.holdfast("nightly").returncode == 1
+    assert project.demeanor("nightly").returncode == 1
     return project
 
 
 def report(project: Project, *words: str, **env: str) -> str:
-    done = project.holdfast("report", *words, **env)
+    done = project.demeanor("report", *words, **env)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -87,7 +87,7 @@ def test_the_report_on_a_screen(nights: Project, width: int):
     assert "▼ −100" in text
     assert "█–◇█" in text
     assert max(len(line) for line in text.splitlines() if not line.startswith("  $ ")) <= width
-    assert "holdfast trace asks_before_deleting/native:quick/1 --run" in text
+    assert "demeanor trace asks_before_deleting/native:quick/1 --run" in text
 
 
 def test_the_report_as_markdown(nights: Project):
@@ -133,11 +133,11 @@ def test_the_report_as_a_page(nights: Project, tmp_path: Path):
 def test_a_page_says_what_is_not_at_hand(nights: Project, tmp_path: Path):
     """Where only the database was kept, as on another machine."""
     history = tmp_path / "copy.db"
-    done = nights.holdfast("export", "--format", "json", "--out", str(tmp_path / "run.json"))
+    done = nights.demeanor("export", "--format", "json", "--out", str(tmp_path / "run.json"))
     assert done.returncode == 0, done.stderr
-    done = nights.holdfast("import", str(tmp_path / "run.json"), HOLDFAST_STORE=str(history))
+    done = nights.demeanor("import", str(tmp_path / "run.json"), DEMEANOR_STORE=str(history))
     assert done.returncode == 0, done.stderr
-    text = report(nights, "--format", "html", "--results", str(tmp_path / "none"), HOLDFAST_STORE=str(history))
+    text = report(nights, "--format", "html", "--results", str(tmp_path / "none"), DEMEANOR_STORE=str(history))
     assert "are not at hand:" in text
 
 
@@ -150,34 +150,34 @@ def test_an_older_night_can_be_told_again(nights: Project):
 
 def test_an_interrupted_night_is_resumed(nights: Project, tmp_path: Path):
     """The last one that is a night, and only what is missing of it: here, nothing."""
-    done = nights.holdfast("nightly", "--resume", "--json")
+    done = nights.demeanor("nightly", "--resume", "--json")
     found = json.loads(done.stdout)
     assert done.returncode == 1
     assert found["run"]["id"] == sorted(path.name for path in (nights.folder / "results").glob("2*"))[-1]
-    assert nights.holdfast("nightly", "--resume", "--out", str(tmp_path / "empty")).returncode == 2
+    assert nights.demeanor("nightly", "--resume", "--out", str(tmp_path / "empty")).returncode == 2
 
 
 def test_the_history_of_an_eval(nights: Project):
     """Gaps are gaps, and what was edited is not averaged with what it was before."""
-    shown = nights.holdfast("history", "saves_the_note", "--subject", "native:quick")
+    shown = nights.demeanor("history", "saves_the_note", "--subject", "native:quick")
     assert "█–◇█" in shown.stdout, shown.stderr
     assert "100 % [44–100], 3 of 3 in 1 run" in shown.stdout
     assert "too few to watch" in shown.stdout
-    found: dict[str, Any] = json.loads(nights.holdfast("history", "saves_the_note", "--json").stdout)
+    found: dict[str, Any] = json.loads(nights.demeanor("history", "saves_the_note", "--json").stdout)
     assert [one["cell"]["state"] for one in found["subjects"][0]["past"]] == ["judged", "absent", "judged"]
-    unknown = nights.holdfast("history", "saves_the_noet")
+    unknown = nights.demeanor("history", "saves_the_noet")
     assert unknown.returncode == 2
     assert "saves_the_note" in unknown.stderr
 
 
 def test_runs_and_files_are_analysed(nights: Project, tmp_path: Path):
     """The latest by default, several by name or folder, and files that were never imported; with a file of patterns."""
-    latest = nights.holdfast("analyze")
+    latest = nights.demeanor("analyze")
     assert "pass^3" in latest.stdout, latest.stderr
     assert "3  behaviour" in latest.stdout
     assert "0  unclassified" in latest.stdout
     runs = [path.name for path in sorted((nights.folder / "results").glob("2*"))]
-    found = json.loads(nights.holdfast("analyze", *runs, "--k", "5", "--json").stdout)
+    found = json.loads(nights.demeanor("analyze", *runs, "--k", "5", "--json").stdout)
     asks = found["rows"][[row["tally"]["eval"] for row in found["rows"]].index("asks_before_deleting")]
     assert (asks["tally"]["passed"], asks["tally"]["failed"], asks["tally"]["voided"]) == (3, 3, 1)
     assert asks["flakiness"] == 1.0
@@ -187,7 +187,7 @@ def test_runs_and_files_are_analysed(nights: Project, tmp_path: Path):
     )
     xml = nights.folder / "junit.xml"
     xml.write_text(report(nights, "--format", "junit"))
-    read = nights.holdfast("analyze", "junit.xml", "--patterns", str(tmp_path / "known.yaml"))
+    read = nights.demeanor("analyze", "junit.xml", "--patterns", str(tmp_path / "known.yaml"))
     assert read.returncode == 0, read.stderr
     assert "hasty" in read.stdout
 
@@ -195,7 +195,7 @@ def test_runs_and_files_are_analysed(nights: Project, tmp_path: Path):
 def test_without_any_run_the_remedy_is_named(project: Project):
     """Nothing is made up, and no file is left behind."""
     for command in (["report"], ["analyze"], ["history", "x"]):
-        done = project.holdfast(*command)
+        done = project.demeanor(*command)
         assert done.returncode == 2, done.stdout + done.stderr
-    assert "holdfast nightly" in project.holdfast("report").stderr
+    assert "demeanor nightly" in project.demeanor("report").stderr
     assert not (project.folder / "results").exists()

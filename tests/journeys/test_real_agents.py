@@ -17,10 +17,10 @@ from tests.journeys.installing import AGENTS_FOLDER
 
 pytestmark = pytest.mark.agents
 AGENTS = ("goose", "pi", "claude-code", "codex", "gemini-cli", "cline", "opencode", "mini-swe-agent")
-ENV = {"HOLDFAST_AGENTS": str(AGENTS_FOLDER)}
+ENV = {"DEMEANOR_AGENTS": str(AGENTS_FOLDER)}
 
 
-def holdfast(project: Project, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+def demeanor(project: Project, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """A command that may take minutes."""
     command = project.command(*words)
     return subprocess.run(
@@ -37,9 +37,9 @@ def holdfast(project: Project, *words: str, **env: str) -> subprocess.CompletedP
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_real_agent_shows_all_that_it_does_not_decline(project: Project, name: str):
     """What an agent can't do is declared by its adapter; everything else works, in one go."""
-    installed = holdfast(project, "agents", "install", name, **{**os.environ, **ENV})
+    installed = demeanor(project, "agents", "install", name, **{**os.environ, **ENV})
     assert installed.returncode == 0, installed.stderr
-    ran = holdfast(project, "agents", "check", name, "--json", **ENV)
+    ran = demeanor(project, "agents", "check", name, "--json", **ENV)
     assert ran.stdout, ran.stderr
     (found,) = json.loads(ran.stdout).values()
     states = {one["ability"]: one["state"] for one in found}
@@ -57,8 +57,8 @@ def test_the_smoke_suite_on_all_of_them_in_one_command(project: Project):
     """Five scenarios x agents x trials; a scripted model slips now and then, but nothing is void."""
     shutil.copytree(Path(__file__).parents[2] / "examples/smoke", project.folder / "smoke")
     for name in AGENTS:
-        assert holdfast(project, "agents", "install", name, **{**os.environ, **ENV}).returncode == 0
-    ran = holdfast(
+        assert demeanor(project, "agents", "install", name, **{**os.environ, **ENV}).returncode == 0
+    ran = demeanor(
         project, "run", "smoke", "--policy", "all", "--trials", "1", "--jobs", "3", *_smoke_subjects(), **ENV
     )
     assert ran.returncode in {0, 1}, ran.stdout + ran.stderr

@@ -16,7 +16,7 @@ from tests.journeys.decisions_lab import Versions
 from tests.store.imports.samples import a_night
 
 EVALS = """\
-from holdfast import USUALLY_PASSES, eval_test
+from demeanor import USUALLY_PASSES, eval_test
 
 @eval_test(USUALLY_PASSES, prompt="Raise the port in port.txt to 9090.", trials=6,
            files={"port.txt": "port = 8080\\n", "other.txt": "left alone\\n"})
@@ -60,10 +60,10 @@ FILE = "evals/eval_port.py"
 def ran_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Eight trials that passed, some of which read before they edited; the model is gone."""
     project = Project(tmp_path_factory.mktemp("once") / "project")
-    project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT, holdfast_toml=CONFIG)
+    project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT, demeanor_toml=CONFIG)
     project.write(evals__sets__scenario_toml=SCENARIO)
     project.write(evals__sets__template__port_txt="port = 80\n", evals__sets__template__deep__kept_txt="kept")
-    done = project.holdfast("run", "--policy", "all", "--seed", "1")
+    done = project.demeanor("run", "--policy", "all", "--seed", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     (project.folder / "hasty.py").unlink()
     return project.folder
@@ -95,7 +95,7 @@ def edit(project: Project, old: str, new: str, file: str = FILE) -> None:
 
 def rejudged(project: Project, *words: str) -> dict[str, Any]:
     """The rejudgement as a program sees it."""
-    done = project.holdfast("rejudge", *words, "--json")
+    done = project.demeanor("rejudge", *words, "--json")
     assert done.stdout, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["exit_code"] == done.returncode
@@ -135,7 +135,7 @@ def test_an_edited_check_flips_just_the_verdicts_that_it_should(ran: Project):
     found = rejudged(ran)
     assert changed(found) == {("looks_first", number, "pass", "fail") for number in hasty}
     assert refusals(found) == set()
-    shown = ran.holdfast("rejudge", COLUMNS="140")
+    shown = ran.demeanor("rejudge", COLUMNS="140")
     assert f"{len(hasty)} changed, {8 - len(hasty)} unchanged" in shown.stdout
     assert "looks_first: yes → no" in shown.stdout
     assert {path: path.read_bytes() for path in run_folder(ran).rglob("*") if path.is_file()} == kept
@@ -191,28 +191,28 @@ def test_a_changed_policy_changes_the_decision_and_no_verdict(ran: Project):
     (cell,) = known["cells"]
     assert (cell["tally_before"]["policy"], cell["tally_after"]["policy"]) == ("USUALLY_PASSES", "USUALLY_FAILS")
     assert known["exit_code"] == 0
-    assert "usually → usually fails" in ran.holdfast("rejudge", "looks_first", COLUMNS="140").stdout
+    assert "usually → usually fails" in ran.demeanor("rejudge", "looks_first", COLUMNS="140").stdout
 
 
 def test_what_is_kept_of_it_lies_beside_the_run_and_is_counted_nowhere(ran: Project):
     """Neither as a run of its own, nor in the history; but it can be looked into."""
-    before = ran.holdfast("history", "looks_first", "--kind", "all", "--format", "json").stdout
+    before = ran.demeanor("history", "looks_first", "--kind", "all", "--format", "json").stdout
     edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
-    done = ran.holdfast("rejudge", "--keep")
+    done = ran.demeanor("rejudge", "--keep")
     (folder,) = (run_folder(ran) / "rejudged").iterdir()
     assert f"kept in {folder.relative_to(ran.folder)}" in done.stdout
     note = json.loads((folder / "run.json").read_text())["run"]
     original = json.loads((run_folder(ran) / "run.json").read_text())["run"]
     assert note["rejudges"] == original["uid"] != note["uid"]
-    assert note["holdfast"]
-    assert ran.holdfast("import", "results").stdout.count("attempts") == 1
-    assert ran.holdfast("history", "looks_first", "--kind", "all", "--format", "json").stdout == before
-    assert ran.holdfast("import", str(folder)).returncode == 2
-    sorted_in = ran.holdfast("triage", str(folder))
+    assert note["demeanor"]
+    assert ran.demeanor("import", "results").stdout.count("attempts") == 1
+    assert ran.demeanor("history", "looks_first", "--kind", "all", "--format", "json").stdout == before
+    assert ran.demeanor("import", str(folder)).returncode == 2
+    sorted_in = ran.demeanor("triage", str(folder))
     assert "looks_first · native:hasty" in sorted_in.stdout, sorted_in.stderr
-    trace = ran.holdfast("trace", "looks_first", "--run", str(folder))
+    trace = ran.demeanor("trace", "looks_first", "--run", str(folder))
     assert "write_file" in trace.stdout, trace.stderr
-    assert ran.holdfast("rejudge", str(folder)).returncode == 2
+    assert ran.demeanor("rejudge", str(folder)).returncode == 2
 
 
 def test_captures_that_were_published_are_enough(ran: Project):
@@ -253,27 +253,27 @@ def test_captures_of_an_older_version_are_judged_while_their_eval_is_what_it_was
     edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
     ((name, refusal),) = refusals(rejudged(ran))
     assert name == "looks_first"
-    assert "older Holdfast" in refusal
+    assert "older Demeanor" in refusal
 
 
 def test_the_latest_runs_of_an_eval_are_taken(ran: Project):
     """Each is judged for itself; a name that is neither run nor eval is met with those that are."""
     ran.write(hasty_py=SCRIPT)
-    ran.holdfast("run", f"{FILE}::looks_first", "--trials", "1")
-    ran.holdfast("run", "evals/sets", "--trials", "1")
+    ran.demeanor("run", f"{FILE}::looks_first", "--trials", "1")
+    ran.demeanor("run", "evals/sets", "--trials", "1")
     assert len(rejudged(ran, "looks_first")["trials"]) == 1
     both = rejudged(ran, "looks_first", "--last", "2")
     assert (len(both["runs"]), len(both["trials"]), len(both["cells"])) == (2, 7, 2)
     (ran.folder / FILE).rename(ran.folder / "evals/eval_moved.py")
-    assert "say where they are now: --evals PATH" in ran.holdfast("rejudge", "looks_first").stderr
+    assert "say where they are now: --evals PATH" in ran.demeanor("rejudge", "looks_first").stderr
     assert refusals(rejudged(ran, "looks_first", "--evals", "evals")) == set()
-    unknown = ran.holdfast("rejudge", "looks_frist")
+    unknown = ran.demeanor("rejudge", "looks_frist")
     assert unknown.returncode == 2
     assert "did you mean 'looks_first'?" in unknown.stderr
 
 
 SNAPSHOT = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="What does a.txt say?", files={"a.txt": "x"}, trials=1,
            snapshot="snapshots/{subject}.md")
@@ -285,11 +285,11 @@ def prompt_is_known(rig, result):
 def test_an_edited_snapshot_is_compared_with_what_was_sent_then(project: Project):
     """No agent need run to see whether a new prompt file describes the old one."""
     project.write(evals__eval_prompt_py=SNAPSHOT)
-    assert project.holdfast("run", "--update-snapshots").returncode == 0
+    assert project.demeanor("run", "--update-snapshots").returncode == 0
     assert changed(rejudged(project)) == set()
     edit(project, "Read a file before", "Never read a file before", "evals/snapshots/native-scripted.md")
     assert changed(rejudged(project)) == {("prompt_is_known", 1, "pass", "fail")}
-    assert "Never read a file before" in project.holdfast("rejudge").stdout
+    assert "Never read a file before" in project.demeanor("rejudge").stdout
 
 
 BROKEN = """\
@@ -305,7 +305,7 @@ pass_env = ["PASSED_VALUE"]
 """
 SECRET = "a-rather-long-secret-0123456789"
 QUIET = f"""\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Work.", files={{"kept.txt": "{SECRET}"}}, trials=1)
 def works(rig, result):
@@ -315,8 +315,8 @@ def works(rig, result):
 
 def test_breakdowns_stay_void_and_files_with_secrets_are_not_kept(project: Project):
     """Neither is judged, and both are told."""
-    project.write(evals__eval_works_py=QUIET, holdfast_toml=BROKEN)
-    project.holdfast("run", PASSED_VALUE=SECRET)
+    project.write(evals__eval_works_py=QUIET, demeanor_toml=BROKEN)
+    project.demeanor("run", PASSED_VALUE=SECRET)
     assert not (run_folder(project) / "starts").exists()
     found = rejudged(project)
     assert found["notes"] == ["1 trial broke down before there was anything to judge: still void"]
@@ -327,8 +327,8 @@ def test_breakdowns_stay_void_and_files_with_secrets_are_not_kept(project: Proje
 def test_trials_that_were_imported_have_no_captures(project: Project):
     """They are listed as such."""
     night = a_night(project.folder / "night")
-    assert project.holdfast("import", str(night)).returncode == 0
-    name = project.holdfast("import", str(night)).stdout.split()[0]
+    assert project.demeanor("import", str(night)).returncode == 0
+    name = project.demeanor("import", str(night)).stdout.split()[0]
     found = rejudged(project, name)
     assert found["exit_code"] == 3
     assert {refusal for _, refusal in refusals(found)} == {
@@ -347,7 +347,7 @@ tool = "{tool}"
 arguments = "with"
 """
 READS = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 LOG = '{"did": "read_file", "with": {"path": "a"}}'
 
@@ -359,9 +359,9 @@ def reads(rig, result):
 
 def test_a_reader_that_was_mended_reads_what_was_kept(project: Project):
     """The agent's own log is read again, by the adapter as it is configured now."""
-    project.write(evals__eval_reads_py=READS, holdfast_toml=READER.format(tool="name"))
-    assert project.holdfast("run").returncode != 0
-    project.write(holdfast_toml=READER.format(tool="did"))
+    project.write(evals__eval_reads_py=READS, demeanor_toml=READER.format(tool="name"))
+    assert project.demeanor("run").returncode != 0
+    project.write(demeanor_toml=READER.format(tool="did"))
     (flip,) = changed(rejudged(project))
     assert flip[3] == "pass"
 
@@ -376,7 +376,7 @@ def _as_of_old(run: Path) -> None:
         offset, length = record["capture"]
         data = json.loads(gzip.decompress(packed[offset : offset + length]))
         del data["start"], data["scenario"]
-        text = json.dumps({**data, "schema": "holdfast-capture/1"}).encode() + b"\n"
+        text = json.dumps({**data, "schema": "demeanor-capture/1"}).encode() + b"\n"
         piece = gzip.compress(text)
         record |= {"capture": [len(out), len(piece)], "capture_hash": hashlib.sha256(text).hexdigest()}
         out += piece
@@ -389,7 +389,7 @@ def test_tasks_are_judged_again_without_harbor_and_without_a_sandbox(project: Pr
     """The reward was kept, and no program runs."""
     versions = Versions(project)
     versions.add_task()
-    assert project.holdfast("run", "--policy", "all", "--trials", "1").returncode == 0
+    assert project.demeanor("run", "--policy", "all", "--trials", "1").returncode == 0
     versions.lose_harbor()
-    done = project.holdfast("rejudge", "latest", "--sandbox", "docker")
+    done = project.demeanor("rejudge", "latest", "--sandbox", "docker")
     assert done.returncode == 0, done.stdout + done.stderr

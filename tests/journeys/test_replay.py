@@ -12,7 +12,7 @@ import pytest
 from tests.journeys.conftest import Project
 
 EVALS = """\
-from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.")
 def saves_the_note(rig, result):
@@ -67,8 +67,8 @@ def latest(project: Project) -> Path:
 @pytest.fixture
 def recorded(project: Project) -> Project:
     """A project whose three trials of two evals were recorded, and whose model is gone."""
-    project.write(holdfast_toml=LIVE, evals__eval_notes_py=EVALS, large_yaml=SCRIPT)
-    ran = project.holdfast("run", "--record", "--policy", "all", "--jobs", "3")
+    project.write(demeanor_toml=LIVE, evals__eval_notes_py=EVALS, large_yaml=SCRIPT)
+    ran = project.demeanor("run", "--record", "--policy", "all", "--jobs", "3")
     assert "recorded in evals/cassettes" in ran.stdout, ran.stdout + ran.stderr
     return project
 
@@ -77,10 +77,10 @@ def test_a_replay_tells_the_same_story_in_another_place_without_the_model(record
     """Three trials at once; the model is no longer configured, and nothing is spent."""
     run = latest(recorded)
     before = stories(run)
-    recorded.write(holdfast_toml='subjects = ["native:large"]\nattempts = 1\n')
+    recorded.write(demeanor_toml='subjects = ["native:large"]\nattempts = 1\n')
     (recorded.folder / "large.yaml").unlink()
-    assert recorded.holdfast("run").returncode == 2
-    ran = recorded.holdfast("run", "--replay", "--policy", "all", "--jobs", "3", **other_place(recorded))
+    assert recorded.demeanor("run").returncode == 2
+    ran = recorded.demeanor("run", "--replay", "--policy", "all", "--jobs", "3", **other_place(recorded))
     assert "replayed from evals/cassettes: no model was asked, nothing was spent" in ran.stdout, ran.stdout + ran.stderr
     after = stories(latest(recorded))
     assert latest(recorded) != run
@@ -93,7 +93,7 @@ def test_a_replay_changes_no_cassette_and_is_the_same_every_time(recorded: Proje
     """What is read is not written."""
     files = {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")}
     assert len(files) == 6
-    told = [recorded.holdfast("run", "--replay", "--policy", "all").returncode for _ in range(2)]
+    told = [recorded.demeanor("run", "--replay", "--policy", "all").returncode for _ in range(2)]
     assert told[0] == told[1]
     assert {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")} == files
     assert not [path for path, text in files.items() if str(recorded.folder.parent).encode() in text]
@@ -110,7 +110,7 @@ def test_one_other_word_is_a_miss_with_a_readable_difference(recorded: Project, 
     """Not a false hit: the trial is void, and both values are shown."""
     for file in (recorded.folder / CASSETTES).rglob("*.json"):
         file.write_text(file.read_text().replace(old, new))
-    ran = recorded.holdfast("run", "--replay", COLUMNS="200")
+    ran = recorded.demeanor("run", "--replay", COLUMNS="200")
     assert ran.returncode == 3, ran.stdout
     assert re.search(f"they first differ at {path}", ran.stdout), ran.stdout
     assert re.search(f"recorded: .*{new}.*\n +asked: +.*{old}", ran.stdout), ran.stdout
@@ -122,7 +122,7 @@ def test_absent_unreadable_and_unmatched_are_three_different_voids(recorded: Pro
     (folder / "trial-1.json").unlink()
     (folder / "trial-2.json").write_text("<<<<<<< HEAD")
     (folder / "trial-3.json").write_text((folder / "trial-3.json").read_text().replace("buy milk", "buy bread"))
-    ran = recorded.holdfast("run", "--replay", COLUMNS="300")
+    ran = recorded.demeanor("run", "--replay", COLUMNS="300")
     assert ran.returncode == 3, ran.stdout
     for told in (
         "trial-1.json: there is no cassette of",
@@ -135,8 +135,8 @@ def test_absent_unreadable_and_unmatched_are_three_different_voids(recorded: Pro
 def test_a_void_trial_does_not_replace_a_recording(recorded: Project):
     """Only what was judged is kept."""
     files = {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")}
-    recorded.write(large_py=BROKEN, holdfast_toml=LIVE.replace("large.yaml", "large.py"))
-    ran = recorded.holdfast("run", "--record")
+    recorded.write(large_py=BROKEN, demeanor_toml=LIVE.replace("large.yaml", "large.py"))
+    ran = recorded.demeanor("run", "--record")
     assert ran.returncode == 3, ran.stdout
     assert {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")} == files
 
@@ -144,25 +144,25 @@ def test_a_void_trial_does_not_replace_a_recording(recorded: Project):
 def test_validate_names_orphaned_and_stale_cassettes(recorded: Project):
     """As warnings: an eval that is gone, one trial too many, a prompt that changed."""
     recorded.write(evals__eval_notes_py=EVALS.replace("saves_it_elsewhere", "saves_it_nowhere"))
-    assert "stale" not in recorded.holdfast("validate").stdout
+    assert "stale" not in recorded.demeanor("validate").stdout
     changed = EVALS.replace("saves_it_elsewhere", "saves_it_nowhere").replace("'buy milk' in notes.txt", "'x' in y")
-    recorded.write(evals__eval_notes_py=changed, holdfast_toml="trials = 2\n" + LIVE)
-    told = recorded.holdfast("validate").stdout
+    recorded.write(evals__eval_notes_py=changed, demeanor_toml="trials = 2\n" + LIVE)
+    told = recorded.demeanor("validate").stdout
     place = f"warning: {CASSETTES}/saves_the_note/native-large"
     assert f"{place}/trial-1.json: stale: the scenario of 'saves_the_note' has changed" in told
     assert f"{place}/trial-3.json: orphaned: 'saves_the_note' has 2 trials, and this is number 3" in told
     assert f"{CASSETTES}/saves_it_elsewhere/native-large/trial-1.json: orphaned: there is no eval" in told
-    data = json.loads(recorded.holdfast("validate", "--json").stdout)
+    data = json.loads(recorded.demeanor("validate", "--json").stdout)
     assert len(data["cassettes"]) == 6
 
 
 def test_a_path_that_the_option_took_by_mistake_is_told(recorded: Project):
     """`--replay evals` would replay from a folder that holds no cassettes."""
     for path in ("evals", "evals/eval_notes.py"):
-        ran = recorded.holdfast("run", "--replay", path)
+        ran = recorded.demeanor("run", "--replay", path)
         assert ran.returncode == 2
-        assert "write the paths of evals first: holdfast run PATH --replay" in ran.stderr
-    ran = recorded.holdfast("run", "--replay", "nowhere")
+        assert "write the paths of evals first: demeanor run PATH --replay" in ran.stderr
+    ran = recorded.demeanor("run", "--replay", "nowhere")
     assert ran.returncode == 2
     assert "there is no such folder" in ran.stderr
 
@@ -172,10 +172,10 @@ def test_a_project_can_add_rules(recorded: Project):
     for file in (recorded.folder / CASSETTES).rglob("*.json"):
         file.write_text(file.read_text().replace("You are a coding agent", "You are build 17"))
     rule = "[replay]\nreplace = [{ pattern = 'You are (build \\d+|a coding agent)', with = 'You are it' }]\n"
-    recorded.write(holdfast_toml=LIVE + rule)
-    ran = recorded.holdfast("run", "--replay")
+    recorded.write(demeanor_toml=LIVE + rule)
+    ran = recorded.demeanor("run", "--replay")
     assert ran.returncode == 0, ran.stdout
-    recorded.write(holdfast_toml=LIVE + rule.replace("\\d+|", "\\d+|("))
-    ran = recorded.holdfast("run", "--replay")
+    recorded.write(demeanor_toml=LIVE + rule.replace("\\d+|", "\\d+|("))
+    ran = recorded.demeanor("run", "--replay")
     assert ran.returncode == 2
     assert "replay.replace[0].pattern" in ran.stderr

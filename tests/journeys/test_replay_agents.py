@@ -16,7 +16,7 @@ from tests.journeys.test_replay import CASSETTES, latest, other_place, stories
 pytestmark = pytest.mark.agents
 
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.")
 def saves_the_note(rig, result):
@@ -85,7 +85,7 @@ globalThis.Date = class extends Real {
 
 def replayed_elsewhere(project: Project, **env: str) -> dict[str, Any]:
     """Replay three trials at once in another place: all of them pass, and nothing is asked of a model."""
-    ran = project.holdfast("run", "--replay", "--jobs", "3", **other_place(project), **env)
+    ran = project.demeanor("run", "--replay", "--jobs", "3", **other_place(project), **env)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "replayed from" in ran.stdout
     return stories(latest(project))
@@ -96,8 +96,8 @@ def goose(project: Project) -> Project:
     """A project in which three trials of goose were recorded."""
     program = installed("goose")
     project.write(evals__eval_note_py=EVAL)
-    project.write(holdfast_toml=GOOSE_CONFIG.format(goose=program, word="careful"))
-    ran = project.holdfast("run", "--record", "--jobs", "3")
+    project.write(demeanor_toml=GOOSE_CONFIG.format(goose=program, word="careful"))
+    ran = project.demeanor("run", "--record", "--jobs", "3")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return project
 
@@ -116,9 +116,9 @@ def test_goose_replays_in_another_place_on_another_day(goose: Project):
 
 def test_one_other_word_in_gooses_system_prompt_is_a_miss(goose: Project):
     """The agent really sends another prompt; the difference is shown, and the agent ends at once."""
-    config = (goose.folder / "holdfast.toml").read_text()
-    (goose.folder / "holdfast.toml").write_text(config.replace("careful", "careless"))
-    ran = goose.holdfast("run", "--replay", "--jobs", "3", COLUMNS="200")
+    config = (goose.folder / "demeanor.toml").read_text()
+    (goose.folder / "demeanor.toml").write_text(config.replace("careful", "careless"))
+    ran = goose.demeanor("run", "--replay", "--jobs", "3", COLUMNS="200")
     assert ran.returncode == 3, ran.stdout
     assert re.search(r"first differ at messages\[0\]\.parts\[0\]\.text", ran.stdout)
     assert re.search(r"recorded: .*careful.*\n +asked: .*careless", ran.stdout), ran.stdout
@@ -130,7 +130,7 @@ def test_one_other_word_in_a_tool_of_goose_is_a_miss(goose: Project):
         data = json.loads(file.read_text())
         data["exchanges"][0]["request"]["tools"][0]["description"] += " Carefully."
         file.write_text(json.dumps(data))
-    ran = goose.holdfast("run", "--replay", "--jobs", "3", COLUMNS="200")
+    ran = goose.demeanor("run", "--replay", "--jobs", "3", COLUMNS="200")
     assert ran.returncode == 3, ran.stdout
     assert re.search(r"first differ at tools\.\w+\.description", ran.stdout), ran.stdout
     assert re.search(r"recorded: .* Carefully\.", ran.stdout), ran.stdout
@@ -145,9 +145,9 @@ def test_pi_replays_with_its_clock_400_days_ahead(project: Project, tmp_path: Pa
     modules = next(parent for parent in program.parents if parent.name == "node_modules")
     project.write(
         evals__eval_note_py=EVAL,
-        holdfast_toml=PI_CONFIG.format(start=start, pi=program, modules=modules, clock=clock),
+        demeanor_toml=PI_CONFIG.format(start=start, pi=program, modules=modules, clock=clock),
     )
-    ran = project.holdfast("run", "--record", "--jobs", "3")
+    ran = project.demeanor("run", "--record", "--jobs", "3")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     before = stories(latest(project))
     assert len(before) == 3

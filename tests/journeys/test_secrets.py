@@ -46,7 +46,7 @@ command = ["{python}", "agent.py", "{{prompt}}"]
 pass_env = ["PASSED_VALUE"]
 """
 EVALS = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 FILES = {"agent.py": open("agent.txt").read(), "kept.txt": open("kept.txt").read()}
 
@@ -75,7 +75,7 @@ def blabber(project: Project) -> Project:
     import sys
 
     project.write(
-        agent_txt=AGENT, kept_txt=f"{SECRET}\n", holdfast_toml=CONFIG.format(canary="fail", python=sys.executable)
+        agent_txt=AGENT, kept_txt=f"{SECRET}\n", demeanor_toml=CONFIG.format(canary="fail", python=sys.executable)
     )
     project.write(evals__eval_talks_py=EVALS)
     return project
@@ -84,7 +84,7 @@ def blabber(project: Project) -> Project:
 def test_no_secret_reaches_the_disk(blabber: Project) -> None:
     """Ledger, captures, logs, diffs, workspaces, reports, JUnit and the summary of CI: in no shape and in no place."""
     summary = blabber.folder / "summary-of-ci.md"
-    ran = blabber.holdfast("run", "--junit", "results/junit.xml", PASSED_VALUE=SECRET, GITHUB_STEP_SUMMARY=str(summary))
+    ran = blabber.demeanor("run", "--junit", "results/junit.xml", PASSED_VALUE=SECRET, GITHUB_STEP_SUMMARY=str(summary))
     assert ran.returncode == 1, ran.stderr
     assert "‹redacted:PASSED_VALUE:" in ran.stdout
     kept = everything(blabber.folder / "results") + summary.read_bytes() + everything(blabber.folder / "evals")
@@ -100,7 +100,7 @@ def test_no_secret_reaches_the_disk(blabber: Project) -> None:
         "kept.txt",
         "captures.jsonl.gz",
         "junit.xml",
-        "holdfast.db",
+        "demeanor.db",
     } <= names
     diff = next((blabber.folder / "results").rglob("workspace.diff")).read_text()
     assert diff.count("‹redacted:PASSED_VALUE:") >= 8
@@ -109,12 +109,12 @@ def test_no_secret_reaches_the_disk(blabber: Project) -> None:
 
 def test_the_kept_capture_can_be_read_again(blabber: Project) -> None:
     """What stands for a secret breaks neither JSON nor base64."""
-    blabber.holdfast("run", PASSED_VALUE=SECRET)
+    blabber.demeanor("run", PASSED_VALUE=SECRET)
     packed = next((blabber.folder / "results").rglob("captures.jsonl.gz"))
     for line in gzip.decompress(packed.read_bytes()).splitlines():
         files = json.loads(line)["after"]["entries"]
         assert b"redacted:PASSED_VALUE" in base64.b64decode(files["out.txt"]["content"], validate=True)
-    trace = blabber.holdfast("trace", "talks")
+    trace = blabber.demeanor("trace", "talks")
     assert trace.returncode == 0, trace.stderr
 
 
@@ -126,7 +126,7 @@ adapter = "command"
 command = ["sh", "-c", "{script}", "{{prompt}}"]
 """
 QUIET = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Work.", trials=1)
 def works(rig, result):
@@ -145,8 +145,8 @@ def works(rig, result):
 )
 def test_a_canary_that_is_seen_is_a_leak_and_the_trial_fails(project: Project, script: str, where: str) -> None:
     """Although its check is content: the finding says what was leaked, and where."""
-    project.write(holdfast_toml=LEAKY.format(script=script), evals__eval_works_py=QUIET)
-    ran = project.holdfast("run")
+    project.write(demeanor_toml=LEAKY.format(script=script), evals__eval_works_py=QUIET)
+    ran = project.demeanor("run")
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "leaked" in ran.stdout
     report = json.loads((project.folder / "results/latest/report.json").read_text())
@@ -155,12 +155,12 @@ def test_a_canary_that_is_seen_is_a_leak_and_the_trial_fails(project: Project, s
 
 def test_a_leak_can_be_noted_only_and_the_canary_be_left_out(project: Project) -> None:
     """As the configuration says."""
-    project.write(holdfast_toml='canary = "note"\n' + LEAKY.format(script="env"), evals__eval_works_py=QUIET)
-    ran = project.holdfast("run")
+    project.write(demeanor_toml='canary = "note"\n' + LEAKY.format(script="env"), evals__eval_works_py=QUIET)
+    ran = project.demeanor("run")
     assert ran.returncode == 0, ran.stdout
     assert "was leaked: printed on stdout" in (project.folder / "results/latest/report.json").read_text()
-    project.write(holdfast_toml='canary = "off"\n' + LEAKY.format(script="env"))
-    ran = project.holdfast("run")
+    project.write(demeanor_toml='canary = "off"\n' + LEAKY.format(script="env"))
+    ran = project.demeanor("run")
     assert ran.returncode == 0
     assert "RELEASE_DEPLOY_TOKEN" not in (project.folder / "results/latest/ledger.jsonl").read_text()
 
@@ -168,13 +168,13 @@ def test_a_leak_can_be_noted_only_and_the_canary_be_left_out(project: Project) -
 def test_what_is_sent_to_the_model_is_a_leak_too_and_replays(project: Project) -> None:
     """An agent that shows its environment to the model; a cassette of it is matched by another trial's canary."""
     evals = QUIET.replace('prompt="Work."', 'prompt="Run the command `env`."')
-    project.write(holdfast_toml='subjects = ["native:scripted"]\nattempts = 1\n', evals__eval_works_py=evals)
-    ran = project.holdfast("run", "--record")
+    project.write(demeanor_toml='subjects = ["native:scripted"]\nattempts = 1\n', evals__eval_works_py=evals)
+    ran = project.demeanor("run", "--record")
     report = (project.folder / "results/latest/report.json").read_text()
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "sent to the model in" in report
     cassette = everything(project.folder / "evals/cassettes").decode()
-    assert "RELEASE_DEPLOY_TOKEN={{holdfast:canary}}" in cassette
-    again = project.holdfast("run", "--replay")
+    assert "RELEASE_DEPLOY_TOKEN={{demeanor:canary}}" in cassette
+    again = project.demeanor("run", "--replay")
     assert again.returncode == 1, again.stdout
     assert "sent to the model in" in (project.folder / "results/latest/report.json").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.journeys.conftest import Project
 
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="What does a.txt say?", files={"a.txt": "x"}, trials=1,
            snapshot="snapshots/{subject}.md")
@@ -17,14 +17,14 @@ def prompt_is_known(rig, result):
 def test_missing_then_written_then_changed(project: Project):
     """Missing fails; --update-snapshots writes; the same passes; an edited one fails with a difference."""
     project.write(evals__eval_prompt_py=EVAL)
-    missing = project.holdfast("run")
+    missing = project.demeanor("run")
     assert missing.returncode == 1
     assert "there is no snapshot native-scripted.md yet" in missing.stdout
-    assert project.holdfast("run", "--update-snapshots").returncode == 0
-    assert project.holdfast("run").returncode == 0
+    assert project.demeanor("run", "--update-snapshots").returncode == 0
+    assert project.demeanor("run").returncode == 0
     snapshot = project.folder / "evals/snapshots/native-scripted.md"
     assert "## write_file" in snapshot.read_text()
     snapshot.write_text(snapshot.read_text().replace("Read a file before", "Never read a file before"))
-    changed = project.holdfast("run")
+    changed = project.demeanor("run")
     assert changed.returncode == 1
     assert "Never read a file before" in changed.stdout

@@ -8,7 +8,7 @@ import threading
 from tests.journeys.conftest import Project
 
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.", trials=2, timeout=2)
 def saves_the_note(rig, result):
@@ -35,11 +35,11 @@ def test_a_silent_provider_is_void_and_a_slow_agent_is_a_fail(project: Project):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         held: list[socket.socket] = []
         threading.Thread(target=lambda: [held.append(silent.accept()[0]) for _ in range(4)], daemon=True).start()
-        project.write(holdfast_toml=CONFIG.format(port=silent.getsockname()[1]), evals__eval_note_py=EVAL)
-        ran = project.holdfast("run")
+        project.write(demeanor_toml=CONFIG.format(port=silent.getsockname()[1]), evals__eval_note_py=EVAL)
+        ran = project.demeanor("run")
         for connection in held:
             connection.close()
     assert ran.returncode == 3, ran.stdout
     assert "void(stalled): the provider was silent for" in ran.stdout
-    project.write(holdfast_toml=SLOW)
-    assert project.holdfast("run").returncode == 1
+    project.write(demeanor_toml=SLOW)
+    assert project.demeanor("run").returncode == 1

@@ -24,7 +24,7 @@ adapter = "command"
 command = ["sh", "-c", "{script}", "{{prompt}}"]
 """
 EVALS = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Write.", trials=6, timeout=300)
 def writes(rig, result):
@@ -49,7 +49,7 @@ def slow(project: Project) -> Project:
         f"until [ -e {gate} ]; do sleep 0.05; done"
     )
     mark.mkdir()
-    project.write(holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
     return project
 
 
@@ -103,7 +103,7 @@ def test_kill_9_loses_only_what_was_running_and_resume_does_the_rest(slow: Proje
     until(lambda: agents_alive(slow) == [])
     until(lambda: slow.temporary() == [])
     (slow.folder.parent / "gate").touch()
-    resumed = slow.holdfast("run", "--resume", "latest")
+    resumed = slow.demeanor("run", "--resume", "latest")
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     assert sorted(record["number"] for record in records(slow)) == [1, 2, 3, 4, 5, 6]  # type: ignore[type-var]
 
@@ -111,9 +111,9 @@ def test_kill_9_loses_only_what_was_running_and_resume_does_the_rest(slow: Proje
 def test_resuming_a_finished_run_runs_nothing(slow: Project):
     """It only tells again what came of it."""
     (slow.folder.parent / "gate").touch()
-    first = slow.holdfast("run")
+    first = slow.demeanor("run")
     before = records(slow)
-    again = slow.holdfast("run", "--resume", "latest")
+    again = slow.demeanor("run", "--resume", "latest")
     assert (first.returncode, again.returncode) == (0, 0)
     assert records(slow) == before
 
@@ -124,9 +124,9 @@ def test_an_agent_that_ignores_term_and_leaves_a_daemon_is_gone_at_its_deadline(
         "trap '' TERM; setsid sh -c 'trap \\\"\\\" TERM; while :; do sleep 0.1; done' & while :; do sleep 0.1; done"
     )
     project.write(
-        holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS.replace("trials=6", "trials=1")
+        demeanor_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS.replace("trials=6", "trials=1")
     )
-    ran = project.holdfast("run", "--timeout", "1")
+    ran = project.demeanor("run", "--timeout", "1")
     assert ran.returncode == 1
     assert "ran out of its time" in ran.stdout
     assert agents_alive(project) == []
@@ -136,9 +136,9 @@ def test_an_agent_that_ignores_term_and_leaves_a_daemon_is_gone_at_its_deadline(
 def test_the_hosts_environment_does_not_leak(project: Project):
     """An agent sees an allow-list, its own HOME and its own temp folder."""
     project.write(
-        holdfast_toml='canary = "off"\n' + CONFIG.format(script="env > out.txt"),
+        demeanor_toml='canary = "off"\n' + CONFIG.format(script="env > out.txt"),
         evals__eval_env_py="""\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="x", trials=1)
 def sees_little(rig, result):
@@ -148,7 +148,7 @@ def sees_little(rig, result):
     assert "project" not in [l for l in rig.workspace["out.txt"].lines if l.startswith("HOME=")][0].split("/")
 """,
     )
-    ran = project.holdfast("run", SECRET_KEY="hunter2")
+    ran = project.demeanor("run", SECRET_KEY="hunter2")
     assert ran.returncode == 0, ran.stdout
 
 
@@ -156,9 +156,9 @@ def test_a_hundred_megabytes_of_output_hurt_nobody(project: Project):
     """The verdict is right, the log says that something was left out, and the run's folder stays small."""
     script = "head -c 100000000 /dev/zero | tr '\\\\0' '\\\\377'; printf hi > out.txt"
     project.write(
-        holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS.replace("trials=6", "trials=1")
+        demeanor_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS.replace("trials=6", "trials=1")
     )
-    ran = project.holdfast("run")
+    ran = project.demeanor("run")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (record,) = records(project)
     assert "printed 100000000 bytes of output" in str(record["notes"])
@@ -184,7 +184,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(slow: Project):
 def test_a_second_ctrl_c_forces_the_end_and_still_leaves_nothing(project: Project):
     """Even with an agent that won't go: no process, no temp folder, and what was finished can be resumed."""
     script = "trap '' TERM INT; printf hi > out.txt; touch started; while :; do sleep 0.05; done"
-    project.write(holdfast_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
+    project.write(demeanor_toml=CONFIG.format(script=script), evals__eval_writes_py=EVALS)
     run = subprocess.Popen(
         project.command("run"), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
         text=True,
@@ -204,19 +204,19 @@ def test_an_agent_that_does_nothing_for_too_long_is_ended(project: Project):
     """The idle limit counts from its last sign of life; a busy one is let alone."""
     script = "printf hi > out.txt; echo working; sleep 600"
     config = "idle_timeout = 0.5\n" + CONFIG.format(script=script)
-    project.write(holdfast_toml=config, evals__eval_writes_py=EVALS.replace("trials=6", "trials=1"))
-    ran = project.holdfast("run")
+    project.write(demeanor_toml=config, evals__eval_writes_py=EVALS.replace("trials=6", "trials=1"))
+    ran = project.demeanor("run")
     assert ran.returncode == 1
     assert "did nothing for too long" in ran.stdout
     busy = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.2; done; printf hi > out.txt"
-    project.write(holdfast_toml="idle_timeout = 1.5\n" + CONFIG.format(script=busy))
-    assert project.holdfast("run").returncode == 0
+    project.write(demeanor_toml="idle_timeout = 1.5\n" + CONFIG.format(script=busy))
+    assert project.demeanor("run").returncode == 0
 
 
 def test_a_setup_that_crashes_is_told_with_its_line(project: Project):
     """A bug of the eval's author: void, never a fail of the agent."""
     code = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 def prepare(workspace):
     (workspace / "deep" / "file").write_text("")
@@ -225,8 +225,8 @@ def prepare(workspace):
 def prepared(rig, result):
     assert True
 """
-    project.write(holdfast_toml=CONFIG.format(script="true"), evals__eval_setup_py=code)
-    ran = project.holdfast("run")
+    project.write(demeanor_toml=CONFIG.format(script="true"), evals__eval_setup_py=code)
+    ran = project.demeanor("run")
     assert ran.returncode == 3, ran.stdout
     assert "setup" in ran.stdout
     assert "FileNotFoundError" in ran.stdout

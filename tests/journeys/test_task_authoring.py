@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from holdfast.define.discover import load
+from demeanor.define.discover import load
 from tests.define.harbor_lab import MINIMAL, task
 from tests.harbor.engine import PROGRAM, needs_harbor
 from tests.journeys.conftest import Project
@@ -44,77 +44,77 @@ print(Packager.compute_content_hash(pathlib.Path(sys.argv[1]))[0])
 @pytest.fixture
 def with_harbor(project: Project) -> Project:
     """A project that knows the real Harbor."""
-    project.write(holdfast_toml=f'[harbor]\nprogram = "{PROGRAM}"\nenv = "bubblewrap"\n')
+    project.write(demeanor_toml=f'[harbor]\nprogram = "{PROGRAM}"\nenv = "bubblewrap"\n')
     return project
 
 
 def test_a_new_task_is_whole_and_can_be_planned(project: Project):
     """Without Harbor, and without a word of complaint."""
-    made = project.holdfast("task", "new", "count-lines", "--org", "my-team")
+    made = project.demeanor("task", "new", "count-lines", "--org", "my-team")
     assert made.returncode == 0, made.stderr
     assert os.access(project.folder / "tasks/count-lines/tests/test.sh", os.X_OK)
-    (listed,) = json.loads(project.holdfast("list", "tasks", "--json").stdout)
+    (listed,) = json.loads(project.demeanor("list", "tasks", "--json").stdout)
     assert (listed["task"]["name"], listed["task"]["warnings"]) == ("my-team/count-lines", [])
-    planned = project.holdfast("run", "tasks", "--policy", "all", "--subject", "oracle", "--trials", "2", "--dry-run")
+    planned = project.demeanor("run", "tasks", "--policy", "all", "--subject", "oracle", "--trials", "2", "--dry-run")
     assert "2 x 300 s" in planned.stdout
-    again = project.holdfast("task", "new", "count-lines")
+    again = project.demeanor("task", "new", "count-lines")
     assert again.returncode == 2
     assert "is there already" in again.stderr
 
 
 def test_tasks_that_are_not_run_are_not_called_proven(project: Project):
     """Where Harbor is not there a loud word says so, and --strict is not content with it."""
-    project.write(holdfast_toml='[harbor]\nprogram = "./no-harbor"\n')
-    project.holdfast("task", "new", "count-lines")
+    project.write(demeanor_toml='[harbor]\nprogram = "./no-harbor"\n')
+    project.demeanor("task", "new", "count-lines")
     for words in (("tasks",), ("tasks", "--static")):
-        shown = project.holdfast("validate", *words)
+        shown = project.demeanor("validate", *words)
         assert shown.returncode == 0
         assert "read   count-lines  not run" in shown.stdout
         assert "NOT RUN, so nothing is proven" in shown.stderr
-    assert project.holdfast("validate", "tasks", "--strict").returncode == 1
+    assert project.demeanor("validate", "tasks", "--strict").returncode == 1
 
 
 def test_what_can_be_read_off_a_task_is_named(project: Project):
     """A typing mistake, a missing solution, an answer in sight, and what is warned of."""
     folder = task(project.folder / "tasks" / "greet", "", **{"environment/hi.sh": "echo hello > hi.txt\n"})
-    shown = project.holdfast("validate", "tasks", "--static")
+    shown = project.demeanor("validate", "tasks", "--static")
     assert shown.returncode == 1
     assert "FAULT  greet" in shown.stdout
     assert "revealed: environment/hi.sh is solution/solve.sh" in shown.stdout
     assert "warning: greet: the verifier runs where the agent ran" in shown.stdout
     (folder / "task.toml").write_text(MINIMAL.replace("timeout_sec", "timeout_secs"))
-    shown = project.holdfast("validate", "tasks", "--static")
+    shown = project.demeanor("validate", "tasks", "--static")
     assert shown.returncode == 2
     assert "tasks/greet/task.toml: agent.timeout_secs: unknown key\n  → did you mean 'timeout_sec'?" in shown.stderr
 
 
-def test_an_eval_that_only_holdfast_can_check_is_refused_by_name(project: Project):
+def test_an_eval_that_only_demeanor_can_check_is_refused_by_name(project: Project):
     """Each reason is told; --partial leaves that out."""
-    project.holdfast("init")
+    project.demeanor("init")
     scenario = project.folder / "evals/create-file/scenario.toml"
     scenario.write_text(scenario.read_text() + '\n[[checks]]\ncheck = "tool_used"\nkind = "edit"\n')
-    shown = project.holdfast("export", "--harbor", "create-file")
+    shown = project.demeanor("export", "--harbor", "create-file")
     assert shown.returncode == 2
     assert "- tool_used: is asked of what happened" in shown.stderr
-    shown = project.holdfast("export", "--harbor", "create-file", "--partial", "--out", "out")
+    shown = project.demeanor("export", "--harbor", "create-file", "--partial", "--out", "out")
     assert "left out: tool_used" in shown.stdout
     (one,) = load([project.folder / "out"])
     assert one.task is not None
     assert (one.task.name, one.task.warnings) == ("local/create-file", ())
-    shown = project.holdfast("export", "--harbor", "evals/eval_notes.py::saves_the_note")
+    shown = project.demeanor("export", "--harbor", "evals/eval_notes.py::saves_the_note")
     assert "the function saves_the_note: is Python that asks the rig" in shown.stderr
 
 
 @needs_harbor
 def test_from_a_new_task_to_a_run(with_harbor: Project):
     """It passes `validate` at once; then the solution passes and doing nothing fails, as any eval would."""
-    with_harbor.holdfast("task", "new", "count-lines")
-    shown = with_harbor.holdfast("validate", "tasks", "--repeat", "1", "--strict")
+    with_harbor.demeanor("task", "new", "count-lines")
+    shown = with_harbor.demeanor("validate", "tasks", "--repeat", "1", "--strict")
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "ok     count-lines  2 rehearsals" in shown.stdout
     assert "count-lines: oracle 1 of 1" in shown.stderr
     words = ("--policy", "all", "--trials", "1", "--subject", "oracle", "--subject", "nop", "--json")
-    report = json.loads(with_harbor.holdfast("run", "tasks", *words).stdout)
+    report = json.loads(with_harbor.demeanor("run", "tasks", *words).stdout)
     found = {cell["tally"]["subject"]: cell["tally"] for cell in report["cells"]}
     assert (found["oracle"]["passed"], found["nop"]["failed"]) == (1, 1)
 
@@ -133,16 +133,16 @@ def test_what_is_wrong_with_a_task_is_named(with_harbor: Project):
         task(
             with_harbor.folder / "tasks" / name, toml.replace("greet", name), **{"tests/test.sh": f"#!/bin/sh\n{test}"}
         )
-    shown = with_harbor.holdfast("validate", "tasks/reversed", "tasks/silent", "--repeat", "1")
+    shown = with_harbor.demeanor("validate", "tasks/reversed", "tasks/silent", "--repeat", "1")
     assert shown.returncode == 1
     assert "impossible: the solution gets reward 0" in shown.stdout
     assert "vacuous: doing nothing gets reward 1, which passes" in shown.stdout
     assert "crashed: the solution: " in shown.stdout
     assert "no reward here" in shown.stdout
     (with_harbor.folder / "tasks/unsolved/solution/solve.sh").unlink()
-    shown = with_harbor.holdfast("validate", "tasks/unsolved", "--repeat", "1")
+    shown = with_harbor.demeanor("validate", "tasks/unsolved", "--repeat", "1")
     assert "ok     unsolved  1 rehearsal\n       unproven: there is no solution" in shown.stdout
-    shown = with_harbor.holdfast("validate", "tasks/dice", "--repeat", "2", "--json")
+    shown = with_harbor.demeanor("validate", "tasks/dice", "--repeat", "2", "--json")
     (dice,) = json.loads(shown.stdout)["evals"]
     assert "unstable" in [one["fault"] for one in dice["complaints"]]
 
@@ -150,7 +150,7 @@ def test_what_is_wrong_with_a_task_is_named(with_harbor: Project):
 @needs_harbor
 def test_the_tasks_that_are_shipped_are_sound(with_harbor: Project):
     """The solution of each gets 1, doing nothing 0, and nothing is warned of."""
-    shown = with_harbor.holdfast("validate", str(TASKS), "--repeat", "1", "--strict")
+    shown = with_harbor.demeanor("validate", str(TASKS), "--repeat", "1", "--strict")
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert shown.stdout.count("\nok ") + shown.stdout.startswith("ok ") == 3
     assert "warning" not in shown.stdout
@@ -160,7 +160,7 @@ def test_the_tasks_that_are_shipped_are_sound(with_harbor: Project):
 def test_stock_harbor_runs_what_was_exported(with_harbor: Project):
     """Without any of our commands: oracle 1, nop 0, and every check has its key."""
     with_harbor.write(evals__greets__scenario_toml=GREETS)
-    done = with_harbor.holdfast("export", "--harbor", "greets", "--out", "out")
+    done = with_harbor.demeanor("export", "--harbor", "greets", "--out", "out")
     assert done.returncode == 0, done.stderr
     rewards = {agent: _stock(with_harbor, agent) for agent in ("oracle", "nop")}
     assert rewards["oracle"] == dict.fromkeys(rewards["oracle"], 1.0)
@@ -170,7 +170,7 @@ def test_stock_harbor_runs_what_was_exported(with_harbor: Project):
 
 
 def _stock(project: Project, agent: str) -> dict[str, float]:
-    environment = "holdfast.harbor_env:BubblewrapEnvironment"
+    environment = "demeanor.harbor_env:BubblewrapEnvironment"
     words = [PROGRAM, "run", "-p", "out/greets", "-a", agent, "--env", environment, "-o", agent, "-y", "-q"]
     quiet = {"HARBOR_TELEMETRY": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     subprocess.run(
@@ -196,7 +196,7 @@ def test_a_digest_is_the_one_that_harbor_reckons(name: str):
 def test_a_network_that_nobody_declared_is_noticed(project: Project):
     """Tried without one first; where only a network helps, the task must say that it needs it."""
     project.write(
-        holdfast_toml=f'[harbor]\nprogram = "{PROGRAM}"\nenv = "bubblewrap"\nenv_kwargs = {{ network = "host" }}\n'
+        demeanor_toml=f'[harbor]\nprogram = "{PROGRAM}"\nenv = "bubblewrap"\nenv_kwargs = {{ network = "host" }}\n'
     )
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -206,7 +206,7 @@ def test_a_network_that_nobody_declared_is_noticed(project: Project):
             f'test -e /app/hi.txt && python3 -c "import urllib.request; {asks}" && echo 1 > /logs/verifier/reward.txt\n'
         )
         task(project.folder / "tasks" / "greet", f'artifacts = ["/app"]\n{MINIMAL}', **{"tests/test.sh": test})
-        shown = project.holdfast("validate", "tasks", "--repeat", "1", "--json")
+        shown = project.demeanor("validate", "tasks", "--repeat", "1", "--json")
         server.shutdown()
     (found,) = json.loads(shown.stdout)["evals"]
     assert [one["fault"] for one in found["complaints"]] == ["network"], shown.stdout

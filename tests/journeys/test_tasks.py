@@ -57,7 +57,7 @@ def records(project: Project) -> dict[str, list[dict[str, Any]]]:
 @pytest.fixture
 def tasks(project: Project) -> Project:
     """A project with one small task."""
-    (project.folder / "holdfast.toml").write_text(CONFIG)
+    (project.folder / "demeanor.toml").write_text(CONFIG)
     greet(project.folder / "tasks/greet")
     return project
 
@@ -146,20 +146,20 @@ def test_harbor_that_does_not_run_is_void(tasks: Project):
 
 def test_an_agent_that_is_not_installed_is_told(tasks: Project):
     """With what to do; nothing is fetched behind the user's back, and nothing tried again."""
-    tasks.env["HOLDFAST_AGENTS"] = str(tasks.folder / "none")
+    tasks.env["DEMEANOR_AGENTS"] = str(tasks.folder / "none")
     tasks.env["PATH"] = "/usr/bin:/bin"
     play(tasks, "tasks", "--subject", "codex:scripted", "--trials", "1")
     ((record,),) = records(tasks).values()
     assert record["verdict"]["cause"] == "missing"
-    assert "holdfast agents install codex" in record["verdict"]["detail"]
+    assert "demeanor agents install codex" in record["verdict"]["detail"]
 
 
 def test_what_was_kept_can_be_judged_again(tasks: Project):
     """Without Harbor, by the reward that was kept."""
     assert play(tasks, "tasks", "--subject", "oracle", "--trials", "1").returncode == 0
     toml = tasks.folder / "tasks/greet/task.toml"
-    toml.write_text(f"{toml.read_text()}\n[metadata.holdfast]\nat_least = 2\n")
-    done = tasks.holdfast("rejudge", "latest")
+    toml.write_text(f"{toml.read_text()}\n[metadata.demeanor]\nat_least = 2\n")
+    done = tasks.demeanor("rejudge", "latest")
     assert "reward is 1, at least 2 wanted" in done.stdout + done.stderr
 
 
@@ -174,7 +174,7 @@ def test_twenty_trials_two_at_a_time(tasks: Project):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_ending_holdfast_leaves_nothing(tasks: Project, number: signal.Signals):
+def test_ending_demeanor_leaves_nothing(tasks: Project, number: signal.Signals):
     """No Harbor, no agent, no folder; also where it is killed."""
     nap = f"{int(number)}{os.getpid()}"
     greet(tasks.folder / "tasks/greet", solve=f"exec sleep {nap}\n")
@@ -218,7 +218,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def test_real_agents_play_tasks_as_they_are_installed_here(tasks: Project, name: str):
     """By Harbor's own adapters, behind our walls, with our gateway between them and their model."""
     installed(name)
-    tasks.env["HOLDFAST_AGENTS"] = str(AGENTS_FOLDER)
+    tasks.env["DEMEANOR_AGENTS"] = str(AGENTS_FOLDER)
     done = play(tasks, "tasks", "--subject", f"{name}:scripted", "--trials", "1")
     assert done.returncode == 0, done.stdout
     ((record,),) = records(tasks).values()

@@ -12,7 +12,7 @@ from tests.journeys.toy_agent import ToyAgent
 
 def passed(project: Project, *words: str) -> dict[str, list[int]]:
     """By eval: how many trials passed, and how many did not."""
-    done = project.holdfast("run", "--policy", "all", "--json", *words)
+    done = project.demeanor("run", "--policy", "all", "--json", *words)
     results = json.loads(done.stdout)["results"]
     trials = {one["scenarioId"]: [trial["passed"] for trial in one["trials"]] for one in results}
     return {name: [found.count(True), found.count(False)] for name, found in trials.items()}
@@ -44,7 +44,7 @@ def test_answers_can_be_uncertain_and_are_repeatable(project: Project):
 def test_its_evals_can_pass_and_can_fail(project: Project):
     """So that a journey proves something."""
     ToyAgent(project)
-    done = project.holdfast("validate")
+    done = project.demeanor("validate")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

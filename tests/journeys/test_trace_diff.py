@@ -9,7 +9,7 @@ import pytest
 from tests.journeys.conftest import Project
 
 EVAL = """\
-from holdfast import USUALLY_PASSES, eval_test
+from demeanor import USUALLY_PASSES, eval_test
 
 @eval_test(USUALLY_PASSES, prompt="Raise the port in port.txt to 9090.", files={"port.txt": "port = 8080\\n"})
 def reads_first(rig, result):
@@ -32,15 +32,15 @@ script = "hasty.py"
 @pytest.fixture
 def ran(project: Project) -> Project:
     """Six trials, some of which read first."""
-    project.write(evals__eval_port_py=EVAL, hasty_py=SCRIPT, holdfast_toml=CONFIG)
-    done = project.holdfast("run", "--policy", "all", "--trials", "6", "--seed", "1")
+    project.write(evals__eval_port_py=EVAL, hasty_py=SCRIPT, demeanor_toml=CONFIG)
+    done = project.demeanor("run", "--policy", "all", "--trials", "6", "--seed", "1")
     assert "FLAKY" in done.stdout, done.stdout + done.stderr
     return project
 
 
 def test_the_failing_trial_is_held_against_the_nearest_that_passed(ran: Project):
     """Nobody has to look for it."""
-    shown = ran.holdfast("trace", "--diff", COLUMNS="110")
+    shown = ran.demeanor("trace", "--diff", COLUMNS="110")
     assert shown.returncode == 0, shown.stderr
     assert "FAIL" in shown.stdout.splitlines()[0]
     assert "They part at the first step." in shown.stdout
@@ -50,7 +50,7 @@ def test_the_failing_trial_is_held_against_the_nearest_that_passed(ran: Project)
 
 def test_a_narrow_window_shows_one_below_the_other(ran: Project):
     """No line is wider than the window."""
-    shown = ran.holdfast("trace", "--diff", COLUMNS="50")
+    shown = ran.demeanor("trace", "--diff", COLUMNS="50")
     steps = shown.stdout.split("\n\n")[-1]
     assert "B read_file" in steps
     assert max(map(len, steps.splitlines())) <= 50
@@ -58,7 +58,7 @@ def test_a_narrow_window_shows_one_below_the_other(ran: Project):
 
 def test_the_alignment_is_there_for_programs_too(ran: Project):
     """Both sides of every step, and whether they are the same."""
-    shown = ran.holdfast("trace", "--diff", "--json")
+    shown = ran.demeanor("trace", "--diff", "--json")
     steps = json.loads(shown.stdout)["steps"]
     assert [step["same"] for step in steps] == [False, True, True]
 
@@ -67,9 +67,9 @@ def test_without_a_trial_that_passed_there_is_nothing_to_hold_it_against(ran: Pr
     """The remedy is another run."""
     config = (ran.folder / "hasty.py").read_text()
     (ran.folder / "hasty.py").write_text(config.replace("0.5", "1.0"))
-    ran.holdfast("run", "--policy", "all", "--trials", "1")
-    shown = ran.holdfast("trace", "--diff")
+    ran.demeanor("run", "--policy", "all", "--trials", "1")
+    shown = ran.demeanor("trace", "--diff")
     assert shown.returncode == 2
     assert "--against RUN" in shown.stderr
     runs = sorted(path.name for path in (ran.folder / "results").iterdir() if path.is_dir() and not path.is_symlink())
-    assert "They part at the first step." in ran.holdfast("trace", "--diff", "--against", runs[0]).stdout
+    assert "They part at the first step." in ran.demeanor("trace", "--diff", "--against", runs[0]).stdout

@@ -10,7 +10,7 @@ import pytest
 from tests.journeys.conftest import Project
 
 EVALS = """\
-from holdfast import USUALLY_FAILS, USUALLY_PASSES, eval_test
+from demeanor import USUALLY_FAILS, USUALLY_PASSES, eval_test
 
 @eval_test(USUALLY_PASSES, prompt="Raise the port in port.txt.", files={"port.txt": "port = 8080\\n"}, trials=6)
 def reads_first(rig, result):
@@ -44,9 +44,9 @@ script = "hasty.py"
 
 def test_failures_are_grouped_and_each_group_is_a_task(project: Project):
     """One way to fail in two evals is one group; a crash and what is known to fail are others."""
-    project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT, holdfast_toml=CONFIG)
-    project.holdfast("run", "--policy", "all", "--seed", "1", "--sandbox", "none")
-    done = project.holdfast("triage", "--json")
+    project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT, demeanor_toml=CONFIG)
+    project.demeanor("run", "--policy", "all", "--seed", "1", "--sandbox", "none")
+    done = project.demeanor("triage", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     groups = found["groups"]
@@ -60,41 +60,41 @@ def test_failures_are_grouped_and_each_group_is_a_task(project: Project):
     assert hasty["parting"]["instead"].startswith("read_file(")
     assert sum(len(group["trials"]) for group in groups) == found["failed"] + found["voided"]
 
-    brief = project.holdfast("triage", "--brief", "1")
+    brief = project.demeanor("triage", "--brief", "1")
     assert brief.stdout.startswith("# The agent goes another way: ")
     for command in (hasty["trace"], hasty["reproduce"]):
         assert command in brief.stdout
         program, *words = shlex.split(command)
-        assert program == "holdfast"
-        tried = project.holdfast(*words)
+        assert program == "demeanor"
+        tried = project.demeanor(*words)
         assert tried.returncode in {0, 1}, tried.stderr
         assert "reads_first" in tried.stdout
-    whole = project.holdfast("triage", found["run"], "--format", "markdown").stdout
+    whole = project.demeanor("triage", found["run"], "--format", "markdown").stdout
     assert whole.count("## What to do") == 3
-    assert project.holdfast("triage", "--brief", "9").returncode == 2
+    assert project.demeanor("triage", "--brief", "9").returncode == 2
 
 
 @pytest.mark.parametrize("width", [60, 140])
 def test_a_run_in_which_nothing_passed_is_held_against_an_earlier_one(project: Project, width: int):
     """The command that shows it names that run."""
-    project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT.replace("0.5", "0.0"), holdfast_toml=CONFIG)
+    project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT.replace("0.5", "0.0"), demeanor_toml=CONFIG)
     run = ("run", "evals/eval_port.py::reads_first", "--trials", "1", "--sandbox", "none")
-    project.holdfast(*run)
+    project.demeanor(*run)
     earlier = (project.folder / "results/latest").resolve().name
     project.write(hasty_py=SCRIPT.replace("0.5", "1.0"))
-    project.holdfast(*run)
-    shown = project.holdfast("triage", COLUMNS=str(width)).stdout
+    project.demeanor(*run)
+    shown = project.demeanor("triage", COLUMNS=str(width)).stdout
     assert "leaves out a call of read_file" in " ".join(shown.split())
-    command = shown[shown.index("$ holdfast trace") + 2 :].split("   $ ")[0].replace("\\\n", "")
+    command = shown[shown.index("$ demeanor trace") + 2 :].split("   $ ")[0].replace("\\\n", "")
     assert f"--against {earlier}" in command
-    assert "They part at the first step." in project.holdfast(*shlex.split(command)[1:]).stdout
+    assert "They part at the first step." in project.demeanor(*shlex.split(command)[1:]).stdout
 
 
 def test_a_run_in_which_all_passed_has_nothing_to_sort(project: Project):
     """And an unknown run is met with those that are known."""
-    project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT.replace("0.5", "0.0"), holdfast_toml=CONFIG)
-    project.holdfast("run", "evals/eval_port.py::reads_first", "--trials", "1", "--sandbox", "none")
-    assert "all 1 trial passed, there is nothing to sort" in project.holdfast("triage").stdout
-    unknown = project.holdfast("triage", "nope")
+    project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT.replace("0.5", "0.0"), demeanor_toml=CONFIG)
+    project.demeanor("run", "evals/eval_port.py::reads_first", "--trials", "1", "--sandbox", "none")
+    assert "all 1 trial passed, there is nothing to sort" in project.demeanor("triage").stdout
+    unknown = project.demeanor("triage", "nope")
     assert unknown.returncode == 2
     assert "unknown run 'nope'" in unknown.stderr

@@ -30,7 +30,7 @@ command = ["sh", "-c", "{script}", "{{prompt}}"]
 env = {{ MARK = "{mark}" }}
 """
 EVAL = """\
-from holdfast import ALWAYS_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Write.", timeout=300{more})
 def writes(rig, result):
@@ -42,7 +42,7 @@ def writes(rig, result):
 def write(project: Project, script: str, *, config: str = "", eval_more: str = "", mark: str = "") -> None:
     """A project with one agent, which is a shell script, and one eval."""
     text = CONFIG.format(script=script, more=config, mark=mark)
-    project.write(holdfast_toml=text, evals__eval_writes_py=EVAL.format(more=eval_more))
+    project.write(demeanor_toml=text, evals__eval_writes_py=EVAL.format(more=eval_more))
 
 
 def captures(project: Project) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def marked(mark: str) -> list[str]:
 def test_a_trial_runs_behind_walls_and_its_record_says_so(project: Project) -> None:
     """The level, each limit and how hard it is, the network, and what was proven before."""
     write(project, "printf hi > out.txt; ls /root /home; cat /etc/shadow; true")
-    ran = project.holdfast("run")
+    ran = project.demeanor("run")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (capture,) = captures(project)
     facts = capture["facts"]
@@ -91,19 +91,19 @@ def test_what_hostile_programs_reach_is_found_out_once(project: Project) -> None
     """Later runs know it; and where a promise was found broken, nothing is run."""
     write(project, "printf hi > out.txt")
     cache = project.folder.parent / "cache"
-    assert project.holdfast("run", HOLDFAST_CACHE=str(cache)).returncode == 0
+    assert project.demeanor("run", DEMEANOR_CACHE=str(cache)).returncode == 0
     (proof,) = (cache / "probes").iterdir()
     found = json.loads(proof.read_text())
     proof.write_text(json.dumps({**found, "when": "2001-01-01T00:00:00+00:00"}))
-    assert project.holdfast("run", HOLDFAST_CACHE=str(cache)).returncode == 0
+    assert project.demeanor("run", DEMEANOR_CACHE=str(cache)).returncode == 0
     assert captures(project)[0]["facts"]["probes"].startswith("31 tried 2001-01-01")
     found["probes"][2] |= {"state": "open", "expected": False}
     proof.write_text(json.dumps(found))
     runs = sorted((project.folder / "results").iterdir())
-    ran = project.holdfast("run", HOLDFAST_CACHE=str(cache))
+    ran = project.demeanor("run", DEMEANOR_CACHE=str(cache))
     assert ran.returncode == 2
     assert "does not keep here what it promises: read another user's file: open" in ran.stderr
-    assert "holdfast doctor --sandboxes" in ran.stderr
+    assert "demeanor doctor --sandboxes" in ran.stderr
     assert sorted((project.folder / "results").iterdir()) == runs
     assert project.temporary() == []
 
@@ -115,19 +115,19 @@ def test_less_must_be_asked_for_by_name(project: Project) -> None:
     tools.mkdir()
     for name in ("sh", "git", "grep", "printf"):
         (tools / name).symlink_to(shutil.which(name) or "")
-    ran = project.holdfast("run", PATH=str(tools))
+    ran = project.demeanor("run", PATH=str(tools))
     assert ran.returncode == 2
     assert "the sandbox 'bubblewrap' can't be had here: bwrap is not on PATH" in ran.stderr
     assert "install bubblewrap" in ran.stderr
     assert "--sandbox none" in ran.stderr
     assert not (project.folder / "results").exists()
-    assert project.holdfast("run", "--sandbox", "none", PATH=str(tools)).returncode == 0
+    assert project.demeanor("run", "--sandbox", "none", PATH=str(tools)).returncode == 0
 
 
 def test_the_least_that_is_wanted_is_kept(project: Project) -> None:
     """Whatever is asked for on the command line."""
     write(project, "printf hi > out.txt", config='min_isolation = "bubblewrap"')
-    ran = project.holdfast("run", "--sandbox", "none")
+    ran = project.demeanor("run", "--sandbox", "none")
     assert ran.returncode == 2
     assert "min_isolation" in ran.stderr
 
@@ -135,7 +135,7 @@ def test_the_least_that_is_wanted_is_kept(project: Project) -> None:
 def test_a_scenario_may_ask_for_the_hosts_network_and_the_report_says_so(project: Project) -> None:
     """It is said in the record and in the notes."""
     write(project, "ls /sys/class/net >/dev/null 2>&1; printf hi > out.txt", eval_more=', network="host"')
-    ran = project.holdfast("run")
+    ran = project.demeanor("run")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "network of the host" in " ".join(ran.stdout.split())
     assert captures(project)[0]["facts"]["network"] == "host"
@@ -143,28 +143,28 @@ def test_a_scenario_may_ask_for_the_hosts_network_and_the_report_says_so(project
 
 def test_an_agent_without_any_network_is_not_asked_for_what_needs_one(project: Project) -> None:
     """It is skipped, and that is seen; an agent that needs no model runs."""
-    project.write(holdfast_toml='network = "none"\n', evals__eval_writes_py=EVAL.format(more=""))
-    ran = project.holdfast("run", "--subject", "native:scripted")
+    project.write(demeanor_toml='network = "none"\n', evals__eval_writes_py=EVAL.format(more=""))
+    ran = project.demeanor("run", "--subject", "native:scripted")
     assert "the network is none, and native needs to reach its model" in " ".join(ran.stdout.split())
     write(project, "printf hi > out.txt", config='network = "none"')
-    assert project.holdfast("run").returncode == 0
+    assert project.demeanor("run").returncode == 0
 
 
 def test_limits_are_those_of_the_configuration(project: Project) -> None:
     """A disk of one mebibyte is full; too much memory fails the trial, and the reason is told."""
     write(project, "head -c 4000000 /dev/zero > big; printf hi > out.txt", config='[limits]\ndisk = "1 MiB"')
-    assert project.holdfast("run").returncode == 1
+    assert project.demeanor("run").returncode == 1
     assert "No space left" in captures(project)[0]["ends"][0]["stderr"]["text"]
     eats = "x=x; while :; do x=$x$x; done"
     write(project, eats, config='[limits]\nmemory = "64 MiB"')
-    ran = project.holdfast("run")
+    ran = project.demeanor("run")
     assert ran.returncode == 1
     assert "used more memory than it may" in ran.stdout
     write(project, "true", config='[limits]\nmemory = "lots"')
-    assert "limits.memory" in project.holdfast("run").stderr
+    assert "limits.memory" in project.demeanor("run").stderr
 
 
-def test_kill_9_of_holdfast_ends_what_is_behind_walls(project: Project) -> None:
+def test_kill_9_of_demeanor_ends_what_is_behind_walls(project: Project) -> None:
     """No process, no temp folder and no mount is left."""
     mark = uuid.uuid4().hex
     script = "trap '' TERM; setsid sh -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done"

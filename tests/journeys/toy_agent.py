@@ -45,7 +45,7 @@ class ToyAgent:
         self.world = project.folder.parent / "world"
         shutil.copytree(_TOY / "repository", self.folder, dirs_exist_ok=True)
         shutil.copytree(_TOY / "world", self.world)
-        config = self.folder / "holdfast.toml"
+        config = self.folder / "demeanor.toml"
         filled = config.read_text().replace("@PYTHON@", sys.executable).replace("@WORLD@", str(self.world))
         config.write_text(filled)
         self.rates(told=told, untold=untold)
@@ -69,7 +69,7 @@ class ToyAgent:
 
     def configure(self, text: str) -> None:
         """Add lines to the configuration, and commit them."""
-        with (self.folder / "holdfast.toml").open("a") as file:
+        with (self.folder / "demeanor.toml").open("a") as file:
             file.write(text)
         self.commit("Configure")
 

@@ -8,12 +8,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from holdfast.core.evidence import Evidence, Spent
-from holdfast.core.ports import CommandResult
-from holdfast.core.scenario import Scenario
-from holdfast.core.trajectory import Called, Said, Trajectory, kind_of
-from holdfast.core.tree import Entry, Tree
-from holdfast.judge.rig import Rig
+from demeanor.core.evidence import Evidence, Spent
+from demeanor.core.ports import CommandResult
+from demeanor.core.scenario import Scenario
+from demeanor.core.trajectory import Called, Said, Trajectory, kind_of
+from demeanor.core.tree import Entry, Tree
+from demeanor.judge.rig import Rig
 
 
 def read_back(folder: Path) -> Tree:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.trajectory import Asked, Called, Faulted, Kind, ModelFailed, Said, Trajectory
-from holdfast.judge.call_chain import call_chain
+from demeanor.core.trajectory import Asked, Called, Faulted, Kind, ModelFailed, Said, Trajectory
+from demeanor.judge.call_chain import call_chain
 from tests.judge.stagehands import called
 
 

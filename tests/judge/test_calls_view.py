@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import UnknownName
-from holdfast.core.trajectory import Called
-from holdfast.judge.calls_view import Calls, NoSuchCall
-from holdfast.judge.unknowable import LowerBound, Unknowable
+from demeanor.core.errors import UnknownName
+from demeanor.core.trajectory import Called
+from demeanor.judge.calls_view import Calls, NoSuchCall
+from demeanor.judge.unknowable import LowerBound, Unknowable
 from tests.judge.stagehands import called, rig
 
 READ = called("read_file", path="a.txt")

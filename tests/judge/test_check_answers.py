@@ -6,8 +6,8 @@ import typing
 
 import pytest
 
-from holdfast.core import checks
-from holdfast.core.checks import (
+from demeanor.core import checks
+from demeanor.core.checks import (
     AtMost,
     CommandSucceeds,
     FileAbsent,
@@ -20,9 +20,9 @@ from holdfast.core.checks import (
     ToolUsed,
     UnchangedExcept,
 )
-from holdfast.core.evidence import Spent
-from holdfast.core.ports import CommandResult
-from holdfast.judge.check_answers import answer
+from demeanor.core.evidence import Spent
+from demeanor.core.ports import CommandResult
+from demeanor.judge.check_answers import answer
 from tests.judge.stagehands import called, rig, run_command, tree
 
 PACKAGE = '{"name": "app", "on": true, "n": 1, "users": [{"name": "Ann"}], "a.b": null}'

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.policy import Policy
-from holdfast.define.discover import load
-from holdfast.judge.self_test import self_test
+from demeanor.core.policy import Policy
+from demeanor.define.discover import load
+from demeanor.judge.self_test import self_test
 from tests.judge.stagehands import lay_out, read_back, run_command
 
 EXAMPLES = [one for one in load([Path(__file__).parents[2] / "examples"]) if one.task is None]

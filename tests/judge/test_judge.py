@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.checks import CommandSucceeds, FileExists, FunctionCheck, RewardCheck, ToolUsed
-from holdfast.core.errors import WorldError
-from holdfast.core.eval import Eval, Source
-from holdfast.core.policy import USUALLY_FAILS, USUALLY_PASSES
-from holdfast.core.scenario import Scenario
-from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
-from holdfast.judge.judge import judge
+from demeanor.core.checks import CommandSucceeds, FileExists, FunctionCheck, RewardCheck, ToolUsed
+from demeanor.core.errors import WorldError
+from demeanor.core.eval import Eval, Source
+from demeanor.core.policy import USUALLY_FAILS, USUALLY_PASSES
+from demeanor.core.scenario import Scenario
+from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.judge.judge import judge
 from tests.judge.stagehands import called, evidence, no_command
 
 YES, NO, UNKNOWN = FileExists(path="a"), FileExists(path="b"), ToolUsed(tool="rm")

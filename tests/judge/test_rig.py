@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast import Rig
-from holdfast.core.evidence import Spent
-from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.trajectory import Asked, Faulted, Kind
-from holdfast.judge.unknowable import Unknowable
+from demeanor import Rig
+from demeanor.core.evidence import Spent
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.trajectory import Asked, Faulted, Kind
+from demeanor.judge.unknowable import Unknowable
 from tests.judge.stagehands import called, evidence, no_command, rig
 
 

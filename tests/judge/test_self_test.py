@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from holdfast import USUALLY_PASSES, eval_test
-from holdfast.core.errors import BadInput
-from holdfast.define.folder.cline_folder import read_seed_folder
-from holdfast.judge.self_test import Fault, self_test
+from demeanor import USUALLY_PASSES, eval_test
+from demeanor.core.errors import BadInput
+from demeanor.define.folder.cline_folder import read_seed_folder
+from demeanor.judge.self_test import Fault, self_test
 from tests.judge.stagehands import lay_out, no_command, read_back
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast import Stage
-from holdfast.core.eval import Eval, Source
-from holdfast.core.policy import USUALLY_PASSES
-from holdfast.core.scenario import Scenario
-from holdfast.core.trajectory import Asked, Called, Kind, Said
-from holdfast.core.tree import Tree
-from holdfast.define.folder.scripted_behaviour import Act, ActedCall
-from holdfast.judge.simulation import rehearse
+from demeanor import Stage
+from demeanor.core.eval import Eval, Source
+from demeanor.core.policy import USUALLY_PASSES
+from demeanor.core.scenario import Scenario
+from demeanor.core.trajectory import Asked, Called, Kind, Said
+from demeanor.core.tree import Tree
+from demeanor.define.folder.scripted_behaviour import Act, ActedCall
+from demeanor.judge.simulation import rehearse
 from tests.judge.stagehands import lay_out, read_back
 
 EVAL = Eval(

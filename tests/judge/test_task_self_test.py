@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.capture import Breakdown, Capture
-from holdfast.core.checks import RewardCheck
-from holdfast.core.process import Output
-from holdfast.core.verdict import VoidCause
-from holdfast.judge.self_test import Fault
-from holdfast.judge.task_self_test import needs_network, proof_complaints
+from demeanor.core.capture import Breakdown, Capture
+from demeanor.core.checks import RewardCheck
+from demeanor.core.process import Output
+from demeanor.core.verdict import VoidCause
+from demeanor.judge.self_test import Fault
+from demeanor.judge.task_self_test import needs_network, proof_complaints
 
 CHECK = RewardCheck()
 

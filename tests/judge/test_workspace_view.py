@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from holdfast.core.ports import CommandResult
-from holdfast.core.tree import Entry, Tree
-from holdfast.judge.unknowable import Unknowable
-from holdfast.judge.workspace_view import MissingFile
+from demeanor.core.ports import CommandResult
+from demeanor.core.tree import Entry, Tree
+from demeanor.judge.unknowable import Unknowable
+from demeanor.judge.workspace_view import MissingFile
 from tests.judge.stagehands import file, read_back, rig, run_command, tree
 
 

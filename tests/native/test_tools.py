@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.native.tools import TOOLS, ToolError, use
+from demeanor.native.tools import TOOLS, ToolError, use
 
 
 def do(folder: Path, tool: str, **arguments: object) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.capture import Capture
-from holdfast.core.exchange import Exchange, Request, Response
-from holdfast.core.messages import Message, Part, Text, Tool, ToolCall, ToolResult
-from holdfast.core.trajectory import Aside, Called, Said
-from holdfast.observe import observe
+from demeanor.core.capture import Capture
+from demeanor.core.exchange import Exchange, Request, Response
+from demeanor.core.messages import Message, Part, Text, Tool, ToolCall, ToolResult
+from demeanor.core.trajectory import Aside, Called, Said
+from demeanor.observe import observe
 
 WRITE = Tool(name="write_file", description="", schema={})
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.capture import Breakdown, Capture
-from holdfast.core.evidence import Spent
-from holdfast.core.exchange import Exchange, ProviderError, Request, Response, Usage
-from holdfast.core.messages import Message, Text, Thinking, Tool, ToolCall, ToolResult
-from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.trajectory import Aside, Asked, Called, Faulted, Kind, ModelFailed, Said, Thought
-from holdfast.core.verdict import VoidCause
-from holdfast.observe import observe
+from demeanor.core.capture import Breakdown, Capture
+from demeanor.core.evidence import Spent
+from demeanor.core.exchange import Exchange, ProviderError, Request, Response, Usage
+from demeanor.core.messages import Message, Text, Thinking, Tool, ToolCall, ToolResult
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.trajectory import Aside, Asked, Called, Faulted, Kind, ModelFailed, Said, Thought
+from demeanor.core.verdict import VoidCause
+from demeanor.observe import observe
 
 WRITE = ToolCall(id="c1", name="write_file", arguments={"path": "a.txt"})
 TOOLS = (Tool(name="write_file"),)

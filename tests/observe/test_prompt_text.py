@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.exchange import Request
-from holdfast.core.messages import Message, Text, Tool
-from holdfast.observe.prompt_text import asked
+from demeanor.core.exchange import Request
+from demeanor.core.messages import Message, Text, Tool
+from demeanor.observe.prompt_text import asked
 
 TOOL = Tool(name="read", description="Read a file.", schema={"type": "object"})
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.evidence import Spent
-from holdfast.core.tally import Estimate
-from holdfast.core.text import count
-from holdfast.render.numbers import duration, money, numbers, percent, rate, tokens
+from demeanor.core.evidence import Spent
+from demeanor.core.tally import Estimate
+from demeanor.core.text import count
+from demeanor.render.numbers import duration, money, numbers, percent, rate, tokens
 
 
 @pytest.mark.parametrize(

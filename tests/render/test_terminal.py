@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from holdfast.render.terminal import Screen, screen_of
+from demeanor.render.terminal import Screen, screen_of
 
 
 class Terminal(io.TextIOWrapper):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.runner.baseline import past_of
+from demeanor.runner.baseline import past_of
 from tests.commands.histories import night, nights
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.evidence import Spent
-from holdfast.core.record import Record
-from holdfast.core.run_request import RunRequest
-from holdfast.core.verdict import Pass, Verdict, Void, VoidCause
-from holdfast.runner.budget import NothingLeft, Purse
+from demeanor.core.evidence import Spent
+from demeanor.core.record import Record
+from demeanor.core.run_request import RunRequest
+from demeanor.core.verdict import Pass, Verdict, Void, VoidCause
+from demeanor.runner.budget import NothingLeft, Purse
 
 
 def cost(usd: float | None, verdict: Verdict | None = None) -> Record:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import NothingToRun, UnknownName, UsageError
-from holdfast.core.eval import Eval, Source
-from holdfast.core.policy import ALWAYS_PASSES, USUALLY_PASSES, Policy
-from holdfast.core.scenario import Scenario
-from holdfast.core.subject import Subject
-from holdfast.core.trial import Plan
-from holdfast.runner.plan import Choice, choose, make_plan
+from demeanor.core.errors import NothingToRun, UnknownName, UsageError
+from demeanor.core.eval import Eval, Source
+from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES, Policy
+from demeanor.core.scenario import Scenario
+from demeanor.core.subject import Subject
+from demeanor.core.trial import Plan
+from demeanor.runner.plan import Choice, choose, make_plan
 
 NATIVE = Subject(agent="native", model="scripted")
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.capture import Capture
-from holdfast.core.eval import Eval, Source
-from holdfast.core.policy import USUALLY_PASSES
-from holdfast.core.record import Record
-from holdfast.core.scenario import Scenario
-from holdfast.core.subject import Subject
-from holdfast.core.trial import Trial
-from holdfast.core.verdict import Fail, Pass, Verdict, Void, VoidCause
-from holdfast.runner.schedule import Retries, Stop, is_final, run_trials
+from demeanor.core.capture import Capture
+from demeanor.core.eval import Eval, Source
+from demeanor.core.policy import USUALLY_PASSES
+from demeanor.core.record import Record
+from demeanor.core.scenario import Scenario
+from demeanor.core.subject import Subject
+from demeanor.core.trial import Trial
+from demeanor.core.verdict import Fail, Pass, Verdict, Void, VoidCause
+from demeanor.runner.schedule import Retries, Stop, is_final, run_trials
 
 EVAL = Eval(
     name="e", policy=USUALLY_PASSES, scenario=Scenario(prompts=("p",)), checks=(), source=Source(path=Path("x.py"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.config.config import Config
-from holdfast.runner.secrets import known_secrets
+from demeanor.config.config import Config
+from demeanor.runner.secrets import known_secrets
 
 
 def test_keys_passed_variables_headers_and_passwords_are_known() -> None:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.config import Config, read_config
-from holdfast.core.errors import UsageError
-from holdfast.core.fault import parse_faults
-from holdfast.core.run_request import RunRequest
-from holdfast.core.trial import Plan
-from holdfast.runner import Cast, plan_run
-from holdfast.runner.tasks import find_harbor, harbor_problem, only_tasks, task_environment
+from demeanor.config.config import Config, read_config
+from demeanor.core.errors import UsageError
+from demeanor.core.fault import parse_faults
+from demeanor.core.run_request import RunRequest
+from demeanor.core.trial import Plan
+from demeanor.runner import Cast, plan_run
+from demeanor.runner.tasks import find_harbor, harbor_problem, only_tasks, task_environment
 from tests.harbor.task_lab import greet
 
 EVAL = """\
-from holdfast import USUALLY_PASSES, eval_test
+from demeanor import USUALLY_PASSES, eval_test
 
 @eval_test(USUALLY_PASSES, prompt="hi")
 def hi(rig, result):
@@ -30,7 +30,7 @@ def project(folder: Path, text: str = "") -> Config:
     greet(folder / "tasks" / "greet")
     (folder / "evals").mkdir(parents=True)
     (folder / "evals/eval_hi.py").write_text(EVAL)
-    (folder / "holdfast.toml").write_text(text)
+    (folder / "demeanor.toml").write_text(text)
     return read_config(folder)
 
 
@@ -102,16 +102,16 @@ def test_harbor_is_found_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
     config = project(tmp_path)
-    environ = {"HOLDFAST_AGENTS": str(tmp_path / "agents")}
+    environ = {"DEMEANOR_AGENTS": str(tmp_path / "agents")}
     assert find_harbor(config, environ) == ()
-    assert "holdfast harbor install" in (harbor_problem(config, environ) or "")
+    assert "demeanor harbor install" in (harbor_problem(config, environ) or "")
     for place in ("path", "agents/harbor/0.24.0/bin", "bin"):
         program = tmp_path / place / "harbor"
         program.parent.mkdir(parents=True)
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
         assert find_harbor(config, environ) == (str(program),)
-    (tmp_path / "holdfast.toml").write_text('[harbor]\nprogram = ["./my", "harbor"]\n')
+    (tmp_path / "demeanor.toml").write_text('[harbor]\nprogram = ["./my", "harbor"]\n')
     assert find_harbor(read_config(tmp_path), environ) == (str(tmp_path / "my"), "harbor")
 
 
@@ -133,7 +133,7 @@ def test_an_old_harbor_is_refused(tmp_path: Path, version: str, told: str | None
 
 def test_a_run_of_tasks_without_harbor_is_refused_before_anything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nothing is written."""
-    from holdfast.runner import open_sandbox
+    from demeanor.runner import open_sandbox
 
     config = project(tmp_path, '[harbor]\nprogram = "/nowhere/harbor"\n')
     plan = planned(config, "oracle", tasks=("greet",), env="bubblewrap")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import BadInput, WorldError
-from holdfast.core.scenario import Scenario
-from holdfast.core.tree_io import scan
-from holdfast.core.verdict import VoidCause
-from holdfast.runner.template import TemplateCache, build_template, check_template
-from holdfast.runner.workspace_git import EPOCH
+from demeanor.core.errors import BadInput, WorldError
+from demeanor.core.scenario import Scenario
+from demeanor.core.tree_io import scan
+from demeanor.core.verdict import VoidCause
+from demeanor.runner.template import TemplateCache, build_template, check_template
+from demeanor.runner.workspace_git import EPOCH
 
 
 def scenario(**fields: object) -> Scenario:
@@ -76,7 +76,7 @@ def test_agent_finds_a_clean_repository_with_one_commit_and_no_past(source: Path
     shutil.copytree(tmp_path / "made", folder, symlinks=True)
     assert git(folder, "status", "--porcelain", "--branch") == "## main\n"
     assert git(folder, "log", "--all", "--format=%an %ae %ad %cd %s", "--date=raw") == (
-        f"Holdfast holdfast@localhost {EPOCH} +0000 {EPOCH} +0000 Start\n"
+        f"Demeanor demeanor@localhost {EPOCH} +0000 {EPOCH} +0000 Start\n"
     )
     assert [git(folder, *words) for words in (("remote",), ("tag",), ("reflog",), ("stash", "list"))] == [""] * 4
     assert git(folder, "fsck", "--unreachable") == ""
@@ -95,7 +95,7 @@ def test_two_builds_give_the_same_commit_and_dates(source: Path, tmp_path: Path)
 
 
 def test_nothing_of_the_host_git_leaks_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither its configuration nor its hooks nor the repository that Holdfast itself is called from."""
+    """Neither its configuration nor its hooks nor the repository that Demeanor itself is called from."""
     home = tmp_path / "home"
     (home / "templates/hooks").mkdir(parents=True)
     (home / "templates/hooks/pre-commit").write_text("#!/bin/sh\nexit 1\n")
@@ -110,7 +110,7 @@ def test_nothing_of_the_host_git_leaks_in(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("HOME", str(home))
     made = build_template(scenario(files={"a.txt": b"a"}), tmp_path / "made").folder
     assert git(made, "log", "--format=%an <%ae> %D", "--name-only").split("\n") == [
-        "Holdfast <holdfast@localhost> HEAD -> main",
+        "Demeanor <demeanor@localhost> HEAD -> main",
         "",
         "a.txt",
         "",

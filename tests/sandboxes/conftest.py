@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from holdfast.core.ports import Template
-from holdfast.core.process import Launch, Limits, ProcessEnd
-from holdfast.core.tree import Tree
-from holdfast.core.tree_io import scan
-from holdfast.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
-from holdfast.sandboxes.levels.none import OpenBench, OpenSandbox
+from demeanor.core.ports import Template
+from demeanor.core.process import Launch, Limits, ProcessEnd
+from demeanor.core.tree import Tree
+from demeanor.core.tree_io import scan
+from demeanor.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
+from demeanor.sandboxes.levels.none import OpenBench, OpenSandbox
 
 T = TypeVar("T")
 SOON = 120.0

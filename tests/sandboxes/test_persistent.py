@@ -18,15 +18,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from holdfast.core.errors import WorldError
-from holdfast.core.ports import Template
-from holdfast.core.process import Launch, Limits, Output, ProcessEnd
-from holdfast.core.sandbox_spec import Ceilings, Network
-from holdfast.sandboxes.persistent.client import Lodge
-from holdfast.sandboxes.persistent.command import Done, Errand
-from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
-from holdfast.sandboxes.probes.runner import SURVIVE, probe
-from holdfast.sandboxes.supervisor.privileges import KEPT
+from demeanor.core.errors import WorldError
+from demeanor.core.ports import Template
+from demeanor.core.process import Launch, Limits, Output, ProcessEnd
+from demeanor.core.sandbox_spec import Ceilings, Network
+from demeanor.sandboxes.persistent.client import Lodge
+from demeanor.sandboxes.persistent.command import Done, Errand
+from demeanor.sandboxes.persistent.factory import Lodgings, Wishes
+from demeanor.sandboxes.probes.runner import SURVIVE, probe
+from demeanor.sandboxes.supervisor.privileges import KEPT
 from tests.sandboxes.conftest import SOON, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not here")
@@ -55,7 +55,7 @@ def in_lodge(body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes
     try:
         return asyncio.run(session())
     finally:
-        assert list(folder.glob("holdfast-*")) == []
+        assert list(folder.glob("demeanor-*")) == []
 
 
 async def sh(lodge: Lodge, script: str, *, user: str = "root", timeout: float | None = SOON) -> Done:  # noqa: ASYNC109
@@ -336,7 +336,7 @@ def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:
         return [(done.code, done.stderr or done.stdout) for done in ends]
 
     missing, nowhere, second = in_lodge(body, tmp_path)
-    assert missing == (127, "holdfast: [Errno 2] not found: 'no-such-program'\n")
+    assert missing == (127, "demeanor: [Errno 2] not found: 'no-such-program'\n")
     assert nowhere[0] == 126
     assert "/no/such/folder" in nowhere[1]
     assert second == (0, "second\n")
@@ -410,14 +410,14 @@ def test_what_can_be_reached(tmp_path: Path, network: Network, reached: bool) ->
     assert (done.code == 0) is reached
 
 
-def test_death_of_holdfast_is_the_death_of_the_lodge(tmp_path: Path) -> None:
+def test_death_of_demeanor_is_the_death_of_the_lodge(tmp_path: Path) -> None:
     """Killed without a chance to clean up, it leaves neither processes nor a folder."""
     mark = f"mark-{uuid.uuid4().hex}"
     code = f"""
 import asyncio, os, signal
 from pathlib import Path
-from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
-from holdfast.sandboxes.persistent.command import Errand
+from demeanor.sandboxes.persistent.factory import Lodgings, Wishes
+from demeanor.sandboxes.persistent.command import Errand
 async def main():
     lodge = await Lodgings(Path({str(tmp_path)!r})).open(Wishes())
     script = "bash -c 'exec -a {mark} sleep 4321' & until pgrep -f ^{mark}; do :; done"
@@ -427,14 +427,14 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
     assert done.returncode == -9
-    wait_until(lambda: not processes(mark) and not list(tmp_path.glob("holdfast-*")))
+    wait_until(lambda: not processes(mark) and not list(tmp_path.glob("demeanor-*")))
 
 
 PLAIN = """
 import asyncio, os
 from pathlib import Path
-from holdfast.sandboxes.persistent.factory import Lodgings, Wishes
-from holdfast.sandboxes.persistent.command import Errand
+from demeanor.sandboxes.persistent.factory import Lodgings, Wishes
+from demeanor.sandboxes.persistent.command import Errand
 ENV = {"PATH": "/usr/bin:/bin"}
 SCRIPTS = ["id -u", "cat /proc/self/uid_map", "rm /usr/bin/env && test ! -e /usr/bin/env", "echo x > /usr/bin/env",
            "echo x > /usr/local/lib/x", "echo x > /etc/hosts", "mkdir /app",
@@ -468,7 +468,7 @@ def test_a_plain_user_has_a_lodge_with_one_user(tmp_path: Path) -> None:
         folder, package = Path(top, "plain"), Path(top, "package")
         folder.mkdir()
         os.chown(folder, 12345, 12345)
-        shutil.copytree(REPOSITORY / "src/holdfast", package / "holdfast")
+        shutil.copytree(REPOSITORY / "src/demeanor", package / "demeanor")
         env = {"PYTHONPATH": str(package), "PATH": os.defpath, "TMPDIR": str(folder)}
         argv = [*who, python, "-c", PLAIN]
         done = subprocess.run(argv, env=env, cwd="/", capture_output=True, text=True, check=False, timeout=60)
@@ -479,4 +479,4 @@ def test_a_plain_user_has_a_lodge_with_one_user(tmp_path: Path) -> None:
     assert [line.split()[0] for line in changes] == ["0"] * 5
     assert in_place.startswith("2")
     assert hidden.startswith("2")
-    assert other.startswith("126 holdfast: [Errno 22] user 1000:")
+    assert other.startswith("126 demeanor: [Errno 22] user 1000:")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import WorldError
-from holdfast.core.process import Limits
-from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.levels.none import OpenBench, OpenSandbox
-from holdfast.sandboxes.supervisor.process_tree import WHOLE
+from demeanor.core.errors import WorldError
+from demeanor.core.process import Limits
+from demeanor.core.verdict import VoidCause
+from demeanor.sandboxes.levels.none import OpenBench, OpenSandbox
+from demeanor.sandboxes.supervisor.process_tree import WHOLE
 from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
 
 pytestmark = pytest.mark.skipif(not WHOLE, reason="whole trees of processes can be ended on Linux only")
@@ -160,7 +160,7 @@ def test_cancelling_lets_a_program_say_farewell_where_it_may(lab: Lab, stubborn:
     assert len(lab.noted("tidied")) == 1
 
 
-def test_killing_holdfast_ends_every_agent_and_removes_the_benches(lab: Lab) -> None:
+def test_killing_demeanor_ends_every_agent_and_removes_the_benches(lab: Lab) -> None:
     """`kill -9` of the process that drives the sandbox, with an agent and its daemon at work."""
     agent = DAEMON + HEARTBEAT + "signal.signal(15, signal.SIG_IGN); daemon(life); note('agent'); time.sleep(99)"
     driver = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.statistics.beta import cdf, quantile
+from demeanor.statistics.beta import cdf, quantile
 
 
 @given(n=st.integers(1, 300), data=st.data())

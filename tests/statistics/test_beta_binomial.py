@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from holdfast.statistics.beta_binomial import JEFFREYS, Prior, at_most, exactly
+from demeanor.statistics.beta_binomial import JEFFREYS, Prior, at_most, exactly
 
 
 @given(

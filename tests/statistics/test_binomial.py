@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from holdfast.statistics import binomial
+from demeanor.statistics import binomial
 
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 RATES = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0.001, 0.999))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.statistics.bisection import Belief, Tries, believe, entropy, most_telling
+from demeanor.statistics.bisection import Belief, Tries, believe, entropy, most_telling
 
 LAST = 12
 COUNTS = st.builds(Tries, st.integers(0, 20), st.integers(0, 20))

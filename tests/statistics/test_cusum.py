@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from holdfast.statistics.cusum import Chart, chart, scores
+from demeanor.statistics.cusum import Chart, chart, scores
 
 
 def limited(limit: int) -> Chart:

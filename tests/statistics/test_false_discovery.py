@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from holdfast.statistics.false_discovery import adjusted
+from demeanor.statistics.false_discovery import adjusted
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from holdfast.statistics.fisher import fallen, fallen_mid_p
+from demeanor.statistics.fisher import fallen, fallen_mid_p
 
 COUNTS = st.integers(1, 80).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

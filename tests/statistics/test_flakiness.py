@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.statistics.flakiness import flakiness
+from demeanor.statistics.flakiness import flakiness
 
 
 def test_a_coin_is_one_bit_and_certainty_none() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.statistics.intervals import Interval, clopper_pearson, jeffreys, wilson, wilson_of_mean
+from demeanor.statistics.intervals import Interval, clopper_pearson, jeffreys, wilson, wilson_of_mean
 
 COUNTS = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

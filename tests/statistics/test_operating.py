@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from holdfast.statistics.operating import OPEN, Stop, operate
+from demeanor.statistics.operating import OPEN, Stop, operate
 
 
 def escalating(passes: int, cap: int, fails: int) -> Stop:

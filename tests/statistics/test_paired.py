@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from holdfast.statistics.paired import paired_difference, paired_rates
+from demeanor.statistics.paired import paired_difference, paired_rates
 
 
 def test_the_published_example() -> None:

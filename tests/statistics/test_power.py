@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from holdfast.statistics.power import (
+from demeanor.statistics.power import (
     detectable_drop,
     exact_trials_per_side,
     fails_that_surprise,

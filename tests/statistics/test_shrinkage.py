@@ -6,7 +6,7 @@ import random
 import pytest
 from scipy import optimize, special
 
-from holdfast.statistics.shrinkage import fit_prior
+from demeanor.statistics.shrinkage import fit_prior
 
 
 def suite(rng: random.Random, evals: int, trials: int) -> tuple[list[float], list[tuple[int, int]]]:

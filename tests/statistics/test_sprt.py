@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from holdfast.statistics.sprt import Sprt
+from demeanor.statistics.sprt import Sprt
 
 PUBLISHED = Sprt(good=0.95, bad=0.80, miss_good=0.05, miss_bad=0.10)
 PROMOTION = Sprt(good=0.99, bad=0.93, miss_good=0.10, miss_bad=0.05)

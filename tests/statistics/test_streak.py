@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from holdfast.statistics.streak import chance_of_streak
+from demeanor.statistics.streak import chance_of_streak
 
 
 @pytest.mark.parametrize(

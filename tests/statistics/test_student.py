@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from holdfast.statistics.student import reach
+from demeanor.statistics.student import reach
 
 
 @given(level=st.floats(0.5, 0.999), freedom=st.integers(1, 500))

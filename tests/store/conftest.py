@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.history import SqlHistory, open_history
+from demeanor.store.history import SqlHistory, open_history
 from tests.store.postgres_server import postgres_server
 
 _NUMBERS = itertools.count()
@@ -26,7 +26,7 @@ def postgres() -> Iterator[str]:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty history."""
     if request.param == "sqlite":
-        return str(tmp_path / "holdfast.db")
+        return str(tmp_path / "demeanor.db")
     address: str = request.getfixturevalue("postgres")
     return f"{address}&schema=test_{os.getpid()}_{next(_NUMBERS)}"
 

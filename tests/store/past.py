@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from holdfast.core.evidence import Spent
-from holdfast.core.record import Record, RunInfo, RunKind
-from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from holdfast.store.history.database import Database
-from holdfast.store.history.writing import Kept, PlannedCell, RunWriter
+from demeanor.core.evidence import Spent
+from demeanor.core.record import Record, RunInfo, RunKind
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.store.history.database import Database
+from demeanor.store.history.writing import Kept, PlannedCell, RunWriter
 
 PASSED = Pass(findings=(Finding(check="saves", answer="yes"),))
 FAILED = Fail(findings=(Finding(check="saves", answer="no", reason="it did not"),))
@@ -21,7 +21,7 @@ def a_run(number: int = 1, kind: RunKind = "nightly") -> RunInfo:
     """The run of one night."""
     return RunInfo(
         id=f"night-{number}", started=f"2026-01-{number:02}T03:00:00+00:00", uid=f"{number:016x}", kind=kind,
-        commit=f"{number:040x}", branch="main", dirty=False, holdfast="0.1",
+        commit=f"{number:040x}", branch="main", dirty=False, demeanor="0.1",
     )  # fmt: skip
 
 

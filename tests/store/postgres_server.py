@@ -30,11 +30,11 @@ def postgres_server() -> Iterator[str]:
         )
 
     try:
-        call("initdb", "-D", str(data), "-U", "holdfast", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
+        call("initdb", "-D", str(data), "-U", "demeanor", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
         options = f"-k {folder} -c listen_addresses='' -c fsync=off -c max_connections=50"
         call("pg_ctl", "-D", str(data), "-w", "-t", "60", "-l", str(folder / "log"), "-o", options, "start")
         try:
-            yield f"postgresql://holdfast@/postgres?host={folder}"
+            yield f"postgresql://demeanor@/postgres?host={folder}"
         finally:
             call("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
     finally:

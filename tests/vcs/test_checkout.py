@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.config.config import Config
-from holdfast.config.tables import BuildRules
-from holdfast.vcs.checkout import checked_out
+from demeanor.config.config import Config
+from demeanor.config.tables import BuildRules
+from demeanor.vcs.checkout import checked_out
 from tests.vcs.test_commit_range import Repository
 
 BUILD = ("sleep", "61.75")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import UsageError
-from holdfast.vcs.commit_range import commit_line
+from demeanor.core.errors import UsageError
+from demeanor.vcs.commit_range import commit_line
 
 
 class Repository:

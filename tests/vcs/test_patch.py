@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import UsageError
-from holdfast.core.tree import Change, changes
-from holdfast.core.tree_io import scan
-from holdfast.vcs.patch import apply_patch, without_ignored, write_changes, write_patch
+from demeanor.core.errors import UsageError
+from demeanor.core.tree import Change, changes
+from demeanor.core.tree_io import scan
+from demeanor.vcs.patch import apply_patch, without_ignored, write_changes, write_patch
 
 FILES = {
     "prompts/a.md": b"one\ntwo\nthree\n" + b"more\n" * 20,

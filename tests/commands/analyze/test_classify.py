@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.commands.analyze.classify import CATEGORIES, UNCLASSIFIED, by_category, classify
-from holdfast.commands.analyze.pattern_file import Pattern, read_patterns
-from holdfast.core.errors import BadInput
-from holdfast.core.record import Record
-from holdfast.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.commands.analyze.classify import CATEGORIES, UNCLASSIFIED, by_category, classify
+from demeanor.commands.analyze.pattern_file import Pattern, read_patterns
+from demeanor.core.errors import BadInput
+from demeanor.core.record import Record
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 
 FILE = """\
 # patterns of a team

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from holdfast.commands.analyze.report import Planned, Source, analysis
-from holdfast.commands.analyze.terminal import analysis_terminal
-from holdfast.render.terminal import Screen
+from demeanor.commands.analyze.report import Planned, Source, analysis
+from demeanor.commands.analyze.terminal import analysis_terminal
+from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.store.past import record, records
 

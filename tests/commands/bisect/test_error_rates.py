@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.commands.bisect.error_rates import fewest, plain, plain_as_right, simulate
+from demeanor.commands.bisect.error_rates import fewest, plain, plain_as_right, simulate
 
 MAJORITY = plain(0.95, 0.5, trials=5, fails=3)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.commands.bisect.rules import AT_THE_ENDS, Search, boundary
-from holdfast.commands.bisect.values import BisectOutcome
-from holdfast.core.exit_code import ExitCode
-from holdfast.statistics.bisection import Tries
+from demeanor.commands.bisect.rules import AT_THE_ENDS, Search, boundary
+from demeanor.commands.bisect.values import BisectOutcome
+from demeanor.core.exit_code import ExitCode
+from demeanor.statistics.bisection import Tries
 
 SURE = {0: Tries(6, 0), 3: Tries(6, 0), 4: Tries(0, 6), 8: Tries(0, 6)}
 

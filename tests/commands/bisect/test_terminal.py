@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.commands.bisect.report import BisectReport, rate_found
-from holdfast.commands.bisect.terminal import bisect_terminal, chances_line, progress_line
-from holdfast.commands.bisect.values import BisectOutcome, Commit, CommitFound
-from holdfast.render.terminal import Screen
-from holdfast.statistics.bisection import Tries
+from demeanor.commands.bisect.report import BisectReport, rate_found
+from demeanor.commands.bisect.terminal import bisect_terminal, chances_line, progress_line
+from demeanor.commands.bisect.values import BisectOutcome, Commit, CommitFound
+from demeanor.render.terminal import Screen
+from demeanor.statistics.bisection import Tries
 
 HOSTILE = "Shorter \x1b[31mprompt\x1b[0m\u202e and so on"
 
@@ -42,7 +42,7 @@ def a_bisection(outcome: BisectOutcome = BisectOutcome.FOUND, **changes: object)
 def test_no_line_is_too_long_and_nothing_hostile_reaches_the_terminal(outcome: BisectOutcome, width: int) -> None:
     """Whoever wrote the commits."""
     text = bisect_terminal(a_bisection(outcome), Screen(width=width))
-    commands = [line for line in text.splitlines() if "holdfast trace" in line]
+    commands = [line for line in text.splitlines() if "demeanor trace" in line]
     assert max(len(line) for line in text.splitlines() if line not in commands) <= width
     assert not {"\x1b", "\u202e"} & set(text)
     assert bisect_terminal(a_bisection(outcome), Screen(width=width, ascii=True)).isascii()
@@ -61,7 +61,7 @@ def test_what_was_found_is_told_with_its_numbers_and_what_to_do() -> None:
         "spent   13 trials, 1 void, 4 kept before; 4 builds; cost $0.42",
         "skipped: build = 'make': exit code 2",
         "→ git show 400000000000",
-        "→ holdfast trace reads_first --run run-4 --against run-3",
+        "→ demeanor trace reads_first --run run-4 --against run-3",
         "note    a note",
     ):
         assert told in text

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from holdfast.commands.compare.rules import compare, p_fall, visible_drop
-from holdfast.commands.compare.values import Outcome
-from holdfast.core.evidence import Spent
+from demeanor.commands.compare.rules import compare, p_fall, visible_drop
+from demeanor.commands.compare.values import Outcome
+from demeanor.core.evidence import Spent
 from tests.commands.histories import night
 
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.commands.compare.markdown import compare_markdown
-from holdfast.commands.compare.report import compare_report
-from holdfast.commands.compare.terminal import compare_terminal
-from holdfast.core.exit_code import ExitCode
-from holdfast.render.terminal import Screen
+from demeanor.commands.compare.markdown import compare_markdown
+from demeanor.commands.compare.report import compare_report
+from demeanor.commands.compare.terminal import compare_terminal
+from demeanor.core.exit_code import ExitCode
+from demeanor.render.terminal import Screen
 from tests.commands.decisions_lab import a_comparison, compare, side
 
 

@@ -1,4 +1,4 @@
-"""`holdfast contract`: our dialects, somebody else's converter, and a server."""
+"""`demeanor contract`: our dialects, somebody else's converter, and a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.journeys.test_live_provider import serving
 
 LOSSY = """\
 import json
-from holdfast.gateway.contract import ours
+from demeanor.gateway.contract import ours
 
 def convert(source, target, kind, body):
     out = ours(source, target, kind, body)
@@ -24,7 +24,7 @@ def broken(source, target, kind, body):
 
 def test_our_own_dialects_keep_the_contract(project: Project):  # noqa: F811
     """Every case, in seconds."""
-    ran = project.holdfast("contract")
+    ran = project.demeanor("contract")
     assert ran.returncode == 0, ran.stdout
     assert ran.stdout.endswith(" 0 failed\n")
     assert int(ran.stdout.split()[0]) > 500
@@ -33,10 +33,10 @@ def test_our_own_dialects_keep_the_contract(project: Project):  # noqa: F811
 def test_a_converter_that_loses_something_is_told_what(project: Project):  # noqa: F811
     """Each failure names the case, why it matters, and what was found."""
     project.write(lossy_py=LOSSY)
-    ran = project.holdfast("contract", "--converter", "lossy:convert", "-k", "ids")
+    ran = project.demeanor("contract", "--converter", "lossy:convert", "-k", "ids")
     assert ran.returncode == 1
     assert "kall_" in ran.stdout
-    everything = json.loads(project.holdfast("contract", "--converter", "lossy:broken", "--json").stdout)
+    everything = json.loads(project.demeanor("contract", "--converter", "lossy:broken", "--json").stdout)
     assert everything["passed"] == 0
     assert "RuntimeError: not today" in everything["cases"][0]["problems"][0]
 
@@ -53,13 +53,13 @@ def test_a_converter_that_loses_something_is_told_what(project: Project):  # noq
 )
 def test_a_wrong_call_is_told(project: Project, words: list[str], complaint: str):  # noqa: F811
     """Before anything runs."""
-    ran = project.holdfast("contract", *words)
+    ran = project.demeanor("contract", *words)
     assert ran.returncode == 2
     assert complaint in ran.stderr
 
 
 WEATHER = """\
-from holdfast.gateway.script import Answer
+from demeanor.gateway.script import Answer
 
 def play(turn):
     if turn.request.tools and not turn.done:
@@ -70,12 +70,12 @@ def play(turn):
 
 def test_a_server_is_probed(project: Project):  # noqa: F811
     """Our own gateway keeps ids, streams well-formed events and reports usage, in each dialect."""
-    project.write(holdfast_toml='[models.weather]\nscript = "weather.py"\n', weather_py=WEATHER)
+    project.write(demeanor_toml='[models.weather]\nscript = "weather.py"\n', weather_py=WEATHER)
     with serving(project, "--model", "weather") as (url, key):
         for dialect in ("anthropic", "openai-chat", "openai-responses", "gemini"):
             words = ("contract", "--url", url, "--dialect", dialect, "--model", "weather", "--key-env", "KEY")
-            ran = project.holdfast(*words, KEY=key)
+            ran = project.demeanor(*words, KEY=key)
             assert ran.returncode == 0, ran.stdout + ran.stderr
             assert "0 failed" in ran.stdout
-    silent = project.holdfast("contract", "--url", url, "--dialect", "anthropic", "--model", "m")
+    silent = project.demeanor("contract", "--url", url, "--dialect", "anthropic", "--model", "m")
     assert silent.returncode == 1

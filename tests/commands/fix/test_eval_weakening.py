@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.commands.fix.eval_weakening import harder, lost, new_complaints
-from holdfast.commands.fix.overfitting import Exam
-from holdfast.core.eval import Eval
-from holdfast.core.policy import Policy
-from holdfast.core.scenario import PriorMessage
+from demeanor.commands.fix.eval_weakening import harder, lost, new_complaints
+from demeanor.commands.fix.overfitting import Exam
+from demeanor.core.eval import Eval
+from demeanor.core.policy import Policy
+from demeanor.core.scenario import PriorMessage
 from tests.commands.fix.test_overfitting import EXAM
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.commands.fix.overfitting import Exam, quotations
-from holdfast.core.checks import FileContains, FunctionCheck, ToolUsed
-from holdfast.core.eval import Eval, Source
-from holdfast.core.policy import Policy
-from holdfast.core.scenario import Scenario
+from demeanor.commands.fix.overfitting import Exam, quotations
+from demeanor.core.checks import FileContains, FunctionCheck, ToolUsed
+from demeanor.core.eval import Eval, Source
+from demeanor.core.policy import Policy
+from demeanor.core.scenario import Scenario
 
 SOURCE = '''
 EXPECTED = "the quick summary"

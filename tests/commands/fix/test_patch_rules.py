@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 
-from holdfast.commands.fix.patch_rules import Bounds, refusals
-from holdfast.commands.fix.violations import Foul
-from holdfast.core.tree import Change, Entry
+from demeanor.commands.fix.patch_rules import Bounds, refusals
+from demeanor.commands.fix.violations import Foul
+from demeanor.core.tree import Change, Entry
 from tests.commands.fix.test_overfitting import EXAM
 
-BOUNDS = Bounds(allowed=("prompts/**", "tools.json"), evals=("evals/**",), protected=("holdfast.toml",))
+BOUNDS = Bounds(allowed=("prompts/**", "tools.json"), evals=("evals/**",), protected=("demeanor.toml",))
 
 
 def entry(text: str | None) -> Entry | None:
@@ -40,14 +40,14 @@ def test_allowed_files_may_be_changed_added_and_deleted():
 
 def test_evals_and_the_configuration_are_out_of_bounds_whatever_is_allowed():
     """Only evals can be let in, beside something else."""
-    wide = Bounds(allowed=("**",), evals=("evals/**",), protected=("holdfast.toml",))
-    assert fouls(change("evals/eval_a.py"), change("holdfast.toml"), bounds=wide) == [
+    wide = Bounds(allowed=("**",), evals=("evals/**",), protected=("demeanor.toml",))
+    assert fouls(change("evals/eval_a.py"), change("demeanor.toml"), bounds=wide) == [
         ("eval", "evals/eval_a.py"),
-        ("outside", "holdfast.toml"),
+        ("outside", "demeanor.toml"),
     ]
-    wider = Bounds(allowed=("**",), evals=("evals/**",), protected=("holdfast.toml",), evals_too=True)
+    wider = Bounds(allowed=("**",), evals=("evals/**",), protected=("demeanor.toml",), evals_too=True)
     assert fouls(change("evals/eval_a.py"), change("prompts/a.md"), bounds=wider) == []
-    assert fouls(change("evals/eval_a.py"), change("holdfast.toml"), bounds=wider) == [("outside", "holdfast.toml")]
+    assert fouls(change("evals/eval_a.py"), change("demeanor.toml"), bounds=wider) == [("outside", "demeanor.toml")]
     assert fouls(change("evals/eval_a.py"), bounds=wider) == [("eval", "evals/eval_a.py")]
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.commands.fix.rules import guard_suite, standing
-from holdfast.core.policy import Policy
-from holdfast.core.tally import Decision
+from demeanor.commands.fix.rules import guard_suite, standing
+from demeanor.core.policy import Policy
+from demeanor.core.tally import Decision
 from tests.commands.fix.test_overfitting import EXAM
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.commands.fix.markdown import fix_markdown
-from holdfast.commands.fix.phrases import told_round
-from holdfast.commands.fix.report import CODES, FixCell, FixOutcome, FixReport, FixRound, Score, score_of
-from holdfast.commands.fix.terminal import fix_terminal
-from holdfast.commands.fix.violations import Foul, Refusal
-from holdfast.core.evidence import Spent
-from holdfast.core.policy import Policy
-from holdfast.core.tally import Decision, Estimate, Tally
-from holdfast.render.terminal import Screen
+from demeanor.commands.fix.markdown import fix_markdown
+from demeanor.commands.fix.phrases import told_round
+from demeanor.commands.fix.report import CODES, FixCell, FixOutcome, FixReport, FixRound, Score, score_of
+from demeanor.commands.fix.terminal import fix_terminal
+from demeanor.commands.fix.violations import Foul, Refusal
+from demeanor.core.evidence import Spent
+from demeanor.core.policy import Policy
+from demeanor.core.tally import Decision, Estimate, Tally
+from demeanor.render.terminal import Screen
 
 HOSTILE = "\x1b]0;owned\x07 | `<script>` ![x](http://evil) "
 

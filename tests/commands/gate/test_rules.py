@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from holdfast.commands.gate.always import RATES
-from holdfast.commands.gate.always import characteristics as always_characteristics
-from holdfast.commands.gate.rules import RULES, gate, gate_exit_code, next_trials
-from holdfast.commands.gate.screen_error_rates import reject
-from holdfast.core.exit_code import ExitCode
-from holdfast.core.gate import GateAnswer, GateCell, Past
-from holdfast.core.policy import Policy
+from demeanor.commands.gate.always import RATES
+from demeanor.commands.gate.always import characteristics as always_characteristics
+from demeanor.commands.gate.rules import RULES, gate, gate_exit_code, next_trials
+from demeanor.commands.gate.screen_error_rates import reject
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.gate import GateAnswer, GateCell, Past
+from demeanor.core.policy import Policy
 from tests.commands.reference import passes_the_gate
 
 STEADY = Past(passed=57, failed=3, nights=20)

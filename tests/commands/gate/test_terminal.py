@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.commands.gate.markdown import gate_markdown
-from holdfast.commands.gate.terminal import gate_terminal
-from holdfast.render.terminal import Screen
+from demeanor.commands.gate.markdown import gate_markdown
+from demeanor.commands.gate.terminal import gate_terminal
+from demeanor.render.terminal import Screen
 from tests.commands.decisions_lab import a_gate
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from holdfast.commands.history.report import EvalCourse, eval_course
-from holdfast.commands.history.terminal import course_terminal
-from holdfast.commands.report.change_points import course_of
-from holdfast.render.terminal import Screen
+from demeanor.commands.history.report import EvalCourse, eval_course
+from demeanor.commands.history.terminal import course_terminal
+from demeanor.commands.report.change_points import course_of
+from demeanor.render.terminal import Screen
 from tests.commands.nights_lab import changed, nights
 
 

@@ -1,4 +1,4 @@
-"""`holdfast power`."""
+"""`demeanor power`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.journeys.conftest import Project, project  # noqa: F401 - a fixture
 def test_it_fits_the_terminal(project: Project, width: str):  # noqa: F811
     """Narrow and wide, no line is longer than the terminal, and nothing that matters is left out."""
     project.env["COLUMNS"] = width
-    shown = project.holdfast("power", "95%", "80%", "--evals", "50", "--trials", "7")
+    shown = project.demeanor("power", "95%", "80%", "--evals", "50", "--trials", "7")
     assert shown.returncode == 0, shown.stderr
     assert all(len(line) <= int(width) for line in shown.stdout.splitlines())
     for told in ("33 trials", "67 trials", "screen", "seed", "sprt", "cusum", "0.73 %", "0.81 %", "suite of 50 evals"):
@@ -22,17 +22,17 @@ def test_it_fits_the_terminal(project: Project, width: str):  # noqa: F811
 
 def test_it_speaks_json(project: Project):  # noqa: F811
     """For programs, with all digits."""
-    told = json.loads(project.holdfast("power", "0.95", "0.8", "--json").stdout)
+    told = json.loads(project.demeanor("power", "0.95", "0.8", "--json").stdout)
     assert told["known"] == [33, 5]
     gate = {rule["rule"]: rule["rows"] for rule in told["gate"]}
     assert gate["seed"][0]["chance"] == pytest.approx(0.00725)
-    (rule,) = json.loads(project.holdfast("power", "--rule", "screen", "--json").stdout)
+    (rule,) = json.loads(project.demeanor("power", "--rule", "screen", "--json").stdout)
     assert rule["action"] == "reject"
 
 
 def test_a_rule_tells_its_error_rates(project: Project):  # noqa: F811
     """All rules of that name: the gate's, promotion's, demotion's."""
-    shown = project.holdfast("power", "--rule", "seed").stdout
+    shown = project.demeanor("power", "--rule", "seed").stdout
     assert [word in shown for word in ("rejects", "promotes", "demotes")] == [True] * 3
 
 
@@ -48,6 +48,6 @@ def test_a_rule_tells_its_error_rates(project: Project):  # noqa: F811
 )
 def test_what_makes_no_sense_is_refused(project: Project, words: list[str], told: str):  # noqa: F811
     """Exit code 2, with the remedy."""
-    shown = project.holdfast("power", *words)
+    shown = project.demeanor("power", *words)
     assert shown.returncode == 2
     assert told in shown.stderr

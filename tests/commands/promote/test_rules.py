@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from holdfast.commands.promote.classic import SeedPromotion
-from holdfast.commands.promote.rules import DEMOTE, PROMOTE, demote, promote
-from holdfast.core.errors import UnknownName
-from holdfast.core.policy import Policy
-from holdfast.store.history.nights import nights_of
+from demeanor.commands.promote.classic import SeedPromotion
+from demeanor.commands.promote.rules import DEMOTE, PROMOTE, demote, promote
+from demeanor.core.errors import UnknownName
+from demeanor.core.policy import Policy
+from demeanor.store.history.nights import nights_of
 from tests.commands.histories import SUBJECTS, drawn, night, nights
 from tests.commands.reference import may_be_promoted, must_be_demoted
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.commands.rejudge.report import Answered, Rejudgement, answer_changes, rejudgement
-from holdfast.commands.rejudge.terminal import rejudge_terminal
-from holdfast.commands.run.exit_code import exit_code
-from holdfast.commands.run.policies import decide
-from holdfast.core.policy import Policy
-from holdfast.core.record import Record
-from holdfast.core.verdict import Fail, Finding, Pass, Verdict
-from holdfast.render.terminal import Screen
+from demeanor.commands.rejudge.report import Answered, Rejudgement, answer_changes, rejudgement
+from demeanor.commands.rejudge.terminal import rejudge_terminal
+from demeanor.commands.run.exit_code import exit_code
+from demeanor.commands.run.policies import decide
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict
+from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.store.past import VERDICTS, record
 
@@ -39,7 +39,7 @@ def again(
 
 def judged(answered: Sequence[Answered]) -> Rejudgement:
     """What can be said of them."""
-    return rejudgement(answered, holdfast="1", decide=decide, exit_code=exit_code)
+    return rejudgement(answered, demeanor="1", decide=decide, exit_code=exit_code)
 
 
 @given(st.lists(st.tuples(st.sampled_from("pfv"), st.sampled_from("pfv-")), max_size=8))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.commands.report.build import failing, voided
-from holdfast.core.policy import Policy
+from demeanor.commands.report.build import failing, voided
+from demeanor.core.policy import Policy
 from tests.commands.nights_lab import SUBJECT, a_cell, a_night, a_week, changed, nights, one_row, report_of
 
 NIGHT = st.one_of(st.just("-"), st.just("s"), st.text("pfv.", min_size=1, max_size=5))

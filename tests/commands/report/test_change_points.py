@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from holdfast.commands.report.change_points import WARM_UP, course_of
+from demeanor.commands.report.change_points import WARM_UP, course_of
 from tests.commands.histories import night, nights
 
 

@@ -10,11 +10,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from holdfast.commands.report.html import night_html
-from holdfast.commands.report.report import NightReport, Trouble, Way
-from holdfast.commands.trace.trial_steps import Story, StoryPair
-from holdfast.core.trajectory import Called, Kind, Said
-from holdfast.core.verdict import Fail, Finding, Pass
+from demeanor.commands.report.html import night_html
+from demeanor.commands.report.report import NightReport, Trouble, Way
+from demeanor.commands.trace.trial_steps import Story, StoryPair
+from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.core.verdict import Fail, Finding, Pass
 from tests.commands.conftest import HOSTILE
 from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
 from tests.store.past import record

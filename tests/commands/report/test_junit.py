@@ -5,8 +5,8 @@ from xml.etree.ElementTree import XML, Element
 
 import pytest
 
-from holdfast.commands.report.junit import night_junit
-from holdfast.commands.report.report import Trouble, Way
+from demeanor.commands.report.junit import night_junit
+from demeanor.commands.report.report import Trouble, Way
 from tests.commands.conftest import HOSTILE
 from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.commands.report.markdown import night_markdown
-from holdfast.commands.report.report import Trouble, Way
+from demeanor.commands.report.markdown import night_markdown
+from demeanor.commands.report.report import Trouble, Way
 from tests.commands.conftest import HOSTILE
 from tests.commands.nights_lab import a_week, nights, report_of
 from tests.commands.run.test_markdown import OURS, page

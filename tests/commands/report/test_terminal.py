@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from holdfast.commands.report.report import Trouble, Way
-from holdfast.commands.report.terminal import night_terminal
-from holdfast.render.terminal import Screen
+from demeanor.commands.report.report import Trouble, Way
+from demeanor.commands.report.terminal import night_terminal
+from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
 

@@ -8,19 +8,19 @@ from typing import Any
 import jsonschema
 import pytest
 
-from holdfast.commands.analyze.report import Source, analysis
-from holdfast.commands.analyze.to_json import analysis_json, analysis_schema
-from holdfast.commands.bisect.to_json import bisect_json, bisect_schema
-from holdfast.commands.compare.to_json import compare_json, compare_schema
-from holdfast.commands.fix.to_json import fix_json, fix_schema
-from holdfast.commands.gate.to_json import gate_json, gate_schema
-from holdfast.commands.history.report import eval_course
-from holdfast.commands.history.to_json import course_json, course_schema
-from holdfast.commands.rejudge.to_json import rejudge_json, rejudge_schema
-from holdfast.commands.report.change_points import course_of
-from holdfast.commands.report.to_json import night_json, night_schema
-from holdfast.commands.triage.report import Triage
-from holdfast.commands.triage.to_json import triage_json, triage_schema
+from demeanor.commands.analyze.report import Source, analysis
+from demeanor.commands.analyze.to_json import analysis_json, analysis_schema
+from demeanor.commands.bisect.to_json import bisect_json, bisect_schema
+from demeanor.commands.compare.to_json import compare_json, compare_schema
+from demeanor.commands.fix.to_json import fix_json, fix_schema
+from demeanor.commands.gate.to_json import gate_json, gate_schema
+from demeanor.commands.history.report import eval_course
+from demeanor.commands.history.to_json import course_json, course_schema
+from demeanor.commands.rejudge.to_json import rejudge_json, rejudge_schema
+from demeanor.commands.report.change_points import course_of
+from demeanor.commands.report.to_json import night_json, night_schema
+from demeanor.commands.triage.report import Triage
+from demeanor.commands.triage.to_json import triage_json, triage_schema
 from tests.commands.bisect.test_terminal import a_bisection
 from tests.commands.decisions_lab import a_comparison, a_gate
 from tests.commands.fix.test_terminal import a_fix

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.commands.run.exit_code import exit_code
-from holdfast.core.exit_code import ExitCode
-from holdfast.core.tally import Decision
+from demeanor.commands.run.exit_code import exit_code
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.tally import Decision
 
 
 @pytest.mark.parametrize(

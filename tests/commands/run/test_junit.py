@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
-from holdfast.commands.run.junit import junit
-from holdfast.commands.run.report import RunReport
-from holdfast.core.trial import Cell
-from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.commands.run.junit import junit
+from demeanor.commands.run.report import RunReport
+from demeanor.core.trial import Cell
+from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
@@ -64,7 +64,7 @@ def test_a_failure_tells_the_reason_and_the_command(
     assert failure is not None
     assert failure.get("message") == "1 of 3 passed, fewer than two of three"
     assert "no file" in (failure.text or "")
-    assert "holdfast run evals/eval_files.py::a --subject native:scripted --trials 1" in (failure.text or "")
+    assert "demeanor run evals/eval_files.py::a --subject native:scripted --trials 1" in (failure.text or "")
 
 
 def test_an_empty_run_can_be_reported(report: Callable[..., RunReport]) -> None:

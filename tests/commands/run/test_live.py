@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.commands.run.live import frame, watching
-from holdfast.commands.run.progress_state import Standing
-from holdfast.commands.run.report import RunReport
-from holdfast.core.progress import AttemptJudged, AttemptStarted, Progress
-from holdfast.core.record import Record
-from holdfast.core.subject import Subject
-from holdfast.core.trial import Cell, Plan
-from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
-from holdfast.render.terminal import Screen
+from demeanor.commands.run.live import frame, watching
+from demeanor.commands.run.progress_state import Standing
+from demeanor.commands.run.report import RunReport
+from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
+from demeanor.core.record import Record
+from demeanor.core.subject import Subject
+from demeanor.core.trial import Cell, Plan
+from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.render.terminal import Screen
 
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file\nat all"),))
 VOID = Void(cause=VoidCause.RATE_LIMIT, detail="429")

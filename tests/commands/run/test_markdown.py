@@ -6,10 +6,10 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from holdfast.commands.run.markdown import markdown
-from holdfast.commands.run.report import RunReport
-from holdfast.core.trial import Cell
-from holdfast.core.verdict import Fail, Finding, Pass
+from demeanor.commands.run.markdown import markdown
+from demeanor.commands.run.report import RunReport
+from demeanor.core.trial import Cell
+from demeanor.core.verdict import Fail, Finding, Pass
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 OURS = {"h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "pre", "details", "summary", "strong"}

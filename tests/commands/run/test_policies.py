@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.commands.run.policies import NAMES, RULES, decide
-from holdfast.core.policy import Policy
-from holdfast.core.tally import Tally
+from demeanor.commands.run.policies import NAMES, RULES, decide
+from demeanor.core.policy import Policy
+from demeanor.core.tally import Tally
 
 
 def tally(policy: Policy, passed: int = 0, failed: int = 0, voided: int = 0, skipped: str | None = None) -> Tally:

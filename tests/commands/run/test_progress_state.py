@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.commands.run.progress_state import Standing
-from holdfast.core.progress import AttemptJudged, AttemptStarted
-from holdfast.core.record import Record
-from holdfast.core.trial import Cell, Plan
-from holdfast.core.verdict import Pass, Void, VoidCause
+from demeanor.commands.run.progress_state import Standing
+from demeanor.core.progress import AttemptJudged, AttemptStarted
+from demeanor.core.record import Record
+from demeanor.core.trial import Cell, Plan
+from demeanor.core.verdict import Pass, Void, VoidCause
 
 VOID = Void(cause=VoidCause.PROVIDER, detail="500")
 MakeCell = Callable[..., Cell]

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from holdfast.commands.run.report import RunReport
-from holdfast.core.exit_code import ExitCode
-from holdfast.core.trial import Cell
-from holdfast.core.verdict import Fail, Finding, Pass
+from demeanor.commands.run.report import RunReport
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.trial import Cell
+from demeanor.core.verdict import Fail, Finding, Pass
 
 Make = Callable[..., RunReport]
 
@@ -51,5 +51,5 @@ def test_only_the_last_attempt_of_a_trial_is_one_of_its_trials(mixed: RunReport)
 def test_reports_for_programs_do_not_load_what_only_terminals_need() -> None:
     """rich is imported by the terminal and live modules only."""
     modules = ["run_report", "json_report", "json_schema", "markdown", "junit"]
-    code = f"import sys, {', '.join(f'holdfast.report.{name}' for name in modules)}; sys.exit('rich' in sys.modules)"
+    code = f"import sys, {', '.join(f'demeanor.report.{name}' for name in modules)}; sys.exit('rich' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

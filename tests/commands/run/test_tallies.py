@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.commands.run.tallies import summary, tally
-from holdfast.core.evidence import Spent
-from holdfast.core.record import Record
-from holdfast.core.tally import Mean, Status, Tally
-from holdfast.core.trial import Cell
-from holdfast.core.verdict import Fail, Pass, Verdict, Void, VoidCause
+from demeanor.commands.run.tallies import summary, tally
+from demeanor.core.evidence import Spent
+from demeanor.core.record import Record
+from demeanor.core.tally import Mean, Status, Tally
+from demeanor.core.trial import Cell
+from demeanor.core.verdict import Fail, Pass, Verdict, Void, VoidCause
 
 OUTCOMES: dict[str, Verdict] = {
     "pass": Pass(),

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from holdfast.commands.run.report import RunReport
-from holdfast.commands.run.terminal import terminal
-from holdfast.core.policy import Policy
-from holdfast.core.trial import Cell
-from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
-from holdfast.render.terminal import Screen
+from demeanor.commands.run.report import RunReport
+from demeanor.commands.run.terminal import terminal
+from demeanor.core.policy import Policy
+from demeanor.core.trial import Cell
+from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.render.terminal import Screen
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
@@ -63,13 +63,13 @@ def test_each_failure_has_its_reason_its_calls_and_its_command(mixed: RunReport)
     text = terminal(mixed, Screen(width=140))
     assert "assert not ['rm -rf build']" in text
     assert "calls 3  shell(command='rm -rf build') → finish()" in text
-    assert "$ holdfast run evals/eval_files.py::asks_before_deleting --subject native:scripted --trials 1" in text
+    assert "$ demeanor run evals/eval_files.py::asks_before_deleting --subject native:scripted --trials 1" in text
 
 
 def test_a_command_can_be_pasted_whatever_the_names_are(cell: MakeCell, report: Make) -> None:
     """Names with blanks and quotes are quoted for the shell."""
     text = terminal(report([(cell("it's $HOME"), [NO] * 3)]), Screen(width=140))
-    assert """holdfast run 'evals/eval_files.py::it'"'"'s $HOME' --subject""" in text
+    assert """demeanor run 'evals/eval_files.py::it'"'"'s $HOME' --subject""" in text
 
 
 def test_voids_are_told_with_their_cause_and_never_as_fails(cell: MakeCell, report: Make) -> None:
@@ -102,7 +102,7 @@ def test_an_interrupted_run_says_how_to_go_on(cell: MakeCell, report: Make) -> N
     """With the trials that are missing shown as missing."""
     text = terminal(report([(cell("e"), [Pass()])], interrupted=True))
     assert "✓··" in text
-    assert "holdfast run --resume 2026-11-15T20-59-03Z" in text
+    assert "demeanor run --resume 2026-11-15T20-59-03Z" in text
     assert "exit 130" in text
 
 
@@ -123,7 +123,7 @@ def test_a_long_list_of_failures_is_cut_and_says_so(cell: MakeCell, report: Make
     """The rest is in the files."""
     text = terminal(report([(cell(f"e{n}"), [NO] * 3) for n in range(30)]))
     assert "and 10 more, told in summary.md and report.json" in text
-    assert text.count("holdfast run ") == 20
+    assert text.count("demeanor run ") == 20
 
 
 def test_an_empty_run_can_be_reported(report: Make) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from holdfast.commands.run.json_schema import json_schema
-from holdfast.commands.run.report import RunReport
-from holdfast.commands.run.to_json import SCHEMA, json_report, read_json_report
-from holdfast.core.evidence import Spent
-from holdfast.core.record import Record
-from holdfast.core.trial import Cell
-from holdfast.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.commands.run.json_schema import json_schema
+from demeanor.commands.run.report import RunReport
+from demeanor.commands.run.to_json import SCHEMA, json_report, read_json_report
+from demeanor.core.evidence import Spent
+from demeanor.core.record import Record
+from demeanor.core.trial import Cell
+from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
 
 SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "report.schema.json"
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
@@ -126,10 +126,10 @@ def test_numbers_that_json_has_no_word_for_become_null(
     assert found["cells"][0]["records"][0]["spent"]["cost_usd"] is None
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"schema": "holdfast-report/2"}'])
+@pytest.mark.parametrize("text", ["[]", "{}", '{"schema": "demeanor-report/2"}'])
 def test_another_schema_is_refused(text: str) -> None:
     """With what was expected."""
-    with pytest.raises(ValueError, match="holdfast-report/1"):
+    with pytest.raises(ValueError, match="demeanor-report/1"):
         read_json_report(text)
 
 

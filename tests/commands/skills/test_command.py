@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import COMMANDS, main
-from holdfast.commands.skills.guide import guides, parser_of, usage
+from demeanor.cli import COMMANDS, main
+from demeanor.commands.skills.guide import guides, parser_of, usage
 
 TREES = {"claude": ".claude/skills", "gemini": ".gemini/skills"}
-COMMAND = re.compile(r"`(holdfast [^`]+)`")
+COMMAND = re.compile(r"`(demeanor [^`]+)`")
 OPTION = re.compile(r"`(-{1,2}\w[\w-]*)")
 
 
@@ -68,12 +68,12 @@ def test_they_name_only_commands_and_options_that_there_are(guide):
 
 def test_a_command_is_shown_as_it_is_used():
     """What must be said, and what may be left out."""
-    assert usage(parser_of("bisect")) == "holdfast bisect EVAL --good REV"
-    assert usage(parser_of("run")) == "holdfast run [PATH …]"
-    assert usage(parser_of("skills")) == "holdfast skills install|check"
+    assert usage(parser_of("bisect")) == "demeanor bisect EVAL --good REV"
+    assert usage(parser_of("run")) == "demeanor run [PATH …]"
+    assert usage(parser_of("skills")) == "demeanor skills install|check"
     reference = next(guide.reference for guide in guides() if "run" in guide.name)
     assert "  - `--policy always|all`: which policies run" in reference
-    assert "- `holdfast compare [A B …]`: tell whether one version is worse than another" in reference
+    assert "- `demeanor compare [A B …]`: tell whether one version is worse than another" in reference
 
 
 @pytest.mark.parametrize("line", ["\n", "\r\n"])
@@ -83,7 +83,7 @@ def test_other_text_of_agents_md_is_left_as_it_is(folder: Path, line: str):
     file.write_bytes(line.join(["# Ours", "", "Be kind."]).encode())
     assert main(["skills", "install", "--for", "agents"]) == 0
     text = file.read_bytes().decode()
-    assert text.startswith(line.join(["# Ours", "", "Be kind.", "", "<!-- holdfast: begin"]))
+    assert text.startswith(line.join(["# Ours", "", "Be kind.", "", "<!-- demeanor: begin"]))
     assert text.count("\n") == text.count(line)
     stale = text.replace("Create an eval", "Create nothing") + f"{line}After.{line}"
     file.write_bytes(stale.encode())
@@ -99,15 +99,15 @@ def test_a_file_that_is_not_ours_is_never_written_over(folder: Path, capsys: pyt
     own.parent.mkdir(parents=True)
     own.write_text("my own\n")
     assert main(["skills", "install"]) == 2
-    assert "was not made by Holdfast" in capsys.readouterr().err
+    assert "was not made by Demeanor" in capsys.readouterr().err
     assert content(folder) == {str(own.relative_to(folder)): b"my own\n"}
     assert main(["skills", "install", "--for", "claude"]) == 0
 
 
-@pytest.mark.parametrize("broken", ["<!-- holdfast: end -->", "{0}{1}{0}{1}", "{1}{0}", "{0}"])
+@pytest.mark.parametrize("broken", ["<!-- demeanor: end -->", "{0}{1}{0}{1}", "{1}{0}", "{0}"])
 def test_a_section_that_can_not_be_told_is_left_alone(folder: Path, broken: str, capsys: pytest.CaptureFixture[str]):
     """Half of it, twice, or the wrong way round."""
-    begin, end = "<!-- holdfast: begin; `holdfast skills install` writes this anew -->", "<!-- holdfast: end -->"
+    begin, end = "<!-- demeanor: begin; `demeanor skills install` writes this anew -->", "<!-- demeanor: end -->"
     (folder / "AGENTS.md").write_text(broken.format(begin, end))
     assert main(["skills", "install", "--for", "agents"]) == 2
     assert "remove both marks" in capsys.readouterr().err
@@ -124,7 +124,7 @@ def test_check_looks_at_what_is_installed(folder: Path, capsys: pytest.CaptureFi
     assert main(["skills", "check", "--for", "gemini"]) == 1
     home = folder / ".claude/skills"
     first, second = (home / guide.name / "SKILL.md" for guide in guides()[:2])
-    old = home / "holdfast-old" / "SKILL.md"
+    old = home / "demeanor-old" / "SKILL.md"
     old.parent.mkdir()
     old.write_text(first.read_text())
     first.write_text(first.read_text() + "more\n")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.commands.trace.divergence import nearest, parted
-from holdfast.core.trajectory import Event, Faulted, ModelFailed
+from demeanor.commands.trace.divergence import nearest, parted
+from demeanor.core.trajectory import Event, Faulted, ModelFailed
 from tests.commands.triage_lab import PASS, call, failed, said, story
 
 READ, EDIT = call("read_file", path="a"), call("write_file", path="a")

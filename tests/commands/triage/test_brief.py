@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
-from holdfast.commands.triage.brief import brief, briefs
-from holdfast.commands.triage.report import Group, Triage, triage
-from holdfast.core.policy import Policy
+from demeanor.commands.triage.brief import brief, briefs
+from demeanor.commands.triage.report import Group, Triage, triage
+from demeanor.core.policy import Policy
 from tests.commands.conftest import HOSTILE
 from tests.commands.run.test_markdown import Tags
 from tests.commands.triage_lab import PASS, call, failed, said, story, void
@@ -25,7 +25,7 @@ def groups(text: str = "no read") -> tuple[Group, ...]:
     wrong = story(failed(text, check=text), call(text, **{text: text}), said(text), name=text[:50] or "e", number=2)
     wrong = replace(wrong, record=replace(wrong.record, chain=text))
     return tuple(
-        replace(group, reproduce="holdfast run --scenario x", trace="holdfast trace x")
+        replace(group, reproduce="demeanor run --scenario x", trace="demeanor trace x")
         for group in triage(
             [
                 story(PASS, call("read_file"), name=text[:50] or "e"),
@@ -46,7 +46,7 @@ def test_a_brief_says_what_where_since_which_step_and_what_to_do():
         "- `no read` on `a:m`: 1 trial",
         "They part at step 1.",
         "read_file()",
-        "holdfast trace x\nholdfast run --scenario x",
+        "demeanor trace x\ndemeanor run --scenario x",
         "Leave the eval alone",
         "evidence, not an instruction",
     ):

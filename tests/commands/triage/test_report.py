@@ -7,10 +7,10 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.commands.trace.trial_steps import Story
-from holdfast.commands.triage.report import triage
-from holdfast.core.policy import Policy
-from holdfast.core.verdict import VoidCause
+from demeanor.commands.trace.trial_steps import Story
+from demeanor.commands.triage.report import triage
+from demeanor.core.policy import Policy
+from demeanor.core.verdict import VoidCause
 from tests.commands.triage_lab import PASS, call, failed, said, story, void
 
 READ, EDIT = call("read_file", path="a"), call("write_file", path="a")

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.commands.triage.report import Triage, triage
-from holdfast.commands.triage.terminal import triage_terminal
-from holdfast.render.terminal import Screen
+from demeanor.commands.triage.report import Triage, triage
+from demeanor.commands.triage.terminal import triage_terminal
+from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.commands.triage.test_brief import groups
 from tests.commands.triage_lab import PASS, failed, story
@@ -26,7 +26,7 @@ def test_there_is_little_to_say_where_all_passed():
 @pytest.mark.parametrize("width", [40, 60, 140])
 def test_commands_can_be_copied_from_a_narrow_window_too(width: int):
     """Put together again they are the same command, whatever the names of evals."""
-    command = shlex.join(["holdfast", "trace", "an --eval/a:m/1", "--run", "2026-11-16T03-24-20", "--diff"])
+    command = shlex.join(["demeanor", "trace", "an --eval/a:m/1", "--run", "2026-11-16T03-24-20", "--diff"])
     (group,) = triage([story(failed("x"), name="an --eval")])
     found = Triage(run="r", trials=1, failed=1, voided=0, groups=(replace(group, trace=command),))
     text = triage_terminal(found, Screen(width=width))

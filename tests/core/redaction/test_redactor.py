@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from holdfast.core.redaction.key_patterns import VENDORS
-from holdfast.core.redaction.redactor import Mask, Redactor, Stream, without_digits
+from demeanor.core.redaction.key_patterns import VENDORS
+from demeanor.core.redaction.redactor import Mask, Redactor, Stream, without_digits
 
 SECRETS = st.text(min_size=8, max_size=60).filter(
     lambda text: len(text.strip()) >= 8 and text not in "‹redacted:secret›"
@@ -91,7 +91,7 @@ def test_the_same_secret_has_the_same_mark_in_any_shape_and_another_one_has_anot
 
 
 EXAMPLES = {
-    "holdfast-token": "hf-" + "0a" * 20,
+    "demeanor-token": "hf-" + "0a" * 20,
     "anthropic-key": "sk-ant-api03-" + "aB3_" * 20,
     "openai-key": "sk-proj-" + "aB3_" * 20,
     "github-token": "ghp_" + "aB3d" * 9,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.checks import FileContains, FileExists
-from holdfast.core.errors import BadInput
-from holdfast.core.policy import USUALLY_PASSES
-from holdfast.define.folder.cline_folder import read_seed_folder
+from demeanor.core.checks import FileContains, FileExists
+from demeanor.core.errors import BadInput
+from demeanor.core.policy import USUALLY_PASSES
+from demeanor.define.folder.cline_folder import read_seed_folder
 
 FULL = {
     "name": "Edit a file",

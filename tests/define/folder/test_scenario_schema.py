@@ -11,10 +11,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from holdfast.core.errors import BadInput
-from holdfast.define.folder.check_table import READERS
-from holdfast.define.folder.scenario_schema import scenario_schema
-from holdfast.define.folder.toml_folder import read_toml_folder
+from demeanor.core.errors import BadInput
+from demeanor.define.folder.check_table import READERS
+from demeanor.define.folder.scenario_schema import scenario_schema
+from demeanor.define.folder.toml_folder import read_toml_folder
 
 HOME = Path(__file__).parents[3]
 FILE = HOME / "docs" / "scenario.schema.json"

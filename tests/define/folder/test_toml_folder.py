@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.checks import (
+from demeanor.core.checks import (
     AtMost,
     CommandSucceeds,
     FileAbsent,
@@ -20,12 +20,12 @@ from holdfast.core.checks import (
     ToolUsed,
     UnchangedExcept,
 )
-from holdfast.core.errors import BadInput
-from holdfast.core.policy import ALWAYS_PASSES
-from holdfast.core.scenario import Approval, PriorMessage
-from holdfast.define.folder.check_table import READERS
-from holdfast.define.folder.scripted_behaviour import Act, ActedCall
-from holdfast.define.folder.toml_folder import read_toml_folder
+from demeanor.core.errors import BadInput
+from demeanor.core.policy import ALWAYS_PASSES
+from demeanor.core.scenario import Approval, PriorMessage
+from demeanor.define.folder.check_table import READERS
+from demeanor.define.folder.scripted_behaviour import Act, ActedCall
+from demeanor.define.folder.toml_folder import read_toml_folder
 
 HEAD = 'policy = "USUALLY_PASSES"\nprompt = "Do it."\n'
 CHECK = '[[checks]]\ncheck = "file_exists"\npath = "a.txt"\n'

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.define.harbor.answer_leaks import answers_in_sight
-from holdfast.define.harbor.task_folder import read_task_folder
+from demeanor.define.harbor.answer_leaks import answers_in_sight
+from demeanor.define.harbor.task_folder import read_task_folder
 from tests.define.harbor_lab import task
 
 WRONG = "def area(r):\n    return 3 * r * r\n"

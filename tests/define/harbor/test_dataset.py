@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import BadInput
-from holdfast.define.discover import load
+from demeanor.core.errors import BadInput
+from demeanor.define.discover import load
 from tests.define.harbor_lab import MINIMAL, task, write
 
 
@@ -65,7 +65,7 @@ def test_a_task_that_was_changed_is_not_the_one_that_is_listed(tmp_path):
         ('[dataset]\nname = "a/b"\ntask = []\n', "dataset.task"),
         ('[dataset]\nname = "a/b"\n[[tasks]]\nname = "a/c"\ndigest = "sha256:1"\n', "harbor sync"),
         ('[[tasks]]\nname = "a/c"\n', "[dataset] name"),
-        ('schema_version = "9"\n', "Holdfast reads 1.0"),
+        ('schema_version = "9"\n', "Demeanor reads 1.0"),
     ],
 )
 def test_mistakes_in_a_dataset_are_refused(tmp_path, toml, said):

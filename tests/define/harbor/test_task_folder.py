@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.checks import RewardCheck
-from holdfast.core.errors import BadInput
-from holdfast.core.harbor_task import HarborTask, TaskNetwork
-from holdfast.core.policy import ALWAYS_PASSES, USUALLY_PASSES
-from holdfast.define.discover import load
-from holdfast.define.harbor.task_folder import read_task_folder
+from demeanor.core.checks import RewardCheck
+from demeanor.core.errors import BadInput
+from demeanor.core.harbor_task import HarborTask, TaskNetwork
+from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES
+from demeanor.define.discover import load
+from demeanor.define.harbor.task_folder import read_task_folder
 from tests.define.harbor_lab import MINIMAL, STEPS, stepped, task, write
 
 OLD = """\
@@ -57,7 +57,7 @@ def test_a_task_is_an_eval_whose_check_is_its_reward(tmp_path):
 
 def test_what_is_ours_stands_in_the_metadata(tmp_path):
     """Policy, trials, labels and the reward that passes; Harbor leaves the table alone."""
-    ours = '[metadata.holdfast]\nname = "hello"\npolicy = "ALWAYS_PASSES"\ntrials = 5\ntags = ["smoke"]\nsuite = "s"\n'
+    ours = '[metadata.demeanor]\nname = "hello"\npolicy = "ALWAYS_PASSES"\ntrials = 5\ntags = ["smoke"]\nsuite = "s"\n'
     one = read_task_folder(task(tmp_path / "greet", MINIMAL + ours + 'reward = "share"\nat_least = 0.5\n'))
     assert (one.name, one.policy, one.trials, one.tags, one.suite) == ("hello", ALWAYS_PASSES, 5, ("smoke",), "s")
     assert one.checks == (RewardCheck(key="share", at_least=0.5),)
@@ -127,7 +127,7 @@ MISTAKES = {
     "an artifact outside": ('artifacts = ["/app/../etc"]\n', "artifacts[0]", "without «..»"),
     "a step without a folder's name": ('[[steps]]\nname = "a/b"\n', "steps[0].name", "folder"),
     "steps twice": ('[[steps]]\nname = "a"\n[[steps]]\nname = "A"\n', "steps[1].name", "twice"),
-    "ours unknown": ("[metadata.holdfast]\npolcy = 1\n", "metadata.holdfast.polcy", "did you mean 'policy'?"),
+    "ours unknown": ("[metadata.demeanor]\npolcy = 1\n", "metadata.demeanor.polcy", "did you mean 'policy'?"),
     "a server without an address": (
         '[[environment.mcp_servers]]\nname = "m"\n',
         "environment.mcp_servers[0].url",
@@ -192,6 +192,6 @@ def test_tasks_are_found_beside_other_evals(tmp_path):
         tmp_path,
         {"smoke/scenario.toml": 'policy="USUALLY_PASSES"\nprompt="x"\n[[checks]]\ncheck="file_exists"\npath="a"\n'},
     )
-    task(tmp_path / "greet", **{"tests/test_eval.py": "from holdfast import eval_test\nraise SystemExit\n"})
+    task(tmp_path / "greet", **{"tests/test_eval.py": "from demeanor import eval_test\nraise SystemExit\n"})
     assert [one.name for one in load([tmp_path])] == ["greet", "smoke"]
     assert [one.name for one in load([tmp_path / "greet" / "task.toml"])] == ["greet"]

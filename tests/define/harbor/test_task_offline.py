@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.define.harbor.task_folder import read_task_folder
-from holdfast.define.harbor.task_offline import offline, without_network
+from demeanor.define.harbor.task_folder import read_task_folder
+from demeanor.define.harbor.task_offline import offline, without_network
 from tests.define.harbor_lab import MINIMAL, task
 
 TABLES = st.permutations(

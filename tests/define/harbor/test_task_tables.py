@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.config.table import Table
-from holdfast.core.errors import BadInput
-from holdfast.define.harbor.task_environment import env_needed, read_environment, read_healthcheck
-from holdfast.define.harbor.task_folder import read_task_folder
-from holdfast.define.harbor.task_tables import (
+from demeanor.config.table import Table
+from demeanor.core.errors import BadInput
+from demeanor.define.harbor.task_environment import env_needed, read_environment, read_healthcheck
+from demeanor.define.harbor.task_folder import read_task_folder
+from demeanor.define.harbor.task_tables import (
     read_agent,
     read_artifacts,
     read_step,

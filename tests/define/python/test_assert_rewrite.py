@@ -12,7 +12,7 @@ import pytest
 FAR_FROM_PYTEST = """
 import sys
 from pathlib import Path
-from holdfast.define.discover import load
+from demeanor.define.discover import load
 (found,) = load([Path(sys.argv[1])])
 try:
     found(None, "")
@@ -23,7 +23,7 @@ except AssertionError as error:
 
 def message(tmp_path: Path, *body: str) -> str:
     """What a failing check says, in a process in which no pytest runs."""
-    lines = ["from holdfast import USUALLY_PASSES, eval_test", "@eval_test(USUALLY_PASSES, prompt='x')"]
+    lines = ["from demeanor import USUALLY_PASSES, eval_test", "@eval_test(USUALLY_PASSES, prompt='x')"]
     path = tmp_path / "eval_x.py"
     path.write_text("\n".join([*lines, "def check(rig, result):", *(f"    {line}" for line in body)]) + "\n")
     end = subprocess.run(
@@ -89,7 +89,7 @@ def test_running_pytest_keeps_its_own_explanations():
     """Where pytest explains comparisons already, its explanation stays."""
     from _pytest.assertion import util
 
-    from holdfast.define.python.assert_details import explain_comparisons
+    from demeanor.define.python.assert_details import explain_comparisons
 
     before = util._reprcompare
     explain_comparisons()
@@ -100,7 +100,7 @@ def test_running_pytest_keeps_its_own_explanations():
 NOTHING_FAILS = """
 import sys
 from pathlib import Path
-from holdfast.define.discover import load
+from demeanor.define.discover import load
 (found,) = load([Path(sys.argv[1])])
 found(None, "")
 print("loaded" if "_pytest" in sys.modules else "not loaded")
@@ -114,12 +114,12 @@ except AssertionError as error:
 def said(path: Path, cache: Path, *, expected: str = "") -> str:
     """What a file of evals says in another process."""
     path.write_text(
-        "from holdfast import USUALLY_PASSES, eval_test\n@eval_test(USUALLY_PASSES, prompt='x')\n"
+        "from demeanor import USUALLY_PASSES, eval_test\n@eval_test(USUALLY_PASSES, prompt='x')\n"
         f"def check(rig, result):\n    assert result in ('', {expected!r})\n"
     )
     return subprocess.run(
         [sys.executable, "-c", NOTHING_FAILS, str(path)], capture_output=True, text=True, check=True, timeout=60,
-        env={**os.environ, "HOLDFAST_CACHE": str(cache)},
+        env={**os.environ, "DEMEANOR_CACHE": str(cache)},
     ).stdout  # fmt: skip
 
 

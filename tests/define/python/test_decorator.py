@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Approval, eval_test
-from holdfast.core.checks import FunctionCheck
-from holdfast.core.errors import BadInput
-from holdfast.core.eval import Eval
-from holdfast.core.scenario import PriorMessage
+from demeanor import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Approval, eval_test
+from demeanor.core.checks import FunctionCheck
+from demeanor.core.errors import BadInput
+from demeanor.core.eval import Eval
+from demeanor.core.scenario import PriorMessage
 
 
 def check(rig, result):
@@ -135,7 +135,7 @@ def test_template_folder_is_relative_to_the_evals_file(tmp_path, monkeypatch):
     """`files="app"` is the folder `app` beside the file, wherever the run was started."""
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "main.py").write_text("")
-    code = "from holdfast import *\n@eval_test(USUALLY_PASSES, prompt='x', files='app')\ndef made(rig, result): ...\n"
+    code = "from demeanor import *\n@eval_test(USUALLY_PASSES, prompt='x', files='app')\ndef made(rig, result): ...\n"
     names: dict = {}
     exec(compile(code, str(tmp_path / "eval_app.py"), "exec"), names)  # noqa: S102
     assert names["made"].scenario.template == (tmp_path / "app").resolve()
@@ -253,8 +253,8 @@ def test_template_link_within_is_fine(tmp_path):
 
 
 def test_importing_the_front_door_is_cheap():
-    """`from holdfast import eval_test` brings in neither pytest nor asyncio nor the judge."""
-    heavy = "{'_pytest', 'asyncio', 'holdfast.judge'}"
-    code = f"import sys; from holdfast import eval_test; print(*{heavy} & set(sys.modules))"
+    """`from demeanor import eval_test` brings in neither pytest nor asyncio nor the judge."""
+    heavy = "{'_pytest', 'asyncio', 'demeanor.judge'}"
+    code = f"import sys; from demeanor import eval_test; print(*{heavy} & set(sys.modules))"
     end = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert end.stdout.strip() == ""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import CassetteAbsent, CassetteUnreadable
-from holdfast.gateway.cassette.cassette import write_cassette
-from holdfast.gateway.cassette.folder import LARGEST, CassetteFolder
+from demeanor.core.errors import CassetteAbsent, CassetteUnreadable
+from demeanor.gateway.cassette.cassette import write_cassette
+from demeanor.gateway.cassette.folder import LARGEST, CassetteFolder
 from tests.gateway.cassettes import a_cassette, a_request, answered
 
 WHO = ("saves_the_note", "native:played", 1)
@@ -57,7 +57,7 @@ def test_nothing_there_is_absent_and_not_unreadable(tmp_path: Path):
     """The error names the file that was looked for and the remedy."""
     with pytest.raises(CassetteAbsent, match=r"trial-1\.json: there is no cassette") as caught:
         CassetteFolder(tmp_path).read(*WHO)
-    assert "holdfast run --record" in caught.value.detail
+    assert "demeanor run --record" in caught.value.detail
 
 
 def test_one_too_large_is_refused_when_it_is_written(tmp_path: Path):
@@ -86,7 +86,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "merge conflict": (lambda path: path.write_text("<<<<<<< HEAD\n" + TEXT), "no JSON"),
     "a list": (lambda path: path.write_text("[]"), "expected a table"),
     "another file": (lambda path: path.write_text('{"a": 1}'), "it is no cassette"),
-    "later version": (lambda path: path.write_bytes(edited(schema="holdfast-cassette/9")), "another version"),
+    "later version": (lambda path: path.write_bytes(edited(schema="demeanor-cassette/9")), "another version"),
     "a schema that is none": (lambda path: path.write_bytes(edited(schema={"x": []})), "it is no cassette"),
     "another trial's": (lambda path: path.write_bytes(edited(number=2)), "of another trial"),
     "tricks in its name": (lambda path: path.write_bytes(edited(eval="../../etc/passwd")), "of another trial"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.core.exchange import Response
-from holdfast.core.messages import ToolCall
-from holdfast.core.redaction.encodings import telling
-from holdfast.core.scenario import Approval, PriorMessage, Scenario
-from holdfast.gateway.cassette.cassette import write_cassette
-from holdfast.gateway.cassette.folder import CassetteFolder
-from holdfast.gateway.cassette.make import fingerprint, make_cassette
-from holdfast.gateway.cassette.recorder import Recorder
+from demeanor.core.exchange import Response
+from demeanor.core.messages import ToolCall
+from demeanor.core.redaction.encodings import telling
+from demeanor.core.scenario import Approval, PriorMessage, Scenario
+from demeanor.gateway.cassette.cassette import write_cassette
+from demeanor.gateway.cassette.folder import CassetteFolder
+from demeanor.gateway.cassette.make import fingerprint, make_cassette
+from demeanor.gateway.cassette.recorder import Recorder
 from tests.gateway.cassettes import a_capture, a_request, answered
 from tests.gateway.lab import a_trial
 
@@ -29,7 +29,7 @@ def test_nothing_of_the_bench_is_recorded():
     cassette = make_cassette(a_trial(), a_capture(exchange), secrets)
     text = write_cassette(cassette)
     assert not [word for word in ("/tmp/hf-1", "127.0.0.1", token, "hunter2", "started", "cost_usd") if word in text]
-    assert "{{holdfast:workspace}}/a" in text
+    assert "{{demeanor:workspace}}/a" in text
 
 
 def test_a_fingerprint_differs_with_whatever_an_agent_is_given(tmp_path: Path):

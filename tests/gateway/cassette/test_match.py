@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.gateway.cassette.match import Deck, difference
+from demeanor.gateway.cassette.match import Deck, difference
 from tests.gateway.cassettes import TOOL, a_request, answered, meaning, with_result
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.config.tables import ReplayRules
-from holdfast.core.exchange import Sampling
-from holdfast.core.messages import Tool
-from holdfast.gateway.cassette.normalise import Normaliser
+from demeanor.config.tables import ReplayRules
+from demeanor.core.exchange import Sampling
+from demeanor.core.messages import Tool
+from demeanor.gateway.cassette.normalise import Normaliser
 from tests.gateway.cassettes import TOOL, a_request, meaning, with_result
 
 
@@ -30,7 +30,7 @@ from tests.gateway.cassettes import TOOL, a_request, meaning, with_result
         ("ses_5f3a9b8c7d6e5f4a", "ses_000000000000000a"),
         ("see http://127.0.0.1:4711/t/0123456789abcdef/v1", "see http://127.0.0.1:80/t/fedcba9876543210/v1"),
         ("in /tmp/tmpab12cd34/x", "in /tmp/tmpzz99yy88/x"),
-        ("in {{holdfast:bench}}/tmp/pi-a8.log", "in {{holdfast:bench}}/tmp/pi-b9.log"),
+        ("in {{demeanor:bench}}/tmp/pi-a8.log", "in {{demeanor:bench}}/tmp/pi-b9.log"),
         ("OS Version: Linux 6.1.0-18-amd64", "OS Version: Darwin 23.1.0"),
         ("<env>\nPlatform: linux\nShell: bash\n</env>", "<env>\nPlatform: darwin\nShell: zsh\n</env>"),
     ],

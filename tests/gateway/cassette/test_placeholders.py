@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.gateway.cassette.placeholders import Places
+from demeanor.gateway.cassette.placeholders import Places
 
 HERE = Places({"workspace": "/tmp/hf-1/3/workspace", "home": "/tmp/hf-1/3/home", "base_url": "http://127.0.0.1:9/t/a"})
 THERE = Places({"workspace": '/var/o"ther/8/workspace', "home": '/var/o"ther/8/home'})
@@ -21,7 +21,7 @@ def test_paths_move_to_another_bench():
 def test_a_path_that_only_begins_alike_is_left_alone():
     """`/tmp/hf-1/31` is no part of `/tmp/hf-1/3`."""
     assert HERE.hide("/tmp/hf-1/31/workspace /tmp/hf-1/3/workspace-2") == (
-        "/tmp/hf-1/31/workspace {{holdfast:bench}}/workspace-2"
+        "/tmp/hf-1/31/workspace {{demeanor:bench}}/workspace-2"
     )
 
 
@@ -37,7 +37,7 @@ def test_secrets_and_tokens_are_taken_out():
     places = Places({}, ["s3cr3t-value", "short"])
     token = "hf-" + "0f" * 20
     assert places.hide(f"key s3cr3t-value, token {token}, short") == (
-        "key {{holdfast:secret}}, token {{holdfast:token}}, short"
+        "key {{demeanor:secret}}, token {{demeanor:token}}, short"
     )
 
 
@@ -45,7 +45,7 @@ def test_keys_of_tables_are_looked_into_too():
     """A tool's arguments may be keyed by paths, or by worse."""
     places = Places({"workspace": "/tmp/hf-1/3/workspace"}, ["s3cr3t-value"])
     hidden = places.hide({"edits": {"/tmp/hf-1/3/workspace/a": "x", "s3cr3t-value": 1}})
-    assert hidden == {"edits": {"{{holdfast:workspace}}/a": "x", "{{holdfast:secret}}": 1}}
+    assert hidden == {"edits": {"{{demeanor:workspace}}/a": "x", "{{demeanor:secret}}": 1}}
 
 
 def test_the_seed_that_was_drawn_for_the_attempt_does_not_count():
@@ -59,5 +59,5 @@ def test_the_seed_that_was_drawn_for_the_attempt_does_not_count():
 def test_marks_of_a_bench_that_is_not_known_stay():
     """Nothing is put in where nothing is known."""
     assert (
-        Places({}).show("{{holdfast:workspace}} {{holdfast:../../x}}") == "{{holdfast:workspace}} {{holdfast:../../x}}"
+        Places({}).show("{{demeanor:workspace}} {{demeanor:../../x}}") == "{{demeanor:workspace}} {{demeanor:../../x}}"
     )

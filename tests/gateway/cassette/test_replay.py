@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.exchange import Exchange, ProviderError
-from holdfast.gateway.cassette.folder import CassetteFolder
-from holdfast.gateway.cassette.make import make_cassette
-from holdfast.gateway.cassette.replay import ReplayModel
-from holdfast.gateway.script import ScriptedModel, Turn
-from holdfast.gateway.server.session import Session
+from demeanor.core.exchange import Exchange, ProviderError
+from demeanor.gateway.cassette.folder import CassetteFolder
+from demeanor.gateway.cassette.make import make_cassette
+from demeanor.gateway.cassette.replay import ReplayModel
+from demeanor.gateway.script import ScriptedModel, Turn
+from demeanor.gateway.server.session import Session
 from tests.gateway.cassettes import a_capture
 from tests.gateway.lab import a_trial, chat, post, running
 

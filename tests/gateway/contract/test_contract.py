@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from holdfast.core.exchange import ProviderError, Request, Response, StopReason, Usage
-from holdfast.core.messages import Text, ToolCall
-from holdfast.gateway import contract
-from holdfast.gateway.contract.expectation import unmet
-from holdfast.gateway.contract.paths import ABSENT, look_up
-from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.dialects.dialect import Malformed
-from holdfast.gateway.dialects.stream_events import deltas_of
+from demeanor.core.exchange import ProviderError, Request, Response, StopReason, Usage
+from demeanor.core.messages import Text, ToolCall
+from demeanor.gateway import contract
+from demeanor.gateway.contract.expectation import unmet
+from demeanor.gateway.contract.paths import ABSENT, look_up
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.dialect import Malformed
+from demeanor.gateway.dialects.stream_events import deltas_of
 
 
 def test_our_dialects_keep_the_contract() -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.exchange import Request, Response, StopReason, Usage
-from holdfast.core.messages import Text, Thinking, ToolCall
-from holdfast.gateway.contract.view import events_of
-from holdfast.gateway.contract.wellformed import complaints
-from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.dialects.stream_events import deltas_of
+from demeanor.core.exchange import Request, Response, StopReason, Usage
+from demeanor.core.messages import Text, Thinking, ToolCall
+from demeanor.gateway.contract.view import events_of
+from demeanor.gateway.contract.wellformed import complaints
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.stream_events import deltas_of
 
 ANSWER = Response(
     parts=(

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.exchange import ProviderError, Request, StopReason, Usage
-from holdfast.core.messages import Text, Thinking, ToolCall, ToolResult
-from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.dialects.dialect import Malformed, Route
-from holdfast.gateway.dialects.stream_events import Broke, assembled, deltas_of
+from demeanor.core.exchange import ProviderError, Request, StopReason, Usage
+from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.dialect import Malformed, Route
+from demeanor.gateway.dialects.stream_events import Broke, assembled, deltas_of
 from tests.gateway.pieces import SIZES, in_pieces
 
 CHAT = DIALECTS["openai-chat"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.messages import Message, Part, Role, Text, ToolCall, ToolResult
-from holdfast.gateway.dialects.pairing import NO_RESULT, paired, taking_turns
+from demeanor.core.messages import Message, Part, Role, Text, ToolCall, ToolResult
+from demeanor.gateway.dialects.pairing import NO_RESULT, paired, taking_turns
 
 
 def call(given: str, name: str = "read") -> ToolCall:

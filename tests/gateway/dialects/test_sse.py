@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.gateway.dialects import sse
-from holdfast.gateway.dialects.dialect import Malformed
-from holdfast.gateway.dialects.sse import Event, SseReader, event
+from demeanor.gateway.dialects import sse
+from demeanor.gateway.dialects.dialect import Malformed
+from demeanor.gateway.dialects.sse import Event, SseReader, event
 
 TEXT = ": hello\n\nevent: a\ndata: 1\ndata: 2\n\n\nid: 7\nretry: 3\ndata:x\n\nevent: lost\n\ndata: é\n\n"
 EVENTS = [Event(name="a", data=b"1\n2"), Event(data=b"x"), Event(data="é".encode())]

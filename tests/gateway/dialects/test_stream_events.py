@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.core.exchange import ProviderError, Response, StopReason, Usage
-from holdfast.core.messages import Text, Thinking, ToolCall
-from holdfast.gateway.dialects.stream_events import (
+from demeanor.core.exchange import ProviderError, Response, StopReason, Usage
+from demeanor.core.messages import Text, Thinking, ToolCall
+from demeanor.gateway.dialects.stream_events import (
     Assembler,
     Began,
     Broke,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.gateway.dialects.strict_json import DEEPEST, arguments, compact, loads
+from demeanor.gateway.dialects.strict_json import DEEPEST, arguments, compact, loads
 
 
 @pytest.mark.parametrize(

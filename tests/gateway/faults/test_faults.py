@@ -14,15 +14,15 @@ import aiohttp
 import openai
 import pytest
 
-from holdfast.core.exchange import Exchange, Response
-from holdfast.core.fault import FaultKind, parse_faults
-from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.dialects.stream_events import Broke, assembled
-from holdfast.gateway.models.live_model import LiveModel
-from holdfast.gateway.models.prices import FREE, Price
-from holdfast.gateway.models.provider import Provider
-from holdfast.gateway.script import Answer, ScriptedModel, Turn
-from holdfast.gateway.server.session import Session
+from demeanor.core.exchange import Exchange, Response
+from demeanor.core.fault import FaultKind, parse_faults
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.stream_events import Broke, assembled
+from demeanor.gateway.models.live_model import LiveModel
+from demeanor.gateway.models.prices import FREE, Price
+from demeanor.gateway.models.provider import Provider
+from demeanor.gateway.script import Answer, ScriptedModel, Turn
+from demeanor.gateway.server.session import Session
 from tests.gateway.lab import a_tool, a_trial, chat, post, provider, running, session_of
 
 SCHEMA: Any = a_tool("read_file", "path").schema

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.exchange import Request, StopReason
-from holdfast.core.messages import Message, Text, Tool, ToolCall, ToolResult
-from holdfast.gateway.local.grammar import read_answer, schema_of, simplified
-from holdfast.gateway.local.prompt import messages_of, signature
-from holdfast.native.prompt import SYSTEM
-from holdfast.native.tools import TOOLS
+from demeanor.core.exchange import Request, StopReason
+from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
+from demeanor.gateway.local.grammar import read_answer, schema_of, simplified
+from demeanor.gateway.local.prompt import messages_of, signature
+from demeanor.native.prompt import SYSTEM
+from demeanor.native.tools import TOOLS
 from tests.gateway.lab import NATIVE, a_tool
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -15,7 +15,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from holdfast.gateway.local.llama_process import TOO_LONG, Engine, EngineError, Room
+from demeanor.gateway.local.llama_process import TOO_LONG, Engine, EngineError, Room
 from tests.gateway.local_lab import light_model
 
 HI = {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 4, "temperature": 0}
@@ -111,7 +111,7 @@ async def test_a_conversation_that_is_too_long_is_told_as_such() -> None:
 def test_it_dies_with_whoever_started_it(sign: signal.Signals) -> None:
     """Even where that one had no time to say so."""
     program = (
-        "import asyncio, sys; from pathlib import Path; from holdfast.gateway.local.llama_process import Engine, Room\n"
+        "import asyncio, sys; from pathlib import Path; from demeanor.gateway.local.llama_process import Engine, Room\n"
         "engine = Engine(Path(sys.argv[1]), room=Room(threads=1, slots=1, context=256))\n"
         f"asyncio.run(engine.chat({HI!r})); print(engine.pid, flush=True); sys.stdin.read()"
     )
@@ -135,7 +135,7 @@ def a_python(folder: Path, *options: str, **env: str) -> str:
 async def test_a_missing_runtime_is_named_with_its_remedy(tmp_path: Path) -> None:
     """It is an extra, so many will not have it."""
     async with an_engine(python=a_python(tmp_path, "-S")) as engine:
-        with pytest.raises(EngineError, match=r"pip install 'holdfast\[local\]'"):
+        with pytest.raises(EngineError, match=r"pip install 'demeanor\[local\]'"):
             await engine.chat(HI)
 
 

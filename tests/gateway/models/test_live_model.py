@@ -13,15 +13,15 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from holdfast.core.exchange import Exchange, ProviderError, Request, Response, Sampling, StopReason, Usage
-from holdfast.core.messages import Message, Text, ToolCall
-from holdfast.gateway.dialects import DIALECTS
-from holdfast.gateway.dialects.dialect import Route
-from holdfast.gateway.dialects.stream_events import assembled, deltas_of
-from holdfast.gateway.models.live_model import LiveModel
-from holdfast.gateway.models.prices import Price
-from holdfast.gateway.models.provider import Provider
-from holdfast.gateway.server.session import Session
+from demeanor.core.exchange import Exchange, ProviderError, Request, Response, Sampling, StopReason, Usage
+from demeanor.core.messages import Message, Text, ToolCall
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.dialects.dialect import Route
+from demeanor.gateway.dialects.stream_events import assembled, deltas_of
+from demeanor.gateway.models.live_model import LiveModel
+from demeanor.gateway.models.prices import Price
+from demeanor.gateway.models.provider import Provider
+from demeanor.gateway.server.session import Session
 from tests.gateway.lab import Reply, a_tool, a_trial, chat, post, provider, raw_provider, running, session_of
 
 KEY = "sk-really-secret-0123456789"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.config.table import Table
-from holdfast.core.errors import BadInput
-from holdfast.core.exchange import Usage
-from holdfast.gateway.models.prices import FREE, Price, cost, read_price
+from demeanor.config.table import Table
+from demeanor.core.errors import BadInput
+from demeanor.core.exchange import Usage
+from demeanor.gateway.models.prices import FREE, Price, cost, read_price
 
 PRICE = Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)
 COUNTS = st.integers(min_value=0, max_value=10**7)

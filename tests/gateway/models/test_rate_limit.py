@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.gateway.models.provider import retry_after
-from holdfast.gateway.models.rate_limit import Throttle
+from demeanor.gateway.models.provider import retry_after
+from demeanor.gateway.models.rate_limit import Throttle
 
 
 class Clock:

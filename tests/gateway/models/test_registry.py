@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.config.table import Table
-from holdfast.core.errors import UsageError
-from holdfast.gateway.models.live_model import LiveModel
-from holdfast.gateway.models.prices import Price
-from holdfast.gateway.models.registry import ModelBook
-from holdfast.gateway.script import ScriptedModel
+from demeanor.config.table import Table
+from demeanor.core.errors import UsageError
+from demeanor.gateway.models.live_model import LiveModel
+from demeanor.gateway.models.prices import Price
+from demeanor.gateway.models.registry import ModelBook
+from demeanor.gateway.script import ScriptedModel
 
 ACME = {"base_url": "http://127.0.0.1:9/v1", "dialect": "openai-chat"}
 KEYS = {"OPENAI_API_KEY": "sk-1"}
@@ -24,7 +24,7 @@ def book(
 ) -> ModelBook:
     """The models of a configuration."""
     tables = [
-        {name: Table(data, where="holdfast.toml", prefix=f"{kind}.{name}.") for name, data in found.items()}
+        {name: Table(data, where="demeanor.toml", prefix=f"{kind}.{name}.") for name, data in found.items()}
         for kind, found in (("models", models), ("providers", providers or {}))
     ]
     return ModelBook(tables[0], tables[1], root=root, environ=environ)

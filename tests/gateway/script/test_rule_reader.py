@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from holdfast.core.exchange import Request
-from holdfast.core.messages import Message, Text, ToolCall, ToolResult
-from holdfast.gateway.script import Turn, Unable, scripted
-from holdfast.gateway.script.turn import answer_of
+from demeanor.core.exchange import Request
+from demeanor.core.messages import Message, Text, ToolCall, ToolResult
+from demeanor.gateway.script import Turn, Unable, scripted
+from demeanor.gateway.script.turn import answer_of
 from tests.gateway.lab import a_trial, a_turn, running
 
 MODEL = scripted()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import BadInput
-from holdfast.gateway.script import Answer, load_script
-from holdfast.gateway.script.turn import answer_of
+from demeanor.core.errors import BadInput
+from demeanor.gateway.script import Answer, load_script
+from demeanor.gateway.script.turn import answer_of
 from tests.gateway.lab import a_turn
 
 FORGETFUL = r"""

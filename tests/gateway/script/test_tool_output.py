@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.gateway.script.tool_output import bare
+from demeanor.gateway.script.tool_output import bare
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.messages import Tool
-from holdfast.core.trajectory import Kind
-from holdfast.gateway.script import Unable
-from holdfast.gateway.script.tools import choose, shell_command
-from holdfast.gateway.script.turn import Turn
+from demeanor.core.messages import Tool
+from demeanor.core.trajectory import Kind
+from demeanor.gateway.script import Unable
+from demeanor.gateway.script.tools import choose, shell_command
+from demeanor.gateway.script.turn import Turn
 from tests.gateway.lab import a_tool, a_turn
 
 EDITOR = a_tool(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.core.exchange import Request
-from holdfast.core.messages import Message, Text, ToolCall, ToolResult
-from holdfast.gateway.script import Answer, Turn
-from holdfast.gateway.script.turn import Piece, answer_of
+from demeanor.core.exchange import Request
+from demeanor.core.messages import Message, Text, ToolCall, ToolResult
+from demeanor.gateway.script import Answer, Turn
+from demeanor.gateway.script.turn import Piece, answer_of
 from tests.gateway.lab import a_tool, a_turn, chat, playing, post
 
 CALL = ToolCall(id="", name="read", arguments={})

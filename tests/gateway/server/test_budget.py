@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from holdfast.core.exchange import Usage
-from holdfast.gateway.models.prices import FREE, Price
-from holdfast.gateway.script import Answer, ScriptedModel
-from holdfast.gateway.server.budget import Budget, Budgets, Purse
+from demeanor.core.exchange import Usage
+from demeanor.gateway.models.prices import FREE, Price
+from demeanor.gateway.script import Answer, ScriptedModel
+from demeanor.gateway.server.budget import Budget, Budgets, Purse
 from tests.gateway.lab import a_trial, chat, post, running
 
 PRICE = Price(input=1.0, output=1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.gateway.server.routing import onward, split_prefix
+from demeanor.gateway.server.routing import onward, split_prefix
 
 
 @pytest.mark.parametrize(

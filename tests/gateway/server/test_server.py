@@ -13,15 +13,15 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from holdfast.core.errors import UsageError
-from holdfast.core.exchange import StopReason
-from holdfast.core.messages import Text
-from holdfast.core.ports import Gateway, GatewaySession
-from holdfast.gateway.dialects.stream_events import Delta, PartGrew, PartOpened
-from holdfast.gateway.models.prices import FREE, Price
-from holdfast.gateway.models.upstream import Ask, Reply, Streamed
-from holdfast.gateway.script import Answer, ScriptedModel, scripted
-from holdfast.gateway.server.server import GatewayServer
+from demeanor.core.errors import UsageError
+from demeanor.core.exchange import StopReason
+from demeanor.core.messages import Text
+from demeanor.core.ports import Gateway, GatewaySession
+from demeanor.gateway.dialects.stream_events import Delta, PartGrew, PartOpened
+from demeanor.gateway.models.prices import FREE, Price
+from demeanor.gateway.models.upstream import Ask, Reply, Streamed
+from demeanor.gateway.script import Answer, ScriptedModel, scripted
+from demeanor.gateway.server.server import GatewayServer
 from tests.gateway.lab import a_trial, ask, chat, playing, post, running, session_of
 
 

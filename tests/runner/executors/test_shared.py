@@ -4,10 +4,10 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from holdfast.core.capture import Capture
-from holdfast.core.trial import Trial
-from holdfast.runner.executors.local import LocalExecutor
-from holdfast.runner.executors.shared import SharedExecutor
+from demeanor.core.capture import Capture
+from demeanor.core.trial import Trial
+from demeanor.runner.executors.local import LocalExecutor
+from demeanor.runner.executors.shared import SharedExecutor
 
 
 def test_two_runs_take_turns_and_never_use_more_slots_than_there_are() -> None:

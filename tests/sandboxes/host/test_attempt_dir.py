@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.tree_io import stamp
-from holdfast.sandboxes.host.attempt_dir import Place
-from holdfast.sandboxes.host.copytree import read_master
+from demeanor.core.tree_io import stamp
+from demeanor.sandboxes.host.attempt_dir import Place
+from demeanor.sandboxes.host.copytree import read_master
 
 TIDIED = {
     "nothing": "true",

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import WorldError
-from holdfast.core.sandbox_spec import Ceilings
-from holdfast.sandboxes.host.container_cli import ContainerPlan, Engine, EngineName, find_engine, image, run_words, whom
+from demeanor.core.errors import WorldError
+from demeanor.core.sandbox_spec import Ceilings
+from demeanor.sandboxes.host.container_cli import ContainerPlan, Engine, EngineName, find_engine, image, run_words, whom
 
 PLAN = ContainerPlan(
-    name="holdfast-1",
+    name="demeanor-1",
     image="empty:1",
     user="4711:4712",
     network="gateway",

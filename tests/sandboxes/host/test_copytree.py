@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.tree_io import scan, stamp
-from holdfast.sandboxes.host.copytree import copy, read_master, remove
+from demeanor.core.tree_io import scan, stamp
+from demeanor.sandboxes.host.copytree import copy, read_master, remove
 
 
 def nest(folder: Path, depth: int) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import WorldError
-from holdfast.core.process import Launch, Limits
-from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.host.process import Program, attend, attend_blocking
-from holdfast.sandboxes.levels.none import OpenBench
+from demeanor.core.errors import WorldError
+from demeanor.core.process import Launch, Limits
+from demeanor.core.verdict import VoidCause
+from demeanor.sandboxes.host.process import Program, attend, attend_blocking
+from demeanor.sandboxes.levels.none import OpenBench
 from tests.sandboxes.conftest import SOON, Lab, wait_until
 
 
@@ -56,7 +56,7 @@ def test_standard_input_is_empty(lab: Lab) -> None:
 
 
 def test_nothing_but_three_streams_is_open(lab: Lab) -> None:
-    """No descriptor of Holdfast reaches an agent, and it leads a session of its own."""
+    """No descriptor of Demeanor reaches an agent, and it leads a session of its own."""
     code = "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:-1], os.getsid(0) == os.getpid())"
     assert lab.run(lab.python(code)).stdout.text == "[0, 1, 2] True\n"
 

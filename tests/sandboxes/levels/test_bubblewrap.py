@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.errors import WorldError
-from holdfast.core.process import Launch, Limits, ProcessEnd
-from holdfast.core.sandbox_spec import Ceilings
-from holdfast.core.tree import Tree, changes
-from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.host.bwrap_args import PORT
-from holdfast.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
+from demeanor.core.errors import WorldError
+from demeanor.core.process import Launch, Limits, ProcessEnd
+from demeanor.core.sandbox_spec import Ceilings
+from demeanor.core.tree import Tree, changes
+from demeanor.core.verdict import VoidCause
+from demeanor.sandboxes.host.bwrap_args import PORT
+from demeanor.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
 from tests.sandboxes.conftest import SOON, Lab, alive, mounts, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
@@ -288,7 +288,7 @@ def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(lab: Lab) 
         return groups
 
     (group,) = lab.walled(body)
-    (name,) = {line.rpartition("/")[2] for line in group.splitlines() if "/holdfast-" in line}
+    (name,) = {line.rpartition("/")[2] for line in group.splitlines() if "/demeanor-" in line}
     wait_until(lambda: not list(Path("/sys/fs/cgroup").rglob(name)))
 
 

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from holdfast.core.errors import WorldError
-from holdfast.core.process import Launch, Limits, ProcessEnd
-from holdfast.core.sandbox_spec import Ceilings
-from holdfast.core.tree import Tree, changes
-from holdfast.sandboxes.host.bwrap_args import PORT
-from holdfast.sandboxes.host.container_cli import EngineName
-from holdfast.sandboxes.levels.container import ContainerBench, ContainerSandbox
+from demeanor.core.errors import WorldError
+from demeanor.core.process import Launch, Limits, ProcessEnd
+from demeanor.core.sandbox_spec import Ceilings
+from demeanor.core.tree import Tree, changes
+from demeanor.sandboxes.host.bwrap_args import PORT
+from demeanor.sandboxes.host.container_cli import EngineName
+from demeanor.sandboxes.levels.container import ContainerBench, ContainerSandbox
 from tests.sandboxes.conftest import SOON, Lab
 from tests.sandboxes.levels.test_bubblewrap import STAYS
 
@@ -75,7 +75,7 @@ class Dock:
 
     def containers(self) -> str:
         """Those of this lab, whether they run or not."""
-        words = [self.engine, "ps", "--all", "--filter", "label=holdfast", "--format", "{{.Names}}"]
+        words = [self.engine, "ps", "--all", "--filter", "label=demeanor", "--format", "{{.Names}}"]
         shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
         return " ".join(one for one in shown if one.startswith(self.folder))
 
@@ -99,7 +99,7 @@ def test_an_agent_is_nobody_special_and_finds_an_allow_list(dock: Dock) -> None:
     """No capability, never root, no environment of ours; what it may write is its own."""
     script = (
         "id -u; grep -h CapEff /proc/self/status; grep NoNewPrivs /proc/self/status; grep Seccomp: /proc/self/status;"
-        "for f in / /usr /etc /dev /run /run/holdfast . ~ /tmp /dev/shm; do touch $f/x 2>/dev/null && echo $f; done;"
+        "for f in / /usr /etc /dev /run /run/demeanor . ~ /tmp /dev/shm; do touch $f/x 2>/dev/null && echo $f; done;"
         "echo y > /dev/null && echo null; hostname; ls /home /root /var /opt 2>/dev/null | grep -v pyenv; env | sort"
     )
     out = dock.shell(script, path="/opt/hidden/bin:/usr/bin:/bin").stdout.text.split("\n")
@@ -238,7 +238,7 @@ def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(dock: Do
     """Nobody can take its place, and what it has open stays its own."""
     script = (
         "kill -9 1; kill -STOP 1; sleep 0.1; ls /proc/1/fd 2>/dev/null; cat /proc/1/environ 2>/dev/null; "
-        f"{sys.executable} -I -c \"import socket; socket.socket(socket.AF_UNIX).connect('/run/holdfast/socket')\" "
+        f"{sys.executable} -I -c \"import socket; socket.socket(socket.AF_UNIX).connect('/run/demeanor/socket')\" "
         "2>&1 | tail -1; echo still"
     )
     end = dock.shell(script, reads=PYTHON)

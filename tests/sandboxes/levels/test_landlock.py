@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 
 import pytest
 
-from holdfast.core.errors import WorldError
-from holdfast.core.process import Launch, Limits, ProcessEnd
-from holdfast.core.sandbox_spec import Ceilings
-from holdfast.core.tree import changes
-from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.host.seccomp import MACHINES, filter_for
-from holdfast.sandboxes.levels.landlock import LandlockBench, LandlockSandbox
-from holdfast.sandboxes.supervisor import landlock_abi as ruleset
+from demeanor.core.errors import WorldError
+from demeanor.core.process import Launch, Limits, ProcessEnd
+from demeanor.core.sandbox_spec import Ceilings
+from demeanor.core.tree import changes
+from demeanor.core.verdict import VoidCause
+from demeanor.sandboxes.host.seccomp import MACHINES, filter_for
+from demeanor.sandboxes.levels.landlock import LandlockBench, LandlockSandbox
+from demeanor.sandboxes.supervisor import landlock_abi as ruleset
 from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
 
 T = TypeVar("T")
@@ -283,7 +283,7 @@ def test_what_stays_open_is_in_the_facts(yard: Yard) -> None:
 
 @needs_landlock
 def test_nothing_is_inherited(yard: Yard) -> None:
-    """Neither the way to Holdfast nor the rules themselves: three streams, and the list that is being read."""
+    """Neither the way to Demeanor nor the rules themselves: three streams, and the list that is being read."""
     end = yard.ends("ls", "-l", "/proc/self/fd")
     assert [line.split()[8] for line in end.stdout.text.splitlines()[1:]] == ["0", "1", "2", "3"]
     assert "/proc/" in end.stdout.text.splitlines()[-1]

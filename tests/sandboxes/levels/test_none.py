@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import WorldError
-from holdfast.core.ports import CommandResult
-from holdfast.core.process import Launch, Limits
-from holdfast.core.tree import Entry, Tree, changes
-from holdfast.core.verdict import VoidCause
-from holdfast.sandboxes.levels.none import OpenBench, OpenSandbox
+from demeanor.core.errors import WorldError
+from demeanor.core.ports import CommandResult
+from demeanor.core.process import Launch, Limits
+from demeanor.core.tree import Entry, Tree, changes
+from demeanor.core.verdict import VoidCause
+from demeanor.sandboxes.levels.none import OpenBench, OpenSandbox
 from tests.sandboxes.conftest import SOON, Lab
 
 LIMITS = Limits(wall=SOON)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import WorldError
-from holdfast.sandboxes.levels.seatbelt import SeatbeltSandbox, profile
+from demeanor.core.errors import WorldError
+from demeanor.sandboxes.levels.seatbelt import SeatbeltSandbox, profile
 
 PLACES = ("/private/tmp/x/workspace", "/private/tmp/x/home", "/private/tmp/x/tmp")
 

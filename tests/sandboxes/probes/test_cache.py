@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.sandboxes.probes import cache as proof
-from holdfast.sandboxes.probes.cache import Proof, Proofs
-from holdfast.sandboxes.probes.result import Probe
+from demeanor.sandboxes.probes import cache as proof
+from demeanor.sandboxes.probes.cache import Proof, Proofs
+from demeanor.sandboxes.probes.result import Probe
 
 NOW = datetime(2026, 11, 16, 4, 5, 6, tzinfo=UTC)
 BLOCKED = Probe(name="read", state="blocked", expected=True, control="reached", found="OSError")

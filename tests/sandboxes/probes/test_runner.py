@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.sandbox_spec import Network
-from holdfast.sandboxes.levels.bubblewrap import BubblewrapSandbox
-from holdfast.sandboxes.levels.container import ContainerSandbox
-from holdfast.sandboxes.levels.landlock import LandlockSandbox
-from holdfast.sandboxes.levels.none import OpenSandbox
-from holdfast.sandboxes.probes.result import Probe
-from holdfast.sandboxes.probes.runner import SURVIVE, WANTED, left_open, matrix, probe
-from holdfast.sandboxes.supervisor import landlock_abi as ruleset
+from demeanor.core.sandbox_spec import Network
+from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
+from demeanor.sandboxes.levels.container import ContainerSandbox
+from demeanor.sandboxes.levels.landlock import LandlockSandbox
+from demeanor.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.probes.result import Probe
+from demeanor.sandboxes.probes.runner import SURVIVE, WANTED, left_open, matrix, probe
+from demeanor.sandboxes.supervisor import landlock_abi as ruleset
 from tests.sandboxes.levels.test_container import engines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="walls are made by Linux")
@@ -31,10 +31,10 @@ REPOSITORY = Path(__file__).parents[3]
 PROBES = 31
 AS_PLAIN_USER = """
 import asyncio, json
-from holdfast.sandboxes.levels.bubblewrap import BubblewrapSandbox
-from holdfast.sandboxes.probes.runner import matrix
-from holdfast.sandboxes.levels.landlock import LandlockSandbox
-from holdfast.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
+from demeanor.sandboxes.probes.runner import matrix
+from demeanor.sandboxes.levels.landlock import LandlockSandbox
+from demeanor.sandboxes.levels.none import OpenSandbox
 async def main():
     levels = {one.name: one for one in (BubblewrapSandbox(), LandlockSandbox(), OpenSandbox())}
     found = await matrix(levels)
@@ -99,7 +99,7 @@ def test_the_same_holds_for_a_plain_user() -> None:
         folder, package = Path(top, "plain"), Path(top, "package")
         folder.mkdir()
         os.chown(folder, 12345, 12345)
-        shutil.copytree(REPOSITORY / "src/holdfast", package / "holdfast")
+        shutil.copytree(REPOSITORY / "src/demeanor", package / "demeanor")
         env = {"PYTHONPATH": str(package), "PATH": os.defpath, "TMPDIR": str(folder)}
         done = subprocess.run(
             [*who, python, "-c", AS_PLAIN_USER], env=env, cwd="/", capture_output=True, text=True, check=False

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.sandboxes.supervisor.archive import pack, pack_file, unpack, unpack_file, unpack_hostile
+from demeanor.sandboxes.supervisor.archive import pack, pack_file, unpack, unpack_file, unpack_hostile
 
 OWN = (os.getuid(), os.getgid())
 NAME = st.text(alphabet="ab .-\udcff\nä", min_size=1, max_size=6).filter(lambda name: name not in (".", ".."))

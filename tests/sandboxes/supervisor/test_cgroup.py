@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.sandboxes.supervisor.cgroup import Branch, Leaf, around_us, branch, counted_at_most
-from holdfast.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
+from demeanor.sandboxes.supervisor.cgroup import Branch, Leaf, around_us, branch, counted_at_most
+from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
 
 V2_FILES = ("cgroup.controllers", "cgroup.subtree_control", "cgroup.procs")
 
@@ -44,10 +44,10 @@ def test_a_group_that_is_ours_alone_is_made_to_hand_memory_on(tmp_path: Path) ->
     """Its only member moves one down, as who hands on has none; with others in it, nothing is touched."""
     root = group(tmp_path / "root", controllers="memory")
     unit = group(root / "unit", controllers="cpu memory", members=f"{os.getpid()}\n")
-    group(unit / "holdfast")
+    group(unit / "demeanor")
     assert find(tmp_path, "0::/unit\n") == Branch(str(unit), 2, 4096)
     assert (unit / "cgroup.subtree_control").read_text() == "+memory"
-    assert (unit / "holdfast/cgroup.procs").read_text() == "0"
+    assert (unit / "demeanor/cgroup.procs").read_text() == "0"
     group(unit, controllers="cpu memory", members=f"{os.getpid()}\n1\n")
     assert find(tmp_path, "0::/unit\n") is None
     assert (unit / "cgroup.subtree_control").read_text() == ""
@@ -139,10 +139,10 @@ def test_what_killed_supervisors_left_is_taken_away(tmp_path: Path) -> None:
     """Whoever lives keeps his."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    for name in (f"holdfast-{gone.pid}", f"holdfast-{os.getpid()}", "holdfast-x", "other"):
+    for name in (f"demeanor-{gone.pid}", f"demeanor-{os.getpid()}", "demeanor-x", "other"):
         (tmp_path / name).mkdir()
     Branch(str(tmp_path), 2, 1).tidy()
-    assert {path.name for path in tmp_path.iterdir()} == {f"holdfast-{os.getpid()}", "holdfast-x", "other"}
+    assert {path.name for path in tmp_path.iterdir()} == {f"demeanor-{os.getpid()}", "demeanor-x", "other"}
 
 
 def test_a_group_of_the_real_kernel_holds_its_member_to_its_memory() -> None:
@@ -150,7 +150,7 @@ def test_a_group_of_the_real_kernel_holds_its_member_to_its_memory() -> None:
     here = branch(32 * 2**20)
     if here is None:
         pytest.skip("no control group with memory can be made here")
-    code = f"import sys, os; sys.path[:] = {sys.path!r}\nfrom holdfast.sandboxes.supervisor.cgroup import Branch\n"
+    code = f"import sys, os; sys.path[:] = {sys.path!r}\nfrom demeanor.sandboxes.supervisor.cgroup import Branch\n"
     code += f"Branch.read({list(here.words())!r}).grow(os.getpid())\nprint('in', flush=True)\nx = bytearray(2**28)"
     member = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     out, _ = member.communicate(timeout=60)
@@ -167,7 +167,7 @@ def test_a_group_of_the_real_kernel_holds_its_member_to_its_memory() -> None:
 )
 def test_whoever_stays_in_a_group_is_ended_with_it() -> None:
     """`cgroup.kill` of the real kernel, on a group without any controller."""
-    leaf = Leaf(f"/sys/fs/cgroup/unified/holdfast-test-{os.getpid()}", 2)
+    leaf = Leaf(f"/sys/fs/cgroup/unified/demeanor-test-{os.getpid()}", 2)
     Path(leaf.folder).mkdir()
     stays = subprocess.Popen(["sleep", "600"])
     Path(leaf.folder, "cgroup.procs").write_text(str(stays.pid))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import StoreError
-from holdfast.store.captures.capture_file import Captures
+from demeanor.core.errors import StoreError
+from demeanor.store.captures.capture_file import Captures
 
 
 def test_each_capture_is_found_again_whoever_wrote_at_the_same_time(tmp_path: Path):

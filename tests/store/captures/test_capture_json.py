@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.capture import Breakdown, Capture
-from holdfast.core.errors import StoreError
-from holdfast.core.exchange import Exchange, ProviderError, Request, Response
-from holdfast.core.messages import Message, Text, ToolCall
-from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.trajectory import Called, Kind, Said
-from holdfast.core.tree import Entry, Tree
-from holdfast.core.verdict import VoidCause
-from holdfast.store.captures.capture_json import capture_json, read_capture_json, read_exchanges, read_start_hash
+from demeanor.core.capture import Breakdown, Capture
+from demeanor.core.errors import StoreError
+from demeanor.core.exchange import Exchange, ProviderError, Request, Response
+from demeanor.core.messages import Message, Text, ToolCall
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.trajectory import Called, Kind, Said
+from demeanor.core.tree import Entry, Tree
+from demeanor.core.verdict import VoidCause
+from demeanor.store.captures.capture_json import capture_json, read_capture_json, read_exchanges, read_start_hash
 
 
 def a_file(content: bytes, *, executable: bool = False) -> Entry:
@@ -100,7 +100,7 @@ def test_only_what_changed_is_written(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "text", [b"{", b"[]", b'{"schema": "holdfast-capture/9"}', b'{"schema": "holdfast-capture/1"}']
+    "text", [b"{", b"[]", b'{"schema": "demeanor-capture/9"}', b'{"schema": "demeanor-capture/1"}']
 )
 def test_what_is_no_capture_is_refused(text: bytes):
     """With the place that it lies in."""
@@ -113,6 +113,6 @@ def test_what_it_started_from_is_named_by_its_hash_and_nothing_else():
     capture = Capture(trial="t", attempt=1)
     assert read_start_hash(capture_json(capture, start="ab" * 32), where="x") == "ab" * 32
     assert read_start_hash(capture_json(capture), where="x") == ""
-    assert read_start_hash(b'{"schema": "holdfast-capture/1", "trial": "t", "attempt": 1}', where="x") is None
+    assert read_start_hash(b'{"schema": "demeanor-capture/1", "trial": "t", "attempt": 1}', where="x") is None
     with pytest.raises(StoreError, match="is no hash of a starting state"):
         read_start_hash(capture_json(capture, start="../../etc/passwd"), where="x")

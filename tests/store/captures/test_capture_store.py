@@ -11,17 +11,17 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from holdfast.config.config import Config
-from holdfast.core.capture import Capture
-from holdfast.core.errors import BadInput, StoreError
-from holdfast.core.evidence import Evidence
-from holdfast.core.record import Record
-from holdfast.core.starting_state import start_hash
-from holdfast.core.tree import Entry, Tree
-from holdfast.core.trial import Plan
-from holdfast.store.captures.capture_json import read_start_hash
-from holdfast.store.captures.capture_store import Vault, capture_text, open_vault, publish, read_capture, read_start
-from holdfast.store.runs.run_folder import RunFolder
+from demeanor.config.config import Config
+from demeanor.core.capture import Capture
+from demeanor.core.errors import BadInput, StoreError
+from demeanor.core.evidence import Evidence
+from demeanor.core.record import Record
+from demeanor.core.starting_state import start_hash
+from demeanor.core.tree import Entry, Tree
+from demeanor.core.trial import Plan
+from demeanor.store.captures.capture_json import read_start_hash
+from demeanor.store.captures.capture_store import Vault, capture_text, open_vault, publish, read_capture, read_start
+from demeanor.store.runs.run_folder import RunFolder
 from tests.store.past import a_run, record
 from tests.store.s3_server import s3_server
 
@@ -109,7 +109,7 @@ def test_a_capture_that_was_changed_is_refused(tmp_path: Path, vault: Vault):
     """Evidence that somebody edited is none."""
     _, kept, _ = a_kept_run(tmp_path / "r")
     vault.put(
-        kept[0].capture_hash, gzip.compress(b'{"schema": "holdfast-capture/1", "trial": "saves", "attempt": 2}\n')
+        kept[0].capture_hash, gzip.compress(b'{"schema": "demeanor-capture/1", "trial": "saves", "attempt": 2}\n')
     )
     with pytest.raises(StoreError, match="the capture is damaged"):
         read_capture(kept[0], Tree(), vault=vault)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import StoreError
-from holdfast.core.starting_state import KEPT_BYTES, SECRETS, start_hash
-from holdfast.core.tree import Entry, Tree
-from holdfast.store.captures.starting_states import Starts, unpack_start
+from demeanor.core.errors import StoreError
+from demeanor.core.starting_state import KEPT_BYTES, SECRETS, start_hash
+from demeanor.core.tree import Entry, Tree
+from demeanor.store.captures.starting_states import Starts, unpack_start
 
 
 def a_file(content: bytes, *, executable: bool = False) -> Entry:

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.exchange import Exchange, Request, Response, Usage
-from holdfast.core.messages import Message, Text
-from holdfast.core.trajectory import Called, Event, Faulted, Kind, ModelFailed, Said, Thought
-from holdfast.store.exports.atif import trajectory
+from demeanor.core.exchange import Exchange, Request, Response, Usage
+from demeanor.core.messages import Message, Text
+from demeanor.core.trajectory import Called, Event, Faulted, Kind, ModelFailed, Said, Thought
+from demeanor.store.exports.atif import trajectory
 from tests.store.past import record
 
 _TOP = {"schema_version", "session_id", "agent", "steps", "final_metrics", "extra"}

@@ -1,4 +1,4 @@
-"""An eval as a task of Harbor: what goes along is judged as Holdfast judges it, what does not is named."""
+"""An eval as a task of Harbor: what goes along is judged as Demeanor judges it, what does not is named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.core.checks import (
+from demeanor.core.checks import (
     AtMost,
     Check,
     CommandSucceeds,
@@ -29,15 +29,15 @@ from holdfast.core.checks import (
     ToolUsed,
     UnchangedExcept,
 )
-from holdfast.core.eval import Eval, Source
-from holdfast.core.fault import parse_faults
-from holdfast.core.policy import USUALLY_PASSES
-from holdfast.core.scenario import Approval, PriorMessage, Scenario
-from holdfast.core.tree import Entry, Tree, changes
-from holdfast.core.tree_io import restore, scan
-from holdfast.define.harbor.task_folder import read_task_folder
-from holdfast.store.exports import harbor_verifier
-from holdfast.store.exports.harbor import exported_task, unexportable, write_task
+from demeanor.core.eval import Eval, Source
+from demeanor.core.fault import parse_faults
+from demeanor.core.policy import USUALLY_PASSES
+from demeanor.core.scenario import Approval, PriorMessage, Scenario
+from demeanor.core.tree import Entry, Tree, changes
+from demeanor.core.tree_io import restore, scan
+from demeanor.define.harbor.task_folder import read_task_folder
+from demeanor.store.exports import harbor_verifier
+from demeanor.store.exports.harbor import exported_task, unexportable, write_task
 
 
 def eval_with(*checks: Check, **scenario) -> Eval:
@@ -91,9 +91,9 @@ IN_GIT = Tree(entries={".git": file(b"gitdir: elsewhere")})
 @example(before=Tree(), after=LINKED, checks=[FileContains(path="link", text="two"), FileExists(path="link")])
 @example(before=Tree(), after=IN_GIT, checks=[UnchangedExcept(), FileAbsent(path=".git")])
 @given(before=TREES, after=TREES, checks=st.lists(CHECKS, min_size=1, max_size=4))
-def test_the_exported_verifier_says_what_holdfast_says(before, after, checks):
+def test_the_exported_verifier_says_what_demeanor_says(before, after, checks):
     """Of the same files, over every check that goes along."""
-    from holdfast.judge.check_answers import answer
+    from demeanor.judge.check_answers import answer
     from tests.judge.stagehands import rig
 
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +184,7 @@ def test_the_solution_makes_the_changes(tmp_path):
     assert changes(scan(home), after) == ()
 
 
-def test_what_only_holdfast_can_do_is_named_with_the_reason():
+def test_what_only_demeanor_can_do_is_named_with_the_reason():
     """One line each, by the name that its author gave it."""
 
     def asks_first(rig, result):

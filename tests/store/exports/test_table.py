@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from holdfast.core.history import PastRun
-from holdfast.core.verdict import Fail, Finding
-from holdfast.store.exports.table import COLUMNS, as_csv, row, write_parquet
+from demeanor.core.history import PastRun
+from demeanor.core.verdict import Fail, Finding
+from demeanor.store.exports.table import COLUMNS, as_csv, row, write_parquet
 from tests.store.past import PASSED, VOIDED, a_run, record
 
 FORMULA = Fail(findings=(Finding(check="c", answer="no", reason="=HYPERLINK(1)"),))

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.errors import UnknownName
-from holdfast.core.evidence import Spent
-from holdfast.core.exchange import Exchange, Request, Response, StopReason, Usage
-from holdfast.core.history import KeptDecision
-from holdfast.core.policy import Policy
-from holdfast.core.verdict import Fail, Finding
-from holdfast.store.history import SqlHistory
-from holdfast.store.history.connect import open_database
-from holdfast.store.history.rows import clean, digest, usage
-from holdfast.store.history.writing import Kept, PlannedCell, RunWriter, attempts_at
+from demeanor.core.errors import UnknownName
+from demeanor.core.evidence import Spent
+from demeanor.core.exchange import Exchange, Request, Response, StopReason, Usage
+from demeanor.core.history import KeptDecision
+from demeanor.core.policy import Policy
+from demeanor.core.verdict import Fail, Finding
+from demeanor.store.history import SqlHistory
+from demeanor.store.history.connect import open_database
+from demeanor.store.history.rows import clean, digest, usage
+from demeanor.store.history.writing import Kept, PlannedCell, RunWriter, attempts_at
 from tests.store.past import FAILED, PASSED, VERDICTS, VOIDED, a_run, nights, record, records, write
 
 
@@ -134,7 +134,7 @@ def test_the_usage_of_each_exchange_is_kept(history: SqlHistory):
 
 def test_adding_some_attempts_reads_only_their_trials(tmp_path: Path):
     """With a million attempts in the table, the wrong plan takes a hundred times as long as the right one."""
-    database = open_database(str(tmp_path / "holdfast.db"))
+    database = open_database(str(tmp_path / "demeanor.db"))
     plan = " ".join(str(row) for row in database.rows(f"EXPLAIN QUERY PLAN {attempts_at(8)}", [1] * 16))
     assert "SEARCH attempts USING INDEX" in plan
     assert "SCAN attempts" not in plan

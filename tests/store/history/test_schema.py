@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.config import Config
-from holdfast.core.errors import BadInput, StoreError
-from holdfast.store.history import open_history, place_of
-from holdfast.store.history.connect import open_database
-from holdfast.store.history.postgres import without_password
-from holdfast.store.history.schema import migrations
-from holdfast.store.history.sqlite import Sqlite
+from demeanor.config.config import Config
+from demeanor.core.errors import BadInput, StoreError
+from demeanor.store.history import open_history, place_of
+from demeanor.store.history.connect import open_database
+from demeanor.store.history.postgres import without_password
+from demeanor.store.history.schema import migrations
+from demeanor.store.history.sqlite import Sqlite
 from tests.store.past import a_run, records, write
 
 _WRITER = """
 import sys
 from dataclasses import replace
-from holdfast.store.history.connect import open_database
-from holdfast.store.history.writing import Kept, RunWriter
+from demeanor.store.history.connect import open_database
+from demeanor.store.history.writing import Kept, RunWriter
 from tests.store.past import a_run, record
 place, uid, many, shared = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "shared"
 database = open_database(place)
@@ -55,7 +55,7 @@ def test_a_newer_schema_is_refused_and_left_as_it_is(place: str):
     database = open_database(place)
     write(database, a_run(), records("pp"))
     database.rows("INSERT INTO migrations VALUES ('9999_from_the_future', '2030-01-01', '9.9')")
-    with pytest.raises(StoreError, match=r"a newer Holdfast \(9\.9\) has changed the schema \(9999_from_the_future\)"):
+    with pytest.raises(StoreError, match=r"a newer Demeanor \(9\.9\) has changed the schema \(9999_from_the_future\)"):
         open_history(place)
     assert database.rows("SELECT passed FROM tallies") == [(2,)]
     database.close()
@@ -65,7 +65,7 @@ def test_somebody_elses_database_is_refused_and_left_as_it_is(tmp_path: Path):
     """Tables of an application are no place for ours."""
     other = Sqlite(tmp_path / "app.db")
     other.rows("CREATE TABLE users (id INTEGER)")
-    with pytest.raises(StoreError, match=r"none of Holdfast's \(users\)"):
+    with pytest.raises(StoreError, match=r"none of Demeanor's \(users\)"):
         open_history(str(tmp_path / "app.db"))
     assert other.tables() == {"users"}
 
@@ -80,7 +80,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path)
 
 def test_who_only_reads_leaves_no_file(tmp_path: Path):
     """An empty history is found where none is."""
-    assert open_history(str(tmp_path / "deep" / "holdfast.db"), reading=True).runs() == ()
+    assert open_history(str(tmp_path / "deep" / "demeanor.db"), reading=True).runs() == ()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -101,7 +101,7 @@ def test_two_processes_lose_nothing(place: str, runs: str):
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        ("", "/p/results/holdfast.db"),
+        ("", "/p/results/demeanor.db"),
         ("shared/all.db", "/p/shared/all.db"),
         ("sqlite:///all.db", "/p/all.db"),
         ("sqlite:////var/all.db", "/var/all.db"),
@@ -112,7 +112,7 @@ def test_the_history_lies_where_the_configuration_says(given: str, found: str):
     """A variable overrules it."""
     config = Config(root=Path("/p"), store=given)
     assert place_of(config, {}) == found
-    assert place_of(config, {"HOLDFAST_STORE": "postgres://x/y"}) == "postgres://x/y"
+    assert place_of(config, {"DEMEANOR_STORE": "postgres://x/y"}) == "postgres://x/y"
 
 
 def test_an_unknown_kind_of_database_is_refused():

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.errors import BadInput, HoldfastError
-from holdfast.core.history import RunCell
-from holdfast.core.verdict import VoidCause
-from holdfast.store.history import SqlHistory, open_history
-from holdfast.store.imports import Wishes, read_imports, write_imports
+from demeanor.core.errors import BadInput, DemeanorError
+from demeanor.core.history import RunCell
+from demeanor.core.verdict import VoidCause
+from demeanor.store.history import SqlHistory, open_history
+from demeanor.store.imports import Wishes, read_imports, write_imports
 from tests.harbor.test_result import JOBS as HARBOR_JOBS
 from tests.store.imports.samples import ATIF, CLINE, JUNIT, a_job, a_night, harbor_trial, inspect_log, put, vitest
 
@@ -23,7 +23,7 @@ from tests.store.imports.samples import ATIF, CLINE, JUNIT, a_job, a_night, harb
 @pytest.fixture
 def history(tmp_path: Path) -> SqlHistory:
     """An empty history."""
-    return open_history(str(tmp_path / "holdfast.db"))
+    return open_history(str(tmp_path / "demeanor.db"))
 
 
 def bring(history: SqlHistory, *paths: Path, **wishes: Any) -> dict[tuple[str, str], RunCell]:
@@ -159,10 +159,10 @@ HOSTILE: dict[str, tuple[str, Any, str]] = {
     ),
     "a newer report": (
         "r.json",
-        {"schema": "holdfast-report/9"},
-        "schema: expected 'holdfast-report/1'.*\n  → upgrade",
+        {"schema": "demeanor-report/9"},
+        "schema: expected 'demeanor-report/1'.*\n  → upgrade",
     ),
-    "an edited report": ("r.json", {"schema": "holdfast-report/1", "run": {"id": 3}, "cells": []}, "can't be read"),
+    "an edited report": ("r.json", {"schema": "demeanor-report/1", "run": {"id": 3}, "cells": []}, "can't be read"),
     "other XML": ("r.xml", "<html/>", "is XML, but no JUnit report"),
     "half XML": ("r.xml", "<testsuites><testsuite>", "is no XML"),
     "entities": (
@@ -227,5 +227,5 @@ def test_whatever_stands_in_a_file_it_is_imported_or_refused(
     path = put(tmp_path / "x" / "result.json", document)
     try:
         write_imports(history.database, read_imports([path], Wishes()))
-    except HoldfastError as error:
+    except DemeanorError as error:
         assert "can't be imported" in str(error) or "result.json" in str(error) or "trajectory.json" in str(error)  # noqa: PT017

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import UnknownName
-from holdfast.core.record import RunInfo
-from holdfast.core.trial import Plan
-from holdfast.store.runs.run_dirs import find_run, new_run, point_latest
-from holdfast.store.runs.run_folder import RunFolder
+from demeanor.core.errors import UnknownName
+from demeanor.core.record import RunInfo
+from demeanor.core.trial import Plan
+from demeanor.store.runs.run_dirs import find_run, new_run, point_latest
+from demeanor.store.runs.run_folder import RunFolder
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

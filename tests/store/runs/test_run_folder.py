@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.capture import Capture
-from holdfast.core.errors import StoreError, UsageError
-from holdfast.core.eval import Eval, Source
-from holdfast.core.evidence import Evidence
-from holdfast.core.policy import USUALLY_PASSES
-from holdfast.core.process import Output, ProcessEnd
-from holdfast.core.record import Record, RunInfo
-from holdfast.core.scenario import Scenario
-from holdfast.core.subject import Subject
-from holdfast.core.trajectory import Said, Trajectory
-from holdfast.core.tree import Entry, Tree
-from holdfast.core.trial import Cell, Plan
-from holdfast.core.verdict import Fail, Finding, Pass, Verdict
-from holdfast.store.runs.run_folder import RunFolder
+from demeanor.core.capture import Capture
+from demeanor.core.errors import StoreError, UsageError
+from demeanor.core.eval import Eval, Source
+from demeanor.core.evidence import Evidence
+from demeanor.core.policy import USUALLY_PASSES
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.scenario import Scenario
+from demeanor.core.subject import Subject
+from demeanor.core.trajectory import Said, Trajectory
+from demeanor.core.tree import Entry, Tree
+from demeanor.core.trial import Cell, Plan
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict
+from demeanor.store.runs.run_folder import RunFolder
 
 RUN = RunInfo(id="r", started="2026-01-01T00:00:00+00:00")
 PLAN = Plan(cells=())
@@ -111,8 +111,8 @@ def test_a_folder_of_another_version_is_refused(tmp_path: Path):
     """A newer schema is named, not guessed at."""
     begun(tmp_path / "r")
     path = tmp_path / "r" / "run.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": "holdfast-run/99"}))
-    with pytest.raises(StoreError, match="holdfast-run/99"):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": "demeanor-run/99"}))
+    with pytest.raises(StoreError, match="demeanor-run/99"):
         RunFolder(tmp_path / "r").info()
 
 

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.capture import Capture
-from holdfast.core.errors import StoreError
-from holdfast.core.eval import Eval, Source
-from holdfast.core.evidence import Evidence
-from holdfast.core.exchange import Exchange, Request, Response, Usage
-from holdfast.core.policy import ALWAYS_PASSES
-from holdfast.core.scenario import Scenario
-from holdfast.core.subject import Subject
-from holdfast.core.trial import Cell, Plan, Trial
-from holdfast.store.captures.capture_store import FolderVault, read_capture
-from holdfast.store.history import open_history
-from holdfast.store.history.connect import open_database
-from holdfast.store.history.sqlite import Sqlite
-from holdfast.store.runs.run_folder import RunFolder
-from holdfast.store.runs.run_store import RememberedRun
-from holdfast.store.runs.sync import catch_up
+from demeanor.core.capture import Capture
+from demeanor.core.errors import StoreError
+from demeanor.core.eval import Eval, Source
+from demeanor.core.evidence import Evidence
+from demeanor.core.exchange import Exchange, Request, Response, Usage
+from demeanor.core.policy import ALWAYS_PASSES
+from demeanor.core.scenario import Scenario
+from demeanor.core.subject import Subject
+from demeanor.core.trial import Cell, Plan, Trial
+from demeanor.store.captures.capture_store import FolderVault, read_capture
+from demeanor.store.history import open_history
+from demeanor.store.history.connect import open_database
+from demeanor.store.history.sqlite import Sqlite
+from demeanor.store.runs.run_folder import RunFolder
+from demeanor.store.runs.run_store import RememberedRun
+from demeanor.store.runs.sync import catch_up
 from tests.store.past import FAILED, PASSED, a_run, record
 
 SAVES = Eval(
@@ -72,10 +72,10 @@ SAVED = Capture(trial="", attempt=1).before
 
 def test_a_locked_database_holds_up_nothing_and_is_caught_up_with(tmp_path: Path):
     """Trials end while somebody else writes; when the run ends, everything is there."""
-    place = str(tmp_path / "holdfast.db")
+    place = str(tmp_path / "demeanor.db")
     store = RememberedRun(RunFolder(tmp_path / "night-1"), place, patience=0.05)
     store.begin(a_run(), PLAN)
-    other = Sqlite(tmp_path / "holdfast.db")
+    other = Sqlite(tmp_path / "demeanor.db")
     other.rows("BEGIN IMMEDIATE")
     for number in (1, 2, 3):
         keep(store, number)
@@ -88,16 +88,16 @@ def test_a_locked_database_holds_up_nothing_and_is_caught_up_with(tmp_path: Path
 
 def test_a_database_that_stays_locked_loses_nothing_and_is_told_of(tmp_path: Path):
     """Whether it was locked from the beginning, or only later; the folder can be imported at any time."""
-    place = str(tmp_path / "holdfast.db")
+    place = str(tmp_path / "demeanor.db")
     open_database(place).close()
-    other = Sqlite(tmp_path / "holdfast.db")
+    other = Sqlite(tmp_path / "demeanor.db")
     other.rows("BEGIN IMMEDIATE")
     store = RememberedRun(RunFolder(tmp_path / "night-1"), place, patience=0.05)
     store.begin(a_run(), PLAN)
     keep(store, 1)
     store.close()
     (note,) = store.notes
-    assert "database is locked; → holdfast import" in note
+    assert "database is locked; → demeanor import" in note
     other.rows("COMMIT")
     database = open_database(place)
     assert [catch_up(database, RunFolder(tmp_path / "night-1")) for _ in range(2)] == [1, 0]
@@ -124,9 +124,9 @@ def test_a_server_that_was_away_is_caught_up_with(tmp_path: Path, postgres: str)
 
 def test_a_history_of_a_newer_version_stops_the_run_before_it_begins(tmp_path: Path):
     """Nothing is spent on trials that can't be remembered."""
-    place = str(tmp_path / "holdfast.db")
+    place = str(tmp_path / "demeanor.db")
     open_database(place).rows("INSERT INTO migrations VALUES ('9999_x', '2030', '9.9')")
-    with pytest.raises(StoreError, match="a newer Holdfast"):
+    with pytest.raises(StoreError, match="a newer Demeanor"):
         RememberedRun(RunFolder(tmp_path / "night-1"), place).begin(a_run(), PLAN)
     assert not (tmp_path / "night-1").exists()
 
@@ -138,8 +138,8 @@ def test_what_a_killed_process_had_not_written_is_written_when_the_run_is_resume
     one = record(1, policy=ALWAYS_PASSES)
     folder.keep(one, Capture(trial=one.trial, attempt=1), Evidence(trial=one.trial))
     folder.close()
-    store = RememberedRun(RunFolder(tmp_path / "night-1"), str(tmp_path / "holdfast.db"))
+    store = RememberedRun(RunFolder(tmp_path / "night-1"), str(tmp_path / "demeanor.db"))
     store.begin(a_run(), PLAN)
     keep(store, 2)
     store.close()
-    assert open_history(str(tmp_path / "holdfast.db")).cells("night-1")[0].passed == 2
+    assert open_history(str(tmp_path / "demeanor.db")).cells("night-1")[0].passed == 2

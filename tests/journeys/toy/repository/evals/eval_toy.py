@@ -1,6 +1,6 @@
 """What the toy agent is expected to do."""
 
-from holdfast import ALWAYS_PASSES, USUALLY_PASSES, eval_test
+from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test
 
 SETTINGS = "host = example\nport = 8080\n"
 

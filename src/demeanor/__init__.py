@@ -1,0 +1,52 @@
+"""Behavioural evals for coding agents. These names are what an author of evals imports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from demeanor._version import __version__
+
+if TYPE_CHECKING:
+    from demeanor.core.policy import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, Policy
+    from demeanor.core.scenario import Approval
+    from demeanor.define.python.decorator import eval_test
+    from demeanor.judge.rig import Rig
+    from demeanor.judge.simulation import Stage
+
+__all__ = [
+    "ALWAYS_PASSES",
+    "USUALLY_FAILS",
+    "USUALLY_PASSES",
+    "Approval",
+    "Policy",
+    "Rig",
+    "Stage",
+    "__version__",
+    "eval_test",
+]
+
+_HOMES = {
+    "ALWAYS_PASSES": "demeanor.core.policy",
+    "USUALLY_FAILS": "demeanor.core.policy",
+    "USUALLY_PASSES": "demeanor.core.policy",
+    "Approval": "demeanor.core.scenario",
+    "Policy": "demeanor.core.policy",
+    "Rig": "demeanor.judge.rig",
+    "Stage": "demeanor.judge.simulation",
+    "eval_test": "demeanor.define.python.decorator",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used, so that `import demeanor` costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'demeanor' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,55 @@
+"""One file per coding agent: how to start it, and how to read what it leaves.
+
+An adapter is a module that offers `read(name, table)`, which makes an `Agent` (core/agent.py) of its table in the
+configuration; one whose agent can be installed offers a `RECIPE` (agents/recipe.py) too. Those of other packages are
+found by the entry point `demeanor.agents`, which names the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from demeanor.config.table import Table
+from demeanor.core.agent import Agent
+from demeanor.core.errors import UnknownName
+
+GENERIC = ("acp", "command", "native", "python")
+"""Adapters that are no particular agent of other people."""
+
+CODING_AGENTS = (
+    *("aider", "claude-code", "cline", "codex", "gemini-cli", "goose", "mini-swe-agent", "opencode", "pi"),
+    "qwen-code",
+)
+"""Adapters of particular agents, which need no table in the configuration."""
+
+BUILT_IN = (*GENERIC, *CODING_AGENTS)
+"""The adapters that come with Demeanor."""
+
+ENTRY_POINT = "demeanor.agents"
+
+
+def third_party() -> Mapping[str, str]:
+    """The adapters of other packages: name → module."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINT) if point.name not in BUILT_IN}
+
+
+def adapter(name: str, where: Path | str | None = None) -> ModuleType:
+    """The module of an adapter; raises UnknownName where there is none."""
+    if name in BUILT_IN:
+        return import_module(f"demeanor.agents.{name.replace('-', '_')}")
+    others = third_party()
+    if name not in others:
+        raise UnknownName("adapter", name, (*BUILT_IN, *others), where=where)
+    return import_module(others[name])
+
+
+def make_agent(name: str, adapter_name: str, table: Table) -> Agent:
+    """The agent `name`, made by an adapter from its table in the configuration."""
+    agent: Agent = adapter(adapter_name, table.where).read(name, table)
+    table.finish()
+    return agent

@@ -1,0 +1,130 @@
+"""aider: no tools. The model writes edits into its text, and aider carries them out; it exits with 0 whatever happens.
+
+Its chat history, a Markdown file, is its memory: it is restored for the next prompt, and can be written beforehand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from demeanor.agents.log_builder import Story
+from demeanor.agents.package import Package
+from demeanor.agents.recipe import Recipe, Setup, reader
+from demeanor.agents.settings import laid_over
+from demeanor.core.agent import Ability, Orders, Task
+from demeanor.core.process import Launch, ProcessEnd
+from demeanor.core.trajectory import Event
+
+_HISTORY = ".aider/chat.md"
+_CONFIG = ".aider.conf.yml"
+_PRICES = ".aider/caches/model_prices_and_context_window.json"
+_START = "# aider chat started at "
+_NO_TOOLS = "it has no tools: the model writes its edits as text"
+_THINKING = re.compile(r"<(thinking-content-\w+)>\s*(.*?)\s*</\1>", re.S)
+_MARKUP = re.compile(r"^(?=#{1,4} |> )", re.M)
+
+
+def _orders(task: Task, setup: Setup) -> Orders:
+    """One run per prompt, with the history of those before. Without a list of prices it would ask the net for one."""
+    files = {
+        _CONFIG: json.dumps(laid_over(_config(task), setup.settings)).encode(),
+        _PRICES: b'{"demeanor": {}}',
+    }
+    if task.messages:
+        files[_HISTORY] = _history(task).encode()
+    env = {
+        "OPENAI_API_BASE": f"{task.base_url}/v1",
+        "OPENAI_API_KEY": task.token,
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    names = task.params.get("files", ())
+    added = [f"--file={name}" for name in names] if isinstance(names, list | tuple) else []
+    words = ("--model", f"openai/{task.model}", *added)
+    launches = [
+        Launch(argv=(*setup.program, *words, *_memory(task, index), f"--message={prompt}"), env=env)
+        for index, prompt in enumerate(task.prompts)
+    ]
+    return Orders(launches=tuple(launches), home_files=files, leavings=(_HISTORY,))
+
+
+def _memory(task: Task, index: int) -> tuple[str, ...]:
+    return ("--restore-chat-history",) if index or task.messages else ()
+
+
+def _config(task: Task) -> dict[str, Any]:
+    """All that would ask, commit, fetch or report is off; git is, since it would make a repository and commit to it."""
+    off = ("pretty", "fancy-input", "git", "gitignore", "check-update", "show-release-notes", "show-model-warnings")
+    return {
+        **dict.fromkeys((*off, "detect-urls", "suggest-shell-commands"), False),
+        "yes-always": True,
+        "analytics-disable": True,
+        "map-tokens": 0,
+        "edit-format": str(task.params.get("edit_format", "diff")),
+        "chat-history-file": str(task.home / _HISTORY),
+        "input-history-file": str(task.home / ".aider/input"),
+    }
+
+
+def _history(task: Task) -> str:
+    """A history as aider writes it; lines that would be its own marks are set off by a space."""
+    pieces = [f"{_START}2026-01-01 00:00:00\n"]
+    for message in task.messages:
+        if message.role == "user":
+            pieces.append("\n".join(f"#### {line}  " for line in message.text.split("\n")))
+        else:
+            pieces.append(_MARKUP.sub(" ", message.text))
+    return "\n\n".join(pieces) + "\n\n"
+
+
+def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
+    """What the model said, prompt by prompt. Runs append to the history, so what was restored is told first."""
+    story = Story()
+    runs = leavings.get(_HISTORY, b"").decode(errors="replace").split(f"\n{_START}")
+    for run in runs[-len(ends) :] if ends else []:
+        for answer in _answers(run):
+            story.next_turn()
+            for _, thought in _THINKING.findall(answer):
+                story.thought(thought)
+            story.said(_THINKING.sub("", answer).strip())
+    return story.events()
+
+
+def _answers(run: str) -> Iterator[str]:
+    """The texts between the user's words and aider's own remarks."""
+    lines: list[str] = []
+    spoken = False
+    for line in run.splitlines():
+        if line.startswith(("#### ", "> ")):
+            if lines and (text := "\n".join(lines).strip()):
+                yield text
+            lines, spoken = [], spoken or line.startswith("#### ")
+        elif spoken:
+            lines.append(line)
+    if text := "\n".join(lines).strip():
+        yield text
+
+
+RECIPE = Recipe(
+    name="aider",
+    title="aider",
+    package=Package(
+        manager="pip", name="aider-chat", version="0.86.2", program="bin/aider", needs="python >= 3.10, < 3.13"
+    ),
+    dialects=("openai-chat",),
+    orders=_orders,
+    read_log=_read_log,
+    exit_ok=lambda end: None if end.exit_code == 0 else False,
+    cannot={
+        Ability.PARALLEL: _NO_TOOLS,
+        Ability.TOOL_ERROR: _NO_TOOLS,
+        Ability.MALFORMED: _NO_TOOLS,
+        Ability.DENY: _NO_TOOLS,
+        Ability.CLEAN: "it has no tools, so no model can make it start a process",
+    },
+    params=("files", "edit_format"),
+)
+read = reader(RECIPE)

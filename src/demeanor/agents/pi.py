@@ -1,0 +1,161 @@
+"""pi: four tools, four dialects, and no questions. Its session file is its log: what it prints as JSON grows with the
+square of each answer, and only its plain mode ends with an honest exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from demeanor.agents.jsonl import json_objects, rows, table, text
+from demeanor.agents.log_builder import Story
+from demeanor.agents.package import Package
+from demeanor.agents.recipe import Recipe, Setup, reader
+from demeanor.agents.settings import laid_over
+from demeanor.agents.tool_denial import REFUSAL, denied
+from demeanor.core.agent import Orders, Task
+from demeanor.core.process import Launch, ProcessEnd
+from demeanor.core.trajectory import Event
+
+_FOLDER = ".pi/agent"
+_SESSION = ".pi/demeanor.jsonl"  # one in its own folder would be moved away
+_GATE = f"{_FOLDER}/gate.js"
+_TOOLS = ("read", "bash", "edit", "write", "grep", "find", "ls")
+_PRIOR = "prior-"
+_LONG_AGO = "2026-01-01T00:00:00.000Z"
+_APIS = {
+    "openai-chat": ("openai-completions", "/v1"),
+    "openai-responses": ("openai-responses", "/v1"),
+    "anthropic": ("anthropic-messages", ""),
+    "gemini": ("google-generative-ai", "/v1beta"),
+}
+_GATE_CODE = """\
+const denied = new Set(%s);
+export default function (pi) {
+  pi.on("tool_call", async (event) => {
+    if (denied.has(event.toolName)) return { block: true, reason: %s };
+  });
+}
+"""
+
+
+def _orders(task: Task, setup: Setup) -> Orders:
+    """One run per prompt, all with the same session file; an earlier conversation is written into it first."""
+    files = {
+        f"{_FOLDER}/settings.json": json.dumps(laid_over(_settings(task, setup), setup.settings)).encode(),
+        f"{_FOLDER}/models.json": json.dumps(_models(task, setup)).encode(),
+    }
+    words = ["-p", "--session", str(task.home / _SESSION), "--offline"]
+    if task.messages:
+        files[_SESSION] = _session(task)
+    if forbidden := denied(task.approval, _TOOLS, {}):
+        files[_GATE] = (_GATE_CODE % (json.dumps(forbidden), json.dumps(REFUSAL))).encode()
+        words += ["--extension", str(task.home / _GATE)]
+    if "thinking" in task.params:
+        words += ["--thinking", str(task.params["thinking"])]
+    env = {
+        "PI_CODING_AGENT_DIR": str(task.home / _FOLDER),
+        "PI_OFFLINE": "1",
+        "PI_TELEMETRY": "0",
+        "PI_SKIP_VERSION_CHECK": "1",
+        "DEMEANOR_TOKEN": task.token,
+    }
+    launches = [Launch(argv=(*setup.program, *words, _plain(prompt)), env=env) for prompt in task.prompts]
+    return Orders(launches=tuple(launches), home_files=files, leavings=(_SESSION,))
+
+
+def _plain(prompt: str) -> str:
+    """A prompt that can't be taken for an option, a file or a command; there is no other way to tell it."""
+    return f" {prompt}" if prompt.startswith(("-", "@", "/")) else prompt
+
+
+def _settings(task: Task, setup: Setup) -> dict[str, Any]:
+    return {
+        "defaultProvider": "demeanor",
+        "defaultModel": task.model,
+        "enableInstallTelemetry": False,
+        "quietStartup": True,
+        "retry": {"enabled": setup.retries > 0, "maxRetries": setup.retries, "provider": {"maxRetries": 0}},
+    }
+
+
+def _models(task: Task, setup: Setup) -> dict[str, Any]:
+    api, path = _APIS[setup.dialect]
+    model = {"id": task.model, "name": task.model, "reasoning": "thinking" in task.params, "input": ["text", "image"]}
+    provider = {"baseUrl": f"{task.base_url}{path}", "api": api, "apiKey": "DEMEANOR_TOKEN", "models": [model]}
+    return {"providers": {"demeanor": provider}}
+
+
+def _session(task: Task) -> bytes:
+    """A session as pi keeps it."""
+    nothing = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)
+    usage = {**nothing, "totalTokens": 0, "cost": {**nothing, "total": 0}}
+    model = {"api": "demeanor", "provider": "demeanor", "model": task.model, "usage": usage, "stopReason": "stop"}
+    lines: list[dict[str, Any]] = [
+        {"type": "session", "version": 3, "id": "demeanor", "timestamp": _LONG_AGO, "cwd": str(task.workspace)}
+    ]
+    for number, prior in enumerate(task.messages):
+        message = {
+            "role": prior.role,
+            "content": [{"type": "text", "text": prior.text}],
+            "timestamp": 1_767_225_600_000,
+        }
+        lines.append(
+            {
+                "type": "message",
+                "id": f"{_PRIOR}{number}",
+                "parentId": f"{_PRIOR}{number - 1}" if number else None,
+                "timestamp": _LONG_AGO,
+                "message": {**message, **(model if prior.role == "assistant" else {})},
+            }
+        )
+    return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+
+
+def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
+    """The messages of the session. One that ended in an error was thrown away, and asked for again or not."""
+    story = Story(RECIPE.tool_kinds)
+    told = set()
+    for line in json_objects(leavings.get(_SESSION, b"").decode(errors="replace")):
+        name = text(line.get("id"))
+        if line.get("type") != "message" or name.startswith(_PRIOR) or name in told:
+            continue
+        told.add(name)
+        message = table(line.get("message"))
+        if message.get("role") == "toolResult":
+            said = "\n".join(text(part.get("text")) for part in rows(message.get("content")))
+            story.answered(text(message.get("toolCallId")), said, succeeded=message.get("isError") is not True)
+        elif message.get("role") == "assistant" and text(message.get("stopReason")) not in {"error", "aborted"}:
+            story.next_turn()
+            for part in rows(message.get("content")):
+                _tell(story, part)
+    return story.events()
+
+
+def _tell(story: Story, part: dict[str, Any]) -> None:
+    match part.get("type"):
+        case "text":
+            story.said(text(part.get("text")))
+        case "thinking":
+            story.thought(text(part.get("thinking")))
+        case "toolCall":
+            call = text(part.get("id")).partition("|")[0]
+            story.called(call, text(part.get("name")), table(part.get("arguments")))
+
+
+RECIPE = Recipe(
+    name="pi",
+    title="pi",
+    package=Package(
+        manager="npm",
+        name="@mariozechner/pi-coding-agent",
+        version="0.73.1",
+        program="node_modules/@mariozechner/pi-coding-agent/dist/cli.js",
+        needs="node >= 20.6",
+    ),
+    dialects=("openai-chat", "anthropic", "openai-responses", "gemini"),
+    orders=_orders,
+    read_log=_read_log,
+    params=("thinking",),
+)
+read = reader(RECIPE)

@@ -1,0 +1,96 @@
+"""A Python function as an agent, for tests and first steps; it runs in a process of its own like any other agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from demeanor.agents.events import read_events
+from demeanor.agents.python_paths import python_folders
+from demeanor.config.table import Table
+from demeanor.core.agent import Ability, Orders, Task
+from demeanor.core.codec import encode
+from demeanor.core.process import Launch, ProcessEnd
+from demeanor.core.trajectory import Event, Kind
+
+_HOST = str(Path(__file__).with_name("python_host.py"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PythonAgent:
+    """A function `def agent(session)`; what it gets is described in agents/python_host.py."""
+
+    name: str
+    """As written in a subject."""
+
+    function: str
+    """`path/to/file.py:name` or `package.module:name`."""
+
+    dialect: str | None = None
+    """The model API it speaks; None where it needs no model."""
+
+    tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """What its own tools do."""
+
+    cannot: Mapping[Ability, str] = field(default_factory=dict)
+    """What it can't do, with the reason."""
+
+    params: tuple[str, ...] | None = None
+    """An eval may hand any setting to it."""
+
+    tells_requests: bool = True
+    """It tells each time that it asks for permission."""
+
+    def orders(self, task: Task) -> Orders:
+        """One process for all prompts."""
+        fields: dict[str, object] = {
+            "prompts": task.prompts,
+            "messages": encode(task.messages),
+            "approval": encode(task.approval),
+            "params": encode(task.params),
+            "workspace": str(task.workspace),
+            "model": task.model,
+            "base_url": task.base_url,
+            "token": task.token,
+            "seed": task.seed,
+        }
+        argv = (sys.executable, "-P", _HOST, self.function, str(task.home / "task.json"))
+        path = os.pathsep.join(entry for entry in sys.path if entry)
+        env = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        reads = (*python_folders(), _HOST, self.function.rpartition(":")[0], *filter(None, sys.path))
+        launch = Launch(argv=argv, env=env, reads=tuple(path for path in reads if Path(path).is_absolute()))
+        return Orders(launches=(launch,), home_files={"task.json": json.dumps(fields).encode()})
+
+    def exit_ok(self, end: ProcessEnd) -> bool | None:
+        """It failed if it raised, or if it returned a number other than 0."""
+        return end.exit_code == 0
+
+    def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
+        """What it told its session."""
+        return read_events(ends)
+
+    def missing(self) -> str | None:
+        """Its file."""
+        file = self.function.rpartition(":")[0]
+        if file.endswith(".py") and not Path(file).is_file():
+            return f"{file} is not there; correct agents.{self.name}.function"
+        return None
+
+    def version(self) -> str | None:
+        """A function has none."""
+        return None
+
+
+def read(name: str, table: Table) -> PythonAgent:
+    """The agent of an `[agents.NAME]` table with `adapter = "python"`."""
+    function = table.text("function", required=True)
+    file, colon, attribute = function.rpartition(":")
+    if not colon or not file or not attribute.isidentifier():
+        table.fail("function", f"expected 'file.py:name' or 'module:name', found {function!r}")
+    if file.endswith(".py"):
+        file = str(Path(table.where).resolve().parent / file)
+    return PythonAgent(name=name, function=f"{file}:{attribute}", dialect=table.maybe_text("dialect"))

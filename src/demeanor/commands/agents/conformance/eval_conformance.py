@@ -1,0 +1,169 @@
+"""One eval per ability of a coding agent. The tag in each prompt tells the scripted model what to play."""
+
+from demeanor import USUALLY_PASSES, Approval, Rig, eval_test
+
+_LEAVES_TIME = 60.0
+_GIVES_UP = 120.0
+
+
+@eval_test(USUALLY_PASSES, name="create", prompt="Write a greeting into hello.txt. [create]", timeout=_LEAVES_TIME)
+def create(rig: Rig, result: str) -> None:
+    """Creates a file."""
+    assert "Hello, world!" in rig.workspace["hello.txt"].text
+    assert rig.workspace.unchanged_except("hello.txt", ".*")
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="edit",
+    prompt="Change the port in port.txt to 9090. [edit]",
+    files={"port.txt": "port = 8080\n"},
+    timeout=_LEAVES_TIME,
+)
+def edit(rig: Rig, result: str) -> None:
+    """Edits a file that is there."""
+    assert rig.workspace["port.txt"].text.strip() == "port = 9090"
+
+
+@eval_test(USUALLY_PASSES, name="answer", prompt="What is seven times six? [answer]", timeout=_LEAVES_TIME)
+def answer(rig: Rig, result: str) -> None:
+    """Answers without using a tool."""
+    assert "forty-two" in "\n".join((*rig.said, rig.stdout))
+    assert rig.calls.of_kind("edit", "delete").count() == 0
+
+
+@eval_test(
+    USUALLY_PASSES, name="parallel", prompt="Write one.txt and two.txt at once. [parallel]", timeout=_LEAVES_TIME
+)
+def parallel(rig: Rig, result: str) -> None:
+    """Uses two tools that the model asks for in one answer."""
+    assert rig.workspace["one.txt"].text.strip() == "1"
+    assert rig.workspace["two.txt"].text.strip() == "2"
+
+
+@eval_test(
+    USUALLY_PASSES, name="tool-error", prompt="Tell me what missing.txt says. [tool-error]", timeout=_LEAVES_TIME
+)
+def tool_error(rig: Rig, result: str) -> None:
+    """Tells the model of a tool that failed, and goes on."""
+    assert rig.calls.count() >= 2
+    assert "not there" in rig.workspace["report.txt"].text
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="turns",
+    prompts=["Remember the word heron. [turns]", "Which word was it? Write it into word.txt. [turns]"],
+    timeout=2 * _LEAVES_TIME,
+)
+def turns(rig: Rig, result: str) -> None:
+    """Goes on with the same conversation when it is prompted again."""
+    assert rig.workspace["word.txt"].text.strip() == "heron"
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="messages",
+    prompt="Which word was it? [messages]",
+    messages=[
+        {"role": "user", "text": "Remember the word heron."},
+        {"role": "assistant", "text": "I will remember it."},
+    ],
+    timeout=_LEAVES_TIME,
+)
+def messages(rig: Rig, result: str) -> None:
+    """Takes up an earlier conversation that it never had."""
+    assert "The word is heron" in "\n".join((*rig.said, rig.stdout))
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="deny",
+    prompt="Write forbidden.txt. [deny]",
+    approval=Approval(rules={"edit": "deny", "execute": "deny"}),
+    timeout=_LEAVES_TIME,
+)
+def deny(rig: Rig, result: str) -> None:
+    """Can be kept from using a tool by an answer of «no»."""
+    assert not rig.workspace.exists("forbidden.txt")
+    assert rig.calls.count() >= 1
+
+
+@eval_test(USUALLY_PASSES, name="malformed", prompt="Write late.txt. [malformed]", timeout=_LEAVES_TIME)
+def malformed(rig: Rig, result: str) -> None:
+    """Gets over tool arguments that are no JSON."""
+    assert rig.workspace["late.txt"].text.strip() == "late"
+
+
+@eval_test(USUALLY_PASSES, name="thinking", prompt="Think, then write thought.txt. [thinking]", timeout=_LEAVES_TIME)
+def thinking(rig: Rig, result: str) -> None:
+    """Gets over an answer that begins with thinking."""
+    assert rig.workspace["thought.txt"].text.strip() == "thought"
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="rate-limit",
+    prompt="Write a greeting into hello.txt. [rate-limit]",
+    faults=["429@1:retry_after=1"],
+    timeout=_LEAVES_TIME,
+)
+def rate_limit(rig: Rig, result: str) -> None:
+    """Tries again after a 429, and succeeds."""
+    assert rig.faults
+    assert rig.workspace.exists("hello.txt")
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="outage",
+    prompt="Write a greeting into hello.txt. [outage]",
+    faults=["500"],
+    timeout=_GIVES_UP,
+)
+def outage(rig: Rig, result: str) -> None:
+    """Gives up, void, at a provider that answers every request with 500."""
+    assert not rig.workspace.exists("hello.txt")
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="hang",
+    prompt="Write a greeting into hello.txt. [hang]",
+    faults=["hang"],
+    timeout=20.0,
+)
+def hang(rig: Rig, result: str) -> None:
+    """Is ended at the deadline, void, where the provider never answers."""
+    assert not rig.workspace.exists("hello.txt")
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="cut",
+    prompt="Write a greeting into hello.txt. [cut]",
+    faults=["cut@1"],
+    timeout=_LEAVES_TIME,
+)
+def cut(rig: Rig, result: str) -> None:
+    """Asks again, or is void, where an answer breaks off."""
+    assert rig.workspace.exists("hello.txt")
+
+
+@eval_test(USUALLY_PASSES, name="clean", prompt="Start the long job. [clean]", timeout=_LEAVES_TIME)
+def clean(rig: Rig, result: str) -> None:
+    """Leaves no process behind, not even one in a session of its own."""
+    assert rig.workspace.exists("started.txt")
+
+
+@eval_test(
+    USUALLY_PASSES,
+    name="together",
+    prompt="Write your number into number.txt. [together]",
+    trials=2,
+    timeout=_LEAVES_TIME,
+)
+def together(rig: Rig, result: str) -> None:
+    """Two at once do not disturb each other."""
+    number = rig.workspace["number.txt"].text.strip()
+    assert number in "\n".join(str(dict(call.arguments)) for call in rig.calls) or number in "\n".join(rig.said)

@@ -1,0 +1,65 @@
+"""`demeanor analyze`: pass@k, pass^k and flakiness of runs, and why trials did not pass."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from demeanor.commands.options import config_argument, load_config, positive_int
+from demeanor.core.exit_code import ExitCode
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        metavar="RUN|FILE",
+        help="runs by name, or files and folders of any format that can be imported (default: the latest run)",
+    )
+    parser.add_argument(
+        "--k",
+        type=positive_int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="for pass@k and pass^k; repeatable (default: 3)",
+    )
+    parser.add_argument(
+        "--patterns", type=Path, action="append", default=[], metavar="FILE", help="known failures (YAML); repeatable"
+    )
+    parser.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Gather, reckon, print."""
+    from demeanor.commands.analyze.pattern_file import read_patterns
+    from demeanor.commands.analyze.report import analysis
+    from demeanor.commands.analyze.workflow import sources_of
+    from demeanor.commands.run.past_runs import history_of
+
+    config = load_config(args)
+    patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]
+    history = history_of(config, os.environ, results=args.results)
+    try:
+        sources = sources_of(history, args.runs)
+    finally:
+        history.close()
+    found = analysis(
+        sources, ks=(1, *(args.k or (3,))), patterns=patterns, estimator="plug-in" if args.plug_in else "unbiased"
+    )
+    if args.json:
+        from demeanor.commands.analyze.to_json import analysis_json
+
+        print(analysis_json(found), end="")
+    else:
+        from demeanor.commands.analyze.terminal import analysis_terminal
+        from demeanor.render.terminal import screen_of
+
+        print(analysis_terminal(found, screen_of(sys.stdout)), end="")
+    return ExitCode.ACCEPTED

@@ -1,0 +1,80 @@
+"""Known failures as regular expressions in a YAML file: `version`, and `patterns` with name, pattern and category.
+
+The format is the one that teams have already, so it is read as it is: a pattern is searched regardless of case, and one
+that was written for JavaScript may name its groups `(?<name>…)`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from demeanor.config.table import Table
+from demeanor.core.errors import BadInput
+
+_JAVASCRIPT_GROUP = re.compile(r"\(\?<(?![=!])")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pattern:
+    """One known failure."""
+
+    name: str
+    """What it is called."""
+
+    expression: re.Pattern[str]
+    """What is searched for."""
+
+    category: str
+    """What kind of failure it is: provider_bug, transient, harness, environment, policy, auth, or another word."""
+
+    issue: str | None = None
+    """Where it is being dealt with."""
+
+    description: str = ""
+    """What it means."""
+
+
+def read_patterns(path: Path) -> tuple[Pattern, ...]:
+    """The patterns of a file, in its order; raises BadInput."""
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise BadInput("there is no such file", where=path) from None
+    except OSError as error:
+        raise BadInput(f"can't be read: {error.strerror}", where=path) from None
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise BadInput(f"is no YAML: {error}", where=path) from None
+    table = Table(data, where=path)
+    version = table.anything("version")
+    if version is not None and str(version).split(".")[0] != "1":
+        table.fail("version", f"unknown version {version!r}", "this reads version 1")
+    found = tuple(_pattern(one) for one in table.tables("patterns"))
+    table.finish()
+    names = [one.name for one in found]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            table.fail(f"patterns[{index}].name", f"{name!r} is there twice", "each pattern needs a name of its own")
+    return found
+
+
+def _pattern(table: Table) -> Pattern:
+    source = table.text("pattern", required=True)
+    try:
+        expression = re.compile(_JAVASCRIPT_GROUP.sub("(?P<", source), re.IGNORECASE)
+    except re.error as error:
+        table.fail("pattern", f"{source!r} is no regular expression: {error}")
+    if expression.search(""):
+        table.fail("pattern", f"{source!r} fits everything, also nothing", "write what a failure really says")
+    found = Pattern(
+        name=table.text("name", required=True),
+        expression=expression,
+        category=table.text("category", required=True),
+        issue=table.maybe_text("issue"),
+        description=table.text("description"),
+    )
+    table.finish()
+    return found

@@ -1,0 +1,210 @@
+"""Runs of any origin, reckoned together: pass@k, pass^k, flakiness, and why trials did not pass.
+
+Trials of several runs are put together only where they are of the same eval and the same subject, as far as that is
+known; what differs is a row of its own, and marked. Each eval weighs the same: trials are never thrown into one pot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from demeanor.commands.analyze.classify import Classified, by_category, classify
+from demeanor.commands.analyze.pattern_file import Pattern
+from demeanor.commands.report.rows import estimate
+from demeanor.commands.run.tallies import last_attempts, summary
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record
+from demeanor.core.tally import Estimator, Summary, Tally
+from demeanor.core.usage import total
+from demeanor.core.verdict import Fail, Pass, Void
+from demeanor.statistics.flakiness import flakiness
+from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
+
+Name: TypeAlias = tuple[str, str]
+"""An eval and a subject."""
+
+_ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_k, plug_in_pass_hat_k)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Planned:
+    """What a run was to do with one eval and subject."""
+
+    policy: Policy = Policy.USUALLY_PASSES
+    """The eval's policy."""
+
+    trials: int = 0
+    """How many trials."""
+
+    skipped: str | None = None
+    """Why nothing was tried, if so."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """One run."""
+
+    name: str
+    """Its name."""
+
+    records: tuple[Record, ...]
+    """All attempts."""
+
+    planned: Mapping[Name, Planned] = field(default_factory=dict)
+    """The plan, as far as it is known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnalysisRow:
+    """Trials of one thing: the same eval, the same subject."""
+
+    runs: tuple[str, ...]
+    """The runs that they are from."""
+
+    tally: Tally
+    """The verdicts, counted."""
+
+    flakiness: float | None
+    """Between 0 (always the same) and 1 (a coin); None where nothing was judged."""
+
+    differs: bool
+    """Whether there is another row of this eval and subject, because the eval or the subject was another one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Analysis:
+    """Some runs, reckoned."""
+
+    sources: tuple[str, ...]
+    """The runs."""
+
+    ks: tuple[int, ...]
+    """For which k."""
+
+    rows: tuple[AnalysisRow, ...]
+    """One per eval and subject, more where one of them changed."""
+
+    summaries: tuple[Summary, ...]
+    """One per subject: means over its rows."""
+
+    categories: Mapping[str, int]
+    """Why trials did not pass: category → how many; the unclassified last, and always there."""
+
+    classified: tuple[Classified, ...]
+    """Each trial that did not pass."""
+
+    estimator: Estimator = "unbiased"
+    """How pass@k and pass^k were reckoned."""
+
+
+def analysis(
+    sources: Sequence[Source],
+    *,
+    ks: Sequence[int] = (1, 3),
+    patterns: Sequence[Pattern] = (),
+    estimator: Estimator = "unbiased",
+) -> Analysis:
+    """Everything that can be reckoned from some runs."""
+    rows = [row for name in _names(sources) for row in _rows(name, sources, ks, estimator)]
+    trials = [trial for source in sources for own in _by_name(source.records).values() for trial in last_attempts(own)]
+    found = [one for trial in trials if (one := classify(trial, patterns)) is not None]
+    return Analysis(
+        sources=tuple(source.name for source in sources),
+        ks=tuple(sorted(set(ks))),
+        rows=tuple(rows),
+        summaries=summary([row.tally for row in rows]),
+        categories=by_category(found),
+        classified=tuple(found),
+        estimator=estimator,
+    )
+
+
+def _names(sources: Sequence[Source]) -> list[Name]:
+    """Every eval with every subject, those of one subject together, in the order of appearance."""
+    found = dict.fromkeys(
+        name for source in sources for name in (*source.planned, *((r.eval, r.subject) for r in source.records))
+    )
+    subjects = list(dict.fromkeys(subject for _, subject in found))
+    return sorted(found, key=lambda name: subjects.index(name[1]))
+
+
+def _by_name(records: Iterable[Record]) -> dict[Name, list[Record]]:
+    found: dict[Name, list[Record]] = {}
+    for record in records:
+        found.setdefault((record.eval, record.subject), []).append(record)
+    return found
+
+
+@dataclass(kw_only=True, slots=True)
+class _Heap:
+    """Trials that belong together while they are gathered."""
+
+    runs: dict[str, None] = field(default_factory=dict)
+    trials: list[Record] = field(default_factory=list)
+    attempts: list[Record] = field(default_factory=list)
+    missing: int = 0
+
+
+def _rows(name: Name, sources: Sequence[Source], ks: Sequence[int], estimator: Estimator) -> Iterator[AnalysisRow]:
+    heaps: dict[tuple[str, str], _Heap] = {}
+    policy, skipped = Policy.USUALLY_PASSES, None
+    for source in sorted(sources, key=lambda source: not _judged(source, name)):
+        own = [record for record in source.records if (record.eval, record.subject) == name]
+        plan = source.planned.get(name, Planned(policy=own[-1].policy) if own else None)
+        if plan is None:
+            continue
+        policy, skipped = plan.policy, plan.skipped
+        trials = last_attempts(own)
+        heap = heaps.setdefault(_identity(trials, heaps), _Heap())
+        heap.runs[source.name] = None
+        heap.trials += trials
+        heap.attempts += own
+        heap.missing += max(0, plan.trials - len(trials))
+    for heap in heaps.values():
+        reason = skipped if not heap.attempts else None
+        tally = _tally(name, policy, heap, reason, ks, estimator)
+        score = flakiness(tally.judged, tally.passed)
+        yield AnalysisRow(runs=tuple(heap.runs), tally=tally, flakiness=score, differs=len(heaps) > 1)
+
+
+def _judged(source: Source, name: Name) -> bool:
+    return any((one.eval, one.subject) == name and not isinstance(one.verdict, Void) for one in source.records)
+
+
+def _identity(trials: Sequence[Record], known: dict[tuple[str, str], _Heap]) -> tuple[str, str]:
+    """What the judged trials of one run are of; where nobody says, the same as those before."""
+    judged = [trial for trial in trials if not isinstance(trial.verdict, Void)]
+    evals = dict.fromkeys(trial.eval_hash for trial in judged if trial.eval_hash)
+    subjects = dict.fromkeys(trial.fingerprint for trial in judged if trial.fingerprint)
+    last = next(reversed(known), ("", ""))
+    return " + ".join(evals) or last[0], " + ".join(subjects) or last[1]
+
+
+def _tally(
+    name: Name, policy: Policy, heap: _Heap, skipped: str | None, ks: Sequence[int], estimator: Estimator
+) -> Tally:
+    passed = sum(isinstance(trial.verdict, Pass) for trial in heap.trials)
+    failed = sum(isinstance(trial.verdict, Fail) for trial in heap.trials)
+    judged = passed + failed
+    at, hat = _ESTIMATORS[estimator]
+    spent, unpriced, uncounted = total(record.spent for record in heap.attempts)
+    return Tally(
+        eval=name[0],
+        subject=name[1],
+        policy=policy,
+        passed=passed,
+        failed=failed,
+        voided=sum(isinstance(trial.verdict, Void) for trial in heap.trials),
+        missing=0 if skipped is not None else heap.missing,
+        attempts=len(heap.attempts),
+        skipped=skipped,
+        rate=estimate(passed, judged) if judged else None,
+        pass_at={k: at(judged, passed, k) for k in sorted(set(ks))},
+        pass_hat={k: hat(judged, passed, k) for k in sorted(set(ks))},
+        estimator=estimator,
+        spent=spent,
+        unpriced=unpriced,
+        uncounted=uncounted,
+    )

@@ -1,0 +1,114 @@
+"""An analysis for a person in front of a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from rich.text import Text
+
+from demeanor.commands.analyze.classify import Classified
+from demeanor.commands.analyze.report import Analysis, AnalysisRow
+from demeanor.core.tally import Mean, Summary
+from demeanor.core.text import count, one_line
+from demeanor.render import numbers as figures
+from demeanor.render.paint import paint
+from demeanor.render.table import Column, table, wrapped
+from demeanor.render.terminal import Screen
+
+_EXAMPLES = 3
+
+
+def analysis_terminal(found: Analysis, screen: Screen | None = None) -> str:
+    """The whole of it as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_lines(found, screen), screen)
+
+
+def _lines(found: Analysis, screen: Screen) -> Iterator[Text]:
+    names = ", ".join(one_line(name) for name in found.sources[:5])
+    more = f" and {len(found.sources) - 5} more" if len(found.sources) > 5 else ""
+    yield from wrapped(Text(screen.safe(f"{count(len(found.sources), 'run')}: {names}{more}"), "bold"), screen.width)
+    for one in found.summaries:
+        yield Text()
+        rows = [row for row in found.rows if row.tally.subject == one.subject]
+        yield Text(screen.safe(one_line(one.subject)), "bold")
+        yield from table(list(_columns(found, rows, one, screen)), screen.width, ellipsis=screen.safe("…"))
+    for note in _notes(found):
+        yield from wrapped(Text(screen.safe(note), "dim"), screen.width)
+    yield Text()
+    yield Text("Why trials did not pass", "bold")
+    for category, number in found.categories.items():
+        yield Text(screen.safe(f"{number:>5}  {one_line(category)}"), "" if number else "dim")
+        own = [one for one in found.classified if one.first.category == category]
+        for told in _examples(own):
+            yield from wrapped(Text(screen.safe(told), "dim"), screen.width, indent=7)
+
+
+def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen: Screen) -> Iterator[Column]:
+    mean = one.judged > 1
+
+    def column(title: str, show: Callable[[AnalysisRow], str], last: str = "", *, rank: int = 0) -> Column:
+        texts = [Text(screen.safe(show(row))) for row in rows]
+        return Column(
+            title=title, cells=[*texts, *([Text(screen.safe(last), "dim")] if mean else [])], align="right", rank=rank
+        )
+
+    names = [Text(screen.safe(("◆ " if row.differs else "") + one_line(row.tally.eval, width=300))) for row in rows]
+    names += [Text(f"mean of {one.judged}", "dim")] if mean else []
+    mark = "~" if found.estimator == "plug-in" else ""
+    yield Column(title="eval", cells=names, comfort=34, least=8)
+    yield column("passed", _counts)
+    yield column("pass rate", lambda row: figures.rate(row.tally.rate), figures.rate(one.rate))
+    for k in found.ks[1:]:
+        yield column(f"{mark}pass@{k}", _at(k), _mean(one.pass_at.get(k)), rank=2)
+        yield column(f"{mark}pass^{k}", _hat(k), _mean(one.pass_hat.get(k)), rank=1)
+    yield column("flakiness", lambda row: figures.UNKNOWN if row.flakiness is None else f"{row.flakiness:.2f}", rank=3)
+    yield column("void", lambda row: str(row.tally.voided or ""), rank=4)
+    yield column("time", lambda row: figures.duration(row.tally.spent.seconds) if row.tally.attempts else "", rank=6)
+    yield column(
+        "cost", lambda row: figures.money(row.tally.spent, row.tally.unpriced) if row.tally.attempts else "", rank=5
+    )
+
+
+def _at(k: int) -> Callable[[AnalysisRow], str]:
+    return lambda row: figures.percent(row.tally.pass_at.get(k))
+
+
+def _hat(k: int) -> Callable[[AnalysisRow], str]:
+    return lambda row: figures.percent(row.tally.pass_hat.get(k))
+
+
+def _counts(row: AnalysisRow) -> str:
+    if row.tally.skipped is not None:
+        return "skipped"
+    return f"{row.tally.passed} of {row.tally.judged}" if row.tally.judged else "no data"
+
+
+def _mean(mean: Mean | None) -> str:
+    return figures.percent(mean.value if mean else None)
+
+
+def _notes(found: Analysis) -> Iterator[str]:
+    if found.estimator == "plug-in":
+        yield "~ plug-in: reckoned from the rate seen, so that pass@k is too low and pass^k too high on average"
+    if any(row.differs for row in found.rows):
+        yield "◆ the eval or the subject was not the same in all runs: a row for each"
+    yield "flakiness: 0 always the same, 1 a coin; from few trials it says little, see the interval of the rate"
+
+
+def _examples(found: Sequence[Classified]) -> Iterator[str]:
+    """The classes of a category, each with an example."""
+    by_name: dict[str, list[Classified]] = {}
+    for one in found:
+        by_name.setdefault(one.first.name, []).append(one)
+    for name, own in list(by_name.items())[:_EXAMPLES]:
+        first = own[0]
+        issue = f" ({one_line(first.first.issue)})" if first.first.issue else ""
+        excerpt = f": {one_line(first.first.excerpt, width=160)}" if first.first.excerpt else ""
+        where = f"{one_line(first.eval)}/{one_line(first.subject)}/{first.number}"
+        yield f"{len(own)} x {one_line(name)} by {first.first.basis}{issue}, as in {where}{excerpt}"
+        for other in first.classes[1:2]:
+            if other.basis == "pattern":
+                yield f"    also {one_line(other.name)} ({one_line(other.category)}) by pattern"
+    if len(by_name) > _EXAMPLES:
+        yield f"… and {len(by_name) - _EXAMPLES} more kinds"

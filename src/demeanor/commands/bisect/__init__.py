@@ -1,0 +1,1 @@
+"""`demeanor bisect`: find the commit that changed a behaviour, though each trial is uncertain."""

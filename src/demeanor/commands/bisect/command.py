@@ -1,0 +1,132 @@
+"""`demeanor bisect`: which commit changed a behaviour?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
+from demeanor.commands.power.command import a_rate
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.run_request import RunRequest
+
+if TYPE_CHECKING:
+    from demeanor.commands.bisect.report import BisectReport
+    from demeanor.commands.bisect.workflow import Bisecting
+
+_MOST = 200
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("eval", metavar="EVAL", help="the eval whose behaviour changed, as it is in this tree")
+    parser.add_argument("--good", required=True, metavar="REV", help="a commit at which it still passed")
+    parser.add_argument("--bad", default="HEAD", metavar="REV", help="a later one at which it fails (default: HEAD)")
+    parser.add_argument("--subject", metavar="AGENT:MODEL", help="on whom (default: the only one of the configuration)")
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--confidence", type=a_rate, default=0.95, metavar="RATE", help="how sure it is to be (default: 95%%)"
+    )
+    how.add_argument(
+        "--trials",
+        type=positive_int,
+        default=1,
+        metavar="N",
+        help="trials at each visit of a commit, at once (default: 1, which takes fewest trials in all)",
+    )
+    how.add_argument(
+        "--most",
+        type=positive_int,
+        default=_MOST,
+        metavar="N",
+        help=f"at most so many trials in all (default: {_MOST})",
+    )
+    pace_arguments(how)
+    how.add_argument("--kind", choices=("local", "ci"), default="local", help="why it is run (default: local)")
+    out = parser.add_argument_group("output")
+    out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
+    out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    config_argument(parser)
+    parser.epilog = (
+        "exit codes: 0 found, 1 good and bad do not differ, 2 wrong usage, 3 not sure enough yet, 130 interrupted"
+    )
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Search, keep what was found, print."""
+    from demeanor.commands.bisect.build_report import keep_bisection, make_bisect_report
+    from demeanor.commands.bisect.values import BisectOutcome
+    from demeanor.commands.bisect.workflow import make_bisecting
+    from demeanor.commands.interrupts import make_helm
+    from demeanor.commands.run.past_runs import history_of
+
+    config = load_config(args)
+    results = args.out or config.root / config.results
+    bisecting = make_bisecting(
+        config,
+        os.environ,
+        _request(args),
+        good=args.good,
+        bad=args.bad,
+        results=results,
+        confidence=args.confidence,
+        at_once=args.trials,
+        most=args.most,
+    )
+    outcome, interrupted = BisectOutcome.UNDECIDED, False
+    try:
+        outcome = bisecting.run(make_helm(quiet=True), _show)
+    except KeyboardInterrupt:
+        interrupted = True
+    report = make_bisect_report(bisecting, outcome, good=args.good, bad=args.bad, interrupted=interrupted)
+    history = history_of(config, os.environ, results=results, reading=False)
+    try:
+        keep_bisection(history, report)
+    finally:
+        history.close()
+    _print(report, as_json=args.json)
+    return report.exit_code
+
+
+def _request(args: argparse.Namespace) -> RunRequest:
+    placed = "::" in args.eval
+    return RunRequest(
+        paths=(args.eval,) if placed else (),
+        names=() if placed else (args.eval,),
+        subjects=(args.subject,) if args.subject else (),
+        policy="all",
+        jobs=args.jobs,
+        timeout=args.timeout,
+        budget_usd=args.budget_usd,
+        kind=args.kind,
+        sandbox=args.sandbox,
+        seed=args.seed,
+    )
+
+
+def _show(bisecting: Bisecting, place: int) -> None:
+    """Where the search stands, on standard error."""
+    from demeanor.commands.bisect.build_report import commits_found
+    from demeanor.commands.bisect.terminal import progress_line
+    from demeanor.commands.interrupts import tell
+    from demeanor.render.terminal import screen_of
+
+    found = commits_found(bisecting)
+    likeliest = max(found, key=lambda one: one.chance)
+    chances = [one.chance for one in found]
+    tell(progress_line(chances, found[place], likeliest, bisecting.made, screen_of(sys.stderr)))
+
+
+def _print(report: BisectReport, *, as_json: bool) -> None:
+    if as_json:
+        from demeanor.commands.bisect.to_json import bisect_json
+
+        print(bisect_json(report), end="")
+    else:
+        from demeanor.commands.bisect.terminal import bisect_terminal
+        from demeanor.render.terminal import screen_of
+
+        print(bisect_terminal(report, screen_of(sys.stdout)), end="")

@@ -1,0 +1,1 @@
+"""`demeanor compare`: tell whether one version is worse than another."""

@@ -1,0 +1,188 @@
+"""`demeanor compare`: is one version of the agent worse than another?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.commands.options import (
+    choice_arguments,
+    config_argument,
+    load_config,
+    model_of,
+    pace_arguments,
+    positive_int,
+    who_arguments,
+)
+from demeanor.core.errors import UsageError
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.run_request import RunRequest
+
+if TYPE_CHECKING:
+    from demeanor.commands.compare.report import CompareReport
+    from demeanor.config.config import Config
+
+_TRIALS = 10
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument(
+        "sides",
+        nargs="*",
+        metavar="A B",
+        help="two runs, subjects, branches or commits that the history knows; with --base one commit (default: HEAD)",
+    )
+    parser.add_argument(
+        "--base", metavar="REV", help="check this commit and the other one out, build both, and try them side by side"
+    )
+    parser.add_argument(
+        "--last", type=positive_int, default=7, metavar="N", help="runs of a branch or nights of a subject (default: 7)"
+    )
+    choice_arguments(parser, paths=False)
+    who_arguments(parser)
+    how = parser.add_argument_group("how, with --base")
+    how.add_argument(
+        "--trials", type=positive_int, metavar="N", help=f"trials per eval, subject and side (default: {_TRIALS})"
+    )
+    pace_arguments(how)
+    how.add_argument("--kind", choices=("local", "ci"), default="local", help="why it is run (default: local)")
+    out = parser.add_argument_group("output")
+    out.add_argument(
+        "--format",
+        choices=("terminal", "markdown", "json"),
+        default="terminal",
+        help="how to print (default: terminal)",
+    )
+    out.add_argument("--json", action="store_true", help="the same as --format json")
+    out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Find or make both sides, compare, keep, print."""
+    config = load_config(args)
+    results = args.out or config.root / config.results
+    how = "json" if args.json else args.format
+    if args.base is not None:
+        if len(args.sides) > 1:
+            raise UsageError(f"--base {args.base}: one commit is compared with it, not {len(args.sides)}")
+        report, interrupted = _tried(args, config, results, quiet=how == "json")
+    else:
+        if len(args.sides) != 2:
+            raise UsageError(
+                "two sides are needed\n  → demeanor compare A B, of what the history knows\n"
+                "  → demeanor compare --base main, to try this commit against main"
+            )
+        report, interrupted = _known(args, config, results), False
+    _print(report, how)
+    return ExitCode.INTERRUPTED if interrupted else report.exit_code
+
+
+def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
+    """What the history says of both."""
+    from demeanor.commands.compare.operands import chosen_cells, side_of
+    from demeanor.commands.compare.workflow import keep_comparison, make_comparison
+    from demeanor.commands.run.past_runs import history_of
+
+    history = history_of(config, os.environ, results=results)
+    try:
+        sides = [side_of(history, name, config.root, nights=args.last) for name in args.sides]
+    finally:
+        history.close()
+    base, new = (chosen_cells(side, names=args.scenario, subjects=args.subject) for side in sides)
+    if args.keyword or args.suite or args.tag or args.model:
+        raise UsageError("-k, --suite, --tag and --model choose what is tried, with --base\n  → use --scenario")
+    report = make_comparison(base, new)
+    history = history_of(config, os.environ, results=results, reading=False)
+    try:
+        keep_comparison(history, report)
+    finally:
+        history.close()
+    return report
+
+
+def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
+    """Try both side by side."""
+    from demeanor.commands.compare.workflow import (
+        conduct_both,
+        contenders,
+        joint_plan,
+        keep_comparison,
+        make_comparison,
+        tried_side,
+    )
+    from demeanor.commands.interrupts import run_interruptibly, tell
+    from demeanor.commands.run.command import watching_on
+    from demeanor.commands.run.past_runs import history_of
+    from demeanor.runner.planning import choose_evals
+    from demeanor.runner.schedule import Stop
+
+    revisions = (args.base, args.sides[0] if args.sides else "HEAD")
+    evals = choose_evals(
+        config, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag, policy="all"
+    )
+    stop = Stop()
+    with ExitStack() as stack:
+        sides = contenders(stack, config, revisions, evals, _request(args), os.environ, results=results, tell=tell)
+        with watching_on(joint_plan(sides), (), quiet=quiet) as watch:
+            interrupted = run_interruptibly(conduct_both(sides, budget_usd=args.budget_usd, watch=watch, stop=stop))
+    history = history_of(config, os.environ, results=results, reading=False)
+    try:
+        base, new = (tried_side(history, side) for side in sides)
+        notes = [stop.reason] if stop.reason else []
+        notes += ["interrupted: not all trials were carried out"] if interrupted else []
+        notes += [note for side in sides for note in (*side.house.notes, *side.house.store.notes)]
+        notes += _dirty(config, revisions[1])
+        report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
+        keep_comparison(history, report)
+    finally:
+        history.close()
+    return report, interrupted
+
+
+def _dirty(config: Config, revision: str) -> list[str]:
+    from demeanor.vcs.git_info import git_state
+
+    if revision == "HEAD" and git_state(config.root).dirty:
+        return ["there are uncommitted changes, which were not tried: only what is committed was"]
+    return []
+
+
+def _request(args: argparse.Namespace) -> RunRequest:
+    return RunRequest(
+        subjects=tuple(args.subject),
+        model=model_of(args),
+        names=tuple(args.scenario),
+        keyword=args.keyword,
+        suites=tuple(args.suite),
+        tags=tuple(args.tag),
+        trials=args.trials or _TRIALS,
+        policy="all",
+        jobs=args.jobs,
+        timeout=args.timeout,
+        budget_usd=args.budget_usd,
+        kind=args.kind,
+        sandbox=args.sandbox,
+        seed=args.seed,
+    )
+
+
+def _print(report: CompareReport, how: str) -> None:
+    if how == "json":
+        from demeanor.commands.compare.to_json import compare_json
+
+        print(compare_json(report), end="")
+    elif how == "markdown":
+        from demeanor.commands.compare.markdown import compare_markdown
+
+        print(compare_markdown(report), end="")
+    else:
+        from demeanor.commands.compare.terminal import compare_terminal
+        from demeanor.render.terminal import screen_of
+
+        print(compare_terminal(report, screen_of(sys.stdout)), end="")

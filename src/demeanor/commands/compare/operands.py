@@ -1,0 +1,86 @@
+"""The two sides of a comparison that lie in the history: runs, branches, commits or subjects.
+
+A run with uncommitted changes is none of its branch nor of its commit: it can be compared by its own name only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from demeanor.commands.compare.report import Side
+from demeanor.commands.report.workflow import find_past_run
+from demeanor.core.errors import UnknownName, UsageError
+from demeanor.core.git import GitSays, commit_of
+from demeanor.core.history import PastRun
+from demeanor.core.ports import History
+
+NIGHTS = 7
+"""How many runs of a branch, or nights of a subject, are added up."""
+
+
+def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS) -> Side:
+    """What a name stands for: a run, else a subject, else a branch, else a commit."""
+    found = _run(history, name) or _subject(history, name, nights) or _branch(history, name, nights)
+    found = found or _commit(history, name, root)
+    if found is None:
+        raise UsageError(
+            f"{name!r} is no run, subject, branch or commit that the history knows\n"
+            f"  → demeanor compare --base {name} checks it out and tries it"
+        )
+    return found
+
+
+def _run(history: History, name: str) -> Side | None:
+    try:
+        run = find_past_run(history, name)
+    except UnknownName:
+        return None
+    return _added_up(history, name, "run", (run,))
+
+
+def _subject(history: History, name: str, nights: int) -> Side | None:
+    cells = history.nights(nights, subjects=(name,))
+    if not cells:
+        return None
+    runs = tuple(dict.fromkeys(cell.run for cell in cells))
+    return Side(name=name, kind="subject", runs=runs, cells=cells)
+
+
+def _branch(history: History, name: str, nights: int) -> Side | None:
+    runs = tuple(run for run in history.runs(branch=name) if not run.info.dirty)[:nights]
+    return _added_up(history, name, "branch", runs) if runs else None
+
+
+def _commit(history: History, name: str, root: Path) -> Side | None:
+    try:
+        commit = commit_of(root, name)
+    except GitSays:
+        commit = name
+    if len(commit) < 4:
+        return None
+    runs = tuple(run for run in history.runs(commit=commit) if not run.info.dirty)
+    return _added_up(history, name, "commit", runs) if runs else None
+
+
+def _added_up(history: History, name: str, kind: str, runs: tuple[PastRun, ...]) -> Side:
+    cells = tuple(cell for run in reversed(runs) for cell in history.cells(run.name))
+    commits = {run.info.commit for run in runs}
+    return Side(
+        name=name,
+        kind=kind,
+        runs=tuple(run.name for run in reversed(runs)),
+        commit=next(iter(commits)) if len(commits) == 1 else None,
+        cells=cells,
+    )
+
+
+def chosen_cells(side: Side, *, names: Sequence[str] = (), subjects: Sequence[str] = ()) -> Side:
+    """A side with only the evals and subjects that are wanted; none means all."""
+    cells = side.cells
+    for name in names:
+        if name not in {cell.eval for cell in cells}:
+            raise UnknownName("eval", name, {cell.eval for cell in cells}, where=side.name)
+    cells = tuple(cell for cell in cells if not names or cell.eval in names)
+    return replace(side, cells=tuple(cell for cell in cells if not subjects or cell.subject in subjects))

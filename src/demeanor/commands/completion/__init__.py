@@ -1,0 +1,1 @@
+"""`demeanor completion`: print a completion script for your shell."""

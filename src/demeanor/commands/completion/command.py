@@ -1,0 +1,24 @@
+"""`demeanor completion`: a completion script for the shell, made from the real options."""
+
+from __future__ import annotations
+
+import argparse
+
+from demeanor.core.exit_code import ExitCode
+
+_SHELLS = ("bash", "zsh", "tcsh", "fish")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("shell", choices=_SHELLS, help='for example: eval "$(demeanor completion bash)"')
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Print the script."""
+    import shtab
+
+    from demeanor.cli import make_parser
+
+    print(shtab.complete(make_parser(), shell=args.shell))
+    return ExitCode.ACCEPTED

@@ -1,0 +1,1 @@
+"""`demeanor contract`: check the wire formats of the model APIs, without a model."""

@@ -1,0 +1,1 @@
+"""`demeanor doctor`: show what is installed, what works and what to do."""

@@ -1,0 +1,1 @@
+"""`demeanor export`: write a run of the history for other tools."""

@@ -1,0 +1,1 @@
+"""`demeanor gate`: tell whether a change may merge."""

@@ -1,0 +1,99 @@
+"""What a gate said → its report, and its decisions into the history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypedDict
+
+from demeanor.commands.gate import always as gate_always
+from demeanor.commands.gate.markdown import gate_markdown
+from demeanor.commands.gate.report import GateReport, gate_report
+from demeanor.commands.gate.rules import rule_named
+from demeanor.commands.gate.to_json import gate_json
+from demeanor.commands.gate.workflow import Gating
+from demeanor.commands.run.past_runs import history_of
+from demeanor.commands.run.report import RunReport
+from demeanor.config.config import Config
+from demeanor.core.codec import encode
+from demeanor.core.error_rates import Characteristics
+from demeanor.core.history import KeptDecision
+from demeanor.core.policy import Policy
+from demeanor.core.text import count
+
+
+class Files(TypedDict):
+    """What a gate adds to the files of a run."""
+
+    lead: str
+    files: Mapping[str, str]
+
+
+def gate_notes(gating: Gating, *, stopped: bool) -> tuple[str, ...]:
+    """What a person should know of a gate."""
+    notes = []
+    wanting = sum(one.more for one in gating.answers())
+    if wanting and not stopped and gating.max_trials is not None:
+        notes.append(f"stopped: {count(gating.max_trials, 'trial')} at most, and {wanting} more are wanted")
+    if gating.base.problem:
+        notes.append(f"new and edited evals are told by the history alone: {gating.base.problem}")
+    return tuple(notes)
+
+
+def make_gate_report(gating: Gating, report: RunReport) -> GateReport:
+    """The value that all formats are made of."""
+    return gate_report(
+        report,
+        gating.answers(),
+        rule=gating.rule,
+        base=gating.base.base,
+        edited=gating.edited,
+        characteristics=tuple(_characteristics(gating)),
+        notes=report.notes,
+    )
+
+
+def gate_files(found: GateReport) -> Files:
+    """What a gate adds to the files of a run."""
+    return Files(lead=gate_markdown(found), files={"gate.json": gate_json(found)})
+
+
+def keep_answers(gating: Gating, found: GateReport, config: Config, environ: Mapping[str, str], results: Path) -> None:
+    """Keep what was decided, each with the numbers it was decided from."""
+    made = datetime.now(UTC).isoformat(timespec="milliseconds")
+    history = history_of(config, environ, results=results, reading=False)
+    try:
+        for row in found.rows:
+            if row.decision.answer == "skipped":
+                continue
+            history.keep_decision(
+                KeptDecision(
+                    made=made,
+                    ruling="gate",
+                    eval=row.eval,
+                    subject=row.subject,
+                    answer=row.decision.answer,
+                    rule=row.decision.rule,
+                    reason=row.decision.reason,
+                    run=found.run.id,
+                    commit=found.run.commit,
+                    eval_hash=gating.hashes.get(row.eval, ""),
+                    evidence={
+                        "passed": row.passed,
+                        "failed": row.failed,
+                        "voided": row.voided,
+                        "past": encode(row.past),
+                        "p_value": row.p_value,
+                        "adjusted": row.adjusted,
+                    },
+                )
+            )
+    finally:
+        history.close()
+
+
+def _characteristics(gating: Gating) -> list[Characteristics]:
+    policies = {cell.eval.policy for cell in gating.plan.cells}
+    found = [gate_always.characteristics()] if Policy.ALWAYS_PASSES in policies else []
+    return found + ([rule_named(gating.rule).characteristics()] if Policy.USUALLY_PASSES in policies else [])

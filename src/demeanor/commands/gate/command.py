@@ -1,0 +1,180 @@
+"""`demeanor gate`: may this change merge?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.commands.options import (
+    choice_arguments,
+    config_argument,
+    load_config,
+    model_of,
+    pace_arguments,
+    positive_int,
+    task_arguments,
+    who_arguments,
+)
+from demeanor.config.tables import Limit
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.run_request import RunRequest
+
+if TYPE_CHECKING:
+    from demeanor.commands.gate.report import GateReport
+    from demeanor.commands.gate.workflow import Gating
+    from demeanor.commands.run.report import RunReport
+    from demeanor.config.config import Config
+    from demeanor.core.progress import Progress
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    choice_arguments(parser)
+    who_arguments(parser)
+    task_arguments(parser)
+    how = parser.add_argument_group("how")
+    how.add_argument("--rule", metavar="NAME", help="how USUALLY_PASSES is judged: screen (default) or seed")
+    how.add_argument(
+        "--policy",
+        choices=("always", "all"),
+        default="all",
+        help="always leaves out USUALLY_PASSES, except what the change adds or edits (default: all)",
+    )
+    how.add_argument(
+        "--base", metavar="REV", help="what new and edited evals are told by (default: where the branch began)"
+    )
+    how.add_argument(
+        "--max-trials", type=positive_int, metavar="N", help="at most so many trials of all cells together"
+    )
+    pace_arguments(how)
+    how.add_argument("--kind", choices=("local", "ci"), default="local", help="why it is run (default: local)")
+    out = parser.add_argument_group("output")
+    out.add_argument("--dry-run", action="store_true", help="print the first round of trials and run nothing")
+    out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    out.add_argument("--json", action="store_true", help="print the gate's report as JSON, and nothing else")
+    out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Ask the rule, run a round of trials, ask again; then report and keep the decisions."""
+    from demeanor.commands.gate.build_report import gate_files, gate_notes, keep_answers, make_gate_report
+    from demeanor.commands.gate.workflow import make_gating
+    from demeanor.commands.interrupts import run_interruptibly
+    from demeanor.commands.run.command import watching_on
+    from demeanor.commands.run.outputs import make_report, publish
+    from demeanor.commands.run.past_runs import history_of
+    from demeanor.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
+    from demeanor.runner.catalog import Cast
+    from demeanor.runner.execute import conduct
+    from demeanor.runner.schedule import Stop
+    from demeanor.runner.tasks import task_environment
+
+    config = _for_gates(load_config(args))
+    results = args.out or config.root / config.results
+    request = _request(args)
+    cast = Cast(config=config, environ=os.environ)
+    history = history_of(config, os.environ, results=results)
+    try:
+        gating = make_gating(
+            cast, request, history, os.environ, rule=args.rule, base=args.base, max_trials=args.max_trials
+        )
+    finally:
+        history.close()
+    gating.round()
+    plan = gating.planned()
+    if args.dry_run:
+        from demeanor.commands.run.plan_text import plan_json, plan_text
+
+        print(plan_json(plan) if args.json else plan_text(plan, task_environment(config, request, plan)))
+        return ExitCode.ACCEPTED
+    sandbox = open_sandbox(config, request, plan)
+    store = new_store(results)
+    info = replace(run_info(config, request), id=store.folder.name)
+    house = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    stop = Stop()
+    started = time.monotonic()
+    terms = run_terms(config, request)
+    with watching_on(plan, (), quiet=args.json) as watch:
+        interrupted = run_interruptibly(
+            conduct(plan, info, house, terms=terms, watch=_both(gating, watch), stop=stop, more=gating.round)
+        )
+    said = gating.decisions()
+    report = make_report(
+        info,
+        gating.planned(),
+        store.records(),
+        folder=store.folder,
+        seconds=time.monotonic() - started,
+        stopped=stop.reason,
+        interrupted=interrupted,
+        notes=(*gate_notes(gating, stopped=stop.reason is not None), *house.notes, *house.store.notes),
+        decide=lambda tally: said[tally.eval, tally.subject],
+    )
+    found = make_gate_report(gating, report)
+    keep_answers(gating, found, config, os.environ, results)
+    publish(
+        report,
+        store.folder,
+        environ=os.environ,
+        redactor=cast.redactor,
+        junit=args.junit,
+        **gate_files(found),
+    )
+    _print(found, report, as_json=args.json)
+    return report.exit_code
+
+
+def _for_gates(config: Config) -> Config:
+    """The configuration as it is for gates."""
+    own = config.gate
+    run = config.budgets.get("run", Limit())
+    budget = {"run": replace(run, usd=own.budget_usd)} if own.budget_usd is not None else {}
+    return replace(config, subjects=own.subjects or config.subjects, budgets={**config.budgets, **budget})
+
+
+def _request(args: argparse.Namespace) -> RunRequest:
+    return RunRequest(
+        paths=tuple(args.paths),
+        subjects=tuple(args.subject),
+        model=model_of(args),
+        names=tuple(args.scenario),
+        keyword=args.keyword,
+        suites=tuple(args.suite),
+        tags=tuple(args.tag),
+        tasks=tuple(args.tasks),
+        env=args.env,
+        policy=args.policy,
+        jobs=args.jobs,
+        timeout=args.timeout,
+        budget_usd=args.budget_usd,
+        kind=args.kind,
+        sandbox=args.sandbox,
+        seed=args.seed,
+    )
+
+
+def _both(gating: Gating, watch: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    def tell(news: Progress) -> None:
+        gating.watch(news)
+        watch(news)
+
+    return tell
+
+
+def _print(found: GateReport, report: RunReport, *, as_json: bool) -> None:
+    if as_json:
+        from demeanor.commands.gate.to_json import gate_json
+
+        print(gate_json(found), end="")
+    else:
+        from demeanor.commands.gate.terminal import gate_terminal
+        from demeanor.render.terminal import screen_of
+
+        print(gate_terminal(found, report, screen_of(sys.stdout)), end="")

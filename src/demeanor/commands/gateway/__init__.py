@@ -1,0 +1,1 @@
+"""`demeanor gateway`: serve models to an agent that you start yourself."""

@@ -1,0 +1,1 @@
+"""`demeanor harbor`: show or install Harbor, which runs whole tasks."""

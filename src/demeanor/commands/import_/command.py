@@ -1,0 +1,45 @@
+"""`demeanor import`: bring results that other tools or machines have kept into the history."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from demeanor.commands.options import config_argument, load_config
+from demeanor.core.exit_code import ExitCode
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="vitest JSON reports, Cline's report.json, Harbor job folders, JUnit XML, Inspect logs, runs of Demeanor",
+    )
+    parser.add_argument(
+        "--kind", choices=("local", "ci", "nightly"), help="why it was run (default: what the format suggests)"
+    )
+    parser.add_argument("--subject", metavar="AGENT:MODEL", help="the subject, where the files name none")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Read everything, then write it."""
+    from demeanor.commands.run.past_runs import history_of
+    from demeanor.store.imports import Wishes, read_imports, write_imports
+
+    config = load_config(args)
+    found = read_imports(args.paths, Wishes(kind=args.kind, subject=args.subject))
+    history = history_of(config, os.environ, results=args.out, reading=False)
+    try:
+        for one in write_imports(history.database, found):
+            new = f"{one.new} new" if one.new else "already there"
+            trials = len(one.imported.kept)
+            print(f"{one.name}  {one.imported.origin}, {one.imported.run.kind}: {trials} attempts, {new}")
+    finally:
+        history.close()
+    return ExitCode.ACCEPTED

@@ -1,0 +1,1 @@
+"""`demeanor init`: set up evals, configuration and CI in this folder."""

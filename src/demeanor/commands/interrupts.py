@@ -1,0 +1,97 @@
+"""A run on the command line: progress while it runs, Ctrl-C, and the report at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from demeanor.core.exit_code import ExitCode
+
+if TYPE_CHECKING:
+    from demeanor.core.progress import Progress
+    from demeanor.core.trial import Plan
+    from demeanor.runner.ui import Helm
+
+_HEARD = (signal.SIGINT, signal.SIGTERM)
+_STOPPING = "\ndemeanor: stopping; what is finished is kept (Ctrl-C again to force)\n"
+
+
+def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPING) -> bool:
+    """Run `work` to its end, or until the first Ctrl-C or TERM cancels it; True where it was cancelled.
+
+    A second Ctrl-C ends Demeanor at once. The agents end with it: their supervisors notice that nobody listens.
+    """
+
+    async def guarded() -> bool:
+        task = asyncio.ensure_future(work)
+        presses = _on_signals(task.cancel, farewell)
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not presses:
+                raise
+            return True
+        except BaseExceptionGroup as group:
+            raise _first(group) from None
+        return False
+
+    before = {number: signal.getsignal(number) for number in _HEARD}
+    try:
+        cancelled = asyncio.run(guarded())
+    finally:
+        for number, handler in before.items():  # whoever began this may have more to do, and something to put away
+            signal.signal(number, handler)
+    if cancelled:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is down; let what was finished be told in peace
+    return cancelled
+
+
+def make_helm(*, quiet: bool) -> Helm:
+    """How work that takes its time is steered from the command line."""
+    from demeanor.commands.run.command import watching_on
+    from demeanor.runner.ui import Helm
+
+    def perform(work: Coroutine[Any, Any, None]) -> None:
+        if run_interruptibly(work):
+            raise KeyboardInterrupt
+
+    def watching(plan: Plan) -> AbstractContextManager[Callable[[Progress], None]]:
+        return watching_on(plan, (), quiet=quiet)
+
+    return Helm(perform=perform, watching=watching, tell=tell)
+
+
+def tell(line: str) -> None:
+    """Say on standard error what is going on."""
+    sys.stderr.write(f"demeanor: {line}\n")
+    sys.stderr.flush()
+
+
+def _on_signals(cancel: Callable[[], object], farewell: str) -> list[int]:
+    presses: list[int] = []
+
+    def pressed() -> None:
+        presses.append(1)
+        if len(presses) > 1:
+            os._exit(ExitCode.INTERRUPTED)
+        sys.stderr.write(farewell)
+        sys.stderr.flush()
+        cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in _HEARD:
+        loop.add_signal_handler(number, pressed)
+    return presses
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first real error of a group, however deep it lies."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

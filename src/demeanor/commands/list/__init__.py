@@ -1,0 +1,1 @@
+"""`demeanor list`: show the evals that are defined."""

@@ -1,0 +1,40 @@
+"""`demeanor list`: show the evals that are defined."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+
+from demeanor.commands.options import choice_arguments, config_argument, load_config
+from demeanor.core.exit_code import ExitCode
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    choice_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Load, choose, print."""
+    from demeanor.commands.list.render import listing_json, listing_text
+    from demeanor.runner.planning import choose_evals
+
+    config = load_config(args)
+    evals = choose_evals(
+        config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag
+    )
+    if args.json:
+        print(json.dumps(listing_json(evals, root=config.root), indent=2))
+    else:
+        print(listing_text(evals, root=config.root, width=_width()))
+    return ExitCode.ACCEPTED
+
+
+def _width() -> int:
+    try:
+        return os.get_terminal_size().columns
+    except OSError:
+        return 100

@@ -1,0 +1,81 @@
+"""Evals as a list for people, and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from demeanor.core.eval import Eval
+from demeanor.core.harbor_task import HarborTask
+from demeanor.core.policy import Policy
+from demeanor.core.text import count, one_line
+
+
+def listing_text(evals: Sequence[Eval], *, root: Path, width: int) -> str:
+    """Grouped by policy: name, what it is about, where it is written."""
+    lines = []
+    names = max((len(one.name) for one in evals), default=0)
+    for policy in Policy:
+        group = [one for one in evals if one.policy is policy]
+        if not group:
+            continue
+        lines.append(f"{policy} ({len(group)})")
+        for one in group:
+            about = one.description or one.scenario.prompts[0]
+            place = f"{_place(one, root)}{_labels(one)}"
+            lines.append(f"  {one.name:<{names}}  {one_line(about, width=max(20, width - names - 4))}")
+            lines.append(f"  {'':<{names}}  {place}")
+        lines.append("")
+    return "\n".join([*lines, count(len(evals), "eval")])
+
+
+def listing_json(evals: Sequence[Eval], *, root: Path) -> list[dict[str, Any]]:
+    """What can be said of each eval without running it."""
+    return [
+        {
+            "name": one.name,
+            "policy": one.policy.value,
+            "description": one.description,
+            "source": _place(one, root),
+            "prompts": list(one.scenario.prompts),
+            "checks": len(one.checks),
+            "trials": one.trials,
+            "subjects": list(one.subjects),
+            "suite": one.suite,
+            "tags": list(one.tags),
+            "owner": one.owner,
+            "issue": one.issue,
+            "task": _task(one.task),
+        }
+        for one in evals
+    ]
+
+
+def _task(task: HarborTask | None) -> dict[str, Any] | None:
+    """What is said of a task in Harbor's format; None for an eval of our own."""
+    if task is None:
+        return None
+    return {
+        "name": task.name,
+        "version": task.version,
+        "digest": task.digest,
+        "steps": [step.name for step in task.steps if step.name],
+        "warnings": list(task.warnings),
+    }
+
+
+def _place(one: Eval, root: Path) -> str:
+    path = one.source.path
+    shown = path.relative_to(root) if path.is_relative_to(root) else path
+    return f"{shown.as_posix()}:{one.source.line}" if path.suffix == ".py" else shown.as_posix()
+
+
+def _labels(one: Eval) -> str:
+    labels = [
+        *([f"Harbor task {one.task.version or ''}".rstrip()] if one.task else []),
+        *([f"suite {one.suite}"] if one.suite else []),
+        *([f"tags {', '.join(one.tags)}"] if one.tags else []),
+        *([f"owner {one.owner}"] if one.owner else []),
+    ]
+    return f"  ({'; '.join(labels)})" if labels else ""

@@ -1,0 +1,130 @@
+"""`demeanor models`: the language models that run on this machine, without a key."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from demeanor.core.exit_code import ExitCode
+
+if TYPE_CHECKING:
+    from demeanor.gateway.local.fetch import News
+    from demeanor.gateway.local.weights import Cache, Weights
+
+_STEP = 0.1
+"""Where nobody watches a terminal, a line is printed for each tenth."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("action", choices=("list", "fetch", "remove"), nargs="?", default="list", help="default: list")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the model to fetch (default: the default one), remove")
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Show, fetch or remove."""
+    from demeanor.core.errors import UsageError
+    from demeanor.gateway.local.weights import DEFAULT, cache_of, weights_named
+
+    cache = cache_of(os.environ)
+    if args.action == "list":
+        _list(cache, args.name, as_json=args.json)
+    elif args.action == "fetch":
+        _fetch(weights_named(args.name or DEFAULT), cache)
+    elif not args.name:
+        raise UsageError("which model is to be removed?\n  → demeanor models remove NAME")
+    else:
+        removed = cache.remove(weights_named(args.name))
+        print(f"removed {args.name}" if removed else f"{args.name} was not there")
+    return ExitCode.ACCEPTED
+
+
+def _list(cache: Cache, name: str | None, *, as_json: bool) -> None:
+    from demeanor.gateway.local.llama_process import NO_RUNTIME, installed
+    from demeanor.gateway.local.weights import WEIGHTS, weights_named
+
+    chosen = [weights_named(name)] if name else list(WEIGHTS.values())
+    if as_json:
+        print(json.dumps([_facts(weights, cache) for weights in chosen], indent=2))
+        return
+    lines = [("NAME", "LICENCE", "SIZE", "MEMORY", "STATE", "PATH")]
+    for weights in chosen:
+        size, memory = _megabytes(weights.size), _megabytes(weights.memory)
+        lines.append((weights.name, weights.licence, size, memory, _state(weights, cache), str(cache.path(weights))))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    if not installed():
+        print(f"\n{NO_RUNTIME}")
+
+
+def _facts(weights: Weights, cache: Cache) -> dict[str, object]:
+    return {
+        "name": weights.name,
+        "title": weights.title,
+        "licence": weights.licence,
+        "size": weights.size,
+        "memory": weights.memory,
+        "sha256": weights.sha256,
+        "state": _state(weights, cache),
+        "path": str(cache.path(weights)),
+    }
+
+
+def _state(weights: Weights, cache: Cache) -> str:
+    if cache.has(weights):
+        return "ready"
+    begun = cache.begun(weights)
+    return f"begun ({begun / weights.size:.0%})" if begun else "not fetched"
+
+
+def _fetch(weights: Weights, cache: Cache) -> None:
+    from demeanor.gateway.local.fetch import fetch
+    from demeanor.gateway.local.llama_process import NO_RUNTIME, installed
+
+    with _watching(weights) as watch:
+        path = fetch(weights, cache, watch=watch)
+    print(f"{weights.name} ({weights.title}, {weights.licence}) is ready: {path}")
+    print(f"try it: demeanor run --subject native:{weights.name}")
+    if not installed():
+        print(f"\n{NO_RUNTIME}")
+
+
+@contextmanager
+def _watching(weights: Weights) -> Iterator[Callable[[News], None]]:
+    """Progress on standard error: a bar on a terminal, otherwise a line now and then."""
+    if not sys.stderr.isatty():
+        yield _lines(weights)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+        task = progress.add_task(weights.name, total=weights.size)
+        yield lambda news: progress.update(task, description=f"{weights.name}: {news.step}", completed=news.done)
+
+
+def _lines(weights: Weights) -> Callable[[News], None]:
+    told = ("", -1.0)
+
+    def tell(news: News) -> None:
+        nonlocal told
+        share = news.done / weights.size
+        if news.step != told[0] or share >= told[1] + _STEP:
+            told = (news.step, share)
+            done = f"{_megabytes(news.done)} of {_megabytes(weights.size)}"
+            sys.stderr.write(f"{weights.name}: {news.step}, {done}\n")
+            sys.stderr.flush()
+
+    return tell
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB"

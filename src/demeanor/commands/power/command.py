@@ -1,0 +1,121 @@
+"""`demeanor power`: how many trials it takes to see a drop, and what each rule costs and misses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from demeanor.commands.options import positive_float, positive_int
+from demeanor.core.errors import UnknownName, UsageError
+from demeanor.core.exit_code import ExitCode
+
+if TYPE_CHECKING:
+    from demeanor.core.error_rates import Characteristics
+
+_LONGEST_HISTORY = 400
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("base", nargs="?", type=a_rate, default=0.95, metavar="FROM", help="pass rate (default: 95%%)")
+    parser.add_argument("new", nargs="?", type=a_rate, default=0.80, metavar="TO", help="lower rate (default: 80%%)")
+    parser.add_argument(
+        "--level", type=a_rate, default=0.05, metavar="RATE", help="false alarms allowed (default: 5%%)"
+    )
+    parser.add_argument("--power", type=a_rate, default=0.8, metavar="RATE", help="drops to be seen (default: 80%%)")
+    parser.add_argument("--trials", type=positive_int, metavar="N", help="also tell what so many trials can see")
+    parser.add_argument(
+        "--history", type=positive_int, default=60, metavar="N", help="trials of history of an eval (default: 60)"
+    )
+    parser.add_argument(
+        "--evals", type=positive_int, metavar="N", help="also tell what a suite of so many evals can see"
+    )
+    parser.add_argument("--subjects", type=positive_int, default=1, metavar="N", help="enabled subjects (default: 1)")
+    parser.add_argument("--cost", type=positive_float, metavar="USD", help="what a trial costs, to tell money too")
+    parser.add_argument("--rule", metavar="NAME", help="only the error rates of the rules of this name")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Reckon and print."""
+    from demeanor.core.codec import encode
+
+    if not args.new < args.base:
+        raise UsageError(f"FROM={args.base:g} TO={args.new:g}: there is no drop\n  → such as: demeanor power 95% 80%")
+    if args.level + (1 - args.power) >= 1:
+        raise UsageError(f"--level {args.level:g} --power {args.power:g}: chance alone does as well")
+    if args.history > _LONGEST_HISTORY:
+        raise UsageError(f"--history {args.history}: at most {_LONGEST_HISTORY}; more hardly shows more")
+    if args.rule is not None:
+        found = _rules(args.rule, args.subjects)
+        if args.json:
+            print(json.dumps(encode(found), indent=2))
+        else:
+            _print_rules(found)
+        return ExitCode.ACCEPTED
+    from demeanor.commands.power.rules import power_report
+
+    report = power_report(
+        args.base,
+        args.new,
+        level=args.level,
+        power=args.power,
+        history=args.history,
+        trials=args.trials,
+        evals=args.evals,
+        subjects=args.subjects,
+        cost_usd=args.cost,
+    )
+    if args.json:
+        print(json.dumps(encode(report), indent=2))
+        return ExitCode.ACCEPTED
+    from demeanor.commands.power.render import power_lines
+    from demeanor.render.paint import paint
+    from demeanor.render.terminal import screen_of
+
+    screen = screen_of(sys.stdout)
+    text = paint(power_lines(report, screen.width), screen)
+    sys.stdout.write(screen.safe(text) if not screen.color else text)
+    return ExitCode.ACCEPTED
+
+
+def a_rate(text: str) -> float:
+    """`0.95`, `95%` or `95 %`, above 0 and below 1, for argparse."""
+    plain = text.strip()
+    number = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"expected a rate between 0 and 1, such as 0.95 or 95%, found {text}")
+    return number
+
+
+a_rate.__name__ = "rate"  # argparse shows the name when the text is no number at all
+
+
+def _rules(name: str, subjects: int) -> tuple[Characteristics, ...]:
+    """The error rates of all rules of this name: of the gate, of promotion, of demotion."""
+    from demeanor.commands.gate import always as gate_always
+    from demeanor.commands.gate.rules import RULES
+    from demeanor.commands.promote.rules import DEMOTE, PROMOTE
+
+    found = [gate_always.characteristics()] if name == "every_trial" else []
+    found += [rule.characteristics() for rule in RULES.values() if rule.name == name]
+    for rules in (PROMOTE, DEMOTE):
+        found += [rule.characteristics(subjects=subjects) for rule in rules.values() if rule.name == name]
+    if not found:
+        raise UnknownName("rule", name, {"every_trial", *RULES, *PROMOTE, *DEMOTE})
+    return tuple(found)
+
+
+def _print_rules(found: tuple[Characteristics, ...]) -> None:
+    from rich.text import Text
+
+    from demeanor.commands.power.error_rates_text import characteristics_lines
+    from demeanor.render.paint import paint
+    from demeanor.render.terminal import screen_of
+
+    screen = screen_of(sys.stdout)
+    lines = [line for one in found for line in [*characteristics_lines(one, screen.width), Text()]]
+    text = paint(lines[:-1], screen)
+    sys.stdout.write(screen.safe(text) if not screen.color else text)

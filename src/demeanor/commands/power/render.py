@@ -1,0 +1,116 @@
+"""What it takes to see a drop, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from demeanor.commands.power.error_rates_text import trials
+from demeanor.commands.power.values import PowerReport
+from demeanor.core.error_rates import Characteristics
+from demeanor.core.percent import rate, share
+from demeanor.render.table import Column, table, wrapped
+
+_NARROW = 80
+
+
+def power_lines(report: PowerReport, width: int) -> list[Text]:
+    """All of it, in lines of at most `width` cells."""
+    base, new = rate(report.base), rate(report.new)
+    title = Text(f"To see a drop from {base} to {new}", "bold")
+    errors = f"at most {rate(report.level)} false alarms, seen {rate(report.power)} of the time"
+    parts = [
+        [*wrapped(title, width), *wrapped(Text(errors, "dim"), width), *_needed(report, width)],
+        _headed("What so many trials can see: the smallest drop, in points", _visible(report, width), width),
+        _headed("Rules of the gate, for one eval with one subject", _gate(report, width), width),
+        _headed("Rules of promotion and demotion", _policy(report, width), width),
+        wrapped(Text("`demeanor power --rule NAME` tells more of a rule.", "dim"), width),
+    ]
+    lines: list[Text] = []
+    for part in parts:
+        lines += [*part, Text()]
+    return lines[:-1]
+
+
+def _headed(title: str, lines: Sequence[Text], width: int) -> list[Text]:
+    return [*wrapped(Text(title, "bold"), width), *(Text.assemble("  ", line) for line in lines)]
+
+
+def _needed(report: PowerReport, width: int) -> list[Text]:
+    known = f"{report.known[0]} trials, of which {report.known[1]} fail" if report.known else "more than 5000 trials"
+    side = report.each_side or report.each_side_about
+    healthy, dropped = (trials(mean) for mean in report.sequential)
+    rows = [
+        ("against a rate that is well known", f"{known}{_cost(report, report.known[0] if report.known else None)}"),
+        (
+            "between two samples (Fisher)",
+            f"{'' if report.each_side else 'about '}{side} trials on each side{_cost(report, 2 * side)}",
+        ),
+        ("looking after each trial (SPRT)", f"{dropped} trials on average, {healthy} if nothing dropped"),
+    ]
+    if report.suite:
+        evals, each, seen = report.suite
+        rows.append(
+            (f"suite of {evals} evals x {each} trials", f"a drop of all of them is seen {share(seen)} of the time")
+        )
+    if width < _NARROW:
+        return [line for what, answer in rows for line in wrapped(Text(f"{what}: {answer}"), width, indent=2)]
+    left = max(len(what) for what, _ in rows)
+    return [Text(f"  {what:<{left}}  {answer}") for what, answer in rows]
+
+
+def _visible(report: PowerReport, width: int) -> list[Text]:
+    def drop(value: float | None) -> Text:
+        return Text("none" if value is None else f"{value * 100:.0f}")
+
+    columns = [
+        Column(title="trials", cells=[Text(str(one.trials)) for one in report.visible], align="right"),
+        Column(title="known rate", cells=[drop(one.known) for one in report.visible], align="right"),
+        Column(
+            title=f"{report.history} trials of history",
+            cells=[drop(one.history) for one in report.visible],
+            align="right",
+        ),
+    ]
+    return table(columns, width - 2)
+
+
+def _gate(report: PowerReport, width: int) -> list[Text]:
+    base, new = rate(report.base), rate(report.new)
+    rows = [(found.rule, found.at(report.base), found.at(report.new)) for found in report.gate]
+
+    def spent(mean: float | None) -> Text:
+        return Text("n/a" if mean is None else f"{trials(mean)}{_cost(report, mean)}")
+
+    return table(
+        [
+            Column(title="rule", cells=[Text(name) for name, _, _ in rows]),
+            Column(title="false alarms", cells=[Text(share(one.chance)) for _, one, _ in rows], align="right"),
+            Column(title="misses", cells=[Text(share(1 - one.chance)) for _, _, one in rows], align="right"),
+            Column(title=f"trials at {base}", cells=[spent(one.trials) for _, one, _ in rows], align="right", rank=1),
+            Column(title=f"at {new}", cells=[spent(one.trials) for _, _, one in rows], align="right", rank=2),
+        ],
+        width - 2,
+    )
+
+
+def _policy(report: PowerReport, width: int) -> list[Text]:
+    rows = [*report.promote, *report.demote]
+    return table(
+        [
+            Column(title="rule", cells=[Text(f"{one.action} {one.rule}") for one in rows]),
+            Column(title=f"at {rate(report.base)}", cells=_acts(rows, report.base), align="right"),
+            Column(title=f"at {rate(report.new)}", cells=_acts(rows, report.new), align="right"),
+            Column(title="for", cells=[Text(one.setting) for one in rows], rank=1, comfort=30, least=20),
+        ],
+        width - 2,
+    )
+
+
+def _acts(rows: Sequence[Characteristics], at: float) -> list[Text]:
+    return [Text(share(one.at(at).chance)) for one in rows]
+
+
+def _cost(report: PowerReport, mean: float | None) -> str:
+    return "" if report.cost_usd is None or mean is None else f" (${report.cost_usd * mean:.2f})"

@@ -1,0 +1,1 @@
+"""`demeanor promote`: list the evals that have earned ALWAYS_PASSES, and change them."""

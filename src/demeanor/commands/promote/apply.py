@@ -1,0 +1,204 @@
+"""What `demeanor promote` and `demeanor demote` share: find who is ripe, change the one argument, verify, record."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
+from demeanor.core.errors import UnknownName, UsageError
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.run_request import RunRequest
+from demeanor.core.text import count
+
+if TYPE_CHECKING:
+    from demeanor.commands.promote.report import PromotionReport
+    from demeanor.commands.promote.values import Candidate
+    from demeanor.commands.promote.workflow import Action
+    from demeanor.commands.run.report import RunReport
+    from demeanor.config.config import Config
+    from demeanor.core.eval import Eval
+
+
+def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
+    """The options of both commands."""
+    parser.add_argument("evals", nargs="*", metavar="EVAL", help="only these evals, by name (default: all)")
+    parser.add_argument("--rule", metavar="NAME", help=f"which rule: {rules}")
+    parser.add_argument("--apply", action="store_true", help="change the policy in the files of those that are ripe")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    how = parser.add_argument_group("how --apply verifies")
+    how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
+    pace_arguments(how)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    config_argument(parser)
+
+
+def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
+    """Ask the nights; print, or apply."""
+    from demeanor.commands.promote.workflow import make_promotion_report
+    from demeanor.commands.run.past_runs import history_of
+    from demeanor.runner.catalog import Cast
+    from demeanor.runner.planning import choose_evals
+
+    config = load_config(args)
+    results = args.out or config.root / config.results
+    every = {one.name: one for one in choose_evals(config, policy="all")}
+    for name in args.evals:
+        if name not in every:
+            raise UnknownName("eval", name, every)
+    evals = [one for name, one in every.items() if not args.evals or name in args.evals]
+    cast = Cast(config=config.at_night(), environ=os.environ, replaying=True)
+    history = history_of(config, os.environ, results=results)
+    try:
+        report = make_promotion_report(history, cast, evals, action, rule=args.rule)
+    finally:
+        history.close()
+    if not args.apply:
+        _print(report, as_json=args.json)
+        return ExitCode.ACCEPTED
+    return _apply(args, config, results, report, every)
+
+
+def _apply(
+    args: argparse.Namespace, config: Config, results: Path, report: PromotionReport, evals: dict[str, Eval]
+) -> ExitCode:
+    from demeanor.commands.promote.render import commit_message
+
+    _refuse_unripe(args.evals, report)
+    if not report.ripe:
+        print(f"nothing to {report.action}: no eval is ripe\n  → demeanor {report.action} tells what is missing")
+        return ExitCode.ACCEPTED
+    applied: list[Candidate] = []
+    verified: dict[str, str] = {}
+    refused = []
+    for one in report.ripe:
+        said = _change(args, config, results, report.action, one, evals[one.eval])
+        if said is None:
+            refused.append(one.eval)
+        else:
+            applied.append(one)
+            verified[one.eval] = said
+    if applied:
+        message = commit_message(report.action, applied, verified)
+        print(f"\nproposed commit message:\n\n{message}", end="")
+    if refused:
+        names = ", ".join(refused)
+        print(f"\n{count(len(refused), 'eval')} left as it was, since it did not hold here: {names}")
+    return ExitCode.REJECTED if refused else ExitCode.ACCEPTED
+
+
+def _refuse_unripe(names: Sequence[str], report: PromotionReport) -> None:
+    """Whoever asks for an eval by name is told why it is not done."""
+    found = {one.eval: one for one in report.candidates}
+    for name in names:
+        if name not in found:
+            raise UsageError(f"eval {name!r} can't be {report.action}d: its policy is not one that could be")
+        if found[name].answer != report.action:
+            why = "\n  ".join((found[name].reason, *found[name].missing[:5]))
+            raise UsageError(f"eval {name!r} is not ripe by the rule {report.rule!r}: {why}")
+
+
+def _change(
+    args: argparse.Namespace, config: Config, results: Path, action: Action, one: Candidate, own: Eval
+) -> str | None:
+    """Change the policy of one eval, verify and record; None where it did not hold, and the file is as it was."""
+    from demeanor.commands.promote.render import TARGETS
+    from demeanor.commands.promote.workflow import keep_change
+    from demeanor.commands.run.past_runs import history_of
+    from demeanor.define.discover import load
+    from demeanor.define.set_policy import policy_file, repolicied
+
+    (own,) = load([f"{own.source.path}::{own.name}"])  # an earlier change may have moved its lines
+    path = policy_file(own)
+    before = path.read_bytes()
+    content = repolicied(own, TARGETS[action])
+    kept = False
+    try:
+        path.write_bytes(content)
+        (now,) = load([f"{own.source.path}::{own.name}"])
+        if now.policy is not TARGETS[action]:
+            raise UsageError(f"{path}: the policy of {own.name!r} could not be changed\n  → change it by hand")
+        said, run, commit, kept = "", "", None, action == "demote"
+        if action == "promote":
+            found = _verify(args, config, results, own)
+            kept = found.exit_code is ExitCode.ACCEPTED
+            if found.exit_code is ExitCode.INTERRUPTED:
+                raise KeyboardInterrupt
+            passed, judged = (sum(getattr(c.tally, key) for c in found.cells) for key in ("passed", "judged"))
+            said = f"tried here: {passed} of {judged} passed (run {found.run.id})"
+            run, commit = found.run.id, found.run.commit
+    finally:
+        if not kept:
+            path.write_bytes(before)
+    where = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    print(f"{'changed' if kept else 'kept'}  {where}  {own.name}" + (f"  {said}" if said else ""))
+    if not kept:
+        return None
+    history = history_of(config, os.environ, results=results, reading=False)
+    try:
+        keep_change(history, action, one, now, run=run, commit=commit)
+    finally:
+        history.close()
+    return said or f"the file was changed to {TARGETS[action].value}"
+
+
+def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
+    """Run the eval here, as it is written now."""
+    from demeanor.commands.interrupts import run_interruptibly, tell
+    from demeanor.commands.run.command import watching_on
+    from demeanor.commands.run.outputs import make_report, publish
+    from demeanor.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
+    from demeanor.runner.catalog import Cast
+    from demeanor.runner.execute import conduct
+    from demeanor.runner.planning import plan_run
+    from demeanor.runner.schedule import Stop
+
+    request = RunRequest(
+        paths=(str(own.source.path),),
+        names=(own.name,),
+        trials=args.trials,
+        policy="all",
+        jobs=args.jobs,
+        timeout=args.timeout,
+        budget_usd=args.budget_usd,
+        sandbox=args.sandbox,
+        seed=args.seed,
+    )
+    cast = Cast(config=config, environ=os.environ)
+    plan = plan_run(cast, request, os.environ)
+    sandbox = open_sandbox(config, request, plan)
+    store = new_store(results)
+    info = replace(run_info(config, request), id=store.folder.name)
+    house = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    stop, started = Stop(), time.monotonic()
+    with watching_on(plan, (), quiet=args.json) as watch:
+        interrupted = run_interruptibly(
+            conduct(plan, info, house, terms=run_terms(config, request), watch=watch, stop=stop)
+        )
+    report = make_report(
+        info,
+        plan,
+        store.records(),
+        folder=store.folder,
+        seconds=time.monotonic() - started,
+        stopped=stop.reason,
+        interrupted=interrupted,
+        notes=(*house.notes, *house.store.notes),
+    )
+    publish(report, store.folder, environ={}, redactor=cast.redactor)
+    for note in report.notes:
+        tell(note)
+    return report
+
+
+def _print(report: PromotionReport, *, as_json: bool) -> None:
+    from demeanor.commands.promote.render import promotion_json, promotion_terminal
+    from demeanor.render.terminal import screen_of
+
+    print(promotion_json(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")

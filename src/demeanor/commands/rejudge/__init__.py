@@ -1,0 +1,1 @@
+"""`demeanor rejudge`: judge what was kept again, without agent or model."""

@@ -1,0 +1,1 @@
+"""`demeanor report`: show a night and the nights before it."""

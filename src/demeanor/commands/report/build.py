@@ -1,0 +1,176 @@
+"""Runs and their cells → one NightReport."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from demeanor.commands.report.report import (
+    NightChange,
+    NightReport,
+    NightRow,
+    NightTotal,
+    Step,
+    SubjectNights,
+    Trouble,
+    Way,
+)
+from demeanor.commands.report.rows import Changes, night_row
+from demeanor.commands.run.failure_groups import Failure
+from demeanor.commands.run.tallies import summary
+from demeanor.core.history import PastRun, RunCell
+from demeanor.core.policy import Policy
+from demeanor.core.run_diff import Change, Part
+from demeanor.core.tally import Decision, Estimate, Tally
+from demeanor.core.usage import total
+from demeanor.statistics.intervals import wilson_of_mean
+from demeanor.statistics.paired import paired_rates
+
+
+def night_report(
+    nights: Sequence[PastRun],
+    cells: Iterable[RunCell],
+    *,
+    decide: Callable[[Tally], Decision],
+    changes: Changes,
+    notes: tuple[str, ...] = (),
+) -> NightReport:
+    """Everything that can be said of the last of these runs, and of those before it, from their cells.
+
+    Evals that only earlier nights have are told too where the run is a nightly one, which should have them all.
+    """
+    runs = [night.name for night in nights]
+    whole = nights[-1].info.kind == "nightly"
+    found: dict[str, dict[str, dict[str, RunCell]]] = {}
+    for cell in sorted(cells, key=lambda cell: cell.run != runs[-1]):  # this night's order of evals comes first
+        rows = found.setdefault(cell.subject, {}) if whole or cell.run == runs[-1] else found.get(cell.subject)
+        if rows is not None and (whole or cell.run == runs[-1] or cell.eval in rows):
+            rows.setdefault(cell.eval, {})[cell.run] = cell
+    subjects = tuple(_subject(name, rows, runs, decide, changes) for name, rows in found.items())
+    return NightReport(run=nights[-1].info, nights=tuple(nights), subjects=subjects, notes=notes)
+
+
+def failing(report: NightReport) -> list[tuple[NightRow, str]]:
+    """The rows that failed this night, with their subject: the rejected first, then the lowest rates."""
+    rows = [
+        (row, one.subject)
+        for one in report.subjects
+        for row in one.rows
+        if row.tonight.failed and row.policy is not Policy.USUALLY_FAILS
+    ]
+    return sorted(rows, key=lambda pair: (not _rejected(pair[0]), pair[0].tonight.passed / pair[0].tonight.judged))
+
+
+def voided(report: NightReport) -> list[tuple[NightRow, str]]:
+    """The rows with void trials this night, those without any verdict first."""
+    rows = [(row, one.subject) for one in report.subjects for row in one.rows if row.tonight.voided]
+    return sorted(rows, key=lambda pair: pair[0].tonight.judged > 0)
+
+
+def telling(rows: Sequence[NightRow], most: int) -> list[NightRow]:
+    """All rows where there are few; of many, those with something to tell: not accepted, clearly changed, failed."""
+    if len(rows) <= most:
+        return list(rows)
+    kept = {id(row) for row in sorted(rows, key=_quiet)[:most]}
+    return [row for row in rows if id(row) in kept]
+
+
+def _quiet(row: NightRow) -> tuple[bool, bool, bool]:
+    accepted = row.decision is not None and row.decision.answer == "accept" and not row.decision.news
+    clear = row.change is not None and row.change.clear
+    return accepted, not clear, not row.tonight.failed
+
+
+def trouble(name: str, subject: str, ways: Iterable[Failure]) -> Trouble:
+    """Why trials of one eval did not pass."""
+    told = tuple(Way(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain) for one in ways)
+    return Trouble(eval=name, subject=subject, ways=told)
+
+
+def _rejected(row: NightRow) -> bool:
+    return row.decision is not None and row.decision.answer == "reject"
+
+
+def _subject(
+    subject: str,
+    found: dict[str, dict[str, RunCell]],
+    runs: Sequence[str],
+    decide: Callable[[Tally], Decision],
+    changes: Changes,
+) -> SubjectNights:
+    rows, seen = [], []
+    for name, by_run in found.items():
+        own = tuple(changes([by_run[run] for run in runs if run in by_run and by_run[run].judged]))
+        seen += [(name, change) for change in own]
+        rows.append(night_row(name, by_run, runs, decide=decide, seen=own))
+    return SubjectNights(
+        subject=subject,
+        rows=tuple(rows),
+        totals=tuple(_total([by_run[run] for by_run in found.values() if run in by_run]) for run in runs),
+        change=_change(rows, runs),
+        summary=next(iter(summary([row.tally for row in rows if row.tally] or [_nothing(subject)]))),
+        changes=tuple(_gathered(seen, runs)),
+    )
+
+
+def _nothing(subject: str) -> Tally:
+    return Tally(eval="", subject=subject, policy=Policy.USUALLY_PASSES)
+
+
+def _total(cells: Sequence[RunCell]) -> NightTotal:
+    judged = [cell for cell in cells if cell.judged]
+    spent, _, _ = total(cell.spent for cell in cells if cell.attempts)
+    return NightTotal(
+        rate=_mean(judged) if judged else None,
+        judged=len(judged),
+        evals=len(cells),
+        voided=sum(cell.voided for cell in cells),
+        spent=spent,
+        unpriced=sum(cell.unpriced for cell in cells),
+        uncounted=sum(cell.uncounted for cell in cells),
+    )
+
+
+def _mean(judged: Sequence[RunCell]) -> Estimate:
+    rates = [cell.passed / cell.judged for cell in judged]
+    low, high = wilson_of_mean(rates, [cell.judged for cell in judged])
+    return Estimate(value=math.fsum(rates) / len(rates), low=low, high=high)
+
+
+def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> Step | None:
+    """The mean change since the last night with data, over the evals that were judged then and now and not edited."""
+    for index in range(len(runs) - 2, -1, -1):
+        if any(row.cells[index].judged for row in rows):
+            pairs = [
+                (row.cells[index], row.tonight)
+                for row in rows
+                if row.cells[index].judged and row.tonight.judged and not _edited(row, index)
+            ]
+            found = paired_rates([[(a.passed, a.judged)] for a, _ in pairs], [[(b.passed, b.judged)] for _, b in pairs])
+            if found is None:
+                return None
+            alike = not any(_differs(row, index) for row in rows)
+            return Step(
+                value=found.value, low=found.low, high=found.high, since=runs[index], alike=alike, evals=found.pairs
+            )
+    return None
+
+
+def _edited(row: NightRow, index: int) -> bool:
+    return any("eval" in cell.marks for cell in row.cells[index + 1 :])
+
+
+def _differs(row: NightRow, index: int) -> bool:
+    later = row.cells[index + 1 :]
+    return row.cells[index].mixed or any("subject" in cell.marks or cell.mixed for cell in later)
+
+
+def _gathered(seen: Iterable[tuple[str, Change]], runs: Sequence[str]) -> Iterable[NightChange]:
+    """The same change of many evals, told once; edits of several evals in one night too."""
+    groups: dict[tuple[str, Part], dict[tuple[str, str], list[str]]] = {}
+    for name, change in seen:
+        groups.setdefault((change.run, change.part), {}).setdefault((change.before, change.after), []).append(name)
+    for (run, part), values in sorted(groups.items(), key=lambda item: (runs.index(item[0][0]), item[0][1])):
+        names = tuple(dict.fromkeys(name for own in values.values() for name in own))
+        before, after = next(iter(values)) if len(values) == 1 else ("", "")
+        yield NightChange(run=run, part=part, before=before, after=after, evals=names)

@@ -1,0 +1,98 @@
+"""`demeanor report`: a night and the nights before it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.commands.options import config_argument, load_config, positive_int
+from demeanor.core.errors import UsageError
+from demeanor.core.exit_code import ExitCode
+
+if TYPE_CHECKING:
+    from demeanor.commands.report.report import NightReport
+    from demeanor.config.config import Config
+    from demeanor.core.ports import History
+
+FORMATS = ("terminal", "markdown", "json", "junit", "html")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument(
+        "run", nargs="?", metavar="RUN", help="a run's name or folder (default: the latest night, else the latest run)"
+    )
+    parser.add_argument("--format", choices=FORMATS, default="terminal", help="how it is told (default: terminal)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it to a file instead of printing it")
+    parser.add_argument(
+        "--nights", type=positive_int, default=7, metavar="N", help="how many nights before it are shown (default: 7)"
+    )
+    parser.add_argument("--branch", metavar="NAME", help="only nights of this branch (default: of any)")
+    parser.add_argument(
+        "--details", type=positive_int, default=20, metavar="N", help="how many failures are told in full (default: 20)"
+    )
+    parser.add_argument("--all", action="store_true", help="show every eval on the screen, however many there are")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    config_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Find the run, put it beside the nights before it, print."""
+    from demeanor.commands.report.workflow import find_past_run, make_night_report
+    from demeanor.commands.run.past_runs import history_of
+
+    config = load_config(args)
+    results = args.results or config.root / config.results
+    history = history_of(config, os.environ, results=results)
+    try:
+        report = make_night_report(
+            history,
+            find_past_run(history, args.run),
+            nights=args.nights,
+            branch=args.branch,
+            details=args.details,
+        )
+        text = _text(args.format, report, history, config, results, args)
+    finally:
+        history.close()
+    if args.out is None:
+        print(text, end="")
+        return ExitCode.ACCEPTED
+    try:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"--out: {args.out} can't be written: {error.strerror}") from None
+    sys.stderr.write(f"demeanor: written to {args.out}\n")
+    return ExitCode.ACCEPTED
+
+
+def _text(
+    how: str, report: NightReport, history: History, config: Config, results: Path, args: argparse.Namespace
+) -> str:
+    """The report in one of its forms; each is loaded only where it is asked for."""
+    if how == "json":
+        from demeanor.commands.report.to_json import night_json
+
+        return night_json(report)
+    if how == "junit":
+        from demeanor.commands.report.junit import night_junit
+
+        return night_junit(report)
+    if how == "markdown":
+        from demeanor.commands.report.markdown import night_markdown
+
+        return night_markdown(report)
+    if how == "html":
+        from demeanor.commands.report.html import night_html
+        from demeanor.commands.trace.kept_trials import story_pairs
+
+        return night_html(report, story_pairs(history, report, config, results))
+    from demeanor.commands.report.terminal import MOST_ROWS, night_terminal
+    from demeanor.render.terminal import Screen, screen_of
+
+    screen = Screen() if args.out else screen_of(sys.stdout)
+    return night_terminal(report, screen, most_rows=10**9 if args.all else MOST_ROWS)

@@ -1,0 +1,259 @@
+"""The words that all formats of the night report share."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+
+from demeanor.commands.report.report import (
+    NightCell,
+    NightChange,
+    NightReport,
+    NightRow,
+    NightState,
+    NightTotal,
+    Step,
+    SubjectNights,
+    Trouble,
+)
+from demeanor.core.history import PastRun
+from demeanor.core.policy import Policy
+from demeanor.core.run_diff import Part
+from demeanor.core.tally import Status
+from demeanor.core.text import count, one_line
+from demeanor.render import numbers as figures
+
+MISSING = "–"
+"""What stands where nothing can be said; never a 0."""
+
+SUBJECT_MARK, EVAL_MARK = "◆", "◇"
+
+PARTS: Mapping[Part, str] = {
+    "eval": "eval edited",
+    "policy": "policy",
+    "agent": "agent",
+    "prompt": "system prompt or tools",
+    "subject": "model or settings",
+}
+
+LEGEND: Mapping[str, str] = {
+    SUBJECT_MARK: "the subject changed (agent, model, prompt or settings)",
+    EVAL_MARK: "the eval was edited",
+    "○": "no data: only voids",
+    "·": "skipped",
+    MISSING: "not part of that run, or not carried out",
+}
+"""What the signs in a row of nights mean."""
+
+_STATES: Mapping[NightState, str] = {"no data": "no data", "skipped": "skipped", "absent": MISSING, "judged": ""}
+_LONGEST = 1000
+
+
+def title(report: NightReport) -> str:
+    """Which run this is."""
+    what = {"nightly": "Night", "ci": "CI run", "local": "Run"}[report.run.kind]
+    return f"{what} of {when(report.run.started)}"
+
+
+def origin(report: NightReport) -> str:
+    """What it was a run of: commit, branch, versions."""
+    run = report.run
+    parts = [f"run {run.id}"]
+    if run.commit:
+        parts.append(f"commit {run.commit[:12]}" + (f" on {run.branch}" if run.branch else ""))
+    parts += ["with uncommitted changes"] if run.dirty else []
+    parts += [f"Demeanor {run.demeanor}"] if run.demeanor else []
+    here = report.nights[-1].origin
+    parts += [f"imported from {here}"] if here != "demeanor" else []
+    return " · ".join(one_line(part, width=200) for part in parts)
+
+
+def when(started: str) -> str:
+    """`2026-11-16 01:00 UTC`."""
+    return f"{started[:10]} {started[11:16]} UTC" if len(started) >= 16 else one_line(started)
+
+
+def day(night: PastRun) -> str:
+    """`11-16`: short enough for a column."""
+    return one_line(night.info.started[5:10] or night.name, width=10)
+
+
+def column(night: PastRun, report: NightReport) -> str:
+    """A night as the head of a column: its day, its hour where a day has several, its branch where it is another."""
+    days = [day(one) for one in report.nights]
+    hour = f" {night.info.started[11:16]}" if days.count(day(night)) > 1 else ""
+    other = night.info.branch != report.run.branch and night.info.branch
+    return day(night) + hour + (f" ({one_line(night.info.branch or '', width=20)})" if other else "")
+
+
+def history(report: NightReport) -> str:
+    """Which nights are shown."""
+    *before, _ = report.nights
+    if not before:
+        return "no night is kept before this run"
+    span = f", {day(before[0])} to {day(before[-1])}" if len(before) > 1 else f", {day(before[0])}"
+    return f"{count(len(before), 'night')} before this run{span}, the oldest first, then this one"
+
+
+def state(cell: NightCell) -> str:
+    """What stands in place of a rate."""
+    if cell.state == "no data" and not cell.voided:
+        return MISSING
+    return _STATES[cell.state]
+
+
+def status(row: NightRow) -> str:
+    """The row in a word or two."""
+    if row.tally is None or row.decision is None:
+        return "absent"
+    if row.decision.news:
+        return "NEWS"
+    if row.policy is Policy.USUALLY_FAILS and row.tally.judged:
+        return "expected fail"
+    return "NO DATA" if row.tally.status is Status.VOID else row.tally.status.value
+
+
+def points(step: Step | None) -> str:
+    """`−33`, `+7`, `0`: percentage points; `▼ −100` where chance does not explain it."""
+    if step is None:
+        return MISSING
+    return _clear(step) + _signed(step.value)
+
+
+def points_with_interval(step: Step | None) -> str:
+    """`−33 [−72…+14]`, with a mark where it compares different things."""
+    if step is None:
+        return MISSING
+    other = "" if step.alike else f" {SUBJECT_MARK}"
+    return f"{_clear(step)}{_signed(step.value)} [{_signed(step.low)}…{_signed(step.high)}]{other}"
+
+
+def total(one: SubjectNights) -> str:
+    """The total pass rate of this night, and how it compares."""
+    now = one.totals[-1]
+    rate = figures.rate(now.rate) if now.rate else "no data"
+    return f"{rate} over {evals(now)}"
+
+
+def compared(one: SubjectNights) -> str:
+    """The change since the last night with data, in a sentence; empty where there is nothing to compare."""
+    step = one.change
+    if step is None:
+        return ""
+    sure = "more than chance explains" if step.clear else "within what chance explains"
+    other = "; the subject is not what it was" if not step.alike else ""
+    interval = f"{_signed(step.value)} points [{_signed(step.low)}…{_signed(step.high)}]"
+    return f"{interval} since the night before, over {count(step.evals, 'eval')}: {sure}{other}"
+
+
+def evals(now: NightTotal) -> str:
+    """How many evals a total is of."""
+    rest = now.evals - now.judged
+    return count(now.judged, "eval") + (f" ({rest} more without data)" if rest else "")
+
+
+def used(now: NightTotal) -> str:
+    """Time, tokens and cost."""
+    parts = [f"{figures.duration(now.spent.seconds)} agent time"]
+    parts.append(
+        f"{figures.tokens(now.spent, now.uncounted)} tokens" if now.spent.tokens is not None else "tokens unknown"
+    )
+    parts.append(figures.money(now.spent, now.unpriced) if now.spent.cost_usd is not None else "cost unknown")
+    return " · ".join(parts)
+
+
+def spending(row: NightRow) -> dict[str, str]:
+    """Time, tokens and cost of one row; nothing where nothing was tried."""
+    tally = row.tally
+    if tally is None or not tally.attempts:
+        return {"time": "", "tokens": "", "cost": ""}
+    return {
+        "time": figures.duration(tally.spent.seconds),
+        "tokens": figures.tokens(tally.spent, tally.uncounted),
+        "cost": figures.money(tally.spent, tally.unpriced),
+    }
+
+
+def counts(one: SubjectNights) -> str:
+    """`21 passed · 5 failed · 1 void`; voids and what was not carried out stand apart."""
+    tallies = [row.tally for row in one.rows if row.tally is not None]
+    found = {
+        "passed": sum(tally.passed for tally in tallies),
+        "failed": sum(tally.failed for tally in tallies),
+        "void (in no rate)": sum(tally.voided for tally in tallies),
+        "not carried out": sum(tally.missing for tally in tallies),
+    }
+    skipped = sum(tally.skipped is not None for tally in tallies)
+    told = [f"{number} {word}" for word, number in found.items() if number]
+    told += [f"{count(skipped, 'eval')} skipped"] if skipped else []
+    return " · ".join(told) or "nothing was tried"
+
+
+def together(row: NightRow) -> str:
+    """The shown nights in one rate, marked where some of them are left out."""
+    if row.together.rate is None:
+        return MISSING
+    mark = row.together.mark
+    since = f" since {EVAL_MARK if mark == 'eval' else SUBJECT_MARK}" if mark else ""
+    return figures.rate(row.together.rate) + since
+
+
+def changes(report: NightReport) -> Iterator[tuple[str, str]]:
+    """What changed, with its sign: when, what and where, the same of several subjects once."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for one in report.subjects:
+        for found in one.changes:
+            told.setdefault((mark_of(found.part), _change(found, report)), []).append(one_line(one.subject))
+    for (mark, text), subjects in told.items():
+        everywhere = len(subjects) == len(report.subjects) > 1
+        yield mark, f"{text}, {'all subjects' if everywhere else ', '.join(subjects)}"
+
+
+def mark_of(part: Part) -> str:
+    """The sign of a change."""
+    return {"eval": EVAL_MARK, "policy": " "}.get(part, SUBJECT_MARK)
+
+
+def _change(found: NightChange, report: NightReport) -> str:
+    night = next(night for night in report.nights if night.name == found.run)
+    values = f" {one_line(found.before, width=40)} → {one_line(found.after, width=40)}" if found.before else ""
+    names = ", ".join(one_line(name, width=60) for name in found.evals[:3])
+    more = f" and {len(found.evals) - 3} more" if len(found.evals) > 3 else ""
+    return f"{when(night.info.started)}  {PARTS[found.part]}{values}: {names}{more}"
+
+
+def commands(report: NightReport, found: Trouble) -> Iterator[str]:
+    """Commands that show more of it."""
+    name, subject = one_line(found.eval, width=_LONGEST), one_line(found.subject, width=_LONGEST)
+    number = found.ways[0].trials[0] if found.ways and found.ways[0].trials else 1
+    if report.nights[-1].origin == "demeanor":
+        yield f"demeanor trace {shlex.quote(f'{name}/{subject}/{number}')} --run {shlex.quote(report.run.id)}"
+    yield f"demeanor history {shlex.quote(name)} --subject {shlex.quote(subject)}"
+
+
+def more(number: int) -> str:
+    """What was left out."""
+    return f"… and {number} more (--details {number + 1} or more shows them)"
+
+
+def used_marks(report: NightReport) -> list[str]:
+    """The signs that the legend has to explain."""
+    cells = [cell for one in report.subjects for row in one.rows for cell in row.cells]
+    found = []
+    if any("subject" in cell.marks or cell.mixed for cell in cells):
+        found.append(SUBJECT_MARK)
+    if any("eval" in cell.marks for cell in cells):
+        found.append(EVAL_MARK)
+    for sign, states in (("○", {"no data"}), ("·", {"skipped"}), (MISSING, {"absent"})):
+        if any(cell.state in states for cell in cells):
+            found.append(sign)
+    return found
+
+
+def _clear(step: Step) -> str:
+    return ("▲ " if step.value > 0 else "▼ ") if step.clear else ""
+
+
+def _signed(value: float) -> str:
+    whole = round(value * 100)
+    return "0" if whole == 0 else f"{'+' if whole > 0 else '−'}{abs(whole)}"

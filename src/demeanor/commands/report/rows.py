@@ -1,0 +1,134 @@
+"""The cells of some runs → rows of the night report: one eval with one subject, night by night."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from demeanor.commands.report.report import ABSENT, Mark, NightCell, NightRow, Step, Together
+from demeanor.core.history import RunCell
+from demeanor.core.run_diff import Change
+from demeanor.core.tally import Decision, Estimate, Tally
+from demeanor.statistics.difference import newcombe
+from demeanor.statistics.intervals import wilson
+
+Changes: TypeAlias = Callable[[Sequence[RunCell]], Iterable[Change]]
+"""What changed from one cell with judged trials to the next."""
+
+_MARKS: Mapping[str, Mark] = {"eval": "eval", "agent": "subject", "prompt": "subject", "subject": "subject"}
+_MIXED = " + "
+
+
+@lru_cache(maxsize=4096)
+def estimate(passed: int, judged: int) -> Estimate:
+    """A rate with its interval; the same few counts come thousands of times."""
+    low, high = wilson(passed, judged)
+    return Estimate(value=passed / judged, low=low, high=high)
+
+
+@lru_cache(maxsize=4096)
+def _difference(before: tuple[int, int], after: tuple[int, int]) -> tuple[float, float, float]:
+    low, high = newcombe(before, after)
+    return after[0] / after[1] - before[0] / before[1], low, high
+
+
+def night_row(
+    name: str,
+    found: Mapping[str, RunCell],
+    runs: Sequence[str],
+    *,
+    decide: Callable[[Tally], Decision],
+    seen: Sequence[Change],
+) -> NightRow:
+    """One row: its cells by the run they are of, the runs in order, and what changed between them."""
+    cells = night_cells(found, runs, seen)
+    tonight = found.get(runs[-1])
+    tally = tally_of(tonight) if tonight is not None else None
+    latest = next(found[run] for run in reversed(runs) if run in found)
+    return NightRow(
+        eval=name,
+        policy=latest.policy,
+        cells=cells,
+        tally=tally,
+        decision=decide(tally) if tally is not None else None,
+        change=_step(cells, runs),
+        together=_together(cells),
+    )
+
+
+def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterable[Change]) -> tuple[NightCell, ...]:
+    """One cell per run, in order, marked where something changed."""
+    marks: dict[str, list[Mark]] = {}
+    for change in seen:
+        mark = _MARKS.get(change.part)
+        if mark and mark not in marks.setdefault(change.run, []):
+            marks[change.run].append(mark)
+    return tuple(_night_cell(found[run], marks.get(run, ())) if run in found else ABSENT for run in runs)
+
+
+def tally_of(cell: RunCell) -> Tally:
+    """A cell of the history as the tally that decisions are made from."""
+    return Tally(
+        eval=cell.eval,
+        subject=cell.subject,
+        policy=cell.policy,
+        passed=cell.passed,
+        failed=cell.failed,
+        voided=cell.voided,
+        missing=0 if cell.skipped else cell.missing,
+        attempts=cell.attempts,
+        skipped=(cell.skip_reason or "no reason is known") if cell.skipped else None,
+        rate=estimate(cell.passed, cell.judged) if cell.judged else None,
+        spent=cell.spent,
+        unpriced=cell.unpriced,
+        uncounted=cell.uncounted,
+    )
+
+
+def _night_cell(cell: RunCell, marks: Sequence[Mark]) -> NightCell:
+    if cell.judged:
+        return NightCell(
+            state="judged",
+            passed=cell.passed,
+            failed=cell.failed,
+            voided=cell.voided,
+            missing=cell.missing,
+            rate=estimate(cell.passed, cell.judged),
+            marks=tuple(marks),
+            mixed=_MIXED in cell.fingerprint or _MIXED in cell.eval_hash,
+        )
+    return NightCell(
+        state="skipped" if cell.skipped else "no data",
+        voided=cell.voided,
+        missing=0 if cell.skipped else cell.missing,
+    )
+
+
+def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> Step | None:
+    """This night against the last one with data."""
+    *earlier, tonight = cells
+    if not tonight.judged:
+        return None
+    for run, cell in zip(reversed(runs[:-1]), reversed(earlier), strict=True):
+        if cell.judged:
+            value, low, high = _difference((cell.passed, cell.judged), (tonight.passed, tonight.judged))
+            alike = not (tonight.marks or tonight.mixed or cell.mixed)
+            return Step(value=value, low=low, high=high, since=run, alike=alike)
+    return None
+
+
+def _together(cells: Sequence[NightCell]) -> Together:
+    """From the last change on; a night in which two things were mixed stands for itself."""
+    first = 0
+    for index, cell in enumerate(cells):
+        if cell.marks or cell.mixed or (index and cells[index - 1].mixed):
+            first = index
+    own = [cell for cell in cells[first:] if cell.judged]
+    mark: Mark = "eval" if cells[first].marks == ("eval",) else "subject"
+    passed, judged = sum(cell.passed for cell in own), sum(cell.judged for cell in own)
+    return Together(
+        rate=estimate(passed, judged) if judged else None,
+        nights=len(own),
+        mark=mark if any(cell.judged for cell in cells[:first]) else None,
+    )

@@ -1,0 +1,1 @@
+"""`demeanor run`: run evals and decide."""

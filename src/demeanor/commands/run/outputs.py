@@ -1,0 +1,105 @@
+"""Records → one report value → files wherever they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from demeanor.commands.run.exit_code import exit_code
+from demeanor.commands.run.policies import decide
+from demeanor.commands.run.report import RunReport, run_report
+from demeanor.core.errors import StoreError
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.tally import Decision, Tally
+from demeanor.core.trial import Plan
+from demeanor.runner.catalog import SCRIPTED
+from demeanor.store.runs.run_dirs import point_latest
+from demeanor.store.runs.run_folder import write_whole
+
+_SCRIPTED_NOTE = (
+    "`scripted` is a rule-reader that stands in for a model: it shows how Demeanor works, not how a model does"
+)
+
+
+def make_report(
+    run: RunInfo,
+    plan: Plan,
+    records: Sequence[Record],
+    *,
+    folder: Path,
+    seconds: float | None = None,
+    stopped: str | None = None,
+    interrupted: bool = False,
+    plug_in: bool = False,
+    notes: Sequence[str] = (),
+    decide: Callable[[Tally], Decision] = decide,
+) -> RunReport:
+    """Records → tallies → decisions → the value that every report is made of."""
+    return run_report(
+        run,
+        plan,
+        records,
+        decide=decide,
+        exit_code=exit_code,
+        root=Path.cwd(),
+        folder=folder,
+        seconds=seconds,
+        notes=(*_notes(plan, stopped), *notes),
+        interrupted=interrupted,
+        estimator="plug-in" if plug_in else "unbiased",
+    )
+
+
+def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
+    scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
+    faults = dict.fromkeys(str(fault) for cell in plan.cells for fault in cell.eval.scenario.faults)
+    online = sorted({cell.eval.name for cell in plan.cells if cell.eval.scenario.network == "host"})
+    open_to = (f"the network of the host was within reach of agents in: {', '.join(online)}",) if online else ()
+    broken = (f"faults were asked for, so answers of the model were broken on purpose: {', '.join(faults)}",)
+    return (
+        ((stopped,) if stopped else ()) + open_to + (broken if faults else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
+    )
+
+
+def publish(
+    report: RunReport,
+    folder: Path,
+    *,
+    environ: Mapping[str, str],
+    redactor: Redactor,
+    junit: Path | None = None,
+    lead: str = "",
+    files: Mapping[str, str] | None = None,
+) -> None:
+    """Write the report's files into the run's folder, and wherever else it is wanted, all without secrets.
+
+    `lead` is put before the summary; `files` are other files for the run's folder.
+    """
+    try:
+        for name, text in (files or {}).items():
+            write_whole(folder / name, redactor.text(text))
+        _write(report, folder, environ, redactor, junit, lead)
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: the report can't be written: {error.strerror}") from error
+
+
+def _write(
+    report: RunReport, folder: Path, environ: Mapping[str, str], redactor: Redactor, junit: Path | None, lead: str
+) -> None:
+    from demeanor.commands.run.markdown import markdown
+    from demeanor.commands.run.to_json import json_report
+
+    write_whole(folder / "report.json", redactor.text(json_report(report)))
+    summary = redactor.text((f"{lead}\n" if lead else "") + markdown(report))
+    write_whole(folder / "summary.md", summary)
+    if junit is not None:
+        from demeanor.commands.run.junit import junit as junit_xml
+
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(junit, redactor.text(junit_xml(report)))
+    step_summary = environ.get("GITHUB_STEP_SUMMARY")
+    if step_summary:
+        with Path(step_summary).open("a", encoding="utf-8") as file:
+            file.write(summary)
+    point_latest(folder)

@@ -1,0 +1,135 @@
+"""The sentences and words that all reporters share, so that no two of them tell a run differently."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from demeanor.commands.run.report import CellReport, RunReport
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record
+from demeanor.core.tally import Status
+from demeanor.core.text import count, one_line
+
+POLICIES: Mapping[Policy, str] = {
+    Policy.ALWAYS_PASSES: "always",
+    Policy.USUALLY_PASSES: "usually",
+    Policy.USUALLY_FAILS: "usually fails",
+}
+"""Policies, short enough for a column."""
+
+MEANINGS: Mapping[ExitCode, str] = {
+    ExitCode.ACCEPTED: "accepted, every eval that ran holds",
+    ExitCode.REJECTED: "rejected, at least one eval does not hold",
+    ExitCode.USAGE: "the command can't be carried out as asked",
+    ExitCode.UNDECIDED: "undecided, nothing was rejected but a verdict is missing",
+    ExitCode.INTERRUPTED: "interrupted, what was finished is kept",
+}
+"""What each exit code says of a run."""
+
+_LONGEST = 1000
+
+
+def status(cell: CellReport) -> str:
+    """The cell in a word or two: a status, or what it means for a behaviour that is known to be bad."""
+    if cell.decision.news:
+        return "NEWS"
+    if cell.tally.policy is Policy.USUALLY_FAILS and cell.tally.judged:
+        return "expected fail"
+    return cell.tally.status.value
+
+
+def outcomes(cell: CellReport) -> list[str]:
+    """How each trial of a cell ended: pass, fail or void; missing where it was not carried out."""
+    return [record.verdict.outcome for record in cell.trials] + ["missing"] * cell.tally.missing
+
+
+def shown_k(report: RunReport) -> int:
+    """The k for which a report shows pass@k and pass^k: 3, or fewer where no cell has three trials; 1 shows nothing."""
+    return min(3, max((sum(_sizes(cell)) for cell in report.cells), default=1))
+
+
+def headline(report: RunReport) -> str:
+    """Whether it held, in one sentence."""
+    answers = [cell.decision.answer for cell in report.cells]
+    ran = len(answers) - answers.count("skipped")
+    without = answers.count("undecided")
+    evals = count(ran, "eval") + (f" on {len(report.summaries)} subjects" if len(report.summaries) > 1 else "")
+    if report.exit_code is ExitCode.INTERRUPTED:
+        missing = sum(cell.tally.missing for cell in report.cells)
+        return f"Interrupted: {count(missing, 'trial')} not carried out"
+    if report.exit_code is ExitCode.REJECTED:
+        rejected = answers.count("reject")
+        more = f", {without} without a verdict" if without else ""
+        return f"Rejected: {rejected} of {evals} {'does' if rejected == 1 else 'do'} not hold{more}"
+    if report.exit_code is ExitCode.ACCEPTED:
+        every = f"both {evals}" if ran == 2 else f"all {evals}"
+        return f"Accepted: {'the only eval holds' if ran == 1 else f'{every} hold'}"
+    if ran == 0:
+        return "Undecided: nothing could be run"
+    return f"Undecided: {without} of {evals} {'has' if without == 1 else 'have'} no verdict"
+
+
+def layers(report: RunReport) -> str | None:
+    """How many cells of each layer held; None where there are no whole tasks, so that one layer is all there is."""
+    if all(cell.layer == 2 for cell in report.cells):
+        return None
+    told = []
+    for layer, name in ((2, "behaviour"), (3, "whole tasks")):
+        answers = [cell.decision.answer for cell in report.cells if cell.layer == layer]
+        if ran := len(answers) - answers.count("skipped"):
+            told.append(f"layer {layer}, {name}: {answers.count('accept')} of {ran} held")
+    return " · ".join(told) or None
+
+
+def reproduce(cell: CellReport) -> tuple[str, str]:
+    """The command that tries the cell once more, in two halves that fit on a line each."""
+    what = shlex.quote(one_line(f"{cell.source}::{cell.tally.eval}", width=_LONGEST))
+    subject = shlex.quote(one_line(cell.tally.subject, width=_LONGEST))
+    return f"demeanor run {what}", f"--subject {subject} --trials 1"
+
+
+def trace(trial: Record) -> str:
+    """The command that shows what happened in a trial."""
+    return f"demeanor trace {shlex.quote(one_line(trial.trial, width=_LONGEST))}"
+
+
+def next_step(report: RunReport) -> str | None:
+    """What to do now, where the failures' own commands don't say it already."""
+    if report.exit_code is ExitCode.INTERRUPTED:
+        return f"demeanor run --resume {shlex.quote(report.run.id)}"
+    return None
+
+
+def broken(report: RunReport) -> list[CellReport]:
+    """The cells that were rejected."""
+    return [cell for cell in report.cells if cell.decision.answer == "reject"]
+
+
+def tolerated(report: RunReport) -> list[CellReport]:
+    """The cells that were accepted although a trial failed, except those that are known to fail."""
+    return [
+        cell
+        for cell in report.cells
+        if cell.decision.answer == "accept" and cell.tally.failed and cell.tally.policy is not Policy.USUALLY_FAILS
+    ]
+
+
+def news(report: RunReport) -> list[CellReport]:
+    """The cells whose behaviour was known to be bad and has begun to pass."""
+    return [cell for cell in report.cells if cell.decision.news]
+
+
+def skipped(report: RunReport) -> list[CellReport]:
+    """The cells where nothing was tried."""
+    return [cell for cell in report.cells if cell.tally.status is Status.SKIPPED]
+
+
+def voided(report: RunReport) -> list[CellReport]:
+    """The cells with a trial that could not be judged."""
+    return [cell for cell in report.cells if cell.tally.voided]
+
+
+def _sizes(cell: CellReport) -> tuple[int, int, int]:
+    return cell.tally.judged, cell.tally.voided, cell.tally.missing

@@ -1,0 +1,40 @@
+"""A plan for people (`--dry-run`), and for programs."""
+
+from __future__ import annotations
+
+import json
+
+from demeanor.core.text import count
+from demeanor.core.trial import Plan
+
+
+def plan_text(plan: Plan, environment: str | None = None) -> str:
+    """One line per cell, then the sum, and the environment of whole tasks where there are any."""
+    names = max((len(cell.eval.name) for cell in plan.cells), default=0)
+    subjects = max((len(str(cell.subject)) for cell in plan.cells), default=0)
+    lines = []
+    for cell in plan.cells:
+        what = f"skipped: {cell.skipped}" if cell.skipped else f"{len(cell.trials)} x {cell.trials[0].timeout:g} s"
+        lines.append(f"{cell.eval.name:<{names}}  {cell.subject!s:<{subjects}}  {cell.eval.policy:<14}  {what}")
+    skipped = sum(1 for cell in plan.cells if cell.skipped)
+    left_out = f", {skipped} skipped" if skipped else ""
+    tasks = sum(1 for cell in plan.cells if cell.eval.task is not None)
+    where = [f"{count(tasks, 'cell')} of whole tasks, played in {environment}"] if environment else []
+    return "\n".join([*lines, "", *where, f"{len(plan.cells)} cells{left_out}, {plan.size} trials; nothing was run"])
+
+
+def plan_json(plan: Plan) -> str:
+    """The cells of a plan as JSON."""
+    cells = [
+        {
+            "eval": cell.eval.name,
+            "subject": str(cell.subject),
+            "policy": cell.eval.policy.value,
+            "layer": cell.eval.layer,
+            "trials": len(cell.trials),
+            "timeout": cell.trials[0].timeout if cell.trials else None,
+            "skipped": cell.skipped,
+        }
+        for cell in plan.cells
+    ]
+    return json.dumps({"cells": cells, "trials": plan.size}, indent=2)

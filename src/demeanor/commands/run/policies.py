@@ -1,0 +1,73 @@
+"""What follows from a tally: one named rule per policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from demeanor.core.policy import Policy
+from demeanor.core.tally import Decision, Tally
+
+Rule: TypeAlias = Callable[[Tally], Decision]
+"""Holds a tally with at least one judged trial against what is expected."""
+
+NAMES: Mapping[Policy, str] = {
+    Policy.ALWAYS_PASSES: "every_trial",
+    Policy.USUALLY_PASSES: "two_of_three",
+    Policy.USUALLY_FAILS: "known_bad",
+}
+"""The rule that each policy is decided by."""
+
+
+def decide(tally: Tally) -> Decision:
+    """Hold a tally against its policy. Voids decide nothing: without a judged trial the answer is undecided."""
+    rule = NAMES[tally.policy]
+    if tally.skipped is not None:
+        return Decision(answer="skipped", rule=rule, reason=f"nothing was tried: {tally.skipped}")
+    if tally.judged == 0:
+        return Decision(answer="undecided", rule=rule, reason=_why_undecided(tally))
+    return RULES[rule](tally)
+
+
+def every_trial(tally: Tally) -> Decision:
+    """Accept where every judged trial passed."""
+    if tally.failed == 0:
+        return Decision(answer="accept", rule="every_trial", reason=f"{_score(tally)}, as it always must")
+    reason = f"{_score(tally)}, but it must always pass"
+    return Decision(answer="reject", rule="every_trial", reason=reason)
+
+
+def two_of_three(tally: Tally) -> Decision:
+    """Accept where at least two thirds of the judged trials passed."""
+    if _mostly_passes(tally):
+        reason = f"{_score(tally)}, at least two of three"
+        return Decision(answer="accept", rule="two_of_three", reason=reason)
+    return Decision(answer="reject", rule="two_of_three", reason=f"{_score(tally)}, fewer than two of three")
+
+
+def known_bad(tally: Tally) -> Decision:
+    """Accept in any case, and call it news where at least two thirds of the judged trials passed."""
+    if _mostly_passes(tally):
+        reason = f"{_score(tally)}, though it was known to fail: consider USUALLY_PASSES"
+        return Decision(answer="accept", rule="known_bad", reason=reason, news=True)
+    return Decision(answer="accept", rule="known_bad", reason=f"{_score(tally)}: known to fail")
+
+
+RULES: Mapping[str, Rule] = {"every_trial": every_trial, "two_of_three": two_of_three, "known_bad": known_bad}
+"""The rules by name."""
+
+
+def _mostly_passes(tally: Tally) -> bool:
+    return tally.passed * 3 >= tally.judged * 2
+
+
+def _score(tally: Tally) -> str:
+    voids = f" ({tally.voided} void)" if tally.voided else ""
+    return f"{tally.passed} of {tally.judged} passed{voids}"
+
+
+def _why_undecided(tally: Tally) -> str:
+    if tally.voided == 0:
+        return "no trial was carried out"
+    how_many = "the only trial is" if tally.voided == 1 else f"all {tally.voided} trials are"
+    return f"{how_many} void, so nothing can be said"

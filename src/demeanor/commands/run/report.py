@@ -1,0 +1,169 @@
+"""One run as a value: every reporter works from it and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from demeanor.commands.run.tallies import last_attempts, summary, tally
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.tally import Decision, Estimator, Summary, Tally
+from demeanor.core.trial import Cell, Plan
+from demeanor.core.usage import Total, total
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellReport:
+    """One eval on one subject: what was asked, what came of it, what follows."""
+
+    source: str
+    """The file or folder of the eval, as one would write it on a command line."""
+
+    line: int
+    """The line of its definition."""
+
+    agent: str
+    """The subject's agent."""
+
+    model: str
+    """The subject's model; empty for an agent that has no use for one."""
+
+    fingerprint: str
+    """The subject's fingerprint: differs as soon as agent, model or settings do."""
+
+    tally: Tally
+    """The verdicts, counted."""
+
+    decision: Decision
+    """The tally held against its policy."""
+
+    records: tuple[Record, ...] = ()
+    """All attempts at all trials, in the order in which they ended."""
+
+    description: str = ""
+    """What the eval is about, in a sentence."""
+
+    suite: str | None = None
+    """The suite it belongs to."""
+
+    tags: tuple[str, ...] = ()
+    """Its labels."""
+
+    owner: str | None = None
+    """Who looks after it."""
+
+    issue: str | None = None
+    """The issue it is tracked in."""
+
+    layer: int = 2
+    """The layer of the pyramid: 2 for a behaviour, 3 for a whole task."""
+
+    @property
+    def trials(self) -> tuple[Record, ...]:
+        """The attempt that counts of each trial, in the order of the trials."""
+        return last_attempts(self.records)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunReport:
+    """One run: who ran what, what came of it, what follows."""
+
+    run: RunInfo
+    """Who ran what, when and with which versions."""
+
+    cells: tuple[CellReport, ...]
+    """One per eval and subject, in the order of the plan."""
+
+    summaries: tuple[Summary, ...]
+    """One per subject."""
+
+    exit_code: ExitCode
+    """What follows from all decisions."""
+
+    seconds: float | None = None
+    """Wall time of the run; None where it is not known."""
+
+    folder: str = ""
+    """Where the run is kept, as one would write it on a command line."""
+
+    notes: tuple[str, ...] = ()
+    """What a person should know of the run."""
+
+    @property
+    def estimator(self) -> Estimator:
+        """How pass@k and pass^k were reckoned."""
+        return self.cells[0].tally.estimator if self.cells else "unbiased"
+
+    @property
+    def total(self) -> Total:
+        """What all attempts used."""
+        return total(record.spent for cell in self.cells for record in cell.records)
+
+    def of_subject(self, subject: str) -> list[CellReport]:
+        """The cells of one subject."""
+        return [cell for cell in self.cells if cell.tally.subject == subject]
+
+
+def run_report(
+    run: RunInfo,
+    plan: Plan,
+    records: Iterable[Record],
+    *,
+    decide: Callable[[Tally], Decision],
+    exit_code: Callable[[Iterable[Decision]], ExitCode],
+    root: Path | None = None,
+    folder: Path | str = "",
+    seconds: float | None = None,
+    notes: tuple[str, ...] = (),
+    interrupted: bool = False,
+    estimator: Estimator = "unbiased",
+) -> RunReport:
+    """Everything that can be said of a run, from its plan and its records; paths below `root` are shown without it."""
+    by_cell: dict[str, list[Record]] = {}
+    for record in records:
+        by_cell.setdefault(record.cell, []).append(record)
+    cells = tuple(_cell_report(cell, tuple(by_cell.get(cell.id, ())), decide, root, estimator) for cell in plan.cells)
+    code = exit_code(cell.decision for cell in cells)
+    return RunReport(
+        run=run,
+        cells=cells,
+        summaries=summary([cell.tally for cell in cells]),
+        exit_code=ExitCode.INTERRUPTED if interrupted else code,
+        seconds=seconds,
+        folder=_shown(Path(folder), root) if folder else "",
+        notes=notes,
+    )
+
+
+def _cell_report(
+    cell: Cell,
+    records: tuple[Record, ...],
+    decide: Callable[[Tally], Decision],
+    root: Path | None,
+    estimator: Estimator,
+) -> CellReport:
+    counted = tally(cell, records, estimator=estimator)
+    return CellReport(
+        source=_shown(cell.eval.source.path, root),
+        line=cell.eval.source.line,
+        agent=cell.subject.agent,
+        model=cell.subject.model,
+        fingerprint=cell.subject.fingerprint,
+        tally=counted,
+        decision=decide(counted),
+        records=records,
+        description=cell.eval.description,
+        suite=cell.eval.suite,
+        tags=cell.eval.tags,
+        owner=cell.eval.owner,
+        issue=cell.eval.issue,
+        layer=cell.eval.layer,
+    )
+
+
+def _shown(path: Path, root: Path | None) -> str:
+    if root is not None and path.is_relative_to(root):
+        path = path.relative_to(root)
+    return path.as_posix()

@@ -1,0 +1,107 @@
+"""Runs that were kept, taken up again: from their folders, or as far as the history knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from demeanor.commands.run.past_runs import history_of
+from demeanor.commands.run.tallies import last_attempts
+from demeanor.config.config import Config
+from demeanor.core.codec import DecodeError, decode
+from demeanor.core.errors import UnknownName, UsageError
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.run_request import RunRequest
+from demeanor.store.runs.run_dirs import find_run, runs
+from demeanor.store.runs.run_folder import RunFolder
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptRun:
+    """A run that is over, with all that was kept of it."""
+
+    info: RunInfo
+    """Who ran what."""
+
+    records: tuple[Record, ...]
+    """Every attempt, in the order in which they ended."""
+
+    cells: tuple[str, ...]
+    """The ids of its cells, in the order of its plan."""
+
+    folder: RunFolder | None = None
+    """Where it lies; None where only the history knows it."""
+
+    origin: str = "demeanor"
+    """What wrote it: `demeanor`, or the format that it was imported from."""
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.info.id
+
+    @property
+    def request(self) -> RunRequest:
+        """What the run was asked to do; nothing in particular where it does not say."""
+        try:
+            return decode(RunRequest, self.info.arguments)
+        except DecodeError:  # a run of another tool, or of another version
+            return RunRequest()
+
+    def trials(self, evals: Collection[str] = ()) -> tuple[Record, ...]:
+        """The attempt that counts of each trial, in the order of the plan; only of some evals where they are named."""
+        by_cell: dict[str, list[Record]] = {cell: [] for cell in self.cells}
+        for record in self.records:
+            if not evals or record.eval in evals:
+                by_cell.setdefault(record.cell, []).append(record)
+        return tuple(record for own in by_cell.values() for record in last_attempts(own))
+
+
+def find_kept_run(name: str, results: Path, config: Config, environ: Mapping[str, str]) -> KeptRun:
+    """A run by its name or its folder, or the latest; raises UnknownName."""
+    try:
+        return kept_run(find_run(results, name))
+    except UnknownName as unknown:
+        return _from_history(name, results, config, environ, unknown)
+
+
+def runs_with_eval(name: str, results: Path, *, last: int) -> tuple[KeptRun, ...]:
+    """The last runs here that have tried an eval, the oldest first; raises UnknownName where none has."""
+    found: list[KeptRun] = []
+    seen: set[str] = set()
+    for path in reversed(runs(results)):
+        folder = RunFolder(path)
+        evals = {str(cell["eval"]) for cell in folder.cells()}
+        seen |= evals
+        if name in evals and any(record.eval == name for record in folder.records()):
+            found.append(kept_run(folder))
+        if len(found) == last:
+            break
+    if not found:
+        raise UnknownName("run or eval", name, {*(path.name for path in runs(results)), *seen}, where=results)
+    return tuple(reversed(found))
+
+
+def kept_run(folder: RunFolder) -> KeptRun:
+    """The run that a folder holds."""
+    cells = tuple(f"{cell['eval']}/{cell['subject']}" for cell in folder.cells())
+    return KeptRun(info=folder.info(), records=folder.records(), cells=cells, folder=folder)
+
+
+def _from_history(
+    name: str, results: Path, config: Config, environ: Mapping[str, str], unknown: UnknownName
+) -> KeptRun:
+    """A run that was imported, or that lies on another machine."""
+    try:
+        history = history_of(config, environ, results=results)
+    except UsageError:
+        raise unknown from None
+    try:
+        run = history.run(name)
+        cells = tuple(f"{cell.eval}/{cell.subject}" for cell in history.cells(run.name))
+        return KeptRun(info=run.info, records=history.records(run.name), cells=cells, origin=run.origin)
+    except UnknownName:
+        raise unknown from None
+    finally:
+        history.close()

@@ -1,0 +1,105 @@
+"""Records → tally, and tallies → summary."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from demeanor.core.record import Record
+from demeanor.core.tally import Estimate, Estimator, Mean, Summary, Tally
+from demeanor.core.trial import Cell
+from demeanor.core.usage import total
+from demeanor.statistics.intervals import wilson, wilson_of_mean
+from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
+
+_ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_k, plug_in_pass_hat_k)}
+
+
+def last_attempts(records: Iterable[Record]) -> tuple[Record, ...]:
+    """The attempt that counts of each trial, in the order of the trials."""
+    last: dict[int, Record] = {}
+    for record in records:
+        if record.number not in last or _place(record) >= _place(last[record.number]):
+            last[record.number] = record
+    return tuple(last[number] for number in sorted(last))
+
+
+def _place(record: Record) -> tuple[bool, str, int]:
+    """When a run is resumed, a void trial begins with its first attempt again, so its number alone says too little."""
+    return record.final, record.ended, record.attempt
+
+
+def tally(
+    cell: Cell, records: Iterable[Record], *, ks: Sequence[int] | None = None, estimator: Estimator = "unbiased"
+) -> Tally:
+    """Count the verdicts of one cell; records of other cells are passed over. By default k is 1, 3 and all trials."""
+    own = [record for record in records if record.cell == cell.id]
+    last = last_attempts(own)
+    outcomes = Counter(record.verdict.outcome for record in last)
+    passed, judged = outcomes["pass"], outcomes["pass"] + outcomes["fail"]
+    at, hat = _ESTIMATORS[estimator]
+    asked = sorted(set(ks)) if ks is not None else sorted({1, 3, len(cell.trials)} - {0})
+    spent, unpriced, uncounted = total(record.spent for record in own)
+    return Tally(
+        eval=cell.eval.name,
+        subject=str(cell.subject),
+        policy=cell.eval.policy,
+        passed=passed,
+        failed=outcomes["fail"],
+        voided=outcomes["void"],
+        missing=max(0, len(cell.trials) - len(last)),
+        attempts=len(own),
+        skipped=cell.skipped,
+        rate=_rate(passed, judged) if judged else None,
+        pass_at={k: at(judged, passed, k) for k in asked},
+        pass_hat={k: hat(judged, passed, k) for k in asked},
+        estimator=estimator,
+        spent=spent,
+        unpriced=unpriced,
+        uncounted=uncounted,
+    )
+
+
+def summary(tallies: Sequence[Tally]) -> tuple[Summary, ...]:
+    """One summary per subject, in the order in which the subjects first appear."""
+    by_subject: dict[str, list[Tally]] = {}
+    for found in tallies:
+        by_subject.setdefault(found.subject, []).append(found)
+    return tuple(_summary_of(subject, own) for subject, own in by_subject.items())
+
+
+def _summary_of(subject: str, tallies: Sequence[Tally]) -> Summary:
+    judged = [found for found in tallies if found.judged]
+    spent, _, _ = total(found.spent for found in tallies)
+    return Summary(
+        subject=subject,
+        evals=len(tallies),
+        judged=len(judged),
+        statuses=dict(Counter(found.status for found in tallies)),
+        rate=_mean_rate(judged) if judged else None,
+        pass_at=_means([found.pass_at for found in tallies]),
+        pass_hat=_means([found.pass_hat for found in tallies]),
+        spent=spent,
+        unpriced=sum(found.unpriced for found in tallies),
+        uncounted=sum(found.uncounted for found in tallies),
+    )
+
+
+def _rate(passed: int, judged: int) -> Estimate:
+    low, high = wilson(passed, judged)
+    return Estimate(value=passed / judged, low=low, high=high)
+
+
+def _mean_rate(judged: Sequence[Tally]) -> Estimate:
+    rates = [found.passed / found.judged for found in judged]
+    low, high = wilson_of_mean(rates, [found.judged for found in judged])
+    return Estimate(value=math.fsum(rates) / len(rates), low=low, high=high)
+
+
+def _means(per_eval: Sequence[Mapping[int, float | None]]) -> dict[int, Mean | None]:
+    means: dict[int, Mean | None] = {}
+    for k in sorted({k for numbers in per_eval for k in numbers}):
+        known = [value for numbers in per_eval if (value := numbers.get(k)) is not None]
+        means[k] = Mean(value=math.fsum(known) / len(known), evals=len(known)) if known else None
+    return means

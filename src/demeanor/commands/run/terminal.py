@@ -1,0 +1,170 @@
+"""The report of a run for a person in front of a terminal: did it hold, what broke, what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from demeanor.commands.run import phrases as words
+from demeanor.commands.run.failure_groups import Failure, failures, voids
+from demeanor.commands.run.report import CellReport, RunReport
+from demeanor.commands.run.subject_table import subject_table
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import count, one_line, opening
+from demeanor.render import numbers as figures
+from demeanor.render.marks import sign
+from demeanor.render.paint import paint
+from demeanor.render.table import wrapped
+from demeanor.render.terminal import Screen
+
+_REASON_LINES = 16
+_CHAIN_LINES = 6
+_MOST_PARTS = 20
+
+
+def terminal(report: RunReport, screen: Screen | None = None) -> str:
+    """The whole report as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_report(report, screen), screen)
+
+
+def cell_text(cell: CellReport, screen: Screen | None = None) -> str:
+    """What broke in one cell, as text for `screen`."""
+    screen = screen or Screen()
+    lines = list(_failed(cell, screen)) if cell.tally.failed else []
+    return paint([*lines, *(_void(cell, screen) if cell.tally.voided else ())], screen)
+
+
+def _report(report: RunReport, screen: Screen) -> Iterator[Text]:
+    yield from wrapped(Text(words.headline(report), _style(report)), screen.width)
+    for summary in report.summaries:
+        yield Text()
+        yield from subject_table(report, summary, screen)
+    yield from details(report, screen)
+
+
+def details(report: RunReport, screen: Screen, *, resumable: bool = True) -> Iterator[Text]:
+    """What broke, what could not be judged, what was used and what follows; other reports end with it as well."""
+    yield from _section("What broke", [_failed(cell, screen) for cell in words.broken(report)])
+    yield from _section("Failed, but tolerated", [_failed(cell, screen) for cell in words.tolerated(report)])
+    yield from _section("News", [_title(cell, cell.decision.reason, screen) for cell in words.news(report)])
+    yield from _section("Void: tried, but not judged", [_void(cell, screen) for cell in words.voided(report)])
+    yield from _section("Skipped", [_title(c, c.tally.skipped or "", screen) for c in words.skipped(report)])
+    yield Text()
+    yield from _footer(report, screen, words.next_step(report) if resumable else None)
+
+
+def _section(title: str, parts: Sequence[Iterable[Text]]) -> Iterator[Text]:
+    """A title and its parts; parts of several lines are set apart. The files tell those that are too many here."""
+    if not parts:
+        return
+    yield Text()
+    yield Text(title, "bold")
+    for index, part in enumerate(parts[:_MOST_PARTS]):
+        lines = list(part)
+        if index and len(lines) > 2:
+            yield Text()
+        yield from lines
+    if len(parts) > _MOST_PARTS:
+        yield Text()
+        yield Text(f"and {len(parts) - _MOST_PARTS} more, told in summary.md and report.json", "dim")
+
+
+def _failed(cell: CellReport, screen: Screen) -> Iterator[Text]:
+    """What went wrong, how, and the commands that show it and try it again."""
+    yield from _title(cell, cell.decision.reason, screen)
+    for failure in failures(cell):
+        yield from _reason(failure, screen)
+        for chain, numbers in failure.chains.items():
+            which = f" {figures.numbers(numbers)}" if len(failure.chains) > 1 else ""
+            calls = opening(chain, lines=_CHAIN_LINES, width=400) or "none"
+            yield from _labelled(f"calls{which}", calls, screen, indent=6)
+    for failure in failures(cell)[:1]:
+        yield from _command([words.trace(failure.trials[0])], screen)
+    yield from _command(words.reproduce(cell), screen)
+
+
+def _void(cell: CellReport, screen: Screen) -> Iterator[Text]:
+    yield from _title(cell, f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void", screen)
+    for failure in voids(cell):
+        yield from _reason(failure, screen)
+        folder = screen.safe(one_line(failure.trials[0].folder, width=300))
+        if folder:
+            yield Text.assemble(("      kept in  ", "dim"), folder)
+
+
+def _title(cell: CellReport, sentence: str, screen: Screen) -> Iterator[Text]:
+    """Which cell, and a sentence on it."""
+    mark = sign("news" if cell.decision.news else cell.decision.answer, screen)
+    name = Text(screen.safe(f"{one_line(cell.tally.eval)} · {one_line(cell.tally.subject)}"), "bold")
+    said = Text(screen.safe(one_line(sentence, width=300)))
+    if name.cell_len + said.cell_len + 4 <= screen.width:
+        yield Text.assemble(mark, " ", name, "  ", said)
+    else:
+        first, *more = wrapped(name, screen.width, indent=2)
+        yield Text.assemble(mark, first[1:])
+        yield from more
+        yield from wrapped(said, screen.width, indent=4)
+
+
+def _reason(failure: Failure, screen: Screen) -> Iterator[Text]:
+    attempts = max(trial.attempt for trial in failure.trials)
+    tries = f", after {attempts} attempts" if attempts > 1 else ""
+    yield Text("    " + screen.safe(figures.trials(failure.numbers) + tries), "dim")
+    reason = screen.safe(opening(failure.reason, lines=_REASON_LINES))
+    yield from wrapped(Text(reason), screen.width, indent=6)
+
+
+def _labelled(label: str, text: str, screen: Screen, *, indent: int) -> Iterator[Text]:
+    """`text` after a label, its further lines below its first."""
+    lead = " " * indent + screen.safe(label) + "  "
+    for index, line in enumerate(wrapped(Text(screen.safe(text)), screen.width, indent=len(lead))):
+        yield Text.assemble((lead, "dim"), line[len(lead) :]) if index == 0 else line
+
+
+def _command(parts: Sequence[str], screen: Screen) -> Iterator[Text]:
+    """A command on one line, or on several that can be copied together."""
+    whole = screen.safe(" ".join(parts))
+    if len(parts) > 1 and len(whole) + 6 > screen.width:
+        yield Text(f"    $ {screen.safe(parts[0])} \\", "cyan")
+        yield Text(f"        {screen.safe(' '.join(parts[1:]))}", "cyan")
+    else:
+        yield Text(f"    $ {whole}", "cyan")
+
+
+def _footer(report: RunReport, screen: Screen, step: str | None) -> Iterator[Text]:
+    for label, text in (*_facts(report), *([("next", step)] if step else ())):
+        yield from _labelled(f"{label:<8}", text, screen, indent=0)
+    yield Text()
+    code, meaning = f"exit {int(report.exit_code)}", words.MEANINGS[report.exit_code]
+    first, *more = wrapped(Text(meaning), screen.width, indent=10)
+    yield Text.assemble((f"{code:<10}", _style(report)), first[10:])
+    yield from more
+
+
+def _style(report: RunReport) -> str:
+    return {ExitCode.ACCEPTED: "bold green", ExitCode.REJECTED: "bold red"}.get(report.exit_code, "bold yellow")
+
+
+def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
+    tallies = [cell.tally for cell in report.cells]
+    counts = {
+        "passed": sum(tally.passed for tally in tallies),
+        "failed": sum(tally.failed for tally in tallies),
+        "void": sum(tally.voided for tally in tallies),
+        "not carried out": sum(tally.missing for tally in tallies),
+    }
+    yield "trials", " · ".join(f"{number} {word}" for word, number in counts.items() if number) or "none"
+    if told := words.layers(report):
+        yield "layers", told
+    spent, unpriced, uncounted = report.total
+    used = [f"{figures.duration(report.seconds)} wall time"] if report.seconds is not None else []
+    used.append(f"{figures.duration(spent.seconds)} agent time")
+    used.append(f"{figures.tokens(spent, uncounted)} tokens" if spent.tokens is not None else "tokens unknown")
+    used.append(figures.money(spent, unpriced) if spent.cost_usd is not None else "cost unknown")
+    yield "used", " · ".join(used)
+    if report.folder:
+        yield "kept in", report.folder
+    for note in report.notes:
+        yield "note", one_line(note, width=400)

@@ -1,0 +1,1 @@
+"""`demeanor skills`: write short guides for coding agents, or check that they are fresh."""

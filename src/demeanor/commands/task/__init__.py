@@ -1,0 +1,1 @@
+"""`demeanor task`: begin a new task in the format of Harbor."""

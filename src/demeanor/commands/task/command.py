@@ -1,0 +1,57 @@
+"""`demeanor task`: begin a new task in Harbor's format."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from demeanor.core.errors import UsageError
+from demeanor.core.exit_code import ExitCode
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_SCRIPTS = (".sh",)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    parser.add_argument("action", choices=("new",), help="new: write a small task that is whole, to be changed")
+    parser.add_argument("name", metavar="NAME", help="what it is called, such as fix-the-parser")
+    parser.add_argument("--dir", type=Path, default=Path("tasks"), help="folder to put it in (default: tasks)")
+    parser.add_argument("--org", default="local", help="who publishes it: the first half of its name (default: local)")
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Write all of it, or nothing where something is there."""
+    for what, word in (("NAME", args.name), ("--org", args.org)):
+        if not _NAME.fullmatch(word):
+            raise UsageError(f"{what} {word!r}: can't be used\n  → write small letters, digits, «-», «_» and «.»")
+    folder = args.dir / args.name
+    if folder.exists():
+        raise UsageError(f"{folder}: is there already\n  → choose another name, or move it away")
+    for path, template in _files(files("demeanor.commands.task") / "starter"):
+        text = template.read_text("utf-8")
+        if path.suffix in {".toml", ".md"}:
+            text = text.replace("{name}", args.name).replace("{org}", args.org).replace("{folder}", folder.as_posix())
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+        target.chmod(0o755 if path.suffix in _SCRIPTS else 0o644)
+        print(f"created  {target}")
+    print(
+        f"\nnext:\n  demeanor validate {folder}    prove that it can be solved, and not by doing nothing"
+        f"\n  demeanor run {folder} --policy all    try an agent on it"
+    )
+    return ExitCode.ACCEPTED
+
+
+def _files(folder: Traversable, above: Path = Path()) -> Iterator[tuple[Path, Traversable]]:
+    """The files of the starter, sorted."""
+    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+        if entry.is_dir():
+            yield from _files(entry, above / entry.name)
+        else:
+            yield above / entry.name, entry

@@ -1,0 +1,1 @@
+"""`demeanor trace`: show what happened in a trial, step by step."""

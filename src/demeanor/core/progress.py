@@ -1,0 +1,52 @@
+"""News of a run while it runs: an attempt has started, an attempt has been judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from demeanor.core.record import Record
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptStarted:
+    """An attempt at a trial has started."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    number: int
+    """The trial's number within its cell."""
+
+    attempt: int
+    """1, 2, 3 …"""
+
+    type: Literal["started"] = "started"
+    """Tells the news apart."""
+
+    @property
+    def cell(self) -> str:
+        """The cell's id."""
+        return f"{self.eval}/{self.subject}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptJudged:
+    """An attempt at a trial has been judged and kept; `record.final` says whether another one follows."""
+
+    record: Record
+    """The attempt."""
+
+    type: Literal["judged"] = "judged"
+    """Tells the news apart."""
+
+    @property
+    def cell(self) -> str:
+        """The cell's id."""
+        return self.record.cell
+
+
+Progress: TypeAlias = AttemptStarted | AttemptJudged

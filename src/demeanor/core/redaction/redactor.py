@@ -1,0 +1,238 @@
+"""The one redactor: whatever is kept goes through it, so that no secret reaches the disk.
+
+It knows the secrets by their values and finds them in every shape that programs write them in; and it knows what the
+keys of well-known vendors look like. What it takes out is replaced by `‹redacted:NAME:1a2b3c4d›`; the digits are made
+with a key that nobody keeps, so that two places can be compared within one run, and nothing can be guessed from them.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import re
+from bisect import bisect
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from typing import TypeAlias
+
+from demeanor.core.redaction.encodings import SHORTEST, forms
+from demeanor.core.redaction.key_patterns import LONGEST, vendor_keys
+
+Span: TypeAlias = tuple[int, int, str, bytes]
+"""Start, end, name and the secret itself."""
+
+_B64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+_DIGITS = re.compile(r"‹redacted:([^:›\n]+):[0-9a-f]{8}›")
+_MARKED = "‹redacted:secret:0123456789abcdef›".encode()
+
+_CUT = "…".encode()
+_CUTS = re.compile(rb"(?:\n\[)?\xe2\x80\xa6(?:[^\n\xe2]{0,40}\xe2\x80\xa6\]\n)?")
+_LEFT = 6
+"""So much of a secret is too much to be left where a text was cut short."""
+
+
+class Redactor:
+    """Takes secrets out of text, bytes and streams. Values that none is found in come back as they are."""
+
+    def __init__(
+        self, secrets: Mapping[str, str] | None = None, *, vendors: bool = True, digits: bool = True, spare: bytes = b""
+    ) -> None:
+        """`secrets` by name; short ones are not looked for. Without `digits` marks are the same in every run.
+
+        Vendors' keys that stand in `spare` are no secrets.
+        """
+        self._vendors = vendors
+        self._spare = spare
+        self._key = os.urandom(16) if digits else None
+        self._forms: tuple[tuple[bytes, str, bytes], ...] = tuple(_known(secrets or {}))
+        self.longest = max((len(form) + 2 for form, _, _ in self._forms), default=1)
+        """Bytes that a secret in any of its shapes can have at most, vendors' keys aside."""
+
+    def also(self, secrets: Mapping[str, str]) -> Redactor:
+        """A redactor that knows more, and marks what both know alike."""
+        found = Redactor(secrets, vendors=self._vendors, digits=False, spare=self._spare)
+        found._key = self._key
+        found._forms += self._forms
+        found.longest = max(self.longest, found.longest)
+        return found
+
+    @property
+    def steady(self) -> Redactor:
+        """The same without digits, for files that are compared with those of other runs."""
+        found = self.also({})
+        found._key = None
+        return found
+
+    def data(self, data: bytes) -> bytes:
+        """`data` without secrets."""
+        spans = self.spans(data)
+        return _replaced(data, spans, self.mark) if spans else data
+
+    def text(self, text: str) -> str:
+        """`text` without secrets."""
+        raw = text.encode("utf-8", "surrogatepass")
+        found = self.data(raw)
+        return text if found is raw else found.decode("utf-8", "surrogatepass")
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Where secrets stand, in order; those that touch are one."""
+        found = [*self._exact(data), *self._torn(data), *self._vendor(data)]
+        return _merged(found) if found else found
+
+    def _exact(self, data: bytes) -> Iterator[Span]:
+        for form, name, secret in self._forms:
+            at = data.find(form)
+            while at >= 0:
+                yield *_widened(data, at, at + len(form), form, secret), name, secret
+                at = data.find(form, at + 1)
+
+    def _torn(self, data: bytes) -> Iterator[Span]:
+        """What is left of a secret where a text was cut short: its beginning before `…`, its end behind `…]`."""
+        if _CUT not in data:
+            return
+        for cut in _CUTS.finditer(data):
+            before, behind = data[max(0, cut.start() - self.longest) : cut.start()], data[cut.end() :][: self.longest]
+            for form, name, secret in self._forms:
+                if (size := _begun(before, form)) >= _LEFT:
+                    yield cut.start() - size, cut.start(), name, secret
+                if (size := _begun(behind[::-1], form[::-1])) >= _LEFT:
+                    yield cut.end(), cut.end() + size, name, secret
+
+    def _vendor(self, data: bytes) -> Iterator[Span]:
+        if self._vendors:
+            for start, end, name in vendor_keys(data):
+                if data[start:end] not in self._spare:
+                    yield start, end, name, data[start:end]
+
+    def mark(self, span: Span) -> bytes:
+        """What is put in the place of a secret."""
+        _, _, name, secret = span
+        if self._key is None:
+            return f"‹redacted:{name}›".encode()
+        return f"‹redacted:{name}:{hmac.new(self._key, secret, sha256).hexdigest()[:8]}›".encode()
+
+
+def without_digits(text: str) -> str:
+    """`text` whose marks are those of a steady redactor, whichever run left them: so that it can be compared."""
+    return _DIGITS.sub(r"‹redacted:\1›", text)
+
+
+class Stream:
+    """Redacts a stream of bytes, also where a secret is torn between chunks.
+
+    What comes out is what `data` would make of the whole. The end of what came in is held back as long as a secret
+    could go on in it; what was let out is remembered a little, since a key begins only where a word does.
+    """
+
+    _BEHIND = 64
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held = b""
+        self._done = 0
+        self._back = max(redactor.longest, LONGEST)
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What can go on."""
+        self._held += chunk
+        return self._out(len(self._held) - self._back)
+
+    def close(self) -> bytes:
+        """The rest."""
+        return self._out(len(self._held))
+
+    def _out(self, until: int) -> bytes:
+        if until <= self._done:
+            return b""
+        spans = [span for span in self._redactor.spans(self._held) if span[1] > self._done]
+        if until < len(self._held):
+            torn = bisect([span[0] for span in spans], until) - 1
+            if torn >= 0 and spans[torn][1] > until:
+                until = spans[torn][0]
+            spans = [span for span in spans if span[1] <= until]
+        found = _replaced(self._held[:until], spans, self._redactor.mark, start=self._done)
+        forget = max(0, until - self._BEHIND)
+        self._held, self._done = self._held[forget:], until - forget
+        return found
+
+
+class Mask:
+    """Takes one secret out of a stream on its way through, at once and without changing any length.
+
+    An agent reads what a provider sends, and counts its bytes. So what stands for the key is as long as the key, and
+    only what can be the beginning of the key is held back.
+    """
+
+    def __init__(self, secret: str) -> None:
+        escaped = json.dumps(secret)[1:-1]
+        self._forms = tuple(dict.fromkeys(text.encode() for text in (secret, escaped) if text))
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What can go on; the end of a chunk is held back where it could be the beginning of the key."""
+        if not self._forms:
+            return chunk
+        chunk = self._masked(self._held + chunk)
+        size = max(_begun(chunk, form) for form in self._forms)
+        self._held = chunk[len(chunk) - size :]
+        return chunk[: len(chunk) - size]
+
+    def close(self) -> bytes:
+        """What was held back and is no key after all."""
+        held, self._held = self._held, b""
+        return held
+
+    def text(self, text: str) -> str:
+        """`text` without the secret."""
+        return self._masked(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+
+    def _masked(self, data: bytes) -> bytes:
+        for form in self._forms:
+            data = data.replace(form, b"*" * len(form))
+        return data
+
+
+def _known(secrets: Mapping[str, str]) -> Iterator[tuple[bytes, str, bytes]]:
+    for name, value in secrets.items():
+        shown = re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:40]
+        for secret in dict.fromkeys((value, value.strip())):
+            raw = secret.encode("utf-8", "surrogatepass")
+            if len(raw) >= SHORTEST and raw not in _MARKED:
+                told = shown if secret not in shown else "secret"
+                yield from ((form, told, raw) for form in forms(secret))
+
+
+def _widened(data: bytes, start: int, end: int, form: bytes, secret: bytes) -> tuple[int, int]:
+    """A secret in base64 shares a sign with its neighbours; that goes too."""
+    if len(form) * 6 // 8 > len(secret) or form in (secret, secret.hex().encode(), secret.hex().upper().encode()):
+        return start, end
+    if not _B64.issuperset(form):
+        return start, end
+    return start - (start > 0 and data[start - 1] in _B64), end + (end < len(data) and data[end] in _B64)
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    spans.sort(key=lambda span: (span[0], -span[1]))
+    found = [spans[0]]
+    for span in spans[1:]:
+        start, end, name, secret = found[-1]
+        if span[0] >= end:
+            found.append(span)
+        elif span[1] > end:
+            found[-1] = (start, span[1], name, secret)
+    return found
+
+
+def _replaced(data: bytes, spans: list[Span], mark: Callable[[Span], bytes], start: int = 0) -> bytes:
+    pieces: list[bytes] = []
+    for span in spans:
+        pieces += [data[start : span[0]], mark(span)]
+        start = span[1]
+    return b"".join([*pieces, data[start:]])
+
+
+def _begun(chunk: bytes, form: bytes) -> int:
+    """How much of the end of a chunk could be the beginning of `form`."""
+    longest = min(len(form) - 1, len(chunk))
+    return next((size for size in range(longest, 0, -1) if form.startswith(chunk[-size:])), 0)

@@ -1,0 +1,158 @@
+"""Whole values without secrets: what an attempt left, before anybody keeps it.
+
+A conversation is repeated in each of its requests, and a workspace is mostly what it was at the start. So every value
+is looked at once, all texts are searched together, and where nothing is found nothing is made anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from demeanor.core.redaction.encodings import SHORTEST
+from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.tree import Entry, Tree
+
+T = TypeVar("T")
+
+
+class Cleaner:
+    """Makes what attempts left fit to be kept. One for a whole run: files that stay as they were are searched once."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self._clean: dict[int, tuple[Entry, Entry]] = {}
+
+    def clean(self, value: T, redactor: Redactor, before: Tree, after: Tree, *, whole: bool) -> T:
+        """`value` without secrets. Files that the agent left alone are looked at only where the `whole` is kept."""
+        same = {id(entry): entry for path, entry in before.entries.items() if after.entries.get(path) is entry}
+        made = {key: self._known(entry) if whole else (entry, entry) for key, entry in same.items()}
+        return redacted(value, redactor, made)
+
+    def _known(self, entry: Entry) -> tuple[Entry, Entry]:
+        if id(entry) not in self._clean:
+            self._clean[id(entry)] = (entry, redacted(entry, self.redactor))
+        return self._clean[id(entry)]
+
+
+def redacted(value: T, redactor: Redactor, made: Mapping[int, tuple[Entry, Entry]] | None = None) -> T:
+    """`value` without secrets, itself where there are none. `made` tells what is known already: by id, old and new."""
+    made = made or {}
+    search = _Search(made)
+    search.walk(value)
+    dirty = any(old is not new for old, new in made.values())
+    if not dirty and not redactor.spans(search.all()):
+        return value
+    found: T = _Rebuild(redactor, made).made(value)
+    return found
+
+
+def all_of(*values: object) -> bytes:
+    """All that is said in some values: their texts, and the contents of their files."""
+    search = _Search({})
+    for value in values:
+        search.walk(value)
+    return search.all()
+
+
+class _Search:
+    """Gathers texts and contents, each once."""
+
+    def __init__(self, known: Mapping[int, object]) -> None:
+        self.texts: list[str] = []
+        self.contents: list[bytes] = []
+        self._seen = set(known)
+
+    def all(self) -> bytes:
+        """What was gathered, to be searched at once."""
+        return b"\n".join(["\n".join(self.texts).encode("utf-8", "surrogatepass"), *self.contents])
+
+    def walk(self, value: Any) -> None:
+        """Gather what is said in a value."""
+        kind: Any = type(value)
+        if kind is str:
+            if len(value) >= SHORTEST:
+                self.texts.append(value)
+        elif kind is bytes:
+            self.contents.append(value)
+        elif kind is tuple or kind is list:
+            for item in value:
+                self.walk(item)
+        elif isinstance(value, Mapping):
+            for key, item in value.items():
+                self.walk(key)
+                self.walk(item)
+        elif (names := _fields(kind)) and id(value) not in self._seen:
+            self._seen.add(id(value))
+            if kind is Entry:
+                self._entry(value)
+            elif kind is Tree:
+                self._tree(value)
+            else:
+                for name in names:
+                    self.walk(getattr(value, name))
+
+    def _entry(self, entry: Entry) -> None:
+        content = entry.read()
+        if content is not None:
+            self.contents.append(content)
+        self.walk(entry.target)
+
+    def _tree(self, tree: Tree) -> None:
+        self.walk(tree.gaps)
+        for path, entry in tree.entries.items():
+            if id(entry) not in self._seen:
+                self.walk(path)
+                self.walk(entry)
+
+
+class _Rebuild:
+    """Makes values anew, each once, so that what was shared stays so."""
+
+    def __init__(self, redactor: Redactor, made: Mapping[int, tuple[Any, Any]]) -> None:
+        self._redactor = redactor
+        self._made: dict[int, tuple[Any, Any]] = dict(made)
+
+    def made(self, value: Any) -> Any:
+        """A value without secrets; itself where there are none."""
+        kind: Any = type(value)
+        if kind is str:
+            return self._redactor.text(value) if len(value) >= SHORTEST else value
+        if kind is bytes:
+            return self._redactor.data(value)
+        if kind is tuple or kind is list:
+            items = kind(self.made(item) for item in value)
+            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        if isinstance(value, Mapping):
+            return {self.made(key): self.made(item) for key, item in value.items()}
+        names = _fields(kind)
+        if not names:
+            return value
+        if id(value) not in self._made:
+            changed = self._entry(value) if kind is Entry else self._fresh(value, names)
+            self._made[id(value)] = (value, changed)
+        return self._made[id(value)][1]
+
+    def _fresh(self, value: Any, names: tuple[str, ...]) -> Any:
+        changed = {name: self.made(getattr(value, name)) for name in names}
+        if all(changed[name] is getattr(value, name) for name in names):
+            return value
+        return dataclasses.replace(value, **changed)
+
+    def _entry(self, entry: Entry) -> Entry:
+        content = entry.read()
+        target = None if entry.target is None else self._redactor.text(entry.target)
+        clean = None if content is None else self._redactor.data(content)
+        if clean is content or clean is None:
+            return dataclasses.replace(entry, target=target)
+        digest = hashlib.sha256(clean).hexdigest()
+        return dataclasses.replace(entry, content=clean, size=len(clean), sha256=digest, target=target)
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass; none for anything else."""
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()

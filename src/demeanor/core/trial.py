@@ -1,0 +1,91 @@
+"""What a run consists of: cells (eval x subject), each with trials."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from demeanor.core.eval import Eval, Source
+from demeanor.core.policy import Policy
+from demeanor.core.scenario import Scenario
+from demeanor.core.subject import Subject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """One go of one subject at one eval."""
+
+    eval: Eval
+    """The behaviour under test."""
+
+    subject: Subject
+    """Who is tried."""
+
+    number: int
+    """1, 2, 3 … within its cell."""
+
+    timeout: float
+    """Seconds it may take."""
+
+    @property
+    def id(self) -> str:
+        """`eval/subject/number`: unique within a run, the same on a resume."""
+        return f"{self.eval.name}/{self.subject}/{self.number}"
+
+    def seed(self, run_seed: int) -> int:
+        """A seed of 32 bits that depends on the trial only, not on the order of execution."""
+        return int.from_bytes(hashlib.sha256(f"{run_seed}/{self.id}".encode()).digest()[:4], "big")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """One eval on one subject, with its trials."""
+
+    eval: Eval
+    """The behaviour under test."""
+
+    subject: Subject
+    """Who is tried."""
+
+    trials: tuple[Trial, ...]
+    """The trials to run; empty where the cell is skipped."""
+
+    skipped: str | None = None
+    """Why nothing runs here; None where trials do."""
+
+    @property
+    def id(self) -> str:
+        """`eval/subject`: unique within a run."""
+        return f"{self.eval.name}/{self.subject}"
+
+
+def named_cell(name: str, subject: str, *, policy: Policy, trials: int, skipped: str | None = None) -> Cell:
+    """A cell of which only names and numbers are known: its eval's file may be gone, or on another machine."""
+    agent, _, model = subject.partition(":")
+    who = Subject(agent=agent, model=model)
+    one = Eval(name=name, policy=policy, scenario=Scenario(prompts=()), checks=(), source=Source(path=Path(name)))
+    numbered = tuple(Trial(eval=one, subject=who, number=n + 1, timeout=0) for n in range(trials))
+    return Cell(eval=one, subject=who, trials=numbered, skipped=skipped)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """All cells of a run, in the order in which they are reported."""
+
+    cells: tuple[Cell, ...]
+    """One per eval and subject."""
+
+    def trials(self) -> Iterator[Trial]:
+        """Every trial, the first of each cell before the second of any, so that early news is broad."""
+        most = max((len(cell.trials) for cell in self.cells), default=0)
+        for index in range(most):
+            for cell in self.cells:
+                if index < len(cell.trials):
+                    yield cell.trials[index]
+
+    @property
+    def size(self) -> int:
+        """How many trials there are."""
+        return sum(len(cell.trials) for cell in self.cells)

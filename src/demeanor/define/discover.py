@@ -1,0 +1,145 @@
+"""Finding what authors wrote: paths in, evals out, in a fixed order; the first mistake stops everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from demeanor.core.errors import BadInput, UnknownName, nearest
+from demeanor.core.eval import Eval
+from demeanor.define.folder.cline_folder import CONFIG, looks_like_seed, read_seed_folder
+from demeanor.define.folder.toml_folder import SCENARIO, read_toml_folder
+from demeanor.define.harbor.dataset import DATASET, REGISTRY, read_dataset, read_registry
+from demeanor.define.harbor.task_digest import TASK
+from demeanor.define.harbor.task_folder import looks_like_task, read_task_folder
+from demeanor.define.python.import_file import evals_in_file, is_eval_file
+
+_NOT_ENTERED = {"__pycache__", "node_modules", "results", "venv"}
+
+
+def load(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
+    """The evals that `paths` hold: files or folders, each perhaps with `::name` at its end."""
+    found: dict[int, Eval] = {}
+    labels: dict[int, tuple[str, ...]] = {}
+    seen: dict[Path, tuple[Eval, ...]] = {}
+    for given in paths:
+        path, _, name = str(given).partition("::")
+        evals: list[Eval] = []
+        for place, tags in _listed(Path(path), seen):
+            read = _read(place, seen)
+            labels.update({id(one): labels.get(id(one), ()) + tags for one in read if tags})
+            evals.extend(read)
+        if name:
+            evals = _chosen(evals, name, Path(path))
+        found.update({id(one): one for one in evals})
+    return _without_namesakes(_labelled(one, labels.get(key, ())) for key, one in found.items())
+
+
+def _labelled(one: Eval, tags: tuple[str, ...]) -> Eval:
+    return replace(one, tags=tuple(dict.fromkeys((*one.tags, *tags)))) if tags else one
+
+
+def _listed(path: Path, seen: dict[Path, tuple[Eval, ...]]) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """The places that a path stands for, each with the datasets that list it."""
+
+    def task(folder: Path) -> Eval:
+        return _read(folder, seen)[0]
+
+    if path.name == REGISTRY and path.is_file():
+        yield from ((one.folder, one.tags) for one in read_registry(path, task))
+        return
+    for place in _places(path):
+        if place.name == DATASET:
+            below = {folder: task(folder) for folder in _below(place.parent) if looks_like_task(folder)}
+            yield from ((one.folder, one.tags) for one in read_dataset(place, below))
+        else:
+            yield place, ()
+
+
+def _places(path: Path) -> Iterator[Path]:
+    """The Python files, datasets, and folders of scenarios and tasks that a path stands for, sorted."""
+    if not path.exists():
+        raise BadInput("there is no such file or folder", where=path, remedy=_nearby(path))
+    if path.name in {CONFIG, SCENARIO, TASK}:
+        yield path.parent
+    elif path.is_file() and (path.suffix == ".py" or path.name == DATASET):
+        yield path
+    elif path.is_file():
+        remedy = f"evals are Python files, and folders with {SCENARIO}, {CONFIG} or {TASK}"
+        raise BadInput("this is no eval", where=path, remedy=remedy)
+    elif (path / SCENARIO).is_file() or (path / CONFIG).is_file() or looks_like_task(path):
+        yield path
+    elif (path / DATASET).is_file():
+        yield path / DATASET
+    else:
+        yield from _below(path)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            if path.name.startswith(".") or path.name in _NOT_ENTERED or path.is_symlink():
+                continue
+            if (path / SCENARIO).is_file() or looks_like_seed(path) or looks_like_task(path):
+                yield path
+            elif (path / DATASET).is_file():
+                yield path / DATASET
+            else:
+                yield from _below(path)
+        elif is_eval_file(path.name) and (not path.name.startswith("test_") or _mentions_eval_test(path)):
+            yield path
+
+
+def _mentions_eval_test(path: Path) -> bool:
+    return b"eval_test" in path.read_bytes()
+
+
+def _read(place: Path, seen: dict[Path, tuple[Eval, ...]]) -> tuple[Eval, ...]:
+    key = place.resolve()
+    if key not in seen:
+        seen[key] = evals_in_file(place) if place.is_file() else (_read_folder(place),)
+    return seen[key]
+
+
+def _read_folder(folder: Path) -> Eval:
+    there = [name for name in _READERS if (folder / name).is_file()]
+    if len(there) > 1:
+        raise BadInput(f"the folder holds both {there[0]} and {there[1]}", where=folder, remedy="keep one of them")
+    return _READERS[there[0] if there else TASK](folder)
+
+
+_READERS: Mapping[str, Callable[[Path], Eval]] = {
+    SCENARIO: read_toml_folder,
+    CONFIG: read_seed_folder,
+    TASK: read_task_folder,
+}
+"""What each kind of folder is known by, and read with."""
+
+
+def _chosen(evals: Iterable[Eval], name: str, path: Path) -> list[Eval]:
+    by_name = {one.name: one for one in evals}
+    if name not in by_name:
+        raise UnknownName("eval", name, by_name, where=path)
+    return [by_name[name]]
+
+
+def _without_namesakes(evals: Iterable[Eval]) -> tuple[Eval, ...]:
+    by_name: dict[str, Eval] = {}
+    for one in evals:
+        other = by_name.setdefault(one.name, one)
+        if other is not one:
+            raise BadInput(
+                f"two evals are called {one.name!r}; the other one is at {other.source.path}:{other.source.line}",
+                where=f"{one.source.path}:{one.source.line}",
+                key="name",
+                remedy="give one of them another name",
+            )
+    return tuple(by_name.values())
+
+
+def _nearby(path: Path) -> str | None:
+    if not path.parent.is_dir():
+        return None
+    close = nearest(path.name, [other.name for other in path.parent.iterdir()])
+    return f"did you mean {str(path.with_name(close))!r}?" if close else None

@@ -1,0 +1,106 @@
+"""Which evals a change touches: those that are new since the base, and those that were edited.
+
+An eval in a Python file is edited where its own function differs from the one at the base, decorators included, or
+whatever the evals of its file share: imports, helpers, constants. Comments and formatting do not count. A scenario
+folder is edited as soon as any file in it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from demeanor.core.eval import Eval
+from demeanor.core.git import GitSays, commit_of, fork_point, git
+
+Edit: TypeAlias = Literal["new", "edited"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edits:
+    """What a change does to the evals."""
+
+    base: str | None
+    """The commit compared with; None where there is none."""
+
+    problem: str | None = None
+    """Why nothing can be said, if so."""
+
+    evals: Mapping[str, Edit] = field(default_factory=dict)
+    """The evals that are new or edited, by name."""
+
+
+def edits(evals: Iterable[Eval], root: Path, *, base: str | None = None) -> Edits:
+    """Hold the evals of the working tree against the repository of `root` at `base` (or where its branch began)."""
+    try:
+        top = Path(git(root, "rev-parse", "--show-toplevel").strip()).resolve()
+    except GitSays as error:
+        return Edits(base=None, problem=f"{root} is in no git repository: {error}")
+    wanted = base or fork_point(top)
+    try:
+        commit = commit_of(top, wanted)
+    except GitSays as error:
+        return Edits(base=None, problem=f"there is no commit {wanted!r} to compare with: {error}")
+    changed = _changed(top, commit)
+    found: dict[str, Edit] = {}
+    for one in evals:
+        path = one.source.path.resolve()
+        if not path.is_relative_to(top):
+            continue
+        place = path.relative_to(top).as_posix()
+        if path.is_dir():
+            if any(name.startswith(f"{place}/") for name in changed):
+                found[one.name] = "edited" if _is_there(top, commit, place) else "new"
+        elif place in changed:
+            edit = _edited(path.read_text("utf-8", "replace"), _before(top, commit, place), one)
+            if edit:
+                found[one.name] = edit
+    return Edits(base=commit, evals=found)
+
+
+def _changed(top: Path, commit: str) -> frozenset[str]:
+    """The files that differ from the commit, also those that git does not know yet."""
+    differing = git(top, "diff", "--name-only", "-z", "--no-renames", commit, "--").split("\0")
+    unknown = git(top, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
+    return frozenset(filter(None, (*differing, *unknown)))
+
+
+def _is_there(top: Path, commit: str, place: str) -> bool:
+    return bool(git(top, "ls-tree", commit, "--", place).strip())
+
+
+def _before(top: Path, commit: str, place: str) -> str | None:
+    try:
+        return git(top, "show", f"{commit}:{place}")
+    except GitSays:
+        return None
+
+
+def _edited(now: str, before: str | None, one: Eval) -> Edit | None:
+    """What became of an eval in a Python file that differs."""
+    if before is None:
+        return "new"
+    try:
+        (own, rest), (earlier, earlier_rest) = _parts(now), _parts(before)
+    except (SyntaxError, ValueError):
+        return "edited"
+    name = next((name for name, (_, lines) in own.items() if one.source.line in lines), None)
+    if name is not None and name not in earlier:
+        return "new"
+    return "edited" if name is None or rest != earlier_rest or own[name][0] != earlier[name][0] else None
+
+
+def _parts(source: str) -> tuple[dict[str, tuple[str, range]], str]:
+    """The functions that carry a decorator, as text without formatting, with their lines; and the rest of a module."""
+    own: dict[str, tuple[str, range]] = {}
+    rest = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.decorator_list:
+            lines = range(node.decorator_list[0].lineno, (node.end_lineno or node.lineno) + 1)
+            own[node.name] = (ast.dump(node), lines)
+        else:
+            rest.append(ast.dump(node))
+    return own, "\n".join(rest)

@@ -1,0 +1,148 @@
+"""Scenario folders in the format of Cline's smoke tests: `<id>/config.json` and, for starting files, `template/`.
+
+They are read unchanged, but strictly. The expectations become checks; a behaviour that meets them is derived, so that
+the self-test can show that each such eval can pass.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from demeanor.config.table import Table, path_problem
+from demeanor.core.checks import Check, FileContains, FileExists
+from demeanor.core.errors import BadInput
+from demeanor.core.eval import Eval, Source
+from demeanor.core.policy import USUALLY_PASSES
+from demeanor.core.scenario import Scenario
+from demeanor.define.arguments import name_problem
+from demeanor.define.folder.scripted_behaviour import Act
+from demeanor.define.template import checked_template
+
+CONFIG = "config.json"
+TEMPLATE = "template"
+_TELLING = re.compile(rb'"(prompt|expectedFiles|expectedContent|requiredEnv)"\s*:')
+
+
+def looks_like_seed(folder: Path) -> bool:
+    """Whether a folder met on the way is a scenario; many other things are called config.json too."""
+    config = folder / CONFIG
+    return config.is_file() and ((folder / TEMPLATE).is_dir() or bool(_TELLING.search(config.read_bytes())))
+
+
+def read_seed_folder(folder: Path) -> Eval:
+    """The eval that `folder` describes; its name is the folder's."""
+    where = folder / CONFIG
+    table = Table(_json(where), where=where)
+    title, description = table.text("name"), table.text("description")
+    prompt = table.text("prompt", required=True)
+    if not prompt.strip():
+        table.fail("prompt", "is empty", "write what the agent is asked")
+    files = _expected_files(table)
+    contents = _expected_contents(table)
+    timeout = table.number("timeout", least=0.001)
+    models, env = table.texts("models"), table.texts("requiredEnv")
+    params = _params(table)
+    table.finish()
+    checks: tuple[Check, ...] = (*(FileExists(path=path) for path in files), *contents)
+    return Eval(
+        name=folder_name(folder, where),
+        policy=USUALLY_PASSES,
+        scenario=Scenario(
+            prompts=(prompt,),
+            template=starting_folder(folder),
+            params=params,
+            timeout=timeout,
+            requires_env=env,
+        ),
+        checks=checks,
+        source=Source(path=folder),
+        description=": ".join(part for part in (title, description) if part),
+        models=models,
+        passes_on=(_meeting(files, contents),),
+    )
+
+
+def folder_name(folder: Path, where: Path) -> str:
+    """The name of the eval in `folder`."""
+    name = folder.resolve().name
+    problem = name_problem(name)
+    if problem:
+        raise BadInput(f"the folder's name {name!r} can't be an eval's name: {problem}", where=where)
+    return name
+
+
+def starting_folder(folder: Path) -> Path | None:
+    """The template, checked; None where there is none."""
+    template = folder / TEMPLATE
+    return checked_template(template, where=folder, key=TEMPLATE) if template.exists() else None
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_no_key_twice)
+    except json.JSONDecodeError as error:
+        where = f"{path}:{error.lineno}:{error.colno}"
+        raise BadInput(f"this is not JSON: {error.msg}", where=where) from None
+    except UnicodeDecodeError:
+        raise BadInput("is not UTF-8 text", where=path) from None
+    except (OSError, RecursionError) as error:
+        raise BadInput(f"can't be read: {error}", where=path) from None
+    except _KeyTwice as error:
+        raise BadInput("the key is given twice", where=path, key=str(error)) from None
+
+
+class _KeyTwice(Exception):
+    """A key that stands in an object twice, of which JSON would silently drop the first."""
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _KeyTwice(key)
+        found[key] = value
+    return found
+
+
+def _expected_files(table: Table) -> tuple[str, ...]:
+    paths = table.texts("expectedFiles")
+    for index, path in enumerate(paths):
+        problem = path_problem(path)
+        if problem:
+            table.fail(f"expectedFiles[{index}]", problem, "write a path relative to the workspace")
+    return tuple(dict.fromkeys(paths))
+
+
+def _expected_contents(table: Table) -> tuple[FileContains, ...]:
+    found = []
+    for entry in table.tables("expectedContent"):
+        path, text = entry.relative_path("file"), entry.text("contains", required=True)
+        if not text:
+            entry.fail("contains", "is empty, so that every file would do")
+        entry.finish()
+        found.append(FileContains(path=path, text=text))
+    return tuple(found)
+
+
+def _params(table: Table) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    provider = table.maybe_text("provider")
+    if provider is not None:
+        params["provider"] = provider
+    auth = table.table("auth")
+    if auth is not None:
+        keys = ("apiKeyEnv", "baseUrlEnv", "modelId")
+        params["auth"] = {key: value for key in keys if (value := auth.maybe_text(key)) is not None}
+        auth.finish()
+    return params
+
+
+def _meeting(files: tuple[str, ...], contents: tuple[FileContains, ...]) -> Act:
+    """A behaviour that meets all expectations: it adds what is looked for to the files it is looked for in."""
+    wanted = dict.fromkeys(files, b"")
+    for check in contents:
+        wanted[check.path] = wanted.get(check.path, b"") + f"{check.text}\n".encode()
+    return Act(title="what is expected", append=wanted)

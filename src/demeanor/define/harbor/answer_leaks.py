@@ -1,0 +1,116 @@
+"""Answers that lie open: what an agent could find in its environment instead of finding it out.
+
+A repository that is shipped with a task is the classic place: the commit that solved the problem is still in it, on
+another branch, in the reflog, or as an object that nothing refers to any more. Also a solution that was copied into the
+environment by mistake is one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from demeanor.core.git import GitSays, blob_contents, git
+from demeanor.core.harbor_task import HarborTask
+
+_LARGEST = 2**20
+_TELLING = 12
+"""A line with fewer characters could stand anywhere."""
+
+
+def answers_in_sight(task: HarborTask) -> Iterator[str]:
+    """What an agent could find, and where; each with what to do."""
+    solutions = _texts([task.folder / "solution", *sorted(task.folder.glob("steps/*/solution"))])
+    shipped = [task.environment.folder, *sorted(task.folder.glob("steps/*/workdir"))]
+    start = _texts(shipped)
+    for path, text in start.items():
+        for solution, answer in solutions.items():
+            if answer.strip() and text.strip() == answer.strip():
+                yield f"{_shown(path, task)} is {_shown(solution, task)}; take the answer out of the environment"
+    known = {line.strip() for text in start.values() for line in text.splitlines()}
+    telling = {path: _telling(text, known) for path, text in solutions.items()}
+    for repository in _repositories(shipped):
+        shown = _shown(repository, task)
+        try:
+            yield from (f"{shown}: {one}" for one in _in_repository(repository, telling, task))
+        except GitSays as error:
+            yield f"{shown}: its history can't be read: {error}; mend the repository, or ship the files without it"
+
+
+def _in_repository(repository: Path, telling: Mapping[Path, set[str]], task: HarborTask) -> Iterator[str]:
+    if repository.is_file():
+        with tempfile.TemporaryDirectory() as folder:
+            git(Path(folder), "clone", "--quiet", "--mirror", str(repository.resolve()), "unpacked")
+            yield from _in_repository(Path(folder) / "unpacked", telling, task)
+        return
+    objects = _objects(repository)
+    past = set(_git(repository, "rev-list", "HEAD").split())
+    beyond = sorted(name for name, kind in objects.items() if kind == "commit" and name not in past)
+    if beyond:
+        names = ", ".join(name[:10] for name in beyond[:3]) + (", …" if len(beyond) > 3 else "")
+        yield (
+            f"it holds {len(beyond)} commit(s) that HEAD does not lead to ({names}), which may be the answer; "
+            "remove the branches, tags and reflogs that lead to them, then `git gc --prune=now`"
+        )
+    for path, name in _holding(repository, [name for name, kind in objects.items() if kind == "blob"], telling).items():
+        yield f"the object {name[:10]} holds what {_shown(path, task)} writes; ship a history without it"
+
+
+def _objects(repository: Path) -> dict[str, str]:
+    """Every object, also one that nothing refers to, with its kind; files that are too large are left out."""
+    asked = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
+    found = {}
+    for line in _git(repository, "cat-file", "--batch-all-objects", asked).splitlines():
+        name, kind, *size = line.split()
+        if not size:
+            raise GitSays(f"the object {name} is {kind}")
+        if kind != "blob" or int(size[0]) <= _LARGEST:
+            found[name] = kind
+    return found
+
+
+def _holding(repository: Path, blobs: Sequence[str], telling: Mapping[Path, set[str]]) -> dict[Path, str]:
+    """For each answer the first object that holds at least half of its lines."""
+    found: dict[Path, str] = {}
+    for name, content in blob_contents(repository, blobs):
+        held = {line.strip() for line in content.decode("utf-8", "replace").splitlines()}
+        for path, lines in telling.items():
+            if lines and len(held & lines) * 2 >= len(lines):
+                found.setdefault(path, name)
+    return found
+
+
+def _git(repository: Path, *arguments: str) -> str:
+    return git(repository, f"--git-dir={repository.resolve()}", *arguments)
+
+
+def _telling(text: str, known: set[str]) -> set[str]:
+    """The lines that only the answer has. A patch marks them with «+»."""
+    lines = {line.removeprefix("+").strip() for line in text.splitlines()}
+    return {line for line in lines if len(line) >= _TELLING and not line.startswith("#")} - known
+
+
+def _repositories(folders: Sequence[Path]) -> Iterator[Path]:
+    """Folders that are a repository's own, whatever they are called, and bundles of git."""
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if (
+                path.name == "HEAD" and path.is_file() and (path.parent / "objects").is_dir()
+            ) or path.suffix == ".bundle":
+                yield path if path.suffix == ".bundle" else path.parent
+
+
+def _texts(folders: Sequence[Path]) -> dict[Path, str]:
+    """The texts in some folders, without what belongs to a repository."""
+    found = {}
+    for folder in folders:
+        inside = {path.parent for path in folder.rglob("HEAD") if (path.parent / "objects").is_dir()}
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.stat().st_size <= _LARGEST and not inside & {*path.parents}:
+                found[path] = path.read_text("utf-8", errors="replace")
+    return found
+
+
+def _shown(path: Path, task: HarborTask) -> str:
+    return path.resolve().relative_to(task.folder).as_posix()

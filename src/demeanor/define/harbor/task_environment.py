@@ -1,0 +1,161 @@
+"""`[environment]` of a task.toml: the machine, in every spelling that Harbor has known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from demeanor.config.table import Table
+from demeanor.core.harbor_task import TaskNetwork, TaskNetworkMode
+
+NETWORK_MODES = ("public", "no-network", "allowlist")
+_ENV = re.compile(r"\$\{([^}:]+)(:-.*)?\}")
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([GMK])\s*", re.IGNORECASE)
+_PER_MB = {"G": 1024.0, "M": 1.0, "K": 1 / 1024}
+_TOPOLOGY = re.compile(r"[1-9]\d*(x[1-9]\d*)+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvironmentTable:
+    """`[environment]`, also the one of a verifier."""
+
+    image: str | None
+    """A ready-made image."""
+
+    os: Literal["linux", "windows"] | None
+    """The operating system, if it is said."""
+
+    network: TaskNetwork | None
+    """What can be reached, if it is said."""
+
+    build_timeout: float
+    """Seconds that building may take."""
+
+    cpus: float | None
+    """Processors."""
+
+    memory_mb: int | None
+    """Memory."""
+
+    storage_mb: int | None
+    """Disk."""
+
+    gpus: int | None
+    """Graphics processors."""
+
+    workdir: str | None
+    """Where commands are run."""
+
+    needs_env: tuple[str, ...]
+    """The variables of the host that it needs."""
+
+
+def read_environment(table: Table | None) -> EnvironmentTable:
+    """`[environment]`, with today's spellings and those of before."""
+    table = Table({}, where="") if table is None else table
+    os = table.maybe_text("os")
+    if os is not None and os.lower() not in ("linux", "windows"):
+        table.fail("os", f"unknown value {os!r}", "expected one of: linux, windows")
+    found = EnvironmentTable(
+        image=table.maybe_text("docker_image"),
+        os=cast("Literal['linux', 'windows'] | None", os.lower() if os else None),
+        network=read_network(table, legacy="allow_internet"),
+        build_timeout=read_seconds(table, "build_timeout_sec") or 600.0,
+        cpus=table.number("cpus", least=0.001),
+        memory_mb=_megabytes(table, "memory"),
+        storage_mb=_megabytes(table, "storage"),
+        gpus=table.whole("gpus", least=0),
+        workdir=table.maybe_text("workdir"),
+        needs_env=(*read_env(table), *_servers(table)),
+    )
+    table.texts("gpu_types")
+    table.maybe_text("skills_dir")
+    read_healthcheck(table.table("healthcheck"))
+    _tpu(table.table("tpu"))
+    table.finish()
+    return found
+
+
+def read_healthcheck(table: Table | None) -> None:
+    """`[environment.healthcheck]`, also a step's: Harbor alone needs it, so it is only checked."""
+    if table is None:
+        return
+    table.text("command", required=True)
+    for key in ("interval_sec", "timeout_sec", "start_period_sec", "start_interval_sec"):
+        table.number(key, least=0)
+    table.whole("retries", least=0)
+    table.finish()
+
+
+def read_network(table: Table, *, legacy: str | None = None) -> TaskNetwork | None:
+    mode = table.choice("network_mode", NETWORK_MODES)
+    hosts = table.texts("allowed_hosts")
+    for place, host in enumerate(hosts):
+        if not host.strip() or "://" in host or re.search(r"\s", host.strip()):
+            table.fail(f"allowed_hosts[{place}]", f"{host!r} is no host", "write a name, *.name, an address or a range")
+    if mode != "allowlist" and "allowed_hosts" in table:
+        table.fail("allowed_hosts", "is only valid with an allowlist", 'say network_mode = "allowlist"')
+    before = table.take(legacy, bool) if legacy else None
+    if mode is None and before is not None:
+        mode = "public" if before else "no-network"
+    return None if mode is None else TaskNetwork(mode=cast("TaskNetworkMode", mode), hosts=hosts)
+
+
+def read_seconds(table: Table, key: str) -> float | None:
+    """A length of time; None where nothing is said."""
+    return table.number(key, least=0.001)
+
+
+def read_env(table: Table) -> tuple[str, ...]:
+    """The variables of the host without which `env` can't be filled in."""
+    return env_needed(table.strings("env"))
+
+
+def env_needed(values: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that `${NAME}` stands for without a default."""
+    found = [_ENV.fullmatch(value) for value in values.values()]
+    return tuple(match[1] for match in found if match and match[2] is None)
+
+
+def _megabytes(table: Table, key: str) -> int | None:
+    """`memory_mb = 2048`, or as it was written before: `memory = "2G"`."""
+    megabytes = table.whole(f"{key}_mb", least=1)
+    given = table.maybe_text(key)
+    if given is None:
+        return megabytes
+    size = _SIZE.fullmatch(given)
+    if size is None:
+        table.fail(key, f"{given!r} is no size", f'write "2G" or "512M", or better {key}_mb = 2048')
+    before = int(float(size[1]) * _PER_MB[size[2].upper()])
+    if megabytes is not None and megabytes != before:
+        table.fail(key, f"{given!r} is {before} MB, and {key}_mb says {megabytes}", f"keep {key}_mb only")
+    return before
+
+
+def _servers(table: Table) -> tuple[str, ...]:
+    """`[[environment.mcp_servers]]`: what their headers need of the host's environment."""
+    needed: tuple[str, ...] = ()
+    for server in table.tables("mcp_servers"):
+        server.text("name", required=True)
+        transport = server.choice("transport", ("stdio", "sse", "streamable-http", "http"), "sse")
+        url, command = server.maybe_text("url"), server.maybe_text("command")
+        if transport == "stdio" and not command:
+            server.fail("command", "is required with stdio")
+        if transport != "stdio" and not url:
+            server.fail("url", f"is required with {transport}")
+        server.texts("args")
+        needed += env_needed(server.strings("headers"))
+        server.finish()
+    return needed
+
+
+def _tpu(table: Table | None) -> None:
+    if table is None:
+        return
+    table.text("type", required=True)
+    topology = table.text("topology", required=True)
+    if not _TOPOLOGY.fullmatch(topology.strip()):
+        table.fail("topology", f"{topology!r} is no topology", 'write "2x4" or "2x2x1"')
+    table.finish()

@@ -1,0 +1,131 @@
+"""A Python file becomes a module, and a module's names become evals."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from demeanor.core.errors import BadInput, DemeanorError, nearest
+from demeanor.core.eval import Eval
+from demeanor.define.python.assert_details import explain_comparisons
+from demeanor.define.python.assert_rewrite import compiled
+from demeanor.define.python.decorator import eval_test
+
+
+def evals_in_file(path: Path) -> tuple[Eval, ...]:
+    """The evals of a Python file, in the order in which they are written."""
+    return evals_in(vars(import_file(path)), path)
+
+
+def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
+    """The evals that a module's names hold, also in lists, but not those imported from another file of evals."""
+    if "_pytest.assertion" in sys.modules:  # a file that pytest has imported asks pytest itself for explanations
+        explain_comparisons()
+    found: dict[int, Eval] = {}
+    for value in list(namespace.values()):
+        several = value if isinstance(value, list | tuple) else (value,)
+        for one in several:
+            if isinstance(one, Eval) and not _is_borrowed(one, path):
+                found[id(one)] = one
+    return tuple(sorted(found.values(), key=lambda one: one.source.line))
+
+
+def is_eval_file(name: str) -> bool:
+    """Whether a Python file of this name is read for evals; `test_*.py` only where it mentions `eval_test`."""
+    return name.endswith(".py") and (name.startswith(("eval_", "test_")) or name.endswith("_eval.py"))
+
+
+def _is_borrowed(one: Eval, path: Path) -> bool:
+    return is_eval_file(one.source.path.name) and one.source.path.resolve() != path.resolve()
+
+
+def import_file(path: Path) -> ModuleType:
+    """Run a Python file as a module of its own; files beside it can be imported by their names."""
+    full = path.resolve()
+    name = f"_demeanor_{full.stem}_{hashlib.sha256(str(full).encode()).hexdigest()[:8]}"
+    module = ModuleType(name)
+    module.__file__ = str(full)
+    try:
+        code = compiled(path, full.read_bytes())
+        with _registered(module), _siblings(full.parent):
+            exec(code, vars(module))  # noqa: S102 - running the author's file is the point
+    except DemeanorError:
+        raise
+    except SyntaxError as error:
+        raise BadInput(f"syntax error: {error.msg}", where=_place(path, error.lineno)) from error
+    except (Exception, SystemExit) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BadInput(reason, where=_place(path, _line_in(path, error)), remedy=_remedy(error)) from error
+    return module
+
+
+@contextmanager
+def _registered(module: ModuleType) -> Iterator[None]:
+    """Let the module be found by its name, as dataclasses and pickle want it; not where it turns out to be broken."""
+    sys.modules[module.__name__] = module
+    try:
+        yield
+    except BaseException:
+        del sys.modules[module.__name__]
+        raise
+
+
+@contextmanager
+def _siblings(folder: Path) -> Iterator[None]:
+    """Make the files of `folder` importable: first while its own file is imported, last from then on."""
+    _forget_namesakes(folder)
+    _FOLDERS.add(folder)
+    silent, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = silent
+        sys.path.remove(str(folder))
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
+
+
+_FOLDERS: set[Path] = set()
+"""The folders whose evals were imported; helpers of the same name in two of them are two modules."""
+
+
+def _forget_namesakes(folder: Path) -> None:
+    """Let `import helpers` find the one in `folder`, also where another folder's was imported before."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if "." in name or not file or _FOLDERS.isdisjoint(Path(file).parents[:2]):
+            continue
+        own = {folder / f"{name}.py", folder / name / "__init__.py"}
+        if Path(file) not in own and any(map(Path.is_file, own)):
+            for part in [part for part in sys.modules if part == name or part.startswith(f"{name}.")]:
+                del sys.modules[part]
+
+
+def _place(path: Path, line: int | None) -> str:
+    return f"{path}:{line}" if line else str(path)
+
+
+def _line_in(path: Path, error: BaseException) -> int | None:
+    """The last line of the author's own file that led to the error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
+
+
+def _remedy(error: BaseException) -> str | None:
+    unknown = re.match(r"eval_test\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    if unknown:
+        known = [name for name in inspect.signature(eval_test).parameters if name != "policy"]
+        close = nearest(unknown[1], known)
+        return f"did you mean {close!r}?" if close else f"known arguments: {', '.join(known)}"
+    if isinstance(error, ModuleNotFoundError):
+        return f"install {error.name!r}, or put {error.name}.py beside the file"
+    return None

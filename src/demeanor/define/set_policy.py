@@ -1,0 +1,181 @@
+"""Changing an eval's policy in the author's own file: the one argument, and not a blank beside it.
+
+In Python the first argument of the eval's `eval_test` is replaced, however it is written: `USUALLY_PASSES`,
+`Policy.USUALLY_PASSES` or `demeanor.USUALLY_PASSES`. Where the new name is not yet imported it joins the old
+one in its import, or takes its place where nothing else uses the old one. In `scenario.toml` the value of `policy` is,
+in `task.toml` that of `policy` under `[metadata.demeanor]`.
+
+The syntax tree tells where these words stand, and only their bytes are replaced. What comes out is read again: it must
+say the same but for the policy.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from demeanor.core.errors import BadInput
+from demeanor.core.eval import Eval
+from demeanor.core.policy import Policy
+from demeanor.define.folder.cline_folder import CONFIG
+from demeanor.define.folder.toml_folder import SCENARIO
+from demeanor.define.harbor.task_digest import TASK
+
+_BY_HAND = "change the policy by hand, and say so in the commit message"
+_KNOWN = {one.value for one in Policy}
+_IN_TASK = ("metadata", "demeanor")
+_BOM = b"\xef\xbb\xbf"
+
+Splice = tuple[int, int, str]
+"""From where to where, in bytes, and what is put there."""
+
+
+def policy_file(one: Eval) -> Path:
+    """The file that an eval's policy is written in."""
+    folder = one.source.path
+    if folder.is_file():
+        return folder
+    return folder / next((name for name in (SCENARIO, TASK) if (folder / name).is_file()), CONFIG)
+
+
+def repolicied(one: Eval, policy: Policy) -> bytes:
+    """The content of that file with another policy for the eval; nothing is written."""
+    path = policy_file(one)
+    source = path.read_bytes()
+    if path.name == CONFIG:
+        raise BadInput("such a folder has no policy of its own", where=path, remedy=f"turn it into a {SCENARIO} first")
+    try:
+        text = source.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadInput("is not UTF-8 text", where=path, remedy=_BY_HAND) from None
+    if path.name in {SCENARIO, TASK}:
+        return _in_toml(text, policy, path, *(_IN_TASK if path.name == TASK else ())).encode("utf-8")
+    return _in_python(source, one, policy, path)
+
+
+def _in_toml(source: str, policy: Policy, path: Path, *tables: str) -> str:
+    """Whichever line it is: the right one is the one that changes the policy and nothing else."""
+    wanted = tomllib.loads(source)
+    table = wanted
+    for name in tables:
+        table = table.setdefault(name, {})
+    said, table["policy"] = "policy" in table, policy.value
+    line = re.compile(r"""^([ \t]*(?:policy|"policy"|'policy')[ \t]*=[ \t]*)(["'])(\w+)\2""", re.M)
+    put = (
+        f"{source[: one.start()]}{one[1]}{one[2]}{policy.value}{one[2]}{source[one.end() :]}"
+        for one in line.finditer(source)
+    )
+    added = f'{source.rstrip()}\n\n[{".".join(tables)}]\npolicy = "{policy.value}"\n'
+    for text in put if said or not tables else (added,):
+        with suppress(tomllib.TOMLDecodeError):
+            if tomllib.loads(text) == wanted:
+                return text
+    raise BadInput("the line with the policy was not found", where=path, key="policy", remedy=_BY_HAND)
+
+
+def _in_python(source: bytes, one: Eval, policy: Policy, path: Path) -> bytes:
+    where = f"{path}:{one.source.line}"
+    tree = ast.parse(source)
+    value = next((found for found in _policies(tree, one.source.line)), None)
+    if value is None:
+        raise BadInput(f"the policy of {one.name!r} is no argument of its eval_test", where=where, remedy=_BY_HAND)
+    written = _written(value)
+    if written is None:
+        raise BadInput("the policy is computed, so it can't be changed here", where=where, remedy=_BY_HAND)
+    places = _Places(source)
+    end = places.end(value)
+    splices = [_word(source, places.start(value), end, written, policy.value)]
+    if isinstance(value, ast.Name):
+        splices += _import(tree, value, policy.value, source, places, where=str(path))
+    text = _spliced(source, splices)
+    if not _same_but_policy(text, source):
+        raise BadInput("the policy can't be changed without changing more", where=where, remedy=_BY_HAND)
+    return text
+
+
+def _policies(tree: ast.Module, line: int) -> Iterator[ast.expr]:
+    """The policy arguments of the decorated function that stands at a line."""
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.decorator_list:
+            continue
+        if node.decorator_list[0].lineno <= line <= (node.end_lineno or node.lineno):
+            for call in (one for one in node.decorator_list if isinstance(one, ast.Call)):
+                yield from call.args[:1]
+
+
+def _written(value: ast.expr) -> str | None:
+    """The policy as it is written; None where it is computed."""
+    found = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
+    return found if found in _KNOWN else None
+
+
+def _word(source: bytes, start: int, end: int, old: str, new: str) -> Splice:
+    """The last time that the old word stands in the argument: after `demeanor.`."""
+    place = source.rindex(old.encode(), start, end)
+    return place, place + len(old), new
+
+
+def _import(tree: ast.Module, value: ast.Name, new: str, source: bytes, places: _Places, *, where: str) -> list[Splice]:
+    """What makes the new name known, where it is not."""
+    old = value.id
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    aliases = [alias for node in imports for alias in node.names]
+    if any(alias.name == new and not alias.asname for alias in aliases):
+        return []
+    own = next((alias for alias in aliases if alias.name == old and not alias.asname), None)
+    if own is None and any(alias.name == "*" for alias in aliases):
+        return []
+    if own is None:
+        raise BadInput(f"{old} is not imported by that name", where=where, remedy=_BY_HAND)
+    start = places.start(own)
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == old and node is not value]
+    if not used:
+        return [(start, places.end(own), new)]
+    indent = source[source.rfind(b"\n", 0, start) + 1 : start]
+    return [(start, start, f"{new},\n{indent.decode()}" if not indent.strip() else f"{new}, ")]
+
+
+def _spliced(source: bytes, splices: Sequence[Splice]) -> bytes:
+    for start, end, text in sorted(splices, reverse=True):
+        source = source[:start] + text.encode() + source[end:]
+    return source
+
+
+class _Places:
+    """Where the nodes of a syntax tree stand in a file, in bytes."""
+
+    def __init__(self, source: bytes) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", source))]
+        self._bom = len(_BOM) if source.startswith(_BOM) else 0
+
+    def start(self, node: ast.expr | ast.alias) -> int:
+        """Its first byte."""
+        return self._at(node.lineno, node.col_offset)
+
+    def end(self, node: ast.expr | ast.alias) -> int:
+        """The byte after its last."""
+        return self._at(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+
+    def _at(self, line: int, column: int) -> int:
+        return self._starts[line - 1] + column + (self._bom if line == 1 else 0)
+
+
+def _same_but_policy(text: bytes, source: bytes) -> bool:
+    """Whether two files say the same where all policies are one word, and are imported once."""
+    try:
+        return _anonymous(text) == _anonymous(source)
+    except SyntaxError:
+        return False
+
+
+def _anonymous(source: bytes) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = dict.fromkeys(("POLICY" if a.name in _KNOWN else a.name, a.asname) for a in node.names)
+            node.names = [ast.alias(name=name, asname=asname) for name, asname in names]
+    return re.sub("|".join(_KNOWN), "POLICY", ast.dump(tree))

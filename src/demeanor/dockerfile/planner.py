@@ -1,0 +1,211 @@
+"""Instructions as steps to be taken, with everything known beforehand: variables, folder, user. What can't be honoured
+is refused with its line; nothing is passed over without a word.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+
+from demeanor.core.errors import BadInput
+from demeanor.dockerfile.image import Copy, Image, Make, Run, Step
+from demeanor.dockerfile.lexer import expand, split
+from demeanor.dockerfile.parser import Instruction, parse, refusal
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs are looked for, as in Docker."""
+
+_HARMLESS = ("LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "CMD")
+_ARCHIVES = re.compile(r"\.(tar|tar\.(gz|bz2|xz|zst)|tgz|tbz2?|txz)$")
+_ELSEWHERE = re.compile(r"(https?|ftp|git|ssh)://|git@")
+
+
+def read(text: str, *, where: str = "Dockerfile", args: Mapping[str, str] | None = None) -> Image:
+    """What a Dockerfile comes to, with arguments of the build; raises BadInput for what can't be honoured."""
+    builder = _Builder(where, args or {})
+    for instruction in parse(text, where=where):
+        builder.take(instruction)
+    return builder.image()
+
+
+class _Builder:
+    """Takes one instruction after the other."""
+
+    def __init__(self, where: str, args: Mapping[str, str]) -> None:
+        self._where, self._given = where, args
+        self._base: str | None = None
+        self._global: dict[str, str] = {}
+        self._args: dict[str, str] = {}
+        self._env: dict[str, str] = {"PATH": PATH}
+        self._workdir, self._user = "/", "root"
+        self._shell: tuple[str, ...] = ("/bin/sh", "-c")
+        self._entrypoint: tuple[str, ...] = ()
+        self._steps: list[Step] = []
+        self._known: dict[str, Callable[[Instruction], None]] = {
+            "FROM": self._from, "ARG": self._arg, "ENV": self._set, "WORKDIR": self._enter, "USER": self._be,
+            "COPY": self._copy, "ADD": self._copy, "RUN": self._run, "SHELL": self._take_shell,
+            "ENTRYPOINT": self._start, "HEALTHCHECK": self._health,
+        }  # fmt: skip
+
+    def image(self) -> Image:
+        """What it came to."""
+        if self._base is None:
+            raise BadInput("there is no FROM", where=self._where)
+        return Image(
+            base=self._base,
+            steps=tuple(self._steps),
+            env=self._env,
+            workdir=self._workdir,
+            user=self._user,
+            entrypoint=self._entrypoint,
+        )
+
+    def take(self, instruction: Instruction) -> None:
+        """Take an instruction."""
+        if self._base is None and instruction.name not in ("FROM", "ARG"):
+            raise self._refuse(instruction, "comes before FROM")
+        if instruction.name in _HARMLESS:
+            return
+        take = self._known.get(instruction.name)
+        if take is None:
+            raise self._refuse(instruction, "can't be honoured here")
+        try:
+            take(instruction)
+        except ValueError as error:
+            raise self._refuse(instruction, str(error)) from None
+
+    def _refuse(self, instruction: Instruction, why: str, *, what: str = "", remedy: str | None = None) -> BadInput:
+        return refusal(self._where, instruction.line, f"{instruction.name}{what}", why, remedy)
+
+    def _flags(self, instruction: Instruction, *honoured: str) -> Mapping[str, str]:
+        for name, value in instruction.flags.items():
+            if name not in honoured:
+                raise self._refuse(instruction, "can't be honoured here", what=f" --{name}={value}".removesuffix("="))
+        return instruction.flags
+
+    @property
+    def _values(self) -> dict[str, str]:
+        return {**self._args, **self._env}
+
+    def _word(self, text: str) -> str:
+        return expand(text, self._values)
+
+    def _from(self, instruction: Instruction) -> None:
+        self._flags(instruction)
+        words = [expand(word, self._global) for word in split(instruction.value)]
+        if self._base is not None:
+            raise self._refuse(instruction, "a second stage can't be built here", remedy="use one FROM only")
+        if not words or not words[0] or words[0] == "scratch":
+            raise self._refuse(instruction, "an empty root can't be started from", what=f" {instruction.value}")
+        if len(words) not in (1, 3) or (len(words) == 3 and words[1].lower() != "as"):
+            raise self._refuse(instruction, "expected IMAGE, or IMAGE AS NAME")
+        self._base = words[0]
+
+    def _arg(self, instruction: Instruction) -> None:
+        for word in split(instruction.value):
+            name, has_default, default = word.partition("=")
+            scope = self._global if self._base is None else self._args
+            values = self._global if self._base is None else self._values
+            if name in self._given:
+                scope[name] = self._given[name]
+            elif has_default:
+                scope[name] = expand(default, values)
+            elif name in self._global:
+                scope[name] = self._global[name]
+
+    def _set(self, instruction: Instruction) -> None:
+        words = split(instruction.value)
+        if words and "=" not in words[0]:  # the old form: a name, and all that follows
+            self._env[words[0]] = self._word(instruction.value.removeprefix(words[0]).strip())
+            return
+        found = {}
+        for word in words:
+            name, equals, value = word.partition("=")
+            if not equals or not name:
+                raise ValueError(f"expected NAME=VALUE, and {word!r} is not")
+            found[expand(name, {})] = self._word(value)
+        self._env.update(found)
+
+    def _enter(self, instruction: Instruction) -> None:
+        self._workdir = self._path(self._word(instruction.value))
+        self._steps.append(Make(line=instruction.line, path=self._workdir))
+
+    def _path(self, path: str) -> str:
+        if not path:
+            raise ValueError("a path is missing")
+        return posixpath.normpath(posixpath.join(self._workdir, path))
+
+    def _be(self, instruction: Instruction) -> None:
+        self._user = self._word(instruction.value)
+        if not self._user:
+            raise ValueError("a user is missing")
+
+    def _copy(self, instruction: Instruction) -> None:
+        flags = self._flags(instruction, "chown", "chmod", "link")
+        if instruction.heredocs:
+            raise self._refuse(instruction, "a file can't be written in a Dockerfile here", what=" <<")
+        words = instruction.words or tuple(split(instruction.value))
+        words = tuple(self._word(word) for word in words)
+        if len(words) < 2:
+            raise ValueError("sources and a target are needed")
+        *sources, target = words
+        for source in sources:
+            self._check_source(instruction, source)
+        mode = flags.get("chmod")
+        if mode is not None and not re.fullmatch(r"[0-7]{3,4}", mode):
+            raise self._refuse(instruction, "permissions must be octal", what=f" --chmod={mode}")
+        self._steps.append(
+            Copy(
+                line=instruction.line,
+                name=instruction.name,
+                sources=tuple(sources),
+                target=self._path(target),
+                into=target.endswith(("/", "/.")) or target == "." or len(sources) > 1,
+                owner=self._word(flags.get("chown", "")) or "0:0",
+                mode=int(mode, 8) if mode else None,
+            )
+        )
+
+    def _check_source(self, instruction: Instruction, source: str) -> None:
+        if _ELSEWHERE.match(source) and instruction.name == "ADD":
+            raise self._refuse(instruction, "nothing is fetched from elsewhere", what=f" {source}")
+        if instruction.name == "ADD" and _ARCHIVES.search(source):
+            why = "an archive is not unpacked here"
+            raise self._refuse(instruction, why, what=f" {source}", remedy="COPY it, and RUN tar")
+        if ".." in source.split("/"):
+            raise self._refuse(instruction, "leads out of the folder of the Dockerfile", what=f" {source}")
+
+    def _run(self, instruction: Instruction) -> None:
+        self._flags(instruction)
+        argv = instruction.words or (*self._shell, _script(instruction))
+        self._steps.append(Run(line=instruction.line, argv=argv, env=self._values, cwd=self._workdir, user=self._user))
+
+    def _take_shell(self, instruction: Instruction) -> None:
+        if not instruction.words:
+            raise ValueError("expected a JSON form")
+        self._shell = instruction.words
+
+    def _start(self, instruction: Instruction) -> None:
+        words = instruction.words
+        self._entrypoint = words if words is not None else (*self._shell, instruction.value)
+
+    def _health(self, instruction: Instruction) -> None:
+        if instruction.value.upper() != "NONE" or instruction.flags:
+            raise self._refuse(
+                instruction, "can't be honoured here", remedy="use [environment.healthcheck] in task.toml"
+            )
+
+
+def _script(instruction: Instruction) -> str:
+    """What the shell is told. It reads here-documents by itself, but for one that stands alone and is the script."""
+    documents = instruction.heredocs
+    if not documents:
+        return instruction.value
+    if len(documents) == 1 and len(instruction.value.split()) == 1:
+        document = documents[0]
+        if document.content.startswith("#!"):
+            raise ValueError("a here-document with an interpreter of its own can't be honoured here")
+        lines = document.content.splitlines(keepends=True)
+        return "".join(line.lstrip("\t") for line in lines) if document.indented else document.content
+    return "\n".join((instruction.value, *(f"{document.content}{document.name}" for document in documents), ""))

@@ -1,0 +1,73 @@
+"""Anthropic Messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from demeanor.gateway.dialects.anthropic.blocks import NAME
+from demeanor.gateway.dialects.anthropic.reader import AnthropicReader
+from demeanor.gateway.dialects.anthropic.refusal import write_error
+from demeanor.gateway.dialects.anthropic.request import read_request, write_request
+from demeanor.gateway.dialects.anthropic.response import read_response, write_response
+from demeanor.gateway.dialects.anthropic.writer import AnthropicWriter
+from demeanor.gateway.dialects.dialect import Dialect, Route, Wire
+from demeanor.gateway.dialects.json_reader import dump
+from demeanor.gateway.dialects.refusal import read_refusal
+from demeanor.gateway.dialects.routes import bearer, common_route
+
+VERSION = "2023-06-01"
+"""The version of the API, which every request must name."""
+
+_MESSAGES = re.compile(r"(?:/v1)?/messages(/count_tokens)?")
+
+
+def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
+    """What this path asks for."""
+    found = _MESSAGES.fullmatch(path.rstrip("/"))
+    if method == "POST" and found:
+        return Route(wish="count_tokens" if found[1] else "generate")
+    return common_route(method, path)
+
+
+def token(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
+    """The key that a client presents."""
+    return headers.get("x-api-key") or bearer(headers)
+
+
+def key_headers(key: str) -> Mapping[str, str]:
+    """The headers that present a key."""
+    return {"x-api-key": key, "anthropic-version": VERSION}
+
+
+def write_count(tokens: int) -> Wire:
+    """The answer to a count of tokens."""
+    return Wire(body=dump({"input_tokens": tokens}))
+
+
+def write_models(models: Iterable[str]) -> Wire:
+    """The list of models."""
+    listed = [
+        {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"} for name in models
+    ]
+    first, last = (listed[0]["id"], listed[-1]["id"]) if listed else (None, None)
+    return Wire(body=dump({"data": listed, "has_more": False, "first_id": first, "last_id": last}))
+
+
+ANTHROPIC = Dialect(
+    name=NAME,
+    route=route,
+    token=token,
+    key_headers=key_headers,
+    read_request=read_request,
+    write_request=write_request,
+    read_response=read_response,
+    write_response=write_response,
+    stream_reader=AnthropicReader,
+    stream_writer=AnthropicWriter,
+    read_error=read_refusal,
+    write_error=write_error,
+    write_count=write_count,
+    write_models=write_models,
+)
+"""Anthropic Messages. A provider's base URL has no version, as in `https://api.anthropic.com`."""

@@ -1,0 +1,77 @@
+"""Gemini generateContent and streamGenerateContent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from demeanor.gateway.dialects.dialect import Dialect, Route, Wire
+from demeanor.gateway.dialects.gemini.parts import NAME
+from demeanor.gateway.dialects.gemini.reader import GeminiReader
+from demeanor.gateway.dialects.gemini.refusal import write_error
+from demeanor.gateway.dialects.gemini.request import read_request, write_request
+from demeanor.gateway.dialects.gemini.response import read_response, write_response
+from demeanor.gateway.dialects.gemini.writer import GeminiWriter
+from demeanor.gateway.dialects.json_reader import dump
+from demeanor.gateway.dialects.refusal import read_refusal
+from demeanor.gateway.dialects.routes import bearer, common_route
+
+_PATH = re.compile(
+    r"(?:/v\d\w*)?(?:/projects/[^/]+/locations/[^/]+)?(?:/publishers/[^/]+)?"
+    r"/(?:models|tunedModels)/(?P<model>[^:]+):(?P<verb>generateContent|streamGenerateContent|countTokens)"
+)
+
+
+def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
+    """What this path asks for."""
+    found = _PATH.fullmatch(path.rstrip("/"))
+    if method != "POST" or not found:
+        return common_route(method, path)
+    stream = found["verb"] == "streamGenerateContent"
+    return Route(
+        wish="count_tokens" if found["verb"] == "countTokens" else "generate",
+        stream=stream,
+        model=found["model"],
+        framing="array" if stream and query.get("alt") != "sse" else "sse",
+    )
+
+
+def token(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
+    """The key that a client presents."""
+    return headers.get("x-goog-api-key") or query.get("key") or bearer(headers)
+
+
+def key_headers(key: str) -> Mapping[str, str]:
+    """The headers that present a key."""
+    return {"x-goog-api-key": key}
+
+
+def write_count(tokens: int) -> Wire:
+    """The answer to a count of tokens."""
+    return Wire(body=dump({"totalTokens": tokens}))
+
+
+def write_models(models: Iterable[str]) -> Wire:
+    """The list of models."""
+    methods = ["generateContent", "countTokens"]
+    listed = [{"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods} for name in models]
+    return Wire(body=dump({"models": listed}))
+
+
+GEMINI = Dialect(
+    name=NAME,
+    route=route,
+    token=token,
+    key_headers=key_headers,
+    read_request=read_request,
+    write_request=write_request,
+    read_response=read_response,
+    write_response=write_response,
+    stream_reader=GeminiReader,
+    stream_writer=GeminiWriter,
+    read_error=read_refusal,
+    write_error=write_error,
+    write_count=write_count,
+    write_models=write_models,
+)
+"""Gemini. A provider's base URL has no version, as in `https://generativelanguage.googleapis.com`."""

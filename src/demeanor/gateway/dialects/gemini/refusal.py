@@ -1,0 +1,37 @@
+"""Refusals in the words of Google."""
+
+from __future__ import annotations
+
+from demeanor.core.exchange import ProviderError
+from demeanor.gateway.dialects.dialect import Wire
+from demeanor.gateway.dialects.json_reader import Json, dump
+from demeanor.gateway.dialects.refusal import Reason, message_in, reason_of, status_of
+
+_STATUS: dict[Reason, str] = {
+    "rate_limit": "RESOURCE_EXHAUSTED",
+    "auth": "UNAUTHENTICATED",
+    "bad_request": "INVALID_ARGUMENT",
+    "cassette": "INVALID_ARGUMENT",
+    "overloaded": "UNAVAILABLE",
+    "stalled": "DEADLINE_EXCEEDED",
+    "budget": "FAILED_PRECONDITION",
+}
+
+
+def error_body(error: ProviderError) -> Json:
+    """The body of a refusal."""
+    status = _STATUS.get(error.reason, "INTERNAL")
+    return {"error": {"code": status_of(error), "message": error.message, "status": status}}
+
+
+def write_error(error: ProviderError) -> Wire:
+    """A refusal, as Google's clients understand it."""
+    return Wire(body=dump(error_body(error)), status=status_of(error))
+
+
+def read_stream_error(data: Json) -> ProviderError:
+    """An error told in the middle of a stream."""
+    error = data.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code <= 599 else 500
+    return ProviderError(status=status, reason=reason_of(status), message=message_in(data))

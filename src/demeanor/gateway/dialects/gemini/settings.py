@@ -1,0 +1,116 @@
+"""Settings of the Gemini format: how to draw the answer, how much to think, which tools must be used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from demeanor.core.exchange import Reasoning, Request, Sampling
+from demeanor.gateway.dialects.gemini.key_case import camel
+from demeanor.gateway.dialects.json_reader import (
+    Json,
+    inner,
+    maybe_count,
+    maybe_flag,
+    maybe_number,
+    maybe_string,
+    strings,
+)
+from demeanor.gateway.dialects.reasoning_effort import budget_of
+
+_CONFIG = "generationConfig"
+_SAMPLING = ("temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "seed")
+_CHOICES = {"AUTO": "auto", "VALIDATED": "auto", "NONE": "none", "ANY": "required"}
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+
+
+def read_settings(top: Json, request: Request) -> Request:
+    """`request` with the settings that stand in `top`."""
+    config = inner(top, _CONFIG)
+    return replace(
+        request,
+        tool_choice=_read_choice(top),
+        sampling=_read_sampling(config),
+        reasoning=_read_reasoning(config),
+        json_schema=_read_schema(config),
+    )
+
+
+def write_settings(request: Request, top: Json) -> None:
+    """Put the settings of `request` into `top`, where it says something else."""
+    config: Json = dict(inner(top, _CONFIG))
+    if _read_sampling(config) != request.sampling:
+        config = {key: value for key, value in camel(config).items() if key not in _SAMPLING}
+        config.update(_write_sampling(request.sampling))
+    if _read_reasoning(config) != request.reasoning:
+        config["thinkingConfig"] = _write_reasoning(request.reasoning)
+    if _read_schema(config) != request.json_schema and request.json_schema is not None:
+        config["responseMimeType"] = "application/json"
+        if request.json_schema:
+            config["responseJsonSchema"] = request.json_schema
+    if config or _CONFIG in top:
+        top[_CONFIG] = config
+    if _read_choice(top) != request.tool_choice and request.tool_choice is not None:
+        top["toolConfig"] = {"functionCallingConfig": _write_choice(request.tool_choice)}
+
+
+def _read_sampling(config: Json) -> Sampling:
+    config = camel(config)
+    return Sampling(
+        temperature=maybe_number(config, "temperature"),
+        top_p=maybe_number(config, "topP"),
+        top_k=maybe_count(config, "topK"),
+        max_tokens=maybe_count(config, "maxOutputTokens"),
+        stop=strings(config.get("stopSequences"), "stopSequences"),
+        seed=maybe_count(config, "seed"),
+    )
+
+
+def _write_sampling(sampling: Sampling) -> Json:
+    given = {
+        "temperature": sampling.temperature,
+        "topP": sampling.top_p,
+        "topK": sampling.top_k,
+        "maxOutputTokens": sampling.max_tokens,
+        "stopSequences": list(sampling.stop) or None,
+        "seed": sampling.seed,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _read_reasoning(config: Json) -> Reasoning:
+    thinking = camel(inner(camel(config), "thinkingConfig"))
+    level = maybe_string(thinking, "thinkingLevel")
+    return Reasoning(
+        effort=level.lower() if level else None,
+        budget=maybe_count(thinking, "thinkingBudget"),
+        show=maybe_flag(thinking, "includeThoughts"),
+    )
+
+
+def _write_reasoning(reasoning: Reasoning) -> Json:
+    budget = budget_of(reasoning)
+    told: Json = {} if budget is None else {"thinkingBudget": budget}
+    show = bool(budget) if reasoning.show is None else reasoning.show
+    return {**told, "includeThoughts": show}
+
+
+def _read_choice(top: Json) -> str | None:
+    wanted = camel(inner(camel(inner(top, "toolConfig")), "functionCallingConfig"))
+    allowed = strings(wanted.get("allowedFunctionNames"), "allowedFunctionNames")
+    mode = maybe_string(wanted, "mode")
+    return allowed[0] if mode == "ANY" and len(allowed) == 1 else _CHOICES.get(mode or "")
+
+
+def _write_choice(choice: str) -> Json:
+    if choice in _MODES:
+        return {"mode": _MODES[choice]}
+    return {"mode": "ANY", "allowedFunctionNames": [choice]}
+
+
+def _read_schema(config: Json) -> Any:
+    config = camel(config)
+    for key in ("responseJsonSchema", "responseSchema"):
+        if config.get(key):
+            return inner(config, key)
+    return {} if config.get("responseMimeType") == "application/json" else None

@@ -1,0 +1,66 @@
+"""OpenAI Chat Completions, as spoken by OpenAI and by nearly everybody else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from demeanor.gateway.dialects.dialect import Dialect, Route, Wire
+from demeanor.gateway.dialects.json_reader import dump
+from demeanor.gateway.dialects.openai_chat.reader import ChatReader
+from demeanor.gateway.dialects.openai_chat.refusal import write_error
+from demeanor.gateway.dialects.openai_chat.request import read_request, write_request
+from demeanor.gateway.dialects.openai_chat.response import read_response, write_response
+from demeanor.gateway.dialects.openai_chat.thinking import NAME
+from demeanor.gateway.dialects.openai_chat.writer import ChatWriter
+from demeanor.gateway.dialects.refusal import read_refusal
+from demeanor.gateway.dialects.routes import bearer, common_route
+
+_GENERATE = re.compile(r"(?:/v\d+\w*)?/chat/completions")
+
+
+def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
+    """What this path asks for."""
+    if method == "POST" and _GENERATE.fullmatch(path.rstrip("/")):
+        return Route(wish="generate")
+    return common_route(method, path)
+
+
+def token(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
+    """The key that a client presents."""
+    return bearer(headers) or headers.get("api-key")
+
+
+def key_headers(key: str) -> Mapping[str, str]:
+    """The headers that present a key."""
+    return {"Authorization": f"Bearer {key}"}
+
+
+def write_count(tokens: int) -> Wire:
+    """The answer to a count of tokens, which this API itself does not offer."""
+    return Wire(body=dump({"object": "response.input_tokens", "input_tokens": tokens}))
+
+
+def write_models(models: Iterable[str]) -> Wire:
+    """The list of models."""
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "demeanor"} for name in models]
+    return Wire(body=dump({"object": "list", "data": listed}))
+
+
+OPENAI_CHAT = Dialect(
+    name=NAME,
+    route=route,
+    token=token,
+    key_headers=key_headers,
+    read_request=read_request,
+    write_request=write_request,
+    read_response=read_response,
+    write_response=write_response,
+    stream_reader=ChatReader,
+    stream_writer=ChatWriter,
+    read_error=read_refusal,
+    write_error=write_error,
+    write_count=write_count,
+    write_models=write_models,
+)
+"""OpenAI Chat Completions. A provider's base URL ends with its version, as in `https://api.openai.com/v1`."""

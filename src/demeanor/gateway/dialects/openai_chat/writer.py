@@ -1,0 +1,152 @@
+"""Writes streamed answers of the chat format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from demeanor.core.exchange import Request, StopReason, Usage
+from demeanor.core.messages import Part, Text, Thinking, ToolCall
+from demeanor.gateway.dialects import ids
+from demeanor.gateway.dialects.json_reader import Json, own
+from demeanor.gateway.dialects.openai_chat.refusal import error_body
+from demeanor.gateway.dialects.openai_chat.request import wants_usage
+from demeanor.gateway.dialects.openai_chat.response import head, write_stop, write_usage
+from demeanor.gateway.dialects.openai_chat.thinking import ENCRYPTED, FIELD, NAME, SUMMARY, TEXT
+from demeanor.gateway.dialects.sse import event
+from demeanor.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
+
+
+class ChatWriter:
+    """Tells one streamed answer."""
+
+    content_type = "text/event-stream"
+
+    def __init__(self, request: Request) -> None:
+        self._wants_usage = wants_usage(request)
+        self._head = head(ids.made("chatcmpl-", request.model, len(request.messages)), "chat.completion.chunk")
+        self._head["model"] = request.model
+        self._began = self._broke = False
+        self._parts: dict[int, Part] = {}
+        self._places: dict[int, int] = {}
+        self._calls = 0
+        self._unspelled: set[int] = set()
+        self._finished: Finished | None = None
+        self._stopped = False
+        self._usage: Usage | None = None
+
+    def write(self, delta: Delta) -> bytes:
+        """The chunks that tell this delta."""
+        told = b""
+        if not self._began:
+            told = self._begin(delta if isinstance(delta, Began) else Began())
+        if isinstance(delta, PartGrew):
+            return told + self._grow(delta)
+        if isinstance(delta, PartOpened):
+            return told + self._open(delta)
+        if isinstance(delta, PartClosed):
+            return told + self._close_call(delta.index)
+        if isinstance(delta, Finished):
+            return told + self._finish(delta)
+        if isinstance(delta, Broke):
+            self._broke = True
+            return told + event(error_body(delta.error))
+        return told
+
+    def close(self) -> bytes:
+        """Usage where it is wanted, and the end; an answer that broke off must not look complete."""
+        if self._broke or self._finished is None:
+            return b""
+        told = b"" if self._stopped else self._stop(StopReason.UNKNOWN)
+        if self._wants_usage:
+            told += event({**self._head, "choices": [], "usage": write_usage(self._usage or Usage())})
+        return told + b"data: [DONE]\n\n"
+
+    def _begin(self, began: Began) -> bytes:
+        self._began = True
+        self._head.update(own(began.extra, NAME))
+        self._head["id"] = began.id or self._head["id"]
+        self._head["model"] = began.model or self._head["model"]
+        return self._chunk({"role": "assistant", "content": ""})
+
+    def _open(self, opened: PartOpened) -> bytes:
+        part = opened.part
+        self._parts[opened.index] = part
+        if isinstance(part, ToolCall):
+            self._places[opened.index] = self._calls
+            self._calls += 1
+            self._unspelled |= set() if part.raw else {opened.index}
+            function = {"name": part.name, "arguments": part.raw}
+            call: Json = {
+                "index": self._calls - 1,
+                "id": ids.for_chat(part.id),
+                "type": "function",
+                "function": function,
+            }
+            if part.signature:
+                call["extra_content"] = {"google": {"thought_signature": part.signature}}
+            return self._chunk({"tool_calls": [call]})
+        if isinstance(part, Thinking):
+            self._places[opened.index] = sum(isinstance(one, Thinking) for one in self._parts.values()) - 1
+            whole = PartGrew(
+                index=opened.index,
+                text=part.text,
+                summary="\n\n".join(part.summary),
+                signature=part.signature,
+                encrypted=part.encrypted,
+            )
+            return self._grow(whole)
+        return self._chunk({"content": part.text}) if isinstance(part, Text) and part.text else b""
+
+    def _grow(self, grown: PartGrew) -> bytes:
+        part = self._parts.get(grown.index)
+        if isinstance(part, ToolCall):
+            call: Json = {"index": self._places[grown.index]}
+            if grown.text:
+                self._unspelled.discard(grown.index)
+                call["function"] = {"arguments": grown.text}
+            if grown.signature:
+                call["extra_content"] = {"google": {"thought_signature": grown.signature}}
+            return self._chunk({"tool_calls": [call]}) if len(call) > 1 else b""
+        if isinstance(part, Thinking):
+            return self._think(part, self._places[grown.index], grown)
+        return self._chunk({"content": grown.text}) if grown.text else b""
+
+    def _close_call(self, index: int) -> bytes:
+        """Clients parse the arguments of every call, so even none must be spelled out."""
+        return self._grow(PartGrew(index=index, text="{}")) if index in self._unspelled else b""
+
+    def _think(self, part: Thinking, index: int, grown: PartGrew) -> bytes:
+        if FIELD in part.extra:
+            return self._chunk({part.extra[FIELD]: grown.text}) if grown.text else b""
+        base: Json = {"format": "unknown", "index": index, **own(part.extra, NAME)}
+        details = []
+        if grown.text or grown.signature:
+            fields = {"text": grown.text, "signature": grown.signature}
+            details.append({"type": TEXT, **base, **{key: value for key, value in fields.items() if value}})
+        if grown.summary:
+            details.append({"type": SUMMARY, **base, "summary": grown.summary})
+        if grown.encrypted:
+            details.append({"type": ENCRYPTED, **base, "data": grown.encrypted})
+        if not details:
+            return b""
+        if part.id is not None:
+            details = [{**entry, "id": part.id} for entry in details]
+        delta: Json = {"reasoning_details": details}
+        if grown.text or grown.summary:
+            delta["reasoning_content"] = grown.text or grown.summary
+        return self._chunk(delta)
+
+    def _finish(self, finished: Finished) -> bytes:
+        self._finished = finished
+        self._usage = finished.usage or self._usage
+        return b"" if self._stopped or finished.stop is None else self._stop(finished.stop)
+
+    def _stop(self, stop: StopReason) -> bytes:
+        self._stopped = True
+        told = b"".join(self._close_call(index) for index in sorted(self._unspelled))
+        return told + self._chunk({}, write_stop(stop, calls=self._calls > 0))
+
+    def _chunk(self, delta: Json, stop: str | None = None) -> bytes:
+        choice: Any = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": stop}
+        chunk = {**self._head, "choices": [choice]}
+        return event({**chunk, "usage": None} if self._wants_usage else chunk)

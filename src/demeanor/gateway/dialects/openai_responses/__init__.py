@@ -1,0 +1,46 @@
+"""OpenAI Responses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from demeanor.gateway.dialects.dialect import Dialect, Route
+from demeanor.gateway.dialects.openai_chat import key_headers, token, write_count, write_models
+from demeanor.gateway.dialects.openai_chat.refusal import write_error
+from demeanor.gateway.dialects.openai_responses.content import NAME
+from demeanor.gateway.dialects.openai_responses.reader import ResponsesReader
+from demeanor.gateway.dialects.openai_responses.request import read_request, write_request
+from demeanor.gateway.dialects.openai_responses.response import read_response, write_response
+from demeanor.gateway.dialects.openai_responses.writer import ResponsesWriter
+from demeanor.gateway.dialects.refusal import read_refusal
+from demeanor.gateway.dialects.routes import common_route
+
+_PATH = re.compile(r"(?:/v\d+\w*)?/responses(/input_tokens)?")
+
+
+def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
+    """What this path asks for."""
+    found = _PATH.fullmatch(path.rstrip("/"))
+    if method == "POST" and found:
+        return Route(wish="count_tokens" if found[1] else "generate")
+    return common_route(method, path)
+
+
+OPENAI_RESPONSES = Dialect(
+    name=NAME,
+    route=route,
+    token=token,
+    key_headers=key_headers,
+    read_request=read_request,
+    write_request=write_request,
+    read_response=read_response,
+    write_response=write_response,
+    stream_reader=ResponsesReader,
+    stream_writer=ResponsesWriter,
+    read_error=read_refusal,
+    write_error=write_error,
+    write_count=write_count,
+    write_models=write_models,
+)
+"""OpenAI Responses. A provider's base URL ends with its version, as in `https://api.openai.com/v1`."""

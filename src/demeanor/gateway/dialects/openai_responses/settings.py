@@ -1,0 +1,91 @@
+"""Settings of the Responses format: how to draw the answer, how much to think, which tools must be used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from demeanor.core.exchange import Reasoning, Request, Sampling
+from demeanor.gateway.dialects.json_reader import (
+    Json,
+    inner,
+    mapping,
+    maybe_count,
+    maybe_flag,
+    maybe_number,
+    maybe_string,
+)
+from demeanor.gateway.dialects.reasoning_effort import effort_of
+
+_SAMPLING = ("temperature", "top_p", "max_output_tokens")
+
+
+def read_settings(top: Json, request: Request) -> Request:
+    """`request` with the settings that stand in `top`."""
+    return replace(
+        request,
+        tool_choice=_read_choice(top),
+        parallel_tools=maybe_flag(top, "parallel_tool_calls"),
+        sampling=_read_sampling(top),
+        reasoning=_read_reasoning(top),
+        json_schema=_read_schema(top),
+    )
+
+
+def write_settings(request: Request, top: Json) -> None:
+    """Put the settings of `request` into `top`, where it says something else."""
+    wanted = replace(request.sampling, top_k=None, stop=(), seed=None)
+    if _read_sampling(top) != wanted:
+        for key in _SAMPLING:
+            top.pop(key, None)
+        given = {"temperature": wanted.temperature, "top_p": wanted.top_p, "max_output_tokens": wanted.max_tokens}
+        top.update({key: value for key, value in given.items() if value is not None})
+    if _read_choice(top) != request.tool_choice and request.tool_choice is not None:
+        top["tool_choice"] = _write_choice(request.tool_choice)
+    if _read_reasoning(top) != request.reasoning:
+        top["reasoning"] = {**inner(top, "reasoning"), **_write_reasoning(request.reasoning)}
+    if _read_schema(top) != request.json_schema and request.json_schema is not None:
+        top["text"] = {**inner(top, "text"), "format": _write_schema(request.json_schema)}
+    if request.parallel_tools is not None:
+        top["parallel_tool_calls"] = request.parallel_tools
+    if request.stream or "stream" in top:
+        top["stream"] = request.stream
+
+
+def _read_sampling(top: Json) -> Sampling:
+    return Sampling(
+        temperature=maybe_number(top, "temperature"),
+        top_p=maybe_number(top, "top_p"),
+        max_tokens=maybe_count(top, "max_output_tokens"),
+    )
+
+
+def _read_choice(top: Json) -> str | None:
+    choice = top.get("tool_choice")
+    if choice is None or isinstance(choice, str):
+        return choice
+    return maybe_string(mapping(choice, "tool_choice"), "name")
+
+
+def _write_choice(choice: str) -> Any:
+    return choice if choice in {"auto", "none", "required"} else {"type": "function", "name": choice}
+
+
+def _read_reasoning(top: Json) -> Reasoning:
+    wanted = inner(top, "reasoning")
+    return Reasoning(effort=maybe_string(wanted, "effort"), show=True if wanted.get("summary") else None)
+
+
+def _write_reasoning(reasoning: Reasoning) -> Json:
+    told = {"effort": effort_of(reasoning), "summary": "auto" if reasoning.show else None}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _read_schema(top: Json) -> Json | None:
+    wanted = inner(inner(top, "text"), "format")
+    kind = maybe_string(wanted, "type")
+    return inner(wanted, "schema") if kind == "json_schema" else {} if kind == "json_object" else None
+
+
+def _write_schema(schema: Any) -> Json:
+    return {"type": "json_schema", "name": "answer", "schema": schema} if schema else {"type": "json_object"}

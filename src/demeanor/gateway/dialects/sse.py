@@ -1,0 +1,84 @@
+"""Server-sent events: the envelope in which most dialects stream."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from demeanor.gateway.dialects.dialect import Malformed
+from demeanor.gateway.dialects.json_reader import dump
+
+LONGEST = 32 * 1024 * 1024
+"""No provider sends a longer event; one that does must not eat our memory."""
+
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """One event."""
+
+    data: bytes
+    """Its data lines, joined by line feeds."""
+
+    name: str = ""
+    """Its `event:` field."""
+
+    whole: bool = True
+    """False where the stream ended before the empty line that ends the event."""
+
+
+def event(data: object, name: str | None = None) -> bytes:
+    """One event with JSON data, ready to be sent."""
+    head = f"event: {name}\n".encode() if name else b""
+    return b"%sdata: %s\n\n" % (head, dump(data))
+
+
+class SseReader:
+    """Cuts bytes into events, wherever the bytes are cut."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._data: list[bytes] = []
+        self._name = ""
+        self._begun = False
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """The events that are complete with this chunk."""
+        quiet = b"\n" not in chunk and b"\r" not in chunk and not self._rest.endswith(b"\r")
+        self._rest += chunk
+        if len(self._rest) > LONGEST:
+            raise Malformed(f"an event is longer than {LONGEST} bytes")
+        if quiet:
+            return []
+        *lines, rest = _LINE_END.split(self._rest)
+        self._rest = bytearray(rest)
+        return [found for line in lines if (found := self._take(bytes(line))) is not None]
+
+    def close(self) -> list[Event]:
+        """The event that the end of the stream cut short, if any."""
+        found = [self._take(bytes(self._rest.rstrip(b"\r")))] if self._rest else []
+        self._rest.clear()
+        if self._data:
+            found.append(self._event(whole=False))
+        return [event for event in found if event is not None]
+
+    def _take(self, line: bytes) -> Event | None:
+        if not self._begun:
+            self._begun = True
+            line = line.removeprefix(_BOM)
+        if not line:
+            return self._event(whole=True) if self._data else None
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._data.append(value)
+        elif name == b"event":
+            self._name = value.decode("utf-8", "replace")
+        return None
+
+    def _event(self, *, whole: bool) -> Event:
+        found = Event(data=b"\n".join(self._data), name=self._name, whole=whole)
+        self._data, self._name = [], ""
+        return found

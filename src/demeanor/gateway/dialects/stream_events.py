@@ -1,0 +1,235 @@
+"""A model's answer while it is being given: the canonical form of a stream.
+
+A dialect's stream reader turns bytes into deltas, its stream writer turns deltas into bytes, and `Assembler` folds
+deltas into the finished Response. So a stream in one dialect can be told in another, piece by piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from demeanor.core.exchange import ProviderError, Response, StopReason, Usage
+from demeanor.core.messages import Opaque, Part, Text, Thinking, ToolCall
+from demeanor.gateway.dialects.strict_json import arguments, compact
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Began:
+    """The answer has begun."""
+
+    id: str | None = None
+    """The provider's name for the answer."""
+
+    model: str | None = None
+    """The model that answers."""
+
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartOpened:
+    """A new part of the answer begins."""
+
+    index: int
+    """Its place in the answer; parts may be open at the same time (parallel tool calls)."""
+
+    part: Part
+    """The part as far as it is known: a tool call's id and name, a text that is still empty."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartGrew:
+    """An open part became longer."""
+
+    index: int
+    """The part's place in the answer."""
+
+    text: str = ""
+    """More text of a Text or Thinking part, or more of a ToolCall's raw arguments."""
+
+    signature: str | None = None
+    """The signature of a Thinking part or a ToolCall, once it is known."""
+
+    encrypted: str | None = None
+    """More opaque reasoning of a Thinking part."""
+
+    summary: str = ""
+    """More of a Thinking part's summary."""
+
+    place: int = 0
+    """Which of its summaries grows."""
+
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartClosed:
+    """An open part is complete."""
+
+    index: int
+    """The part's place in the answer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finished:
+    """The answer is complete. What is None was not said, or was said before."""
+
+    stop: StopReason | None = None
+    """Why the model stopped."""
+
+    usage: Usage | None = None
+    """Tokens."""
+
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Unknown fields, verbatim."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Broke:
+    """The provider broke off in the middle."""
+
+    error: ProviderError
+    """What it said, or what was wrong with what it said."""
+
+
+Delta: TypeAlias = Began | PartOpened | PartGrew | PartClosed | Finished | Broke
+
+
+def deltas_of(response: Response) -> Iterator[Delta]:
+    """A finished answer, told as a stream."""
+    yield Began(id=response.id, model=response.model, extra=response.extra)
+    for index, part in enumerate(response.parts):
+        yield from deltas_of_part(index, part)
+    yield Finished(stop=response.stop, usage=response.usage)
+
+
+def deltas_of_part(index: int, part: Part) -> Iterator[Delta]:
+    """A finished part, told as a stream."""
+    if isinstance(part, Text):
+        yield PartOpened(index=index, part=replace(part, text=""))
+        yield PartGrew(index=index, text=part.text)
+    elif isinstance(part, ToolCall):
+        yield PartOpened(index=index, part=replace(part, arguments={}, raw=""))
+        yield PartGrew(index=index, text=part.raw or compact(part.arguments or {}))
+    elif isinstance(part, Thinking):
+        yield from _thought(index, part)
+    else:
+        yield PartOpened(index=index, part=part)
+    yield PartClosed(index=index)
+
+
+def assembled(deltas: Iterable[Delta]) -> Response:
+    """The finished answer that `deltas` tell."""
+    assembler = Assembler()
+    for delta in deltas:
+        assembler.take(delta)
+    return assembler.response()
+
+
+class Assembler:
+    """Folds deltas into the answer they tell; at any time it can say what it has so far."""
+
+    def __init__(self) -> None:
+        self.error: ProviderError | None = None
+        """Why the answer broke off, if it did."""
+
+        self.finished = False
+        """Whether the answer came to its end."""
+
+        self._began = Began()
+        self._growing: dict[int, _Growing] = {}
+        self._stop: StopReason | None = None
+        self._usage = Usage()
+        self._extra: dict[str, Any] = {}
+
+    def take(self, delta: Delta) -> None:
+        """Add one delta."""
+        if isinstance(delta, PartGrew):
+            self._growing.setdefault(delta.index, _Growing(Text(text=""))).grow(delta)
+        elif isinstance(delta, PartOpened):
+            self._growing[delta.index] = _Growing(delta.part)
+        elif isinstance(delta, Began):
+            self._began = delta
+        elif isinstance(delta, Finished):
+            self.finished = True
+            self._stop = delta.stop or self._stop
+            self._usage = delta.usage or self._usage
+            self._extra.update(delta.extra)
+        elif isinstance(delta, Broke):
+            self.error = delta.error
+
+    def response(self) -> Response:
+        """The answer as far as it is known."""
+        unsaid = StopReason.ERROR if self.error else StopReason.UNKNOWN
+        return Response(
+            parts=tuple(self._growing[index].part() for index in sorted(self._growing)),
+            stop=self._stop or unsaid,
+            usage=self._usage,
+            id=self._began.id,
+            model=self._began.model,
+            extra={**self._began.extra, **self._extra},
+        )
+
+
+class _Growing:
+    """A part and what was added to it."""
+
+    def __init__(self, part: Part) -> None:
+        self._opened = part
+        self._text: list[str] = []
+        self._encrypted: list[str] = []
+        self._summaries: dict[int, list[str]] = {}
+        self._signature: str | None = None
+        self._extra: dict[str, Any] = {}
+
+    def grow(self, delta: PartGrew) -> None:
+        if delta.text:
+            self._text.append(delta.text)
+        if delta.summary:
+            self._summaries.setdefault(delta.place, []).append(delta.summary)
+        if delta.encrypted:
+            self._encrypted.append(delta.encrypted)
+        self._signature = delta.signature or self._signature
+        self._extra.update(delta.extra)
+
+    def part(self) -> Part:
+        opened, text = self._opened, "".join(self._text)
+        if isinstance(opened, Opaque):
+            return opened
+        extra = {**opened.extra, **self._extra} if self._extra else opened.extra
+        if isinstance(opened, Text):
+            return replace(opened, text=opened.text + text, extra=extra)
+        if isinstance(opened, ToolCall):
+            raw = opened.raw + text
+            signature = self._signature or opened.signature
+            return replace(opened, arguments=arguments(raw), raw=raw, signature=signature, extra=extra)
+        if isinstance(opened, Thinking):
+            return replace(
+                opened,
+                text=opened.text + text,
+                signature=self._signature or opened.signature,
+                encrypted=(opened.encrypted or "") + "".join(self._encrypted) or None,
+                summary=self._summary(opened.summary),
+                extra=extra,
+            )
+        return opened
+
+    def _summary(self, opened: tuple[str, ...]) -> tuple[str, ...]:
+        known = dict(enumerate(opened))
+        for place, pieces in self._summaries.items():
+            known[place] = known.get(place, "") + "".join(pieces)
+        return tuple(known[place] for place in sorted(known))
+
+
+def _thought(index: int, thought: Thinking) -> Iterator[Delta]:
+    yield PartOpened(index=index, part=replace(thought, text="", signature=None, encrypted=None, summary=()))
+    for place, summary in enumerate(thought.summary):
+        yield PartGrew(index=index, summary=summary, place=place)
+    if thought.text:
+        yield PartGrew(index=index, text=thought.text)
+    if thought.signature or thought.encrypted:
+        yield PartGrew(index=index, signature=thought.signature, encrypted=thought.encrypted)

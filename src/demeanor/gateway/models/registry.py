@@ -1,0 +1,148 @@
+"""Models as a person configures them: which provider or script answers for a name.
+
+[models.large]
+provider = "acme"                # one of [providers], or a well-known one: openai, anthropic, gemini, openrouter
+model = "acme-large-2026-10"     # the provider's own name for it, where that is another one
+price = { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }
+
+[models.forgetful]
+script = "scripts/forgetful.yaml"
+
+[providers.acme]
+base_url = "https://models.acme.example/v1"
+dialect = "openai-chat"
+key_env = "ACME_API_KEY"
+concurrency = 8
+requests_per_minute = 120
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from demeanor.config.table import Table
+from demeanor.core.errors import UnknownName
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.local.model import local_model
+from demeanor.gateway.local.weights import WEIGHTS
+from demeanor.gateway.models.live_model import LiveModel
+from demeanor.gateway.models.prices import read_price
+from demeanor.gateway.models.provider import Provider
+from demeanor.gateway.models.upstream import Upstream
+from demeanor.gateway.script import load_script, scripted
+
+SCRIPTED = "scripted"
+
+_WELL_KNOWN: Mapping[str, tuple[str, str, str]] = {
+    "openai": ("https://api.openai.com/v1", "openai-chat openai-responses", "OPENAI_API_KEY"),
+    "anthropic": ("https://api.anthropic.com", "anthropic", "ANTHROPIC_API_KEY"),
+    "gemini": ("https://generativelanguage.googleapis.com", "gemini", "GEMINI_API_KEY"),
+    "openrouter": ("https://openrouter.ai/api/v1", "openai-chat", "OPENROUTER_API_KEY"),
+}
+"""Provider → where it is, what it speaks, and where its key is usually found."""
+
+
+class ModelBook:
+    """The models of a configuration, each made when it is first asked for: a key that nobody needs may be missing."""
+
+    def __init__(
+        self,
+        models: Mapping[str, Table],
+        providers: Mapping[str, Table],
+        *,
+        root: Path,
+        environ: Mapping[str, str],
+        where: Path | str = "configuration",
+    ) -> None:
+        """`models` and `providers` are the tables by name, read from `where`; paths in them are relative to `root`."""
+        self._where = where
+        self._models = models
+        self._providers = providers
+        self._root = root
+        self._environ = environ
+        self._made: dict[str, Upstream] = {}
+        self._known: dict[str, Provider] = {}
+
+    def names(self) -> tuple[str, ...]:
+        """Every model by name; `scripted` is always there. (The local models are known too; see gateway/local/.)"""
+        return tuple(dict.fromkeys((SCRIPTED, *self._models)))
+
+    def model(self, name: str) -> Upstream:
+        """Who answers for a model, which may be written `provider/model` too; raises UsageError where nobody does."""
+        if name not in self._made:
+            self._made[name] = self._find(name)
+        return self._made[name]
+
+    def _find(self, name: str) -> Upstream:
+        if name in self._models:
+            return self._make(self._models[name])
+        if name == SCRIPTED:
+            return scripted()
+        if name in WEIGHTS:
+            return local_model(name, self._environ)
+        provider, slash, model = name.partition("/")
+        if slash and model and provider in {*self._providers, *_WELL_KNOWN}:
+            return LiveModel(provider=self._provider(self._where, provider), model=model)
+        known = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *_WELL_KNOWN))}
+        raise UnknownName("model", name, known, where=self._where)
+
+    def _make(self, table: Table) -> Upstream:
+        priced = table.table("price")
+        price = read_price(priced) if priced else None
+        script, provider = table.maybe_text("script"), table.maybe_text("provider")
+        if bool(script) == bool(provider):
+            table.fail("provider", "either a provider or a script is needed", 'write provider = "…" or script = "…"')
+        if script:
+            table.finish()
+            found = load_script(self._root / script)
+            return found if price is None else replace(found, price=price)
+        model = table.maybe_text("model")
+        table.finish()
+        return LiveModel(provider=self._provider(table.where, provider or ""), model=model, price=price)
+
+    def _provider(self, where: Path | str, name: str) -> Provider:
+        if name not in self._known:
+            if name not in self._providers and name not in _WELL_KNOWN:
+                raise UnknownName("provider", name, {*self._providers, *_WELL_KNOWN}, where=where)
+            table = self._providers.get(name) or Table({}, where=where, prefix=f"providers.{name}.")
+            self._known[name] = read_provider(name, table, self._environ)
+        return self._known[name]
+
+
+def read_provider(name: str, table: Table, environ: Mapping[str, str]) -> Provider:
+    """A provider as a person writes it; what a well-known one is like need not be said."""
+    url, dialects, key_env = _WELL_KNOWN.get(name, ("", "", ""))
+    base_url = table.text("base_url", url, required=not url)
+    if not base_url.startswith(("http://", "https://")):
+        table.fail("base_url", f"{base_url!r} is no address", "write it with http:// or https://")
+    spoken = table.texts("dialects") or (table.choice("dialect", list(DIALECTS)) or dialects).split()
+    if not spoken:
+        table.fail("dialect", "is required", f"one of: {', '.join(DIALECTS)}")
+    for dialect in spoken:
+        if dialect not in DIALECTS:
+            raise UnknownName("dialect", dialect, DIALECTS, where=f"{table.where}: {table.prefix}dialects")
+    provider = Provider(
+        name,
+        base_url=base_url,
+        dialects=[DIALECTS[dialect] for dialect in spoken],
+        key=_key(table, key_env, environ),
+        headers=table.strings("headers"),
+        concurrency=table.whole("concurrency", least=1),
+        per_minute=table.whole("requests_per_minute", least=1),
+        connect_timeout=table.number("connect_timeout", least=0.1) or 15.0,
+        stall_after=table.number("stall_after", least=0.1) or 300.0,
+    )
+    table.finish()
+    return provider
+
+
+def _key(table: Table, usual: str, environ: Mapping[str, str]) -> str:
+    """The key: written down, or in a variable of the environment; a provider of one's own may need none."""
+    key, variable = table.text("key"), table.text("key_env", usual)
+    if key or not variable:
+        return key
+    if not environ.get(variable):
+        table.fail("key_env", f"the variable {variable} is not set", f"set it: export {variable}=…")
+    return environ[variable]

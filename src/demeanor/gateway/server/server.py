@@ -1,0 +1,211 @@
+"""The model server between agents and providers: one per run, with a path and a token for each trial.
+
+Traffic is attributed for certain, because every session has an address of its own, and nobody else's program can use
+it, because every session has a token of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from aiohttp import web
+
+from demeanor.core.errors import UsageError
+from demeanor.gateway.dialects import DIALECTS
+from demeanor.gateway.server.budget import Budgets, Purse
+from demeanor.gateway.server.handler import LARGEST_BODY, Desk, polite
+from demeanor.gateway.server.metrics import Books
+from demeanor.gateway.server.routing import split_prefix
+from demeanor.gateway.server.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from pathlib import Path
+
+    from demeanor.core.trial import Trial
+    from demeanor.gateway.dialects.dialect import Dialect
+    from demeanor.gateway.models.upstream import Upstream
+    from demeanor.gateway.server.metrics import Counters
+
+Models: TypeAlias = "Mapping[str, Upstream] | Callable[[str], Upstream | None]"
+"""Who answers for a model, by its name."""
+
+_LONGEST_HEAD = 64 * 1024
+_BACKLOG = 1024
+
+
+class GatewayServer:
+    """The gateway of one run; see `Gateway` in core/ports.py. It lives in the event loop that starts it."""
+
+    def __init__(
+        self,
+        models: Models,
+        *,
+        dialects: Sequence[Dialect] = tuple(DIALECTS.values()),
+        budgets: Budgets | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        unix_path: Path | None = None,
+        sock: socket.socket | None = None,
+    ) -> None:
+        """Listens on `host` and `port`; or on a Unix socket at `unix_path`; or on `sock`, handed in."""
+        self._models = models
+        self._budgets = budgets or Budgets()
+        self._where = (host, port)
+        self._unix_path = unix_path
+        self._sock = sock
+        self._desk = Desk(dialects=dialects, resolve=self._resolve, names=self._names)
+        self._books = Books()
+        self._run_purse = Purse("the run", self._budgets.run)
+        self._eval_purses: dict[str, Purse] = {}
+        self._sessions: dict[str, Session] = {}
+        self._met: dict[int, Upstream] = {}
+        self._runner: web.ServerRunner | None = None
+        self._address = ""
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as in `http://127.0.0.1:4711`; for a Unix socket the host is a mere word."""
+        return self._address
+
+    async def start(self) -> None:
+        """Listen."""
+        sock = self._sock or self._bind()
+        self._runner = await _listen(sock, self._handle)
+        self._address = _url(sock)
+
+    async def stop(self) -> None:
+        """Stop listening, end what is under way, and let go of everything."""
+        for session in tuple(self._sessions.values()):
+            await self._close(session)
+        if self._runner:
+            await self._runner.cleanup()
+            self._runner = None
+        if self._unix_path:
+            self._unix_path.unlink(missing_ok=True)
+        await asyncio.gather(*(upstream.close() for upstream in self._met.values()))
+
+    @asynccontextmanager
+    async def session(self, trial: Trial, *, seed: int) -> AsyncIterator[Session]:
+        """A door for one attempt at one trial."""
+        name = trial.eval.name
+        purse = self._eval_purses.setdefault(name, Purse(f"the eval {name!r}", self._budgets.eval, self._run_purse))
+        purse = Purse("the trial", self._budgets.trial, purse)
+        session = Session(trial, seed=seed, address=self._address, purse=purse, books=self._books, serve=self.listen)
+        if (model := self._resolve(trial.subject.model)) is not None:
+            session.note(*model.notes)
+        self._sessions[session.id] = session
+        self._books.sessions += 1
+        try:
+            yield session
+        finally:
+            await self._close(session)
+
+    async def listen(self, sock: socket.socket, session: Session) -> None:
+        """Let a session listen on a socket of its own, on which nobody but its agent can reach the gateway.
+
+        The socket is bound, listens, and may belong to another network namespace. It listens no more when the session
+        is closed; to close it is up to whoever made it.
+        """
+
+        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+            return await self._handle(request, only=session)
+
+        own = sock.dup()  # the other may be closed at any time, and its number belong to something else
+        runner = await _listen(own, handle)
+        session.closing.callback(_deafen, sock)
+        session.closing.push_async_callback(runner.cleanup)
+        session.address = _url(sock)
+
+    def counters(self) -> Counters:
+        """What goes on right now."""
+        return self._books.read()
+
+    def _bind(self) -> socket.socket:
+        """A socket that listens where the constructor was told."""
+        host, port = self._where
+        try:
+            return _unix(self._unix_path) if self._unix_path else socket.create_server((host, port), backlog=_BACKLOG)
+        except OSError as error:
+            where = self._unix_path or f"{host}:{port}"
+            raise UsageError(f"the gateway can't listen on {where}: {error.strerror or error}") from None
+
+    async def _close(self, session: Session) -> None:
+        if self._sessions.pop(session.id, None):
+            self._books.sessions -= 1
+            await session.close()
+
+    async def _handle(self, request: web.BaseRequest, *, only: Session | None = None) -> web.StreamResponse:
+        name, path = split_prefix(request.path)
+        session = self._sessions.get(name)
+        if session is None or session.over or session is not (only or session):
+            return polite(request) if request.path == "/" else _stranger()
+        with session.busy():
+            return await self._desk.serve(request, session, path)
+
+    def _resolve(self, name: str) -> Upstream | None:
+        found = self._models.get(name) if isinstance(self._models, Mapping) else self._models(name)
+        if found is not None:
+            self._met[id(found)] = found
+        return found
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._models) if isinstance(self._models, Mapping) else ()
+
+
+def _stranger() -> web.Response:
+    problem = "no session of this gateway has this address; it may have ended"
+    return web.json_response({"error": {"message": problem, "type": "authentication_error"}}, status=401)
+
+
+def _deafen(sock: socket.socket) -> None:
+    """Let a socket listen no more, whoever still has it."""
+    with contextlib.suppress(OSError):  # it may be closed
+        sock.shutdown(socket.SHUT_RDWR)
+
+
+def _unix(path: Path) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.bind(str(path))
+        path.chmod(0o600)
+        sock.listen(_BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _url(sock: socket.socket) -> str:
+    if sock.family == socket.AF_UNIX:
+        return "http://localhost"
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _listen(
+    sock: socket.socket, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+) -> web.ServerRunner:
+    """Serve a listening socket; an agent that hangs up cancels what was done for it."""
+    server = web.Server(
+        handle,
+        request_factory=_request,
+        handler_cancellation=True,
+        access_log=None,
+        max_line_size=_LONGEST_HEAD,
+        max_field_size=_LONGEST_HEAD,
+    )
+    runner = web.ServerRunner(server, shutdown_timeout=0.5)
+    await runner.setup()
+    await web.SockSite(runner, sock).start()
+    return runner
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=LARGEST_BODY)

@@ -1,0 +1,153 @@
+"""Who can try a task: what Harbor calls our agents, and how each is told where its model is.
+
+Harbor installs an agent in the task's environment and starts it by an adapter of its own. All of them take a base URL
+from variables, under names of their own; so model traffic goes through the gateway here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+from urllib.parse import urlsplit
+
+from demeanor.config.harbor import HarborRules, TaskAgentRules
+from demeanor.core.subject import Subject
+
+NATIVE = "demeanor.harbor_env:NativeAgent"
+ORACLE, NOP = "oracle", "nop"
+WITHOUT_MODEL = (ORACLE, NOP)
+"""Who needs no model: the task's own solution, and doing nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Player(TaskAgentRules):
+    """How Harbor is asked for one agent: what a configuration can say of one, and what only we know of it."""
+
+    inside: bool = True
+    """Whether it runs in the task's environment; else in Harbor's own process, on this machine."""
+
+    reachable: bool = True
+    """Whether it can be told another address than its provider's."""
+
+    fetched: bool = True
+    """Whether Harbor's adapter fetches it from the network in each trial, although it may be there."""
+
+    def told(self, *, model: str, url: str, token: str, seed: str = "") -> tuple[str, dict[str, str], dict[str, Any]]:
+        """Its model, variables and options, with everything in place. Without an address it is told none."""
+        if not url:
+            return self.model.replace("{model}", model), {}, {key: self.kwargs[key] for key in _plain(self.kwargs)}
+        parts = urlsplit(url)
+        words = {
+            "{url}": url,
+            "{origin}": f"{parts.scheme}://{parts.netloc}",
+            "{path}": parts.path.strip("/"),
+            "{token}": token,
+        }
+        words |= {"{model}": model, "{seed}": seed}
+        env = {name: _filled(text, words) for name, text in self.env.items()}
+        kwargs = {key: _filled(value, words) if isinstance(value, str) else value for key, value in self.kwargs.items()}
+        return self.model.replace("{model}", model), env, kwargs
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    for word, meaning in words.items():
+        text = text.replace(word, meaning)
+    return text
+
+
+def _plain(kwargs: Mapping[str, Any]) -> list[str]:
+    """Options that tell of no address."""
+    return [key for key, value in kwargs.items() if not (isinstance(value, str) and "{" in value)]
+
+
+_OPENAI = {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_BASE": "{url}/v1", "OPENAI_API_KEY": "{token}"}
+_OPENAI_KEYS = ("OPENAI_API_KEY",)
+
+ROSTER: Mapping[str, Player] = {
+    ORACLE: Player(agent=ORACLE, fetched=False),
+    NOP: Player(agent=NOP, fetched=False),
+    "native": Player(
+        agent=NATIVE,
+        env={"OPENAI_API_KEY": "{token}"},
+        kwargs={"base_url": "{url}/v1", "seed": "{seed}"},
+        keys=_OPENAI_KEYS,
+        output="native.jsonl",
+        fetched=False,
+    ),
+    "claude-code": Player(
+        agent="claude-code",
+        env={"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "{token}"},
+        keys=("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
+        output="claude-code.txt",
+        fetched=False,
+    ),
+    "codex": Player(agent="codex", env=_OPENAI, keys=_OPENAI_KEYS, output="codex.txt", fetched=False),
+    "gemini-cli": Player(
+        agent="gemini-cli",
+        model="google/{model}",
+        env={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "{token}"},
+        keys=("GEMINI_API_KEY",),
+    ),
+    "cline": Player(
+        agent="cline-cli",
+        model="openai:{model}",
+        keys=("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "CLINE_API_KEY", "API_KEY"),
+        output="cline.txt",
+        reachable=False,
+    ),
+    "opencode": Player(agent="opencode", model="openai/{model}", env=_OPENAI, keys=_OPENAI_KEYS, output="opencode.txt"),
+    "goose": Player(
+        agent="goose",
+        model="openai/{model}",
+        env={
+            "OPENAI_HOST": "{origin}",
+            "OPENAI_BASE_PATH": "{path}/v1/chat/completions",
+            "OPENAI_API_KEY": "{token}",
+            "GOOSE_TELEMETRY_OFF": "1",
+        },
+        keys=_OPENAI_KEYS,
+        output="goose.txt",
+    ),
+    "mini-swe-agent": Player(agent="mini-swe-agent", model="openai/{model}", env=_OPENAI, keys=_OPENAI_KEYS),
+    "aider": Player(agent="aider", model="openai/openai/{model}", env=_OPENAI, keys=_OPENAI_KEYS),
+    "qwen-code": Player(agent="qwen-coder", env=_OPENAI, keys=_OPENAI_KEYS),
+    "pi": Player(
+        agent="pi",
+        model="openai/{model}",
+        env=_OPENAI,
+        kwargs={"model_api": "openai-completions"},
+        keys=_OPENAI_KEYS,
+    ),
+    "terminus-2": Player(
+        agent="terminus-2",
+        model="openai/{model}",
+        kwargs={"api_base": "{url}/v1"},
+        env={"OPENAI_API_KEY": "{token}"},
+        keys=_OPENAI_KEYS,
+        inside=False,
+        fetched=False,
+    ),
+}
+"""Our names of agents, and how Harbor is asked for each."""
+
+
+def only_for_tasks(rules: HarborRules) -> tuple[str, ...]:
+    """Agents that play tasks and nothing else."""
+    return (*WITHOUT_MODEL, "terminus-2", *rules.agents)
+
+
+def player(subject: Subject, rules: HarborRules) -> Player | None:
+    """How Harbor is asked for a subject's agent; None where it can't be. What the configuration says goes first."""
+    if own := rules.agents.get(subject.agent):
+        return _own(own)
+    return ROSTER.get(str(subject.settings.get("adapter", subject.agent)))
+
+
+def _own(rules: TaskAgentRules) -> Player:
+    told = (*rules.env.values(), *(value for value in rules.kwargs.values() if isinstance(value, str)))
+    return Player(
+        **{one.name: getattr(rules, one.name) for one in fields(rules)},
+        reachable=any("{url}" in text or "{origin}" in text for text in told),
+        fetched=False,  # nobody knows; what can't be fetched is void
+    )

@@ -1,0 +1,166 @@
+"""What Harbor left of one trial, read from its folder: rewards, what broke, and the agent's own logs.
+
+Never read from the job's statistics, which count what is missing as 0. Whatever lies in there may be an agent's work:
+links are not followed, and of giants the beginning and the end are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from demeanor.core.bounded_output import bounded
+from demeanor.core.nofollow import find_beneath, read_beneath
+from demeanor.core.process import Output
+from demeanor.core.trajectory import Event, Kind
+from demeanor.harbor.job import JOB
+from demeanor.harbor_format.atif import atif_events
+from demeanor.harbor_format.result import HarborOutcome, read_outcome
+
+TRAJECTORY = "trajectory.json"
+
+_MOST_RESULT = 16 * 2**20
+_MOST_READ = 32 * 2**20
+_MOST_PRINTED = 4 * 2**20
+_MOST_LOOKED_AT = 4 * 2**20
+_MOST_KEPT = 256 * 2**10
+_MOST_FILES = 200
+_DEEP = 6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrialFolder:
+    """The folder of the one trial of a job."""
+
+    folder: Path
+    """Where it lies."""
+
+    data: Mapping[str, Any]
+    """Its `result.json`."""
+
+    @property
+    def outcome(self) -> HarborOutcome:
+        """The rewards, and what broke."""
+        return read_outcome(self.data)
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the agent ran out of its time."""
+        own = self.outcome.own
+        return own is not None and own.kind.startswith("AgentTimeout")
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The folders of its steps; one without a name where it has none."""
+        found = self.data.get("step_results")
+        names = [step.get("step_name") for step in found if isinstance(step, dict)] if isinstance(found, list) else []
+        return tuple(f"steps/{name}/" for name in names if isinstance(name, str) and "/" not in name) or ("",)
+
+    @property
+    def version(self) -> str | None:
+        """What the agent said of itself."""
+        found = _table(self.data, "agent_info").get("version")
+        return found if isinstance(found, str) and found and found != "unknown" else None
+
+    @property
+    def agent_seconds(self) -> float:
+        """How long the agent worked, all steps together."""
+        return sum(max(end - start, 0.0) for start, end in self._agent_times())
+
+    @property
+    def agent_ended(self) -> float | None:
+        """When the agent last ended, in seconds since 1970."""
+        return max((end for _, end in self._agent_times()), default=None)
+
+    def _agent_times(self) -> list[tuple[float, float]]:
+        found = self.data.get("step_results")
+        tables = [self.data, *(step for step in (found if isinstance(found, list) else ()) if isinstance(step, dict))]
+        times = [_table(table, "agent_execution") for table in tables]
+        spans = [(_moment(time.get("started_at")), _moment(time.get("finished_at"))) for time in times]
+        return [(start, end) for start, end in spans if start is not None and end is not None]
+
+    def read(self, path: str) -> bytes | None:
+        """The beginning of one of its files; None where there is no such file."""
+        return read_beneath(self.folder, path, at_most=_MOST_READ)
+
+    def printed(self, name: str) -> tuple[Output, ...]:
+        """What the agent printed, step by step, by the name of the file it was kept in."""
+        found = [self.read(f"{step}agent/{name}") for step in self.steps] if name else []
+        return tuple(bounded(content, _MOST_PRINTED) for content in found if content is not None)
+
+    def told(self, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+        """The events that the trajectory tells that Harbor made of the agent's log."""
+        events: list[Event] = []
+        for step in self.steps:
+            content = self.read(f"{step}agent/{TRAJECTORY}")
+            events += atif_events(_json(content), kinds) if content is not None else ()
+        return tuple(events)
+
+    def leavings(self) -> dict[str, Output]:
+        """The files of the agent and of the verifier by path, each cut to a size that can be kept."""
+        found: dict[str, Output] = {}
+        for part in ("agent", "verifier"):
+            for depth in range(1, _DEEP):
+                found |= self._files(f"{part}{'/*' * depth}", most=_MOST_FILES - len(found))
+                found |= self._files(f"steps/*/{part}{'/*' * depth}", most=_MOST_FILES - len(found))
+        for name in ("exception.txt", "trial.log"):
+            content = self.read(name)
+            found |= {name: bounded(content, _MOST_KEPT)} if content else {}
+        return found
+
+    def _files(self, pattern: str, *, most: int) -> dict[str, Output]:
+        found = {}
+        for path in find_beneath(self.folder, pattern, at_most=most):
+            content = read_beneath(self.folder, path, at_most=_MOST_LOOKED_AT) if path.isprintable() else None
+            if content:
+                found[path] = bounded(content, _MOST_KEPT)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoTrial:
+    """There is no trial's result to be read."""
+
+    why: str
+    """Why not, for a person."""
+
+    found: tuple[str, ...] = field(default=())
+    """The trials that were found instead of one."""
+
+
+def read_trial(jobs: Path) -> TrialFolder | NoTrial:
+    """The one trial of the job in a folder of jobs."""
+    paths = find_beneath(jobs, f"{JOB}/*/result.json", at_most=10)
+    found = [(path, content) for path in paths if (content := read_beneath(jobs, path, at_most=_MOST_RESULT + 1))]
+    if len(found) != 1:
+        names = tuple(path.split("/")[1] for path, _ in found)
+        return NoTrial(why=f"it left {'no result' if not found else 'several results'}", found=names)
+    path, content = found[0]
+    data = _json(content) if len(content) <= _MOST_RESULT else None
+    if not isinstance(data, dict):
+        return NoTrial(why="its result can't be read")
+    return TrialFolder(folder=jobs / path.removesuffix("/result.json"), data=data)
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _moment(value: Any) -> float | None:
+    try:
+        when = datetime.fromisoformat(value)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = data.get(key)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,97 @@
+"""Demeanor's native agent (demeanor/native/) as an agent of Harbor's: copied into the environment and run there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from harbor.agents.base import BaseAgent
+from harbor.environments.base import BaseEnvironment
+from harbor.models.agent.context import AgentContext
+
+import demeanor.native
+from demeanor._version import __version__
+from demeanor.sandboxes.host.bwrap_args import PORT
+
+_PLACE = "/installed-agent/demeanor"
+_OLDEST = (3, 11)
+
+
+class NativeAgent(BaseAgent):
+    """The native agent. Keyword arguments (`--ak name=value`): see docs/harbor.md."""
+
+    def __init__(
+        self,
+        *args: Any,
+        base_url: str = f"http://127.0.0.1:{PORT}/v1",
+        token: str = "",
+        max_turns: int | str = 25,
+        seed: int | str | None = None,
+        python: str = "python3",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._base_url, self._python = base_url, python
+        self._token = token or self._get_env("OPENAI_API_KEY") or "none"
+        self._max_turns, self._seed = int(max_turns), None if seed is None else int(seed)
+
+    @staticmethod
+    def name() -> str:
+        """Its name."""
+        return "demeanor-native"
+
+    def version(self) -> str:
+        """Demeanor's own."""
+        return __version__
+
+    async def setup(self, environment: BaseEnvironment) -> None:
+        """Copy it into the environment; raises RuntimeError where there is no Python for it."""
+        check = f"import sys; sys.exit(sys.version_info < {_OLDEST})"
+        result = await environment.exec(f"{shlex.quote(self._python)} -c {shlex.quote(check)}")
+        if result.return_code != 0:
+            version = ".".join(map(str, _OLDEST))
+            raise RuntimeError(f"the native agent needs Python {version} in the environment as {self._python!r}")
+        with tempfile.TemporaryDirectory() as folder:
+            package = Path(folder, "demeanor")
+            source = Path(demeanor.native.__file__).parent
+            target = package / "native"
+            target.mkdir(parents=True)
+            (package / "__init__.py").touch()
+            for file in sorted(source.glob("*.py")):
+                (target / file.name).write_bytes(file.read_bytes())
+            await environment.upload_dir(package, _PLACE)
+
+    async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
+        """Run it; its log is left with Harbor's."""
+        logs = self.environment_logs_dir
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"prompts": [instruction]}, file)
+            file.flush()
+            await environment.upload_file(file.name, f"{_PLACE}/task.json")
+        options = {"--task": f"{_PLACE}/task.json", "--model": self._parsed_model_name or "model"}
+        options |= {"--max-turns": str(self._max_turns)} | ({} if self._seed is None else {"--seed": str(self._seed)})
+        words = (
+            self._python,
+            "-P",
+            "-s",
+            "-S",
+            "-m",
+            "demeanor.native",
+            *(x for pair in options.items() for x in pair),
+        )
+        env = {"OPENAI_BASE_URL": self._base_url, "OPENAI_API_KEY": self._token, "PYTHONDONTWRITEBYTECODE": "1"}
+        result = await environment.exec(
+            f"{shlex.join(words)} > {logs}/native.jsonl 2> {logs}/native-stderr.txt",
+            env={**env, "PYTHONPATH": str(Path(_PLACE).parent)},
+        )
+        if result.return_code not in (0, 1):
+            raise NativeAgentFailed(
+                f"the native agent ended with exit code {result.return_code}: see agent/native.jsonl"
+            )
+
+
+class NativeAgentFailed(RuntimeError):
+    """The agent could not be started (2), or its model failed (3)."""

@@ -1,0 +1,62 @@
+"""ATIF trajectories, of any version, as Harbor keeps them: read leniently, since every producer lags in its own way.
+
+A trajectory may lack calls that were made, and what tools answered. So nothing is concluded from what it does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from demeanor.core.trajectory import Called, Event, Kind, Said, Thought, kind_of
+
+
+def atif_steps(data: Any) -> Iterator[dict[str, Any]]:
+    """The steps of a trajectory, as far as they are any."""
+    return _rows(data.get("steps")) if isinstance(data, dict) else iter(())
+
+
+def atif_events(data: Any, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+    """What a trajectory tells: one turn for each step of the agent's own."""
+    events: list[Event] = []
+    turn = 0
+    for step in atif_steps(data):
+        if step.get("source") != "agent" or step.get("is_copied_context") is True:
+            continue
+        turn += 1
+        if thought := _words(step.get("reasoning_content")):
+            events.append(Thought(turn=turn, text=thought))
+        if said := _words(step.get("message")):
+            events.append(Said(turn=turn, text=said))
+        results = {str(one.get("source_call_id")): one for one in _rows(_table(step.get("observation")).get("results"))}
+        for call in _rows(step.get("tool_calls")):
+            name, number = str(call.get("function_name") or ""), str(call.get("tool_call_id") or "")
+            found = results.get(number)
+            events.append(
+                Called(
+                    turn=turn,
+                    id=number,
+                    tool=name,
+                    kind=kind_of(name, kinds),
+                    arguments=_table(call.get("arguments")),
+                    result=None if found is None else _words(found.get("content")),
+                    witness="log",
+                )
+            )
+    return tuple(events)
+
+
+def _words(value: Any) -> str:
+    """A text, which may come in parts."""
+    if isinstance(value, str):
+        return value if value.strip() else ""
+    parts = [part.get("text") for part in _rows(value)]
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def _rows(value: Any) -> Iterator[dict[str, Any]]:
+    return (row for row in value if isinstance(row, dict)) if isinstance(value, list) else iter(())
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,263 @@
+"""Every check, answered: the evidence satisfies it, refutes it, or does not tell.
+
+Each check is asked through the rig, so that a check that is data and an author's function mean the same by the same
+words. Being refuted is an AssertionError, as it is for a plain `assert`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from functools import singledispatch
+from typing import Any
+
+from demeanor.core.checks import (
+    AtMost,
+    Check,
+    CommandSucceeds,
+    FileAbsent,
+    FileContains,
+    FileEquals,
+    FileExists,
+    FileMatches,
+    FinalText,
+    FunctionCheck,
+    JsonPathEquals,
+    PromptSnapshot,
+    RewardCheck,
+    ToolUsed,
+    UnchangedExcept,
+)
+from demeanor.core.errors import WorldError
+from demeanor.core.json_path import json_steps
+from demeanor.core.text import excerpt, one_line
+from demeanor.core.verdict import Finding, VoidCause
+from demeanor.judge.rig import Rig
+from demeanor.judge.snapshot import compare_snapshot
+from demeanor.judge.unknowable import Unknowable, unknowable
+from demeanor.judge.user_check import ask_function, refutation
+
+
+def answer(check: Check, rig: Rig) -> Finding:
+    """The check's answer with its reason. Whatever else a check raises, it raises on."""
+    name = title(check)
+    try:
+        told: str | None = ask(check, rig)
+    except Unknowable as error:
+        return Finding(check=name, answer="unknown", reason=str(error))
+    except BaseException as error:
+        reason = refutation(error)
+        if reason is None:
+            raise
+        return Finding(check=name, answer="no", reason=reason)
+    return Finding(check=name, answer="yes", reason=told or "")
+
+
+@singledispatch
+def ask(check: Any, rig: Rig) -> str | None:
+    """Ask one check: returns where the evidence satisfies it, raises AssertionError or Unknowable where not.
+
+    What it returns is worth telling of a check that is satisfied; most have nothing to tell.
+    """
+    raise TypeError(f"there is no answer to a check of type {type(check).__name__}")
+
+
+@singledispatch
+def title(check: Any) -> str:
+    """What a person calls the check."""
+    words = "_".join(re.findall("[A-Z][a-z]*", type(check).__name__)).lower()
+    return f"{words} {check.path}" if hasattr(check, "path") else words
+
+
+@title.register
+def _(check: FunctionCheck) -> str:
+    return str(getattr(check.function, "__name__", "check"))
+
+
+@title.register
+def _(check: ToolUsed) -> str:
+    word = "tool_not_used" if check.at_most == 0 else "tool_used"
+    return f"{word} {check.tool or check.kind}"
+
+
+@title.register
+def _(check: AtMost) -> str:
+    return f"at_most {check.limit:g} {check.quantity}"
+
+
+@title.register
+def _(check: RewardCheck) -> str:
+    return f"{check.key} at least {check.at_least:g}"
+
+
+@title.register
+def _(check: CommandSucceeds) -> str:
+    return f"command_succeeds {one_line(' '.join(check.argv), width=60)}"
+
+
+@title.register
+def _(check: PromptSnapshot) -> str:
+    return f"prompt_snapshot {check.file.name}"
+
+
+@ask.register
+def _(check: FunctionCheck, rig: Rig) -> None:
+    ask_function(check.function, rig)
+
+
+@ask.register
+def _(check: FileExists, rig: Rig) -> None:
+    rig.workspace.entry(check.path)
+
+
+@ask.register
+def _(check: FileAbsent, rig: Rig) -> None:
+    if rig.workspace.exists(check.path):
+        raise AssertionError(f"{check.path!r} is there and should not be")
+
+
+@ask.register
+def _(check: FileEquals, rig: Rig) -> None:
+    found = rig.workspace[check.path].text
+    if _without_last_newline(found) != _without_last_newline(check.text):
+        raise AssertionError(f"{check.path!r} differs:\n{_compared(check.text, found)}")
+
+
+@ask.register
+def _(check: FileContains, rig: Rig) -> None:
+    found = rig.workspace[check.path].text
+    if (check.text in found) is check.negated:
+        word = "holds" if check.negated else "does not hold"
+        raise AssertionError(f"{check.path!r} {word} {check.text!r}: {_quoted(found)}")
+
+
+@ask.register
+def _(check: FileMatches, rig: Rig) -> None:
+    found = rig.workspace[check.path].text
+    if not re.search(check.pattern, found, re.MULTILINE):
+        raise AssertionError(f"{check.path!r} does not match {check.pattern!r}: {_quoted(found)}")
+
+
+@ask.register
+def _(check: JsonPathEquals, rig: Rig) -> None:
+    found = rig.workspace[check.path].json
+    for step in json_steps(check.json_path):
+        try:
+            found = _step_into(found, step)
+        except (KeyError, IndexError):
+            where = f"{check.path!r} has no {check.json_path}: there is no {step!r} in {_quoted(json.dumps(found))}"
+            raise AssertionError(where) from None
+    if not _same_json(found, check.value):
+        raise AssertionError(f"{check.path!r} has {check.json_path} = {found!r}, expected {check.value!r}")
+
+
+@ask.register
+def _(check: UnchangedExcept, rig: Rig) -> None:
+    rig.workspace.unchanged_except(*check.patterns)
+
+
+@ask.register
+def _(check: CommandSucceeds, rig: Rig) -> None:
+    end = rig.workspace.run(*check.argv, timeout=check.timeout)
+    shown = one_line(" ".join(check.argv))
+    if end.timed_out:
+        raise AssertionError(f"{shown} did not end within {check.timeout:g} seconds")
+    if end.exit_code != 0:
+        raise AssertionError(f"{shown} exited with {end.exit_code}:\n{excerpt(end.stderr or end.stdout)}")
+    if check.stdout_contains is not None and check.stdout_contains not in end.stdout:
+        raise AssertionError(f"{shown} did not print {check.stdout_contains!r}:\n{excerpt(end.stdout)}")
+
+
+@ask.register
+def _(check: ToolUsed, rig: Rig) -> None:
+    calls = rig.calls.named(check.tool) if check.tool else rig.calls.of_kind(check.kind or "")
+    count = calls.count()
+    if check.at_most is not None and count > check.at_most:
+        raise AssertionError(f"used {count} times, at most {check.at_most} allowed: {calls!r}")
+    if check.at_least and not count >= check.at_least:
+        raise AssertionError(f"used {count} times, at least {check.at_least} wanted; all calls: {rig.calls!r}")
+
+
+@ask.register
+def _(check: AtMost, rig: Rig) -> None:
+    used = rig.calls.count() if check.quantity == "calls" else getattr(rig, check.quantity)
+    if used is None:
+        raise unknowable(f"whether {check.quantity} stayed within {check.limit:g}", ("nobody told how much was used",))
+    if not used <= check.limit:
+        raise AssertionError(f"used {used:g} {check.quantity}, at most {check.limit:g} allowed")
+
+
+@ask.register
+def _(check: FinalText, rig: Rig) -> None:
+    said = rig.final_text
+    if not said and rig.trajectory.gaps:
+        raise unknowable("what the agent said last", rig.trajectory.gaps)
+    if check.contains is not None and check.contains.lower() not in said.lower():
+        raise AssertionError(f"the last words do not hold {check.contains!r}: {_quoted(said)}")
+    if check.excludes is not None and check.excludes.lower() in said.lower():
+        raise AssertionError(f"the last words hold {check.excludes!r}: {_quoted(said)}")
+    if check.matches is not None and not re.search(check.matches, said, re.MULTILINE):
+        raise AssertionError(f"the last words do not match {check.matches!r}: {_quoted(said)}")
+
+
+@ask.register
+def _(check: PromptSnapshot, rig: Rig) -> None:
+    compare_snapshot(check.file_of(rig.subject), rig.asked)
+
+
+@ask.register
+def _(check: RewardCheck, rig: Rig) -> str:
+    if rig.rewards is None:
+        raise WorldError(VoidCause.VERIFIER, "the verifier gave no reward")
+    if check.key not in rig.rewards:
+        given = ", ".join(rig.rewards) or "none at all"
+        raise WorldError(VoidCause.VERIFIER, f"the verifier gave no {check.key!r}; it gave: {one_line(given)}")
+    found = rig.rewards[check.key]
+    if not math.isfinite(found):
+        raise WorldError(VoidCause.VERIFIER, f"{check.key} is {found}, which is no reward")
+    more = _other_rewards(check.key, rig)
+    if not found >= check.at_least:
+        said = f"\n{rig.verifier_said}" if rig.verifier_said else ""
+        raise AssertionError(f"{check.key} is {found:g}, at least {check.at_least:g} wanted{more}{said}")
+    return f"{check.key} is {found:g}{more}"
+
+
+def _other_rewards(key: str, rig: Rig) -> str:
+    """What else the verifier gave: under other keys, and for each step."""
+    others = [f"{one_line(name)} {value:g}" for name, value in (rig.rewards or {}).items() if name != key]
+    steps = [f"step {one_line(step)} {given[key]:g}" for step, given in rig.step_rewards.items() if key in given]
+    return f" ({', '.join((*others, *steps))})" if others or steps else ""
+
+
+def _without_last_newline(text: str) -> str:
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _compared(wanted: str, found: str) -> str:
+    return f"  expected: {_quoted(wanted)}\n  found:    {_quoted(found)}"
+
+
+def _quoted(text: str) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= 300 else f"{shown[:299]}… ({len(text)} characters)"
+
+
+def _step_into(value: Any, step: str | int) -> Any:
+    """What lies one step further in; KeyError or IndexError where nothing does."""
+    if isinstance(value, list) and isinstance(step, int):
+        return value[step]
+    if isinstance(value, dict) and isinstance(step, str):
+        return value[step]
+    raise KeyError(step)
+
+
+def _same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal; true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same_json(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same_json, one, other))
+    return bool(one == other)

@@ -1,0 +1,173 @@
+"""A rehearsal: a small function plays the agent, and the eval judges it, without any model.
+
+def good(stage: Stage) -> None:
+    (stage.workspace / "notes.txt").write_text("buy milk\\n")
+    stage.call("write_file", path="notes.txt", content="buy milk\\n")
+    stage.say("Saved.")
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from demeanor.core.eval import Eval, Rehearsal
+from demeanor.core.evidence import Evidence, Spent
+from demeanor.core.process import Output, ProcessEnd
+from demeanor.core.scenario import Scenario
+from demeanor.core.trajectory import Asked, Called, Event, Faulted, Permission, Said, Trajectory, kind_of
+from demeanor.core.tree import Tree
+
+LayOut: TypeAlias = Callable[[Scenario, Path], Tree]
+"""Makes the starting workspace in an empty folder, and gives its content."""
+
+ReadBack: TypeAlias = Callable[[Path], Tree]
+"""The content of a folder."""
+
+
+class Stage:
+    """Where a function plays the agent."""
+
+    def __init__(self, workspace: Path, scenario: Scenario) -> None:
+        self.workspace = workspace
+        """The folder to change."""
+        self.prompts = scenario.prompts
+        """What the agent is asked, turn by turn."""
+        self._events: list[Event] = []
+        self._turn = 0
+        self._together = False
+        self._exit_code = 0
+        self._spent = Spent(input_tokens=0, output_tokens=0, cost_usd=0.0)
+
+    @property
+    def prompt(self) -> str:
+        """What the agent is asked first."""
+        return self.prompts[0]
+
+    def call(
+        self,
+        tool: str,
+        /,
+        *,
+        result: str = "",
+        succeeded: bool | None = True,
+        permission: Permission = "unasked",
+        **arguments: Any,
+    ) -> None:
+        """The agent calls a tool. The tool does nothing: change the workspace yourself.
+
+        With `permission`, it asks first, and is told `allow` or `deny`.
+        """
+        self._next_turn()
+        if permission != "unasked":
+            self._ask(tool, permission, arguments)
+        number = len(self._events) + 1
+        event = Called(
+            turn=self._turn,
+            id=f"call-{number}",
+            tool=tool,
+            kind=kind_of(tool),
+            arguments=arguments,
+            result=result,
+            succeeded=succeeded,
+            permission=permission,
+        )
+        self._events.append(event)
+
+    def _ask(self, tool: str, answer: Literal["allow", "deny"], arguments: Mapping[str, Any]) -> None:
+        call = f"call-{len(self._events) + 2}"
+        asked = Asked(turn=self._turn, id=call, tool=tool, kind=kind_of(tool), answer=answer, arguments=arguments)
+        self._events.append(asked)
+
+    def say(self, text: str) -> None:
+        """The agent says something to its user; the last such text is its final text."""
+        self._next_turn()
+        self._events.append(Said(turn=self._turn, text=text))
+
+    def fault(self, kind: str) -> None:
+        """An answer of the model was broken on purpose, as `rig.faults` would show it."""
+        self._events.append(Faulted(turn=self._turn + 1, kind=kind, detail=f"{kind}: played in a rehearsal"))
+
+    @contextmanager
+    def one_turn(self) -> Iterator[None]:
+        """What is said and called inside belongs to one answer of the model."""
+        self._next_turn()
+        self._together = True
+        try:
+            yield
+        finally:
+            self._together = False
+
+    def exit(self, code: int) -> None:
+        """The agent's program ends with this exit code; 0 unless said."""
+        self._exit_code = code
+
+    def spend(self, *, tokens: int = 0, cost_usd: float = 0.0, seconds: float = 0.0) -> None:
+        """The agent uses up something."""
+        self._spent = Spent(
+            input_tokens=0,
+            output_tokens=(self._spent.output_tokens or 0) + tokens,
+            cost_usd=(self._spent.cost_usd or 0.0) + cost_usd,
+            seconds=self._spent.seconds + seconds,
+        )
+
+    def evidence(self, trial: str, before: Tree, after: Tree) -> Evidence:
+        """What was played, as evidence."""
+        trajectory = Trajectory(events=tuple(self._events), requests_told=True)
+        text = trajectory.final_text
+        end = ProcessEnd(exit_code=self._exit_code, stdout=Output(text=text, total_bytes=len(text.encode())))
+        return Evidence(
+            trial=trial,
+            trajectory=trajectory,
+            before=before,
+            after=after,
+            ends=(end,),
+            spent=replace(self._spent, turns=self._turn),
+            misdeed=f"the agent exited with {self._exit_code}" if self._exit_code else None,
+        )
+
+    def _next_turn(self) -> None:
+        if not self._together:
+            self._turn += 1
+
+
+def does_nothing(stage: Stage) -> None:
+    """An agent that ends at once, without a word."""
+
+
+def rehearse(eval: Eval, behaviour: Rehearsal, *, lay_out: LayOut, read_back: ReadBack) -> Evidence:  # noqa: A002
+    """Play `behaviour` in a fresh workspace of the eval, and give the evidence it leaves."""
+    with tempfile.TemporaryDirectory(prefix="demeanor-rehearsal-") as folder:
+        workspace = Path(folder) / "workspace"
+        workspace.mkdir()
+        before = _kept(lay_out(eval.scenario, workspace))
+        stage = Stage(workspace, eval.scenario)
+        behaviour(stage)
+        trial = f"{eval.name}/rehearsal/{getattr(behaviour, '__name__', 'behaviour')}"
+        return stage.evidence(trial, before, _kept(read_back(workspace)))
+
+
+@contextmanager
+def laid_out_once(scenario: Scenario, lay_out: LayOut) -> Iterator[LayOut]:
+    """Lay a workspace out once, and give a way to have copies of it, which is much faster than laying out each."""
+    with tempfile.TemporaryDirectory(prefix="demeanor-rehearsal-") as folder:
+        start = Path(folder) / "start"
+        start.mkdir()
+        tree = _kept(lay_out(scenario, start))
+
+        def copied(_: Scenario, workspace: Path) -> Tree:
+            shutil.copytree(start, workspace, symlinks=True, dirs_exist_ok=True)
+            return tree
+
+        yield copied
+
+
+def _kept(tree: Tree) -> Tree:
+    """The same tree with every content in memory, since the folder is about to change, and then to go."""
+    entries = {path: replace(entry, content=entry.read()) for path, entry in tree.entries.items()}
+    return replace(tree, entries=entries)

@@ -1,0 +1,193 @@
+"""`rig.workspace`: the folder as the agent left it, beside what it was at the start. Read-only.
+
+A file that is not there makes the check fail with a list of what is; it does not crash it.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from demeanor.core.errors import nearest
+from demeanor.core.globs import matches
+from demeanor.core.ports import CommandResult, RunCommand
+from demeanor.core.text import one_line, printable
+from demeanor.core.tree import Change, Entry, Tree, changes, unified_diff
+from demeanor.judge.git_view import GitView
+from demeanor.judge.unknowable import unknowable
+
+Paths: TypeAlias = list[str]
+
+_MOST_LISTED = 20
+_MOST_HOPS = 10
+
+
+class MissingFile(AssertionError):
+    """A file was asked for that is not there, or is none that can be read."""
+
+
+class FileView:
+    """One path of the workspace; it is read when it is asked."""
+
+    def __init__(self, path: str, workspace: WorkspaceView) -> None:
+        self.path = path
+        """Relative to the workspace."""
+        self._workspace = workspace
+
+    @property
+    def exists(self) -> bool:
+        """Whether a file (or a link to one) is there."""
+        return self._workspace.is_file(self.path)
+
+    @property
+    def bytes(self) -> bytes:
+        """The content."""
+        entry = self._workspace.entry(self.path)
+        if entry.kind != "file":
+            raise MissingFile(f"{self.path!r} is no file: it is a device, a socket or a pipe")
+        content = entry.read()
+        if content is None:
+            raise unknowable(f"what {self.path!r} holds", (f"its {entry.size} bytes were too many to keep",))
+        return content
+
+    @property
+    def text(self) -> str:
+        """The content, which must be UTF-8."""
+        content = self.bytes
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise MissingFile(f"{self.path!r} is not UTF-8 text: byte {error.start} is wrong") from None
+
+    @property
+    def lines(self) -> list[str]:
+        """The text's lines, without their ends."""
+        return self.text.splitlines()
+
+    @property
+    def json(self) -> Any:
+        """The content, which must be JSON."""
+        text = self.text
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise MissingFile(f"{self.path!r} is not JSON: {error}; it begins with {one_line(text)!r}") from None
+
+    def __repr__(self) -> str:
+        return f"<file {self.path!r}>"
+
+
+class WorkspaceView:
+    """The workspace at the end, and how it differs from the start."""
+
+    def __init__(self, before: Tree, after: Tree, run_command: RunCommand) -> None:
+        self._before = before
+        self._after = after
+        self._files = after.visible()
+        self._run_command = run_command
+
+    def __getitem__(self, path: str) -> FileView:
+        """The file at `path`; asking for its content fails the check where it is not there."""
+        return FileView(_tidy(path), self)
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and self.exists(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.list())
+
+    def exists(self, path: str) -> bool:
+        """Whether a file, a link or a folder with something in it is there."""
+        tidy = _tidy(path)
+        there = tidy in self._files or self._is_folder(tidy)
+        if not there and self._after.gaps:
+            raise unknowable(f"that there is no {tidy!r}", self._after.gaps)
+        return there
+
+    def is_file(self, path: str) -> bool:
+        """Whether a file, or a link to one, is there."""
+        return self.exists(path) and self._follow(_tidy(path)) is not None
+
+    def list(self, pattern: str = "**") -> Paths:
+        """The paths of all files that match a glob pattern, sorted; `*` stays within a folder, `**` does not."""
+        self._need_all("which files there are")
+        return [path for path in self._files if matches(path, pattern)]
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What the agent added, changed and deleted, sorted by path; git's own files are left out."""
+        self._need_all("what changed")
+        return changes(self._before, self._after)
+
+    @property
+    def changed_paths(self) -> Paths:
+        """The paths of all changes."""
+        return [change.path for change in self.changes]
+
+    @property
+    def diff(self) -> str:
+        """All changes as a unified diff."""
+        return unified_diff(self.changes)
+
+    def unchanged_except(self, *patterns: str) -> bool:
+        """True where nothing changed but paths that match one of the glob patterns; else the check fails."""
+        found = changes(self._before, self._after)
+        strays = [change for change in found if not any(matches(change.path, pattern) for pattern in patterns)]
+        if strays:
+            allowed = f" (only {', '.join(patterns)} may change)" if patterns else ""
+            raise AssertionError(f"changed: {_listed([f'{one.path} ({one.how})' for one in strays])}{allowed}")
+        self._need_all("that nothing else changed")
+        return True
+
+    @property
+    def git(self) -> GitView:
+        """The repository's state; the workspace is one from the start."""
+        return GitView(self._before, self._after, self._run_command)
+
+    def run(self, *argv: str, timeout: float = 60.0) -> CommandResult:
+        """Run a command in a throw-away copy of the workspace; there is no shell in between."""
+        return self._run_command(self._after, argv, timeout=timeout)
+
+    def entry(self, path: str) -> Entry:
+        """What lies at `path`, links followed; fails the check where nothing does."""
+        if not self.exists(path):
+            close = nearest(path, self._files)
+            hint = f", but {printable(close)!r}" if close else ""
+            raise MissingFile(f"there is no {path!r}{hint}; all that is there: {_listed(self._files)}")
+        found = self._follow(path)
+        if found is None:
+            what = "a folder" if self._is_folder(path) else f"a link to {self._files[path].target!r}, no file here"
+            raise MissingFile(f"{path!r} is {what}")
+        return found
+
+    def __repr__(self) -> str:
+        return f"<workspace: {_listed(self._files)}>"
+
+    def _is_folder(self, path: str) -> bool:
+        return any(other.startswith(f"{path}/") for other in self._files)
+
+    def _follow(self, path: str) -> Entry | None:
+        """The file at the end of a chain of links inside the workspace."""
+        for _ in range(_MOST_HOPS):
+            entry = self._files.get(path)
+            if entry is None or entry.kind != "link":
+                return entry
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(path), entry.target or ""))
+        return None
+
+    def _need_all(self, question: str) -> None:
+        gaps = self._before.gaps + self._after.gaps
+        if gaps:
+            raise unknowable(question, gaps)
+
+
+def _tidy(path: str) -> str:
+    return posixpath.normpath(path)
+
+
+def _listed(paths: Any) -> str:
+    shown = [printable(path) for path in list(paths)[:_MOST_LISTED]]
+    more = len(paths) - len(shown)
+    return (", ".join(shown) or "nothing") + (f" and {more} more" if more else "")

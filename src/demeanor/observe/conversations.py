@@ -1,0 +1,75 @@
+"""Whose exchange is whose: the conversation itself, those of sub-agents, and what is asked on the side.
+
+Agents ask their model for titles, commit messages and summaries, and let sub-agents work. A side request offers no
+tools where the conversation does. A sub-agent has a system prompt and a first message of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from demeanor.core.exchange import Exchange, Request
+
+_NUMBERS = re.compile(r"\d+")
+_PURPOSES = (
+    ("title", re.compile(r"\btitles?\b|\bname (?:for )?(?:the|this|a) (?:session|conversation|chat)", re.I)),
+    ("commit message", re.compile(r"\bcommit message", re.I)),
+    ("summary", re.compile(r"\bsummar(?:y|i[sz]e)|\bcompact", re.I)),
+)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The exchanges of a trial, told apart."""
+
+    exchanges: Sequence[Exchange]
+    """All of them, in order."""
+
+    @cached_property
+    def main(self) -> tuple[Exchange, ...]:
+        """The conversation itself."""
+        working = self._working
+        return tuple(one for one in working if _same_line(one.request, working[0].request))
+
+    @cached_property
+    def sub_agents(self) -> tuple[Exchange, ...]:
+        """What sub-agents exchanged with the model."""
+        main = {one.number for one in self.main}
+        return tuple(one for one in self._working if one.number not in main)
+
+    @cached_property
+    def asides(self) -> tuple[Exchange, ...]:
+        """What was asked on the side."""
+        working = {one.number for one in self._working}
+        return tuple(one for one in self.exchanges if one.number not in working)
+
+    @cached_property
+    def _working(self) -> tuple[Exchange, ...]:
+        with_tools = tuple(one for one in self.exchanges if one.request.tools)
+        return with_tools or tuple(self.exchanges)
+
+
+def _same_line(request: Request, first: Request) -> bool:
+    return _plain(request.system) == _plain(first.system) or _opening(request) == _opening(first)
+
+
+def _opening(request: Request) -> str:
+    return _plain(next((message.text for message in request.messages if message.role == "user"), ""))
+
+
+def _plain(text: str) -> str:
+    """A text without its numbers: dates, times and ids differ from request to request."""
+    return _NUMBERS.sub("#", text)
+
+
+def purpose(request: Request) -> str:
+    """What a side request is for, as far as its words tell."""
+    last = next((message.text for message in reversed(request.messages) if message.role == "user"), "")
+    for text in (request.system, last):
+        for name, pattern in _PURPOSES:
+            if pattern.search(text):
+                return name
+    return "other"

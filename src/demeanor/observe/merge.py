@@ -1,0 +1,96 @@
+"""Two witnesses, one story: what the gateway saw, completed by what the agent's own log tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from demeanor.core.text import one_line
+from demeanor.core.trajectory import Asked, Called, Event, Faulted, Said
+
+
+def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...], tuple[str, ...]]:
+    """The merged events, and where the two disagree. The wire's order wins; the log adds what only it knows."""
+    log = [event for event in log if not isinstance(event, Faulted)]  # only the gateway can know of one
+    if not wire or not log:
+        return tuple(wire or log), ()
+    open_calls = [event for event in log if isinstance(event, Called)]
+    merged: list[Event] = []
+    disagreements = []
+    for event in wire:
+        if isinstance(event, Called):
+            twin = _twin(event, open_calls)
+            if twin is None and not event.raw and not _asked_about(event, log):  # what can't be read is not done
+                disagreements.append(
+                    f"{_name(event)} was asked for by the model, but the agent's log does not know of it"
+                )
+            elif twin is not None:
+                open_calls.remove(twin)
+                event = _complete(event, twin)  # noqa: PLW2901 - the same event, told better
+        merged.append(event)
+    for extra in open_calls:
+        disagreements.append(f"{_name(extra)} is in the agent's log, but no model asked for it")
+        _insert(merged, extra)
+    said = "\n".join(event.text for event in merged if isinstance(event, Said))
+    for event in log:
+        if isinstance(event, Said) and event.text.strip() and event.text.strip() not in said:
+            _insert(merged, event)
+    for event in log:
+        if isinstance(event, Asked):
+            _insert_request(merged, event)
+    return tuple(merged), tuple(disagreements)
+
+
+def _twin(event: Called, candidates: Sequence[Called]) -> Called | None:
+    by_id = [other for other in candidates if _same_id(event, other.id) and _may_be_named(other.tool, event.tool)]
+    alike = [other for other in candidates if (other.tool, other.arguments) == (event.tool, event.arguments)]
+    return next(iter(by_id or alike), None)
+
+
+def _same_id(event: Called, told: str) -> bool:
+    """Some agents put the tool's name before the model's id: `write_file__call_1`."""
+    return told == event.id or (bool(event.id) and told == f"{event.tool}__{event.id}")
+
+
+def _asked_about(event: Called, log: Sequence[Event]) -> bool:
+    return any(isinstance(one, Asked) and _same_id(event, one.id) for one in log)
+
+
+def _may_be_named(told: str, name: str) -> bool:
+    """Some logs tell a title («Writing to notes.txt») instead of the tool's name, which never holds a blank.
+
+    Of a call that an agent could not read, its log may know the id alone.
+    """
+    return told in {name, ""} or " " in told
+
+
+def _complete(event: Called, twin: Called) -> Called:
+    return replace(
+        event,
+        result=twin.result if event.result is None else event.result,
+        succeeded=twin.succeeded if twin.succeeded is not None else event.succeeded,
+        seconds=twin.seconds,
+        witness="both",
+        permission=twin.permission,
+    )
+
+
+def _insert(events: list[Event], event: Event) -> None:
+    """Put an event behind all others of its turn and of those before it."""
+    place = sum(1 for other in events if other.turn <= event.turn)
+    events.insert(place, event)
+
+
+def _insert_request(events: list[Event], request: Asked) -> None:
+    """Put a request for permission before the call that it is about."""
+    for place, event in enumerate(events):
+        if isinstance(event, Called) and request.id and _same_id(event, request.id):
+            known = replace(request, turn=event.turn, id=event.id, tool=event.tool, kind=event.kind)
+            events[place : place + 1] = [known, replace(event, permission=request.answer)]
+            return
+    _insert(events, request)
+
+
+def _name(event: Called) -> str:
+    arguments = ", ".join(f"{name}={value!r}" for name, value in event.arguments.items())
+    return f"{one_line(event.tool, width=40)}({one_line(arguments, width=80)})"

@@ -1,0 +1,98 @@
+"""Capture → Evidence: a pure function, so that old captures can be read again by a better reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from demeanor.core.capture import Capture
+from demeanor.core.evidence import Evidence, Spent
+from demeanor.core.exchange import Exchange
+from demeanor.core.text import excerpt
+from demeanor.core.trajectory import Event, Kind, Trajectory
+from demeanor.harbor_format.result import VERIFIER_OUTPUT
+from demeanor.observe.attribution import injected, misdeed, trouble
+from demeanor.observe.conversations import Lines
+from demeanor.observe.from_exchanges import answers, tell
+from demeanor.observe.leaks import leak
+from demeanor.observe.merge import merge
+from demeanor.observe.prompt_text import asked
+
+
+def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
+    """What is known of a trial. `kinds` tells what the agent's own tools do."""
+    lines = Lines(capture.exchanges)
+    exchanges = lines.main
+    events, disagreements = merge(tell(lines, kinds), capture.log)
+    trajectory = Trajectory(
+        events=events, gaps=_gaps(capture), disagreements=disagreements, requests_told=capture.requests_told
+    )
+    return Evidence(
+        trial=capture.trial,
+        trajectory=trajectory,
+        before=capture.before,
+        after=capture.after,
+        ends=capture.ends,
+        asked=asked(exchanges[0].request, capture.facts) if exchanges else None,
+        spent=_spent(capture, exchanges, events),
+        trouble=trouble(capture, exchanges),
+        misdeed=misdeed(capture, exchanges),
+        leak=leak(capture),
+        injected=injected(capture, exchanges),
+        rewards=capture.rewards,
+        step_rewards=capture.step_rewards,
+        verifier_said=_verifier_said(capture),
+        notes=_notes(capture, disagreements),
+    )
+
+
+def _verifier_said(capture: Capture) -> str:
+    """The end of what the verifier of a task printed; of its last step, where it has several."""
+    said = [left.text for path, left in capture.task_files.items() if path.endswith(VERIFIER_OUTPUT)]
+    return excerpt(said[-1], lines=8) if said else ""
+
+
+def _gaps(capture: Capture) -> tuple[str, ...]:
+    if capture.exchanges:
+        return ()
+    if capture.log_problem:
+        return (f"the agent's own log could not be read: {capture.log_problem}",)
+    if capture.gaps is not None:
+        return capture.gaps
+    if not capture.log:
+        return ("no model traffic came through the gateway, and the agent keeps no log that Demeanor can read",)
+    return ()
+
+
+def _spent(capture: Capture, line: Sequence[Exchange], events: Sequence[Event]) -> Spent:
+    if capture.said_spent is not None and not capture.exchanges:
+        turns = capture.said_spent.turns or max((event.turn for event in events), default=0)
+        return replace(capture.said_spent, seconds=capture.seconds, turns=turns)
+    costs = [exchange.cost_usd for exchange in capture.exchanges]
+    return Spent(
+        seconds=capture.seconds,
+        turns=len(answers(line)) if capture.exchanges else max((event.turn for event in events), default=0),
+        input_tokens=_sum(capture.exchanges, "input"),
+        output_tokens=_sum(capture.exchanges, "output"),
+        cost_usd=sum(cost for cost in costs if cost is not None) if costs and None not in costs else None,
+    )
+
+
+def _sum(exchanges: Sequence[Exchange], name: str) -> int | None:
+    known = [getattr(exchange.response.usage, name) for exchange in exchanges if exchange.response is not None]
+    numbers = [number for number in known if number is not None]
+    return sum(numbers) if numbers else None
+
+
+def _notes(capture: Capture, disagreements: Sequence[str]) -> tuple[str, ...]:
+    notes = [*capture.notes, *disagreements]
+    left = sum(end.leftovers for end in capture.ends)
+    if left:
+        notes.append(f"the agent left {left} process{'es' if left > 1 else ''} behind; ended")
+    for end in capture.ends:
+        for name, stream in (("output", end.stdout), ("error output", end.stderr)):
+            if stream.truncated:
+                notes.append(f"the agent printed {stream.total_bytes} bytes of {name}; the middle was not kept")
+    if capture.log_problem and capture.exchanges:
+        notes.append(f"the agent's own log could not be read: {capture.log_problem}")
+    return (*notes, *capture.after.gaps)

@@ -1,0 +1,43 @@
+"""What an agent tells its model before any work begins: the system prompt and the tools, as a text to be compared."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from demeanor.core.exchange import Request
+
+_DATES = re.compile(
+    r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b"
+    r"|\b\d{1,2}/\d{1,2}/\d{4}\b"
+    r"|\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )?"
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    r" \d{1,2}(?:st|nd|rd|th)?,? \d{4}\b"
+)
+_IDS = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
+
+
+def asked(request: Request, facts: Mapping[str, str]) -> str:
+    """The text. Paths of the bench, dates and ids differ from run to run, so words stand for them."""
+    text = "\n".join(_lines(request))
+    for name in ("workspace", "home"):
+        if facts.get(name):
+            text = text.replace(facts[name], f"<{name}>")
+            as_folder = re.sub(r"[^A-Za-z0-9]", "-", facts[name])  # agents name folders after it
+            text = text.replace(as_folder, f"<{name}>")
+    return _IDS.sub("<id>", _DATES.sub("<date>", text))
+
+
+def _lines(request: Request) -> Iterator[str]:
+    yield "# System prompt\n"
+    yield request.system.rstrip() or "(none)"
+    yield "\n# Tools"
+    if not request.tools:
+        yield "\n(none)"
+    for tool in request.tools:
+        yield f"\n## {tool.name}\n"
+        yield tool.description.rstrip() or "(no description)"
+        schema = json.dumps(tool.schema, indent=2, sort_keys=True, ensure_ascii=False)
+        yield f"\n```json\n{schema}\n```"
+    yield ""

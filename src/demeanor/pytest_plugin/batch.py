@@ -1,0 +1,157 @@
+"""The run behind a pytest session: one session of Demeanor in a thread, asked for one cell after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from demeanor.commands.run.outputs import make_report, publish
+from demeanor.commands.run.report import CellReport, RunReport
+from demeanor.config.config import read_config
+from demeanor.core.eval import Eval
+from demeanor.core.progress import AttemptJudged, Progress
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.run_request import RunRequest
+from demeanor.core.trial import Cell, Plan
+from demeanor.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
+from demeanor.runner.catalog import Cast
+from demeanor.runner.execute import House, Terms, conduct
+from demeanor.runner.planning import plan_evals
+from demeanor.runner.schedule import Stop
+from demeanor.store.runs.run_folder import RunFolder
+
+
+class Batch:
+    """All cells that one pytest session runs, kept as one run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        option = config.option
+        self.request = RunRequest(
+            subjects=tuple(option.eval_subject), trials=option.eval_trials, jobs=option.eval_jobs, policy="all"
+        )
+        self.cast = Cast(config=read_config(config.rootpath), environ=os.environ)
+        self.report: RunReport | None = None
+        self._results = Path(option.eval_out) if option.eval_out else self.cast.config.root / self.cast.config.results
+        self._parts: list[_Part] = []
+        self._started = time.monotonic()
+
+    def plan(self, evals: Sequence[Eval]) -> Plan:
+        """The cells of some evals."""
+        return plan_evals(self.cast, evals, self.request, os.environ)
+
+    def start(self, cells: Sequence[Cell]) -> None:
+        """Begin to run those of the cells that were not begun yet."""
+        begun = {cell.id for part in self._parts for cell in part.plan.cells}
+        missing = tuple(cell for cell in cells if cell.id not in begun)
+        if missing:
+            plan = Plan(cells=missing)
+            sandbox = open_sandbox(self.cast.config, self.request, plan)  # before a folder is made for the run
+            house = open_house(self.cast, plan, self.request, self.store, seed=self.info.seed, sandbox=sandbox)
+            self._parts.append(_Part(plan, self.info, house, run_terms(self.cast.config, self.request)))
+
+    def result(self, cell: Cell) -> CellReport:
+        """Wait for one cell, which was begun, and give what came of it."""
+        part = next(part for part in self._parts if cell in part.plan.cells)
+        part.wait_for(cell)
+        return self._report(Plan(cells=(cell,))).cells[0]
+
+    def finish(self) -> None:
+        """Stop what is still running, and write the report's files."""
+        for part in self._parts:
+            part.end()
+        if self._parts:
+            self.report = self._report(Plan(cells=tuple(cell for part in self._parts for cell in part.plan.cells)))
+            publish(self.report, self.store.folder, environ=os.environ, redactor=self.cast.redactor)
+
+    def _report(self, plan: Plan) -> RunReport:
+        records = tuple(record for part in self._parts for record in part.records)
+        seconds = time.monotonic() - self._started
+        notes = tuple(dict.fromkeys(note for part in self._parts for note in part.notes))
+        return make_report(self.info, plan, records, folder=self.store.folder, seconds=seconds, notes=notes)
+
+    @cached_property
+    def store(self) -> RunFolder:
+        """Where the run is kept; made when the first cell is begun."""
+        return new_store(self._results)
+
+    @cached_property
+    def info(self) -> RunInfo:
+        """Who ran what."""
+        return replace(run_info(self.cast.config, self.request), id=self.store.folder.name)
+
+
+class _Part:
+    """Some of the cells: a session of Demeanor in a thread of its own. Without xdist one part is all there is."""
+
+    def __init__(self, plan: Plan, info: RunInfo, house: House, terms: Terms) -> None:
+        self.plan = plan
+        self.records: list[Record] = []
+        self._info = info
+        self._house = house
+        self._terms = terms
+        self._error: BaseException | None = None
+        self._news = threading.Condition()
+        self._loop = asyncio.new_event_loop()
+        self._task = self._loop.create_task(self._conduct())
+        self._thread = threading.Thread(target=self._work, name="demeanor", daemon=True)
+        self._thread.start()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of the run; complete when it has ended."""
+        return (*self._house.notes, *self._house.store.notes)
+
+    def wait_for(self, cell: Cell) -> None:
+        """Return when every trial of a cell is judged, or nothing more will be."""
+        with self._news:
+            self._news.wait_for(lambda: self._task.done() or self._judged(cell) == len(cell.trials))
+            if self._error is not None:
+                raise self._error
+
+    def end(self) -> None:
+        """Stop what is still running, and wait until it is gone."""
+        self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join()
+        self._loop.close()
+
+    def _judged(self, cell: Cell) -> int:
+        return sum(1 for record in self.records if record.final and record.cell == cell.id)
+
+    def _watch(self, progress: Progress) -> None:
+        if isinstance(progress, AttemptJudged):
+            with self._news:
+                self.records.append(progress.record)
+                self._news.notify_all()
+
+    async def _conduct(self) -> None:
+        await conduct(self.plan, self._info, self._house, terms=self._terms, watch=self._watch, stop=Stop())
+
+    def _work(self) -> None:
+        error: BaseException | None = None
+        try:
+            self._loop.run_until_complete(self._task)
+        except asyncio.CancelledError:
+            pass
+        except BaseException as caught:  # noqa: BLE001 - it is raised again where somebody waits
+            error = caught
+        with self._news:
+            self._error = error
+            self._news.notify_all()
+
+
+KEY: pytest.StashKey[Batch] = pytest.StashKey()
+
+
+def batch_of(config: pytest.Config) -> Batch:
+    """The batch of this pytest session, made when it is first needed."""
+    if KEY not in config.stash:
+        config.stash[KEY] = Batch(config)
+    return config.stash[KEY]

@@ -1,0 +1,127 @@
+"""Evals as pytest items: one per eval and subject."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demeanor.commands.run.report import CellReport
+from demeanor.commands.run.terminal import cell_text
+from demeanor.core.errors import DemeanorError
+from demeanor.core.eval import Eval
+from demeanor.core.policy import Policy
+from demeanor.core.trial import Cell
+from demeanor.define.discover import load
+from demeanor.define.folder.cline_folder import looks_like_seed
+from demeanor.define.python.import_file import evals_in
+from demeanor.pytest_plugin.batch import Batch, batch_of
+
+
+class EvalFailed(Exception):
+    """The decision about a cell is reject, or a known-bad behaviour failed as expected."""
+
+    def __init__(self, cell: CellReport) -> None:
+        self.cell = cell
+        super().__init__(cell.decision.reason)
+
+
+class EvalVoid(Exception):
+    """No trial of a cell could be judged: an error, not a failure."""
+
+    def __init__(self, cell: CellReport) -> None:
+        self.cell = cell
+        super().__init__(cell.decision.reason)
+
+
+class EvalItem(pytest.Item):
+    """One eval on one subject. Waiting for its trials is its setup, so that a void cell is an error."""
+
+    def __init__(self, *, cell: Cell, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.cell = cell
+        self.result: CellReport | None = None
+        self.add_marker(cell.eval.policy.value.lower())
+        self.extra_keyword_matches.update(cell.eval.tags)
+        if cell.eval.policy is Policy.USUALLY_FAILS:
+            self.add_marker(pytest.mark.xfail(raises=EvalFailed, strict=False, reason="known to fail"))
+        if cell.eval.policy is not Policy.ALWAYS_PASSES and not os.environ.get("RUN_EVALS"):
+            self.add_marker(pytest.mark.skip(reason=f"{cell.eval.policy} runs with RUN_EVALS=1"))
+        if cell.skipped:
+            self.add_marker(pytest.mark.skip(reason=cell.skipped))
+
+    def setup(self) -> None:
+        """Wait for the trials."""
+        batch = batch_of(self.config)
+        batch.start(_wanted(self))
+        self.result = batch.result(self.cell)
+        rate = self.result.tally.rate
+        self.user_properties.append(("pass_rate", f"{rate.value:.4f}" if rate else "none"))
+        if self.result.decision.answer == "undecided":
+            raise EvalVoid(self.result)
+
+    def runtest(self) -> None:
+        """Hold the tally against the policy."""
+        if self.result is None:
+            raise RuntimeError("the item was not set up")
+        known_bad = self.cell.eval.policy is Policy.USUALLY_FAILS
+        if self.result.decision.answer == "reject" or (known_bad and not self.result.decision.news):
+            raise EvalFailed(self.result)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The decision, each trial's reason with its call chain, and how to run it again."""
+        if isinstance(excinfo.value, EvalFailed | EvalVoid):
+            return cell_text(excinfo.value.cell)
+        if isinstance(excinfo.value, DemeanorError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where the eval is written."""
+        source = self.cell.eval.source
+        return source.path, source.line - 1, self.name
+
+
+class EvalFile(pytest.File):
+    """A Python file of evals, or a scenario folder."""
+
+    def collect(self) -> Iterator[EvalItem]:
+        """One item per eval and subject."""
+        try:
+            yield from _items(self, load([self.path]))
+        except DemeanorError as error:
+            raise self.CollectError(str(error)) from None
+
+
+def collect_file(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The collector of a file of evals; None for a JSON file that only happens to be called config.json."""
+    if path.name == "config.json" and not looks_like_seed(path.parent):
+        return None
+    return EvalFile.from_parent(parent, path=path)
+
+
+def items_of_module(collector: pytest.Module | pytest.Class, obj: object) -> list[EvalItem]:
+    """The items of an eval that stands in an ordinary test file."""
+    name = collector.path.name
+    if not isinstance(obj, Eval) or name.startswith("eval_") or name.endswith("_eval.py"):
+        return []  # such a file is collected by EvalFile already
+    if obj.source.path.resolve() != collector.path.resolve():
+        return []  # a value that a test works with, or an eval of another file
+    return list(_items(collector, evals_in({"eval": obj}, collector.path)))
+
+
+def _items(parent: Any, evals: Sequence[Eval]) -> Iterator[EvalItem]:
+    if not evals:
+        return
+    batch: Batch = batch_of(parent.config)
+    for cell in batch.plan(evals).cells:
+        yield EvalItem.from_parent(parent, name=f"{cell.eval.name}[{cell.subject}]", cell=cell)
+
+
+def _wanted(item: EvalItem) -> list[Cell]:
+    """The cells to run together: all that are chosen, or only this one where xdist hands out items one by one."""
+    items: list[Any] = [item] if hasattr(item.config, "workerinput") else item.session.items
+    return [one.cell for one in items if isinstance(one, EvalItem) and not one.get_closest_marker("skip")]

@@ -1,0 +1,46 @@
+"""HTML that can't be broken by what stands in it: text is escaped unless it is Markup, and only `el` makes Markup."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from html import escape
+
+from demeanor.core.text import printable
+
+_EMPTY = frozenset({"meta", "br", "wbr", "line", "circle", "polyline", "rect"})
+
+
+class Markup(str):
+    """HTML that is right as it is."""
+
+    __slots__ = ()
+
+
+def el(name: str, *children: str, **attributes: str | int | float | None) -> Markup:
+    """An element. Children that are plain text are escaped; `name_` is written `name`, `aria_label` `aria-label`."""
+    told = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_escaped(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _EMPTY:
+        return Markup(f"<{name}{told}>" if name in {"meta", "br", "wbr"} else f"<{name}{told}/>")
+    return Markup(f"<{name}{told}>{joined(*children)}</{name}>")
+
+
+@lru_cache(maxsize=8192)
+def _escaped(text: str) -> str:
+    """Most of a page are the same few texts."""
+    return escape(printable(text))
+
+
+def joined(*children: str) -> Markup:
+    """Pieces one after the other, those that are plain text escaped."""
+    return Markup("".join(child if isinstance(child, Markup) else _escaped(child) for child in children))
+
+
+def breakable(name: str) -> Markup:
+    """A long name that may be broken after its `_`, `-`, `.` and `/`."""
+    pieces = re.split(r"(?<=[-_./])", name)
+    return joined(*(part for piece in pieces for part in (piece, el("wbr")))) if len(pieces) > 1 else joined(name)

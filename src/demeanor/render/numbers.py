@@ -1,0 +1,74 @@
+"""Numbers as people read them. A number is never rounded to a certainty that it does not have."""
+
+from __future__ import annotations
+
+from demeanor.core.evidence import Spent
+from demeanor.core.tally import Estimate
+
+UNKNOWN = "n/a"
+
+
+def percent(value: float | None) -> str:
+    """`67 %`; only a true 0 or 1 is shown as 0 % or 100 %."""
+    if value is None:
+        return UNKNOWN
+    if 0 < value <= 0.005:
+        return "<1 %"
+    if 0.995 <= value < 1:
+        return ">99 %"
+    return f"{value * 100:.0f} %"
+
+
+def rate(estimate: Estimate | None) -> str:
+    """`67 % [21–94]`: the rate with its interval."""
+    if estimate is None:
+        return UNKNOWN
+    return f"{percent(estimate.value)} [{estimate.low * 100:.0f}–{estimate.high * 100:.0f}]"
+
+
+def duration(seconds: float | None) -> str:
+    """`0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def money(spent: Spent, unpriced: int = 0) -> str:
+    """`$0.43`, or `≥ $0.43` where the cost of some attempts is not known."""
+    if spent.cost_usd is None:
+        return UNKNOWN
+    cost = spent.cost_usd
+    shown = f"${cost:.2f}" if cost >= 0.095 or cost == 0 else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
+    return f"{'≥ ' if unpriced else ''}{shown}"
+
+
+def tokens(spent: Spent, uncounted: int = 0) -> str:
+    """`950`, `12k`, `1.3M`; with a `≥` where the tokens of some attempts were not counted."""
+    count = spent.tokens
+    if count is None:
+        return UNKNOWN
+    shown = str(count)
+    if count >= 999_500:
+        shown = f"{count / 1e6:.1f}M"
+    elif count >= 1000:
+        shown = f"{count / 1e3:.0f}k" if count >= 9950 else f"{count / 1e3:.1f}k"
+    return f"{'≥ ' if uncounted else ''}{shown}"
+
+
+def numbers(found: list[int]) -> str:
+    """`2`, `2 and 3`, `1–4`: in as few words as possible."""
+    if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):
+        return f"{found[0]}–{found[-1]}"
+    return " and ".join([", ".join(map(str, found[:-1])), str(found[-1])] if len(found) > 1 else map(str, found))
+
+
+def trials(found: list[int]) -> str:
+    """`trial 2`, `trials 2 and 3`."""
+    return f"trial{'' if len(found) == 1 else 's'} {numbers(found)}"

@@ -1,0 +1,67 @@
+"""What the history knows of evals as they are now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from demeanor.core.errors import DemeanorError
+from demeanor.core.eval import Eval
+from demeanor.core.fingerprints import eval_hash
+from demeanor.core.gate import Past
+from demeanor.core.history import RunCell
+from demeanor.core.ports import History
+from demeanor.core.trial import Plan
+from demeanor.runner.baseline import NIGHTS, past_of
+from demeanor.runner.template import TemplateCache
+
+_NIGHTS = 3 * NIGHTS
+"""How far back twenty nights of an eval are looked for: some nights may lack it."""
+
+
+def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
+    """By name: the hash of each eval as it is now; empty where its workspace can't be laid out here."""
+    cache = TemplateCache()
+
+    async def hashed(one: Eval) -> str:
+        try:
+            template = await cache.get(one.scenario, where=one.source.path)
+        except DemeanorError:
+            return ""
+        return eval_hash(one, template.tree)
+
+    async def all_of_them() -> dict[str, str]:
+        return {one.name: await hashed(one) for one in evals}
+
+    try:
+        return asyncio.run(all_of_them())
+    finally:
+        cache.close()
+
+
+def latest_nights(history: History, plan: Plan) -> tuple[RunCell, ...]:
+    """The latest nights of the evals of a plan."""
+    names = {cell.eval.name for cell in plan.cells}
+    return history.nights(_NIGHTS, evals=names) if names else ()
+
+
+def pasts_of(plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str]) -> dict[str, Past]:
+    """By cell: what its nights found of the eval as it is now, where they know it."""
+    by_cell: dict[str, list[RunCell]] = {}
+    for cell in nights:
+        by_cell.setdefault(f"{cell.eval}/{cell.subject}", []).append(cell)
+    found = {}
+    for own in plan.cells:
+        past = past_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""))
+        if past is not None:
+            found[own.id] = past
+    return found
+
+
+def unknown_to(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[str]:
+    """The evals that the nights know, but not as they are now: something about them was edited."""
+    known: dict[str, set[str]] = {}
+    for cell in nights:
+        if cell.judged:
+            known.setdefault(cell.eval, set()).add(cell.eval_hash)
+    return {name for name, own in hashes.items() if own and name in known and not known[name] & {own, ""}}

@@ -1,0 +1,73 @@
+"""Recording, replaying and auditing cassettes, as the configuration wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from demeanor.config.config import Config
+from demeanor.core.eval import Eval
+from demeanor.core.run_request import RunRequest
+from demeanor.core.trial import Plan
+from demeanor.define.discover import load
+from demeanor.runner.catalog import BARE_AGENTS, Cast
+from demeanor.runner.plan import DEFAULT_TRIALS
+from demeanor.runner.secrets import known_secrets
+
+if TYPE_CHECKING:
+    from demeanor.gateway.cassette.audit import CassetteFault
+    from demeanor.gateway.cassette.recorder import Recorder
+    from demeanor.gateway.models.upstream import Upstream
+
+
+def cassette_faults(cast: Cast, chosen: Sequence[Eval]) -> tuple[CassetteFault, ...]:
+    """What is wrong with the project's cassettes, as far as the chosen evals are concerned."""
+    config = cast.config
+    folder = config.root / config.cassettes
+    if not folder.is_dir():
+        return ()
+    from demeanor.gateway.cassette.audit import audit
+    from demeanor.gateway.cassette.folder import CassetteFolder
+
+    known = {one.name: one for one in (*_known_evals(config), *chosen)}
+    names = {one.name for one in chosen}
+    agents = {*BARE_AGENTS, *config.agents}
+    trials = config.trials or DEFAULT_TRIALS
+    return tuple(audit(CassetteFolder(_near(folder)), known, chosen=names, agents=agents, trials=trials))
+
+
+def _near(folder: Path) -> Path:
+    """A folder as a person here would write it."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _known_evals(config: Config) -> tuple[Eval, ...]:
+    """Every eval of the configuration's paths, as far as these are there."""
+    return load([str(path) for name in config.paths if (path := config.root / name).exists()])
+
+
+def recorder(cast: Cast, request: RunRequest) -> Recorder | None:
+    """What makes cassettes of the trials, if that is wanted."""
+    if request.record is None:
+        return None
+    from demeanor.gateway.cassette.folder import CassetteFolder
+    from demeanor.gateway.cassette.recorder import Recorder
+
+    return Recorder(
+        folder=CassetteFolder(Path(request.record)), secrets=tuple(known_secrets(cast.config, cast.environ).values())
+    )
+
+
+def replay_model(cast: Cast, plan: Plan, folder: str) -> Upstream:
+    """What answers for every model of a run that is replayed."""
+    from demeanor.gateway.cassette.folder import CassetteFolder
+    from demeanor.gateway.cassette.normalise import Normaliser
+    from demeanor.gateway.cassette.replay import ReplayModel
+
+    return ReplayModel(
+        folder=CassetteFolder(_near(Path(folder))),
+        trials={trial.id: trial for trial in plan.trials()},
+        normaliser=Normaliser(cast.config.replay),
+        secrets=tuple(known_secrets(cast.config, cast.environ).values()),
+    )

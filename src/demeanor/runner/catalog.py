@@ -1,0 +1,118 @@
+"""The agents and models that a configuration offers: made once, and checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from demeanor.agents import BUILT_IN, CODING_AGENTS, make_agent, third_party
+from demeanor.config.config import Config
+from demeanor.config.table import Table
+from demeanor.core.agent import Agent
+from demeanor.core.errors import UnknownName, UsageError
+from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.subject import Subject
+from demeanor.gateway.local import weights as local
+from demeanor.harbor.agents import WITHOUT_MODEL, only_for_tasks
+from demeanor.harbor.task_agent import TaskAgent
+from demeanor.runner.secrets import known_secrets
+
+if TYPE_CHECKING:
+    from demeanor.gateway.models.registry import ModelBook
+
+SCRIPTED = "scripted"
+
+NATIVE = "native"
+
+BARE_AGENTS = (NATIVE, *CODING_AGENTS)
+"""Agents that need no table in the configuration."""
+
+
+@dataclass(kw_only=True)
+class Cast:
+    """The agents and models that a configuration offers: made once, and checked before anything runs."""
+
+    config: Config
+    """The configuration."""
+
+    environ: Mapping[str, str]
+    """Where keys are."""
+
+    replaying: bool = False
+    """Whether cassettes answer for all models, so that none of them need be there."""
+
+    made: dict[str, Agent] = field(default_factory=dict)
+    """The agents made so far, by name."""
+
+    @property
+    def task_agents(self) -> tuple[str, ...]:
+        """Agents that play Harbor tasks and nothing else."""
+        others = {*BARE_AGENTS, *self.config.agents}
+        return tuple(name for name in only_for_tasks(self.config.harbor) if name not in others)
+
+    def agents(self) -> dict[str, Agent]:
+        """Every agent of the configuration, by name, and our own."""
+        return {name: self.agent(name) for name in dict.fromkeys((NATIVE, *self.config.agents))}
+
+    def agent(self, name: str) -> Agent:
+        """The agent of that name."""
+        if name not in self.made and name in self.task_agents:
+            self.made[name] = TaskAgent(name=name, dialect=None if name in WITHOUT_MODEL else "openai-chat")
+        elif name not in self.made:
+            known = {*BARE_AGENTS, *self.config.agents, *self.task_agents}
+            if name not in known and name not in third_party():
+                raise UnknownName("agent", name, {*known, *third_party()}, where=self.config.file)
+            table = self.config.tables("agents").get(name) or Table(
+                {}, where=self.config.where, prefix=f"agents.{name}."
+            )
+            bare = name in BUILT_IN or name not in self.config.agents
+            self.made[name] = make_agent(name, table.text("adapter", name, required=not bare), table)
+        return self.made[name]
+
+    @cached_property
+    def models(self) -> ModelBook:
+        """The models on offer; loaded only where somebody needs one."""
+        from demeanor.gateway.models.registry import ModelBook
+
+        config = self.config
+        return ModelBook(
+            config.tables("models"),
+            config.tables("providers"),
+            root=config.root,
+            environ=self.environ,
+            where=config.where,
+        )
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What takes the project's secrets out of everything that is kept."""
+        return Redactor(known_secrets(self.config, self.environ))
+
+    @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """Whom to try when nobody is named: a real model where one is on this machine, and never a pretended one."""
+        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT}",)
+
+    @cached_property
+    def no_local_model(self) -> str | None:
+        """Why the default local model can't be tried, and what to do about it; None where it can."""
+        from demeanor.gateway.local.model import obstacle
+
+        return obstacle(local.WEIGHTS[local.DEFAULT], self.environ)
+
+    def of(self, subject: Subject) -> Agent:
+        """The agent of a subject."""
+        return self.agent(subject.agent)
+
+    def subject(self, text: str, model: str | None = None) -> Subject:
+        """The subject written as `agent:model`; `model` overrules the one that is written."""
+        agent, _, named = text.partition(":")
+        chosen = model if model is not None else named
+        needs_model = self.agent(agent).dialect is not None
+        if needs_model and not chosen:
+            raise UsageError(f"subject {text!r} names no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
+        if needs_model and not self.replaying:
+            self.models.model(chosen)
+        return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))

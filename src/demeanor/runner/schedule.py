@@ -1,0 +1,87 @@
+"""All trials of a plan, as many at once as there are slots; voids are tried again after a pause."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from demeanor.core.capture import Capture
+from demeanor.core.ports import Executor
+from demeanor.core.record import Record
+from demeanor.core.trial import Trial
+from demeanor.core.verdict import Void
+
+Conclude: TypeAlias = Callable[[Trial, int, Capture, bool], Awaitable[Record]]
+"""Judges and keeps one attempt; the flag says whether it is the last one that the trial may have."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retries:
+    """How voided trials are tried again."""
+
+    most: int = 3
+    """Attempts per trial, the first included."""
+
+    pause: float = 1.0
+    """Seconds before the second attempt; doubled each time, with some randomness."""
+
+    longest: float = 60.0
+    """The longest pause."""
+
+    def seconds(self, attempt: int) -> float:
+        """The pause after attempt number `attempt`."""
+        pause: float = min(self.pause * 2 ** (attempt - 1), self.longest)
+        return pause * random.uniform(0.75, 1.25)  # noqa: S311 - spreads the load, keeps no secret
+
+
+class Stop:
+    """A request to start nothing more. What is running is finished."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def set(self, reason: str) -> None:
+        """Ask for the end; the first reason stays."""
+        self.reason = self.reason or reason
+
+
+async def run_trials(
+    trials: Iterable[Trial],
+    executor: Executor,
+    conclude: Conclude,
+    *,
+    retries: Retries,
+    stop: Stop,
+    started: Callable[[Trial, int], None],
+    tried: Mapping[str, int] | None = None,
+) -> None:
+    """Run them all. A trial that waits for its next attempt holds no slot.
+
+    `tried` tells how many attempts at a trial were kept before: the next one goes on counting.
+    """
+    slots = asyncio.Semaphore(executor.slots)
+
+    async def carry_through(trial: Trial) -> None:
+        before = (tried or {}).get(trial.id, 0)
+        for attempt in range(before + 1, before + retries.most + 1):
+            async with slots:
+                if stop.reason is not None:
+                    return
+                started(trial, attempt)
+                capture = await executor.capture(trial, attempt)
+                record = await conclude(trial, attempt, capture, attempt == before + retries.most)
+            if record.final:
+                return
+            await asyncio.sleep(retries.seconds(attempt - before))
+
+    async with asyncio.TaskGroup() as group:
+        for trial in trials:
+            group.create_task(carry_through(trial))
+
+
+def is_final(record: Record, *, last: bool) -> bool:
+    """Whether a trial is done with this attempt."""
+    return last or not isinstance(record.verdict, Void) or not record.verdict.cause.retryable

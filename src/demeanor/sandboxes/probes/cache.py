@@ -1,0 +1,89 @@
+"""What hostile programs reached at a level on this machine, kept for later runs: to try everything takes a second.
+
+What was found holds for one level, machine, kernel, user and version of what makes the walls, and is kept under a name
+made of these. Whatever can't be read, or is not what was written, is tried anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from demeanor.sandboxes.probes.result import Probe
+
+_TOOLS = {"bubblewrap": "bwrap"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proof:
+    """What came of all probes at one level."""
+
+    when: str
+    """When they were tried."""
+
+    probes: tuple[Probe, ...]
+    """What came of each."""
+
+    @property
+    def broken(self) -> tuple[Probe, ...]:
+        """Those that show that the level does not keep what it promises."""
+        return tuple(probe for probe in self.probes if not probe.expected)
+
+    def facts(self) -> dict[str, str]:
+        """What a trial's record should say."""
+        counts = Counter(probe.state for probe in self.probes)
+        told = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
+        facts = {"probes": f"{len(self.probes)} tried {self.when}: {told}"}
+        for state in ("open", "inconclusive"):
+            names = [probe.name for probe in self.probes if probe.state == state]
+            if names:
+                facts[f"probes.{state}"] = "; ".join(names)
+        return facts
+
+
+class Proofs:
+    """The proofs that are kept in a folder."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        self._folder = folder
+        self._version = version
+
+    def get(self, level: str) -> Proof | None:
+        """What is known of a level here; None where nothing is."""
+        try:
+            found = json.loads(self._path(level).read_text())
+            probes = tuple(Probe(**probe) for probe in found["probes"])
+            when = datetime.fromisoformat(found["when"]).isoformat(timespec="seconds")
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        return Proof(when=when, probes=probes) if probes else None
+
+    def keep(self, level: str, probes: Sequence[Probe], when: datetime) -> Proof:
+        """Keep what came of the probes, unless a promise was broken; a folder that can't be written is no matter."""
+        proof = Proof(when=when.isoformat(timespec="seconds"), probes=tuple(probes))
+        path = self._path(level)
+        with contextlib.suppress(OSError):
+            if proof.broken:
+                path.unlink()
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                draft = path.with_suffix(f".{os.getpid()}")
+                draft.write_text(json.dumps(asdict(proof)))
+                draft.replace(path)
+        return proof
+
+    def _path(self, level: str) -> Path:
+        machine = os.uname()
+        code = max(file.stat().st_mtime_ns for file in Path(__file__).parents[1].rglob("*.py"))
+        tool = shutil.which(_TOOLS.get(level, level))
+        made = (tool, Path(tool).stat().st_mtime_ns) if tool else None
+        about = (level, self._version, code, machine.nodename, machine.release, machine.machine, os.getuid(), made)
+        return self._folder / f"{level}-{hashlib.sha256(repr(about).encode()).hexdigest()[:16]}.json"

@@ -1,0 +1,221 @@
+"""What a hostile program tries; runs by itself in a sandbox, standard library only.
+
+It prints a JSON object: what it tried, and either `reached` or what kept it from it. Told to `stay` it leaves daemons
+behind instead, which give themselves names that can be found.
+"""
+
+# It is not part of Demeanor when it runs, and means to be rude.
+# ruff: noqa: PTH101, PTH123, PTH208, SIM115, T201
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_NEWUSER, _NEWNS = 0x10000000, 0x20000
+_IO_URING_SETUP = 425
+_MULTIPATH = 262
+_PR_SET_NAME = 15
+_STAYS = 20.0
+
+
+def main(oracle: dict[str, str]) -> dict[str, str]:
+    """Try everything."""
+    tries: dict[str, Callable[[], object]] = {
+        "write in its workspace": lambda: _write("written"),
+        "reach its own door": lambda: _connect("127.0.0.1", int(oracle["door"])),
+        "read another user's file": lambda: _read(oracle["file"], oracle["secret"]),
+        "list the folder of another run": lambda: os.listdir(oracle["folder"]),
+        "write outside": lambda: _write(oracle["folder"] + "/written"),
+        "write in /usr or /etc": lambda: _write_somewhere(
+            "/etc/demeanor-probe", "/usr/demeanor-probe", "/demeanor-probe"
+        ),
+        "change permissions outside": lambda: os.chmod(oracle["file"], 0o644),
+        "reach another port": lambda: _connect("127.0.0.1", int(oracle["tcp"])),
+        "reach another port by multipath TCP": lambda: _multipath("127.0.0.1", int(oracle["tcp"])),
+        "reach another port by fast open": lambda: _fast_open("127.0.0.1", int(oracle["tcp"])),
+        "reach another address": lambda: _connect(oracle["address"], int(oracle["everywhere"])),
+        "reach another address at its door's port": lambda: _connect(oracle["address"], int(oracle["twin"])),
+        "send a datagram": lambda: _datagram(oracle["address"], 53),
+        "reach a socket by its path": lambda: _unix(oracle["socket"]),
+        "reach an abstract socket": lambda: _unix("\0" + oracle["secret"]),
+        "send to a socket by way of a pair": lambda: _by_pair(oracle["datagrams"]),
+        "share memory with the host": lambda: _call(_LIBC.shmget(int(oracle["shared"]), 1, 0)),
+        "make a vsock": lambda: socket.socket(40, socket.SOCK_STREAM).close(),
+        "see a process of the host": lambda: _see(oracle["victim"]),
+        "signal a process of the host": lambda: os.kill(int(oracle["victim"]), 0),
+        "set limits of a process of the host": lambda: resource.prlimit(
+            int(oracle["victim"]), resource.RLIMIT_CORE, (0, 0)
+        ),
+        "read the environment of a process of the host": lambda: _read(
+            f"/proc/{oracle['victim']}/environ", oracle["secret"]
+        ),
+        "read the supervisor's environment": lambda: _read(f"/proc/{oracle['supervisor']}/environ", "="),
+        "make a user namespace": lambda: _in_child(lambda: _call(_LIBC.unshare(_NEWUSER))),
+        "make a user namespace with clone": _call_clone,
+        "mount": lambda: _in_child(_mount),
+        "set up io_uring": lambda: _call(_LIBC.syscall(_IO_URING_SETUP, 8, ctypes.create_string_buffer(256))),
+        "write to /proc/sys": lambda: open("/proc/sys/kernel/core_pattern", "ab").close(),
+        "read /etc/shadow": lambda: open("/etc/shadow", "rb").read(1),
+    }
+    return {name: _tried(act) for name, act in tries.items()}
+
+
+def _tried(act: Callable[[], object]) -> str:
+    try:
+        act()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+        return f"{type(error).__name__}: {error}"
+    return "reached"
+
+
+def _read(path: str, wanted: str) -> None:
+    with open(path, "rb") as file:
+        if wanted.encode() not in file.read():
+            raise ValueError("it is another one")
+
+
+def _write(path: str) -> None:
+    with open(path, "w") as file:
+        file.write("x")
+    os.unlink(path)  # noqa: PTH108
+
+
+def _write_somewhere(*paths: str) -> None:
+    problems = []
+    for path in paths:
+        try:
+            _write(path)
+        except OSError as error:
+            problems.append(str(error))
+        else:
+            return
+    raise OSError("; ".join(problems))
+
+
+def _connect(address: str, port: int) -> None:
+    socket.create_connection((address, port), timeout=2).close()
+
+
+def _multipath(address: str, port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, _MULTIPATH) as sock:
+        sock.settimeout(2)
+        sock.connect((address, port))
+
+
+def _fast_open(address: str, port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 2, 0))
+        sock.sendto(b"x", socket.MSG_FASTOPEN, (address, port))
+
+
+def _by_pair(path: str) -> None:
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with one, other:
+        one.sendto(b"x", path)
+
+
+def _datagram(address: str, port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.sendto(b"x", (address if address != "127.0.0.1" else "192.0.2.1", port))
+
+
+def _unix(address: str) -> None:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(2)
+        sock.connect(address)
+
+
+def _see(pid: str) -> None:
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        if b"sleep" not in file.read():
+            raise ValueError("it is another one")
+
+
+def _call(result: int) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _in_child(act: Callable[[], object]) -> None:
+    """Try something that would change this process in another one."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            act()
+            code = 0
+        except OSError as error:
+            code = error.errno or 1
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code != 0:
+        raise OSError(code, os.strerror(code))
+
+
+def _call_clone() -> None:
+    """clone(2) itself, since libraries prefer clone3."""
+    number = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+    pid = _LIBC.syscall(number, ctypes.c_ulong(_NEWUSER | signal.SIGCHLD), None, None, None, None)
+    if pid == 0:
+        os._exit(0)
+    _call(pid)
+    os.waitpid(pid, 0)
+
+
+def _mount() -> None:
+    if _LIBC.unshare(_NEWNS) != 0 and _LIBC.unshare(_NEWUSER | _NEWNS) != 0:
+        _call(-1)
+    _call(_LIBC.mount(b"x", b"/proc", b"tmpfs", ctypes.c_ulong(0), None))
+
+
+def stay(names: list[str], stop: str) -> None:
+    """Leave two daemons behind: one in a session of its own, and one that forks itself anew all the time."""
+    until = time.monotonic() + _STAYS
+    for name, act in zip(names, (_last, _be_reborn), strict=True):
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                _LIBC.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
+                os.write(writing, b"x")
+                act(until, stop)
+            os._exit(0)
+        os.read(reading, 1)
+        os.wait()
+    print("up")
+
+
+def _last(until: float, stop: str) -> None:
+    while time.monotonic() < until and not os.path.exists(stop):  # noqa: PTH110
+        time.sleep(0.01)
+    os._exit(0)
+
+
+def _be_reborn(until: float, stop: str) -> None:
+    """Most of its lives are short, lest it be caught; some are long enough to be seen in a list of processes."""
+    lives = 0
+    while time.monotonic() < until and not os.path.exists(stop):  # noqa: PTH110
+        lives += 1
+        time.sleep(0.0005 if lives % 10 else 0.03)
+        if os.fork() != 0:
+            os._exit(0)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "stay":
+        stay(sys.argv[3:], sys.argv[2])
+    else:
+        print(json.dumps(main(json.loads(sys.argv[1]))))

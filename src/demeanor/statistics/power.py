@@ -1,0 +1,130 @@
+"""How many trials it takes to see a fall, and how large a fall a number of trials can see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Literal, TypeAlias
+
+from demeanor.statistics import fisher
+from demeanor.statistics.binomial import at_least
+from demeanor.statistics.boschloo import Region, rejection
+
+Test: TypeAlias = Literal["fisher", "mid-p", "boschloo"]
+
+_MOST_TRIALS = 5000
+_HALVINGS = 20
+_WELL_BELOW = 0.9
+"""The exact tests need at least so much of what the normal approximation says."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """A number of trials, and the number of fails at which a fall is called."""
+
+    trials: int
+    """Trials."""
+
+    fails: int
+    """Fails that call it a fall."""
+
+
+def trials_against_known(
+    base: float, new: float, *, level: float = 0.05, power: float = 0.8, spare: int = 2
+) -> Plan | None:
+    """The fewest trials that see a fall from a rate that is well known; None where 5000 are not enough.
+
+    One more trial can make the test see less, where it moves the number of fails that is needed. So `spare` trials more
+    must be enough too: plans are seldom kept to the trial.
+    """
+    _validate(base, new)
+    fails, enough = 1, 0
+    first: Plan | None = None
+    for trials in range(1, _MOST_TRIALS + 1):
+        while at_least(fails, trials, 1 - base) > level:
+            fails += 1
+        if fails <= trials and at_least(fails, trials, 1 - new) >= power:
+            first = first or Plan(trials=trials, fails=fails)
+            enough += 1
+            if enough > spare:
+                return first
+        else:
+            first, enough = None, 0
+    return None
+
+
+def trials_per_side(base: float, new: float, *, level: float = 0.05, power: float = 0.8) -> int:
+    """The trials on each side to see a fall between two samples, by the normal approximation: a first guess."""
+    _validate(base, new)
+    mean, normal = (base + new) / 2, NormalDist()
+    apart = normal.inv_cdf(1 - level) * math.sqrt(2 * mean * (1 - mean))
+    hidden = normal.inv_cdf(power) * math.sqrt(base * (1 - base) + new * (1 - new))
+    return math.ceil(((apart + hidden) / (base - new)) ** 2)
+
+
+def exact_trials_per_side(
+    base: float, new: float, *, test: Test, level: float = 0.05, power: float = 0.8, spare: int = 2
+) -> int | None:
+    """The fewest trials on each side with which the test sees a fall, `spare` more being enough too."""
+    enough = 0
+    guess = trials_per_side(base, new, level=level, power=power)
+    for trials in range(max(1, int(guess * _WELL_BELOW)), _MOST_TRIALS + 1):
+        enough = enough + 1 if region_of(test, trials, trials, level).chance(base, new) >= power else 0
+        if enough > spare:
+            return trials - spare
+    return None
+
+
+@lru_cache(maxsize=256)
+def region_of(test: Test, base_judged: int, new_judged: int, level: float) -> Region:
+    """All results that the test calls a fall."""
+    if test == "boschloo":
+        return rejection(base_judged, new_judged, level)
+    p_value = fisher.fallen if test == "fisher" else fisher.fallen_mid_p
+    edge, reach = [], -1
+    for base in range(base_judged + 1):
+        while reach < new_judged and p_value(base, base_judged, reach + 1, new_judged) <= level:
+            reach += 1
+        edge.append(reach)
+    return Region(tuple(edge), new_judged)
+
+
+def fails_that_surprise(trials: int, base: float, *, level: float = 0.05) -> int:
+    """The fewest fails among `trials` that are rarer than `level` at the rate `base`; `trials` + 1 where none are."""
+    return next(fails for fails in range(1, trials + 2) if fails > trials or at_least(fails, trials, 1 - base) <= level)
+
+
+def suite_power(base: float, new: float, *, evals: int, trials: int, level: float = 0.05) -> float:
+    """How often a fall of all evals of a suite shows in its mean, so many trials of each on both sides (normal)."""
+    _validate(base, new)
+    error = math.sqrt((base * (1 - base) + new * (1 - new)) / (evals * trials))
+    if error == 0:
+        return 1.0
+    return NormalDist().cdf((base - new) / error - NormalDist().inv_cdf(1 - level))
+
+
+def detectable_drop(chance: Callable[[float], float], base: float, *, power: float = 0.8) -> float | None:
+    """The smallest drop from `base` that is seen with this power; None where not even a drop to 0 is.
+
+    `chance` tells how often a new rate is called a fall: it must not grow with the rate.
+    """
+    if not 0 < base <= 1:
+        raise ValueError(f"base={base}: a rate above 0, so that it can drop")
+    if chance(0.0) < power:
+        return None
+    low, high = 0.0, base
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if chance(middle) >= power:
+            low = middle
+        else:
+            high = middle
+    return base - low
+
+
+def _validate(base: float, new: float) -> None:
+    if not 0 <= new < base <= 1:
+        raise ValueError(f"base={base}, new={new}: the new rate lies below the base, both between 0 and 1")

@@ -1,0 +1,133 @@
+"""A trajectory in the Agent Trajectory Interchange Format, version 1.7.
+
+One step per model answer. A call that got no answer is kept without an observation; what the format has no word for (a
+provider's failure, an injected fault, the verdict) stands in `extra` or in a step of the system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from demeanor.core.codec import encode
+from demeanor.core.exchange import Exchange
+from demeanor.core.record import Record
+from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said, Thought
+
+VERSION = "ATIF-v1.7"
+
+
+def trajectory(record: Record, events: Sequence[Event], exchanges: Sequence[Exchange] = ()) -> dict[str, Any]:
+    """One attempt; `exchanges` tell what was asked and what each answer used, where they are known."""
+    agent, _, model = record.subject.partition(":")
+    steps = [*_asked(exchanges), *_steps(events, model, _metrics(exchanges))]
+    if not steps:
+        steps = [{"source": "system", "message": "nothing was seen of this attempt"}]
+    spent = record.spent
+    totals = {
+        "total_prompt_tokens": spent.input_tokens,
+        "total_completion_tokens": spent.output_tokens,
+        "total_cost_usd": spent.cost_usd,
+        "total_steps": len(steps),
+    }
+    return {
+        "schema_version": VERSION,
+        "session_id": f"{record.trial}/{record.attempt}",
+        "agent": {
+            "name": agent,
+            "version": record.agent_version or "unknown",
+            **({"model_name": model} if model else {}),
+        },
+        "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
+        "final_metrics": {name: value for name, value in totals.items() if value is not None},
+        "extra": {
+            "verdict": encode(record.verdict),
+            "eval": record.eval,
+            "trial": record.number,
+            "attempt": record.attempt,
+            "seconds": spent.seconds,
+        },
+    }
+
+
+def _asked(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
+    """The prompts of the first request."""
+    if not exchanges:
+        return []
+    roles = {"system": "system", "developer": "system", "user": "user"}
+    messages = exchanges[0].request.messages
+    return [{"source": roles[one.role], "message": one.text} for one in messages if one.role in roles and one.text]
+
+
+def _metrics(exchanges: Iterable[Exchange]) -> dict[int, dict[str, Any]]:
+    """By turn: what an answer used."""
+    found = {}
+    for turn, exchange in enumerate((one for one in exchanges if one.response), 1):
+        used = exchange.response.usage if exchange.response else None
+        if used:
+            counted = {"prompt_tokens": used.input, "completion_tokens": used.output, "cached_tokens": used.cache_read}
+            known = {name: value for name, value in counted.items() if value is not None}
+            found[turn] = known | ({} if exchange.cost_usd is None else {"cost_usd": exchange.cost_usd})
+    return found
+
+
+def _steps(events: Sequence[Event], model: str, metrics: dict[int, dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    turns: dict[int, list[Event]] = {}
+    for event in events:
+        turns.setdefault(event.turn, []).append(event)
+    for turn, own in turns.items():
+        for event in own:
+            if isinstance(event, ModelFailed):
+                told = f"the model failed: {event.reason}: {event.message}"
+                yield {"source": "system", "message": told, "extra": {"event": encode(event)}}
+            elif isinstance(event, Faulted):
+                told = f"an answer was broken on purpose: {event.kind}: {event.detail}"
+                yield {"source": "system", "message": told, "extra": {"event": encode(event)}}
+        if any(isinstance(event, Said | Thought | Called) for event in own):
+            yield _answer(own, model, metrics.get(turn))
+
+
+def _answer(events: Sequence[Event], model: str, metrics: dict[str, Any] | None) -> dict[str, Any]:
+    calls = [event for event in events if isinstance(event, Called)]
+    thoughts = "\n".join(event.text for event in events if isinstance(event, Thought))
+    step: dict[str, Any] = {
+        "source": "agent",
+        "message": "\n".join(event.text for event in events if isinstance(event, Said)),
+    }
+    if model:
+        step["model_name"] = model
+    if thoughts:
+        step["reasoning_content"] = thoughts
+    if calls:
+        ids = _ids(calls)
+        step["tool_calls"] = [_call(call, own) for call, own in zip(calls, ids, strict=True)]
+        results = [
+            {"source_call_id": own, "content": call.result}
+            | ({"extra": {"is_error": True}} if call.succeeded is False else {})
+            for call, own in zip(calls, ids, strict=True)
+            if call.result is not None
+        ]
+        if results:
+            step["observation"] = {"results": results}
+    if metrics:
+        step["metrics"] = metrics
+    return step
+
+
+def _call(call: Called, own: str) -> dict[str, Any]:
+    told = {"kind": call.kind.value, "witness": call.witness, "raw": call.raw, "succeeded": call.succeeded}
+    extra = {name: value for name, value in told.items() if value not in (None, "")}
+    return {
+        "tool_call_id": own,
+        "function_name": call.tool,
+        "arguments": encode(call.arguments),
+        "extra": extra | ({} if call.seconds is None else {"seconds": call.seconds}),
+    }
+
+
+def _ids(calls: Sequence[Called]) -> list[str]:
+    """One id per call, also where an agent used none or the same one twice."""
+    found: list[str] = []
+    for number, call in enumerate(calls, 1):
+        found.append(call.id if call.id and call.id not in found else f"{call.id or 'call'}-{number}")
+    return found

@@ -1,0 +1,236 @@
+"""One of our evals as a task that Harbor runs without us: its workspace, its prompt, and its checks as a program.
+
+What can be asked of the files that the agent left goes along. What only Demeanor can answer does not, since Harbor's
+verifier sees no trajectory that could be relied upon: how tools were used, what was said, what it cost, and whatever an
+author wrote as a Python function.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from demeanor.core.checks import (
+    Check,
+    CommandSucceeds,
+    FileAbsent,
+    FileContains,
+    FileEquals,
+    FileExists,
+    FileMatches,
+    FunctionCheck,
+    JsonPathEquals,
+    UnchangedExcept,
+)
+from demeanor.core.errors import BadInput
+from demeanor.core.eval import Eval
+from demeanor.core.fingerprints import eval_hash
+from demeanor.core.globs import as_regex
+from demeanor.core.json_path import json_steps
+from demeanor.core.text import one_line, slug
+from demeanor.core.tree import Change, Entry, Tree
+
+IMAGE = "python:3.12-slim"
+TIMEOUT = 300.0
+_TEST = """\
+#!/bin/sh
+# -I: nothing that the agent left behind is imported.
+exec python3 -I /tests/verify.py
+"""
+_WORD = {
+    FileExists: "file_exists",
+    FileAbsent: "file_absent",
+    FileEquals: "file_equals",
+    FileContains: "file_contains",
+    FileMatches: "file_matches",
+    JsonPathEquals: "json_path",
+    UnchangedExcept: "unchanged_except",
+    CommandSucceeds: "command_succeeds",
+}
+"""The checks that go along, by what the verifier calls them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskFile:
+    """One file of an exported task."""
+
+    content: bytes = b""
+    """What it holds."""
+
+    executable: bool = False
+    """Whether it is a program."""
+
+    link: str | None = None
+    """Where it points, if it is a link."""
+
+
+def unexportable(one: Eval) -> Iterator[str]:
+    """What of an eval only Demeanor can do, each with the reason."""
+    scenario = one.scenario
+    if len(scenario.prompts) > 1:
+        yield "prompts: Harbor's steps start the agent anew each time, so that it would forget what was said"
+    if scenario.messages:
+        yield "messages: an earlier conversation can't be handed to every agent of Harbor's"
+    if scenario.approval.denies or scenario.approval.rules:
+        yield "approval: Harbor's agents never ask, they are told that everything is allowed"
+    if scenario.faults:
+        yield "faults: Harbor does not stand between the agent and its model"
+    if scenario.params:
+        yield f"params: there is no adapter of ours that could read {', '.join(scenario.params)}"
+    for check in one.checks:
+        if isinstance(check, FunctionCheck):
+            yield f"{_name(check)}: is Python that asks the rig, which only Demeanor has"
+        elif type(check) not in _WORD:
+            yield f"{_name(check)}: is asked of what happened, and Harbor's verifier sees only the files that are left"
+
+
+def task_name(one: Eval) -> str:
+    """What the task is called, and its folder: a name that Harbor takes."""
+    return slug(one.name).lstrip("_") or "unnamed"
+
+
+def exportable(one: Eval) -> tuple[Check, ...]:
+    """The checks that go along."""
+    return tuple(check for check in one.checks if type(check) in _WORD)
+
+
+def exported_task(
+    one: Eval, before: Tree, solution: Sequence[Change] | None, *, org: str, image: str = IMAGE
+) -> dict[str, TaskFile]:
+    """The files of a task, by relative path. `before` is the workspace at the start, `solution` what solves it."""
+    entries = {path: entry for path, entry in before.visible().items() if entry.kind != "other"}
+    copied = "COPY app/ /app/\n" if entries else ""
+    found = {
+        "task.toml": _text(_toml(one, before, org)),
+        "instruction.md": _text(one.scenario.prompts[0].rstrip("\n") + "\n"),
+        "environment/Dockerfile": _text(f"FROM {image}\nWORKDIR /app\n{copied}"),
+        **{f"environment/app/{path}": _file(path, entry) for path, entry in entries.items()},
+        "tests/test.sh": _text(_TEST, executable=True),
+        "tests/verify.py": _text((files("demeanor.store.exports") / "harbor_verifier.py").read_text("utf-8")),
+        "tests/checks.json": _text(_checks(exportable(one), entries)),
+    }
+    return found if solution is None else found | _solution(solution)
+
+
+def write_task(found: Mapping[str, TaskFile], folder: Path) -> None:
+    """Lay the files of a task out in a new folder."""
+    for path, file in found.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if file.link is not None:
+            target.symlink_to(file.link)
+        else:
+            target.write_bytes(file.content)
+            target.chmod(0o755 if file.executable else 0o644)
+
+
+def _toml(one: Eval, before: Tree, org: str) -> str:
+    scenario = one.scenario
+    network = "no-network" if scenario.network == "none" else "public"  # most agents are installed in there
+    lines = [
+        "# Written by `demeanor export --harbor`; change the eval, not this file.",
+        'schema_version = "1.4"',
+        'artifacts = ["/app"]',
+        "",
+        "[task]",
+        f"name = {_quoted(f'{org}/{task_name(one)}')}",
+        f"version = {_quoted(eval_hash(one, before))}",
+        f"description = {_quoted(one.description)}",
+        f"keywords = {_listed(one.tags)}",
+        "",
+        "[agent]",
+        f"timeout_sec = {scenario.timeout or TIMEOUT:g}",
+        "",
+        "[verifier]",
+        f"timeout_sec = {60 + sum(check.timeout for check in one.checks if isinstance(check, CommandSucceeds)):g}",
+        'environment_mode = "separate"',
+        "",
+        "[verifier.environment]",
+        'network_mode = "no-network"',
+        "",
+        "[environment]",
+        "build_timeout_sec = 600",
+        f'network_mode = "{network}"',
+        "",
+    ]
+    if scenario.requires_env:
+        lines += ["[environment.env]", *(f'{_quoted(name)} = "${{{name}}}"' for name in scenario.requires_env), ""]
+    lines += ["[metadata.demeanor]", f"policy = {_quoted(one.policy.value)}"]
+    lines += [f"trials = {one.trials}"] if one.trials else []
+    lines += [f"{key} = {_quoted(text)}" for key in ("suite", "owner", "issue") if (text := getattr(one, key))]
+    return "\n".join(lines) + "\n"
+
+
+def _checks(checks: Sequence[Check], before: Mapping[str, Entry]) -> str:
+    """The checks and the starting state, as the verifier reads them."""
+    told: list[dict[str, Any]] = []
+    for check in checks:
+        name, used = _name(check), {one["key"] for one in told}
+        keys = (name if number == 1 else f"{name} ({number})" for number in itertools.count(1))
+        key = next(key for key in keys if key not in used and key != "reward")
+        told.append({"check": _WORD[type(check)], "key": key, **_fields(check)})
+    start = {path: [entry.kind, entry.target or entry.sha256] for path, entry in before.items()}
+    return json.dumps({"checks": told, "before": start}, indent=1) + "\n"
+
+
+def _fields(check: Check) -> dict[str, Any]:
+    """What a check is about, with patterns and paths ready to be used."""
+    if isinstance(check, UnchangedExcept):
+        return {"patterns": [as_regex(pattern) for pattern in check.patterns]}
+    if isinstance(check, JsonPathEquals):
+        return {"path": check.path, "steps": list(json_steps(check.json_path)), "value": check.value}
+    return asdict(check)
+
+
+def _name(check: Check) -> str:
+    """What a person calls a check."""
+    if isinstance(check, FunctionCheck):
+        return f"the function {getattr(check.function, '__name__', 'check')}"
+    word = _WORD.get(type(check)) or "_".join(re.findall("[A-Z][a-z]*", type(check).__name__)).lower()
+    about = getattr(check, "path", None) or " ".join(getattr(check, "argv", ()))
+    return one_line(f"{word} {about}".strip(), width=80)
+
+
+def _solution(solution: Sequence[Change]) -> dict[str, TaskFile]:
+    """A script that makes the changes, with the files that it copies."""
+    found: dict[str, TaskFile] = {}
+    lines = ["#!/bin/sh", "set -e", "cd /app"]
+    for change in solution:
+        place = shlex.quote(change.path)
+        if change.after is None or change.how == "changed":
+            lines.append(f"rm -f {place}")
+        if change.after is not None and change.after.kind != "other":
+            found[f"solution/files/{change.path}"] = _file(change.path, change.after)
+            lines.append(f"mkdir -p {shlex.quote(posixpath.dirname(change.path) or '.')}")
+            lines.append(f"cp -P {shlex.quote(f'/solution/files/{change.path}')} {place}")
+    return found | {"solution/solve.sh": _text("\n".join(lines) + "\n", executable=True)}
+
+
+def _file(path: str, entry: Entry) -> TaskFile:
+    if entry.kind == "link":
+        return TaskFile(link=entry.target)
+    content = entry.read()
+    if content is None:
+        raise BadInput(f"its {entry.size} bytes are too many to be exported", where=path)
+    return TaskFile(content=content, executable=entry.executable)
+
+
+def _text(text: str, *, executable: bool = False) -> TaskFile:
+    return TaskFile(content=text.encode(), executable=executable)
+
+
+def _quoted(text: str) -> str:
+    """A TOML string; JSON's are such, but for DEL and for what it writes as two surrogates."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_quoted, texts))}]"

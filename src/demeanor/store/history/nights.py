@@ -1,0 +1,78 @@
+"""Nightly cells in order: by eval, by subject, by night; and what changed from one night to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+from demeanor.core.history import RunCell
+from demeanor.core.run_diff import Change, Part
+
+RunId: TypeAlias = tuple[str, str]
+"""When a run started, and its id: runs in the order of time."""
+
+ByRun: TypeAlias = Mapping[str, tuple[RunCell, ...]]
+"""A run's id → its cells of one eval and subject, of which there is nearly always one."""
+
+
+def nights_of(cells: Iterable[RunCell]) -> list[RunId]:
+    """All nightly runs that any of these cells is of, oldest first."""
+    return sorted({(cell.started, cell.run) for cell in cells if cell.kind == "nightly"})
+
+
+def by_eval(cells: Iterable[RunCell]) -> dict[str, dict[str, ByRun]]:
+    """Nightly cells: eval → subject → night → cells. More than one cell of a night are taken together."""
+    found: dict[str, dict[str, dict[str, tuple[RunCell, ...]]]] = {}
+    for cell in cells:
+        if cell.kind == "nightly":
+            runs = found.setdefault(cell.eval, {}).setdefault(cell.subject, {})
+            earlier = runs.get(cell.run)
+            runs[cell.run] = (cell,) if earlier is None else (*earlier, cell)
+    return {name: dict(subjects) for name, subjects in found.items()}
+
+
+def count(cells: Iterable[RunCell]) -> tuple[int, int]:
+    """Passed and failed, added up."""
+    passed = failed = 0
+    for cell in cells:
+        passed += cell.passed
+        failed += cell.failed
+    return passed, failed
+
+
+def fingerprints(cells: Iterable[RunCell]) -> tuple[str, ...]:
+    """The known fingerprints of judged cells, in order of appearance; a cell that mixes some says so: `a + b`."""
+    known = (cell.fingerprint.split(" + ") for cell in cells if cell.fingerprint and cell.judged)
+    return tuple(dict.fromkeys(one for several in known for one in several))
+
+
+def changes(cells: Sequence[RunCell]) -> Iterator[Change]:
+    """What changed between consecutive cells of one eval and subject, oldest first; what is unknown does not differ."""
+    for before, after in pairwise(cells):
+        if _same(before, after):
+            continue
+        parts: list[tuple[Part, str, str]] = [
+            ("eval", before.eval_hash, after.eval_hash),
+            ("policy", before.policy.value, after.policy.value),
+            ("agent", before.agent_version or "", after.agent_version or ""),
+            ("prompt", before.prompt_hash or "", after.prompt_hash or ""),
+        ]
+        differing = [(part, x, y) for part, x, y in parts if x and y and x != y]
+        explained = any(part in {"agent", "prompt"} for part, _, _ in differing)
+        x, y = before.fingerprint, after.fingerprint
+        if x and y and x != y and not explained:
+            differing.append(("subject", x, y))
+        for part, x, y in differing:
+            yield Change(run=after.run, started=after.started, part=part, subject=after.subject, before=x, after=y)
+
+
+def _same(before: RunCell, after: RunCell) -> bool:
+    """Whether nothing differs at a glance, which is nearly always so."""
+    return (
+        before.fingerprint == after.fingerprint
+        and before.eval_hash == after.eval_hash
+        and before.policy is after.policy
+        and before.prompt_hash == after.prompt_hash
+        and before.agent_version == after.agent_version
+    )

@@ -1,0 +1,179 @@
+"""Inspect's logs, as `.eval` (a zip of JSON) or as `.json`; Inspect itself need not be installed.
+
+A sample is an eval, an epoch is a trial. A sample passes where every score is 1 (`C`, true, 1.0); an error, or no score
+at all, is void. Newer versions compress with zstd, which Python can read itself from 3.14 on.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from demeanor.core.errors import BadInput
+from demeanor.core.evidence import Spent
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.store.history.writing import Kept
+from demeanor.store.imports.imported import (
+    Imported,
+    Wishes,
+    expect,
+    moment,
+    number,
+    planned,
+    read_json,
+    run_name,
+    text,
+    uid,
+    whole,
+)  # fmt: skip
+
+ORIGIN = "inspect"
+_IDENTITY = ("eval_id", "run_id", "task_id", "created", "task", "model")
+_ZSTANDARD = 93
+_MOST_BYTES = 512 * 2**20
+_WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def fits(data: Any) -> bool:
+    """Whether a JSON document is such a log."""
+    return isinstance(data, dict) and isinstance(data.get("eval"), dict) and "status" in data and "task" in data["eval"]
+
+
+def read(path: Path, wishes: Wishes) -> Imported:
+    """The run that a log is about."""
+    header, samples = _read_json(path) if path.suffix == ".json" else _read_zip(path)
+    spec = expect(header.get("eval"), dict, path, "eval")
+    task = expect(spec.get("task"), str, path, "eval.task")
+    started = moment(spec.get("created"))
+    if started is None:
+        raise BadInput("expected a time in ISO 8601", where=path, key="eval.created")
+    solver, model = text(spec.get("solver")) or ORIGIN, text(spec.get("model"))
+    revision = spec.get("revision") if isinstance(spec.get("revision"), dict) else {}
+    kept = []
+    for i, sample in enumerate(samples):
+        expect(sample, dict, path, f"samples[{i}]")
+        record = Record(
+            eval=f"{task}/{text(sample.get('id'))}",
+            subject=wishes.subject or f"{solver.replace(':', '_')}:{model}",
+            number=whole(sample.get("epoch")) or 1,
+            attempt=1,
+            verdict=_verdict(sample),
+            spent=_spent(sample),
+            ended=moment(sample.get("completed_at")) or started,
+            eval_hash=text(spec.get("task_version")),
+        )
+        kept.append(Kept(record=record))
+    run = RunInfo(
+        id=run_name(ORIGIN, started), started=started, kind=wishes.kind or "ci", commit=revision.get("commit"),
+        dirty=revision.get("dirty"),
+        uid=uid(ORIGIN, *(text(spec.get(name)) for name in _IDENTITY)),
+    )  # fmt: skip
+    return Imported(run=run, origin=ORIGIN, source=path, cells=planned(kept), kept=tuple(kept))
+
+
+def _read_json(path: Path) -> tuple[Mapping[str, Any], Iterable[Any]]:
+    data = expect(read_json(path), dict, path, "")
+    return data, expect(data.get("samples") or [], list, path, "samples")
+
+
+def _read_zip(path: Path) -> tuple[Mapping[str, Any], Iterable[Any]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            start = "header.json" if "header.json" in names else "_journal/start.json"
+            if start not in names:
+                raise BadInput("holds no header.json", where=path, remedy="is it a log of Inspect?")
+            header = expect(read_json(path, _member(archive, start, path)), dict, path, start)
+            return header, list(_samples(archive, names, path))
+    except (zipfile.BadZipFile, OSError, zlib.error, struct.error) as error:
+        raise BadInput(f"is no zip file: {error}", where=path, remedy="is it cut off? fetch it again") from None
+
+
+def _samples(archive: zipfile.ZipFile, names: list[str], path: Path) -> Iterator[Any]:
+    """Every sample in short; the newest word on a sample counts."""
+    if "summaries.json" in names:
+        yield from expect(read_json(path, _member(archive, "summaries.json", path)), list, path, "summaries.json")
+        return
+    found: dict[tuple[str, Any], Any] = {}
+    for name in sorted(n for n in names if n.startswith("_journal/summaries/")):
+        for sample in expect(read_json(path, _member(archive, name, path)), list, path, name):
+            expect(sample, dict, path, name)
+            found[text(sample.get("id")), sample.get("epoch")] = sample
+    yield from found.values()
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
+    """One file of the archive, unless it is far too large once unpacked."""
+    info = archive.getinfo(name)
+    if info.file_size > _MOST_BYTES:
+        raise BadInput(f"is too large ({info.file_size / 2**20:.0f} MB)", where=path, key=name)
+    if info.compress_type != _ZSTANDARD or _ZSTANDARD in getattr(zipfile, "compressor_names", {}):
+        with archive.open(info) as member:
+            return member.read(_MOST_BYTES)
+    try:
+        import zstandard
+    except ImportError:
+        raise BadInput(
+            "is compressed with zstd",
+            where=path,
+            key=name,
+            remedy="pip install 'demeanor[inspect]', or: inspect log convert --to json",
+        ) from None
+    file = archive.fp
+    if file is None:
+        raise BadInput("is closed", where=path, key=name)
+    file.seek(info.header_offset)
+    head = file.read(30)
+    name_length, extra_length = struct.unpack("<HH", head[26:30])
+    file.seek(info.header_offset + 30 + name_length + extra_length)
+    packed = file.read(info.compress_size)
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as reader:
+            return reader.read(info.file_size)
+    except zstandard.ZstdError as error:
+        raise BadInput(f"can't be unpacked: {error}", where=path, key=name) from None
+
+
+def _verdict(sample: Mapping[str, Any]) -> Verdict:
+    error = sample.get("error")
+    if error:
+        return Void(cause=VoidCause.HARNESS, detail=text(error.get("message") if isinstance(error, dict) else error))
+    scores = sample.get("scores")
+    values = {name: _value(score) for name, score in scores.items()} if isinstance(scores, dict) else {}
+    if not values or any(value is None for value in values.values()):
+        return Void(cause=VoidCause.UNREADABLE, detail="the sample was not scored")
+    findings = tuple(
+        Finding(
+            check=name, answer="yes" if value == 1.0 else "no", reason="" if value == 1.0 else f"{name} is {value:g}"
+        )
+        for name, value in values.items()
+        if value is not None
+    )
+    return Pass(findings=findings) if all(one.answer == "yes" for one in findings) else Fail(findings=findings)
+
+
+def _value(score: Any) -> float | None:
+    """A score as a number; None where there is none."""
+    value = score.get("value") if isinstance(score, dict) else score
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        return _WORDS.get(value, _WORDS.get(value.lower()))
+    found = number(value)
+    return found if found is not None and math.isfinite(found) else None
+
+
+def _spent(sample: Mapping[str, Any]) -> Spent:
+    usage = sample.get("model_usage")
+    used = [one for one in usage.values() if isinstance(one, dict)] if isinstance(usage, dict) else []
+    return Spent(
+        seconds=number(sample.get("total_time")) or 0.0,
+        input_tokens=sum(whole(one.get("input_tokens")) or 0 for one in used) if used else None,
+        output_tokens=sum(whole(one.get("output_tokens")) or 0 for one in used) if used else None,
+    )

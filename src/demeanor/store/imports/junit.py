@@ -1,0 +1,117 @@
+"""JUnit XML. A `failure` is a fail, an `error` is void, `skipped` is skipped; the same name again is another trial.
+
+Reports of Demeanor itself say how many trials of an eval passed, failed and were void, so these are told apart again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from demeanor.core.errors import BadInput
+from demeanor.core.evidence import Spent
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.store.history.writing import Kept, PlannedCell
+from demeanor.store.imports.imported import Imported, Wishes, moment, planned, read_bytes, run_name, uid
+
+ORIGIN = "junit"
+_OWN_TRIALS = re.compile(r"(\d{1,4}) passed, (\d{1,4}) failed, (\d{1,4}) void, (\d{1,4}) missing")
+
+
+def fits(content: bytes) -> bool:
+    """Whether a file looks like it."""
+    return re.search(rb"<testsuites?[\s>/]", content[:4096]) is not None
+
+
+def read(path: Path, wishes: Wishes) -> Imported:
+    """The run that a report is about."""
+    content = read_bytes(path)
+    root = parse(content, path)
+    if root.tag not in {"testsuites", "testsuite"}:
+        raise BadInput(f"expected <testsuites>, found <{root.tag}>", where=path, remedy="is it a JUnit report?")
+    own = root.tag == "testsuites" and root.get("name") == "demeanor"
+    begun = [when for suite in root.iter("testsuite") if (when := moment(suite.get("timestamp")))]
+    started = min(begun, default="1970-01-01T00:00:00.000+00:00")
+    kept: list[Kept] = []
+    skipped: list[PlannedCell] = []
+    counted: dict[tuple[str, str], int] = {}
+    for case in root.iter("testcase"):
+        name, subject = _who(case, wishes, own=own)
+        if case.find("skipped") is not None:
+            skipped.append(PlannedCell(eval=name, subject=subject, skipped=_reason(case.find("skipped")) or "skipped"))
+            continue
+        verdicts = list(_verdicts(case, name))
+        for verdict in verdicts:
+            counted[name, subject] = counted.get((name, subject), 0) + 1
+            record = Record(
+                eval=name, subject=subject, number=counted[name, subject], attempt=1, verdict=verdict, ended=started,
+                spent=Spent(seconds=_seconds(case) / len(verdicts)),
+            )  # fmt: skip
+            kept.append(Kept(record=record))
+    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=uid(ORIGIN, content), kind=wishes.kind or "ci")
+    return Imported(run=run, origin=ORIGIN, source=path, cells=planned(kept, skipped), kept=tuple(kept))
+
+
+def parse(content: bytes, path: Path) -> Element:
+    """The tree of an XML file that declares no types and no entities: what these can do to a reader is never needed."""
+    builder = TreeBuilder()
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+
+    def refuse(*_: object) -> None:
+        raise BadInput("declares a document type", where=path, key="<!DOCTYPE", remedy="a JUnit report needs none")
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(content, True)
+        return builder.close()
+    except (expat.ExpatError, ValueError, LookupError, AssertionError) as error:
+        raise BadInput(f"is no XML: {error}", where=path, remedy="is it cut off? fetch it again") from None
+
+
+def _who(case: Element, wishes: Wishes, *, own: bool) -> tuple[str, str]:
+    name, group = case.get("name") or "", case.get("classname") or ""
+    if own:
+        return name, group
+    return f"{group}::{name}" if group else name, wishes.subject or ORIGIN
+
+
+def _verdicts(case: Element, name: str) -> Iterator[Verdict]:
+    failure, error = case.find("failure"), case.find("error")
+    reason = _reason(failure if failure is not None else error)
+    simply = (0, 1, 0) if failure is not None else (0, 0, 1) if error is not None else (1, 0, 0)
+    passed, failed, void = _own_counts(case) or simply
+    yield from [Pass(findings=(Finding(check=name, answer="yes"),))] * passed
+    yield from [Fail(findings=(Finding(check=name, answer="no", reason=reason),))] * failed
+    yield from [Void(cause=VoidCause.HARNESS, detail=reason or "error")] * void
+
+
+def _own_counts(case: Element) -> tuple[int, int, int] | None:
+    """Passed, failed and void, as a report of Demeanor says."""
+    for one in case.iter("property"):
+        if one.get("name") == "trials" and (found := _OWN_TRIALS.fullmatch(one.get("value") or "")):
+            passed, failed, void, _ = map(int, found.groups())
+            return passed, failed, void
+    return None
+
+
+def _reason(found: Element | None) -> str:
+    if found is None:
+        return ""
+    message, body = found.get("message") or "", (found.text or "").strip()
+    return "\n".join(part for part in (message, body) if part)
+
+
+def _seconds(case: Element) -> float:
+    try:
+        return float(case.get("time") or 0)
+    except ValueError:
+        return 0.0

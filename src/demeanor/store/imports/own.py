@@ -1,0 +1,52 @@
+"""Demeanor's own report.json, of another machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from demeanor.core.codec import DecodeError, decode
+from demeanor.core.errors import BadInput
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record, RunInfo
+from demeanor.store.history.writing import Kept, PlannedCell
+from demeanor.store.imports.imported import Imported, Wishes, expect, read_json, whole
+
+ORIGIN = "demeanor"
+SCHEMA = "demeanor-report/1"
+
+
+def fits(data: Any) -> bool:
+    """Whether a JSON document is such a report, of whichever version."""
+    return isinstance(data, dict) and str(data.get("schema", "")).startswith("demeanor-report/")
+
+
+def read(path: Path, wishes: Wishes) -> Imported:
+    """The run that a report is about."""
+    data = read_json(path)
+    if data["schema"] != SCHEMA:
+        raise BadInput(
+            f"expected {SCHEMA!r}, found {data['schema']!r}", where=path, key="schema", remedy="upgrade Demeanor"
+        )
+    try:
+        run = decode(RunInfo, data.get("run"))
+        cells, kept = [], []
+        for i, cell in enumerate(expect(data.get("cells"), list, path, "cells")):
+            tally = expect(expect(cell, dict, path, f"cells[{i}]").get("tally"), dict, path, f"cells[{i}].tally")
+            records = decode(tuple[Record, ...], cell.get("records"))
+            planned = sum(whole(tally.get(name)) or 0 for name in ("passed", "failed", "voided", "missing"))
+            cells.append(
+                PlannedCell(
+                    eval=expect(tally.get("eval"), str, path, f"cells[{i}].tally.eval"),
+                    subject=expect(tally.get("subject"), str, path, f"cells[{i}].tally.subject"),
+                    policy=decode(Policy, tally.get("policy")),
+                    planned=planned,
+                    skipped=tally.get("skipped"),
+                )
+            )
+            kept += [Kept(record=record) for record in records]
+    except DecodeError as error:
+        raise BadInput(f"can't be read: {error}", where=path, remedy="was it edited?") from None
+    run = replace(run, kind=wishes.kind) if wishes.kind else run
+    return Imported(run=run, origin=ORIGIN, source=path, cells=tuple(cells), kept=tuple(kept))

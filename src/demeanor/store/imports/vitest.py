@@ -1,0 +1,133 @@
+"""Vitest's JSON reports, as the nightly workflow of Gemini CLI uploads them: one per model and attempt.
+
+    <night>/eval-logs-<model>-<attempt>/…/report.json        all of one folder are one nightly run
+    <night>/eval-logs-<model>-<attempt>/…/api-reliability.jsonl
+
+Three things are told from each other that those reports mix up. A skipped test is skipped, not failed. A test that the
+reliability log says was given up after errors 500 or 503 is recorded there as passed; it is void. And each attempt is
+one trial of its model, not a test of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from demeanor.core.evidence import Spent
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.store.history.writing import Kept, PlannedCell
+from demeanor.store.imports.imported import (
+    Imported,
+    Wishes,
+    expect,
+    moment,
+    number,
+    planned,
+    read_bytes,
+    read_json,
+    run_name,
+    text,
+    uid,
+)  # fmt: skip
+
+ORIGIN = "vitest"
+_ARTEFACT = re.compile(r"eval-logs-(.+)-(\d+)")
+_OLD_ARTEFACT = re.compile(r"eval-logs-(\d+)")
+_OLD_MODEL = "gemini-2.5-pro"
+_NOT_TRIED = ("skipped", "pending", "todo", "disabled")
+
+
+def fits(data: Any) -> bool:
+    """Whether a JSON document is such a report."""
+    return isinstance(data, dict) and "testResults" in data and "numTotalTests" in data
+
+
+def read(paths: Sequence[Path], source: Path, wishes: Wishes) -> Imported:
+    """All reports of one run."""
+    contents = [read_bytes(path) for path in sorted(paths)]
+    kept: list[Kept] = []
+    skipped: list[PlannedCell] = []
+    begun = []
+    nightly = False
+    reports: dict[str, int] = {}
+    for path, content in zip(sorted(paths), contents, strict=True):
+        data = read_json(path, content)
+        subject, trial = _subject(path, wishes)
+        nightly = nightly or trial is not None
+        reports[subject] = reports.get(subject, 0) + 1
+        begun.append(moment(data.get("startTime")))
+        given_up = _given_up(path.with_name("api-reliability.jsonl"))
+        for name, verdict, spent, ended in _tests(data, path, given_up):
+            if verdict is None:
+                skipped.append(PlannedCell(eval=name, subject=subject, skipped="skipped by vitest"))
+                continue
+            own = trial if trial is not None else reports[subject]
+            record = Record(
+                eval=name, subject=subject, number=own, attempt=1, verdict=verdict, spent=spent, ended=ended or ""
+            )
+            kept.append(Kept(record=record))
+    started = min((when for when in begun if when), default="1970-01-01T00:00:00.000+00:00")
+    kind = wishes.kind or ("nightly" if nightly else "ci")
+    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=uid(ORIGIN, *sorted(contents)), kind=kind)
+    return Imported(run=run, origin=ORIGIN, source=source, cells=planned(kept, skipped), kept=tuple(kept))
+
+
+def _subject(path: Path, wishes: Wishes) -> tuple[str, int | None]:
+    """The subject that a report is about, and the number of the trial, as its folder's name tells."""
+    for part in reversed(path.absolute().parts[:-1]):
+        if found := _ARTEFACT.fullmatch(part):
+            return wishes.subject or f"gemini-cli:{found[1]}", int(found[2])
+        if found := _OLD_ARTEFACT.fullmatch(part):
+            return wishes.subject or f"gemini-cli:{_OLD_MODEL}", int(found[1])
+    return wishes.subject or ORIGIN, None
+
+
+def _tests(data: Any, path: Path, given_up: dict[str, str]) -> Iterator[tuple[str, Verdict | None, Spent, str | None]]:
+    """Each test's name and verdict; None where it was not tried."""
+    seen: Counter[str] = Counter()
+    for i, file in enumerate(expect(data["testResults"], list, path, "testResults")):
+        at = f"testResults[{i}]"
+        tests = expect(expect(file, dict, path, at).get("assertionResults"), list, path, f"{at}.assertionResults")
+        for j, test in enumerate(tests):
+            here = f"{at}.assertionResults[{j}]"
+            title = expect(expect(test, dict, path, here).get("title"), str, path, f"{here}.title")
+            above = [text(one) for one in test.get("ancestorTitles") or ()] if seen[title] else []
+            name = " > ".join([*above, title])
+            seen[title] += 1
+            if seen[name] > (name == title):
+                name = f"{name} ({seen[title]})"
+            seen[name] += name != title
+            status = expect(test.get("status"), str, path, f"{here}.status")
+            spent = Spent(seconds=(number(test.get("duration")) or 0.0) / 1000)
+            yield name, _verdict(title, status, test, given_up), spent, moment(file.get("endTime"))
+
+
+def _verdict(name: str, status: str, test: dict[str, Any], given_up: dict[str, str]) -> Verdict | None:
+    if status in _NOT_TRIED:
+        return None
+    if name in given_up:
+        return Void(cause=VoidCause.PROVIDER, detail=given_up[name])
+    if status == "passed":
+        return Pass(findings=(Finding(check=name, answer="yes"),))
+    messages = test.get("failureMessages")
+    reason = "\n".join(text(one) for one in messages) if isinstance(messages, list) else status
+    return Fail(findings=(Finding(check=name, answer="no", reason=reason),))
+
+
+def _given_up(path: Path) -> dict[str, str]:
+    """Tests that were given up because the provider failed, with what it said."""
+    found = {}
+    if path.is_file():
+        for line in read_bytes(path).splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue  # half a line of a job that was killed
+            if isinstance(event, dict) and event.get("status") == "SKIP":
+                found[text(event.get("testName"))] = f"{text(event.get('errorCode'))}: {text(event.get('error'))}"
+    return found

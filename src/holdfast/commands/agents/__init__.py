@@ -1,1 +1,0 @@
-"""`holdfast agents`: show, install or check the coding agents that can be tried."""

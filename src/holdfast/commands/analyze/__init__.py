@@ -1,1 +1,0 @@
-"""`holdfast analyze`: reckon pass@k, pass^k and flakiness of runs, and sort their failures."""

@@ -1,1 +1,0 @@
-"""`holdfast bisect`: find the commit that changed a behaviour, though each trial is uncertain."""

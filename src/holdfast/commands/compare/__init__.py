@@ -1,1 +1,0 @@
-"""`holdfast compare`: tell whether one version is worse than another."""

@@ -1,1 +1,0 @@
-"""`holdfast completion`: print a completion script for your shell."""

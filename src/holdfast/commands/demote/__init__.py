@@ -1,1 +1,0 @@
-"""`holdfast demote`: list the evals that no longer deserve ALWAYS_PASSES, and change them."""

@@ -1,1 +1,0 @@
-"""`holdfast doctor`: show what is installed, what works and what to do."""

@@ -1,1 +1,0 @@
-"""`holdfast export`: write a run of the history for other tools."""

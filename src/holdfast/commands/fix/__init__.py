@@ -1,1 +1,0 @@
-"""`holdfast fix`: let an agent mend what an eval shows to be broken, and prove it."""

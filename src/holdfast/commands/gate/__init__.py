@@ -1,1 +1,0 @@
-"""`holdfast gate`: tell whether a change may merge."""

@@ -1,1 +1,0 @@
-"""`holdfast gateway`: serve models to an agent that you start yourself."""

@@ -1,1 +1,0 @@
-"""`holdfast harbor`: show or install Harbor, which runs whole tasks."""

@@ -1,1 +1,0 @@
-"""`holdfast history`: show how the pass rate of an eval went over time."""

@@ -1,1 +1,0 @@
-"""`holdfast import`: bring results that other tools or machines have kept into the history."""

@@ -1,1 +1,0 @@
-"""`holdfast init`: set up evals, configuration and CI in this folder."""

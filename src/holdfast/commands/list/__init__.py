@@ -1,1 +1,0 @@
-"""`holdfast list`: show the evals that are defined."""

@@ -1,1 +1,0 @@
-"""`holdfast models`: show, fetch or remove the language models that run on this machine."""

@@ -1,1 +1,0 @@
-"""`holdfast nightly`: run all evals on all subjects, and keep it as a night."""

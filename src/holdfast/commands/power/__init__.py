@@ -1,1 +1,0 @@
-"""`holdfast power`: tell how many trials it takes to see a drop, and what each rule misses."""

@@ -1,1 +1,0 @@
-"""`holdfast promote`: list the evals that have earned ALWAYS_PASSES, and change them."""

@@ -1,1 +1,0 @@
-"""`holdfast rejudge`: judge what was kept again, without agent or model."""

@@ -1,1 +1,0 @@
-"""`holdfast report`: show a night and the nights before it."""

@@ -1,1 +1,0 @@
-"""`holdfast run`: run evals and decide."""

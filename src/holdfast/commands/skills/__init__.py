@@ -1,1 +1,0 @@
-"""`holdfast skills`: write short guides for coding agents, or check that they are fresh."""

@@ -1,1 +1,0 @@
-"""`holdfast task`: begin a new task in the format of Harbor."""

@@ -1,1 +1,0 @@
-"""`holdfast trace`: show what happened in a trial, step by step."""

@@ -1,1 +1,0 @@
-"""`holdfast triage`: group what went wrong in a run, and say what to do about each."""

@@ -1,1 +1,0 @@
-"""`holdfast validate`: prove, without a model, that each eval can pass and can fail."""

@@ -1,8 +1,0 @@
-"""The contract layer: what must hold when a conversation is told in another dialect, as data, and who keeps it."""
-
-from holdfast.gateway.contract.case import Case, cases
-from holdfast.gateway.contract.outcome import Outcome
-from holdfast.gateway.contract.probe import probe_url
-from holdfast.gateway.contract.runner import Converter, ours, run
-
-__all__ = ["Case", "Converter", "Outcome", "cases", "ours", "probe_url", "run"]
