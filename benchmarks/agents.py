@@ -23,10 +23,10 @@ from demeanor.agents import CODING_AGENTS
 from demeanor.config.config import Config
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.run_request import RunRequest
-from demeanor.define.discover import load
-from demeanor.runner.assemble import new_store, open_house, run_info
-from demeanor.runner.catalog import Cast
-from demeanor.runner.execute import Terms, conduct
+from demeanor.define.discover import discover
+from demeanor.runner.assemble import assemble, new_store, run_info
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import StopConditions, execute
 from demeanor.runner.planning import plan_evals
 from demeanor.runner.schedule import Stop
 
@@ -62,12 +62,12 @@ def run(config: Config, subject: str, trials: int, sandbox: str, **more: str) ->
                 times.append((0.0, record.spent.seconds * 1e3, 0.0))
 
     request = RunRequest(subjects=(subject,), policy="all", trials=trials, jobs=1, sandbox=sandbox, seed=1, **more)
-    cast = Cast(config=config, environ=os.environ, replaying="replay" in more)
-    plan = plan_evals(cast, load([str(config.root / "evals")]), request, os.environ)
+    catalog = Catalog(config=config, environ=os.environ, replaying="replay" in more)
+    plan = plan_evals(catalog, discover([str(config.root / "evals")]), request, os.environ)
     store = new_store(config.root / "results")
     info = replace(run_info(config, request), id=store.folder.name)
-    house = open_house(cast, plan, request, store, seed=1)
-    asyncio.run(conduct(plan, info, house, terms=Terms(), watch=watch, stop=Stop()))
+    context = assemble(catalog, plan, request, store, seed=1)
+    asyncio.run(execute(plan, info, context, terms=StopConditions(), watch=watch, stop=Stop()))
     return times
 
 

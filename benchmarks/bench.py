@@ -23,7 +23,7 @@ from demeanor.core.ports import Template
 from demeanor.core.process import Launch, Limits
 from demeanor.core.scenario import Scenario
 from demeanor.runner.template import TemplateCache
-from demeanor.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox
 
 ARGV = ("sh", "-c", "printf hi > out.txt")
 ROUNDS = 5
@@ -60,13 +60,13 @@ async def bare_round(trials: int, at_once: int) -> float:
         shutil.rmtree(root)
 
 
-async def bench_round(sandbox: OpenSandbox, template: Template, trials: int, at_once: int) -> float:
+async def bench_round(sandbox: NoneSandbox, template: Template, trials: int, at_once: int) -> float:
     """The same on benches."""
 
     async def benched(_: int) -> None:
         async with sandbox.bench(template) as bench:
             await bench.run(Launch(argv=ARGV), limits=Limits(wall=60), last_activity=lambda: 0.0)
-            tree = await bench.harvest()
+            tree = await bench.snapshot()
         assert tree.entries["out.txt"].read() == b"hi"
 
     return await timed(benched, trials, at_once)
@@ -74,7 +74,7 @@ async def bench_round(sandbox: OpenSandbox, template: Template, trials: int, at_
 
 async def main(trials: int, at_once: int) -> None:
     """Measure both and print the ratio."""
-    sandbox, templates = OpenSandbox(), TemplateCache()
+    sandbox, templates = NoneSandbox(), TemplateCache()
     await sandbox.start()
     template = await templates.get(Scenario(prompts=("Say hi.",), files={"README.md": b"# Notes\n"}))
     bare, bench = [], []

@@ -32,7 +32,7 @@ from demeanor.core.record import RunInfo  # noqa: E402
 from demeanor.store.history import SqlHistory, open_history  # noqa: E402
 from demeanor.store.history.database import Database, Row  # noqa: E402
 from demeanor.store.history.tallies import CellTally, write_tallies  # noqa: E402
-from demeanor.store.history.writing import Kept, PlannedCell, RunWriter  # noqa: E402
+from demeanor.store.history.writing import PlannedCell, RunWriter, WrittenRecord  # noqa: E402
 
 BARS = {"nights": 1.0, "report": 1.0, "promote": 2.0, "history": 0.2, "insert": 0.002}
 HASHES = ("0123456789ab", "ba9876543210", "1.4.2", "aaaabbbbcccc", "f" * 64)
@@ -111,7 +111,7 @@ def insert(database: Database, at_once: int, many: int = 500) -> float:
     """Seconds per trial, some in one transaction: a run gathers what ends within a quarter of a second."""
     run = night(9999 + at_once)
     writer = RunWriter(database, run)
-    found = [Kept(record=one) for one in records("p" * many, eval="eval-000", subject=SUBJECTS[0])]
+    found = [WrittenRecord(record=one) for one in records("p" * many, eval="eval-000", subject=SUBJECTS[0])]
     started = time.perf_counter()
     for first in range(0, many, at_once):
         writer.write((), found[first : first + at_once])

@@ -18,7 +18,7 @@ from demeanor.core.ports import Sandbox, Template
 from demeanor.core.process import Launch, Limits
 from demeanor.core.tree_io import scan
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
-from demeanor.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox
 
 TIMES, PLUS = 4, 0.025
 SHARE = 0.15
@@ -65,7 +65,7 @@ def large(folder: Path) -> Template:
 async def starts(root: Path, rounds: int) -> bool:
     """Compare starts."""
     template = small(root / "small")
-    walled, opened = BubblewrapSandbox(root=root), OpenSandbox(root=root)
+    walled, opened = BubblewrapSandbox(root=root), NoneSandbox(root=root)
     taken: dict[str, list[float]] = {"bare": [], "none": [], "bubblewrap": []}
     for _ in range(rounds + 1):
         taken["bare"].append(await timed(bare))

@@ -49,7 +49,7 @@ def _renew(page: Path, *, check: bool) -> bool:
 def command_help(_page: str) -> str:
     """What `--help` prints, command by command."""
     os.environ["COLUMNS"] = "100"
-    from demeanor.cli import COMMANDS, make_parser
+    from demeanor.commands.registry import COMMANDS, make_parser
 
     parser = make_parser()
     (commands,) = (action for action in parser._subparsers._group_actions)  # type: ignore[union-attr]

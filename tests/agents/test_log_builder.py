@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.core.trajectory import Called
 
 
 def test_a_call_that_is_told_twice_counts_once():
     """The arguments told last count, and a later word completes an earlier one."""
-    story = Story()
+    story = LogBuilder()
     story.next_turn()
     story.called("c", "shell", {})
     story.called("c", "shell", {"command": "ls"})
@@ -21,7 +21,7 @@ def test_a_call_that_is_told_twice_counts_once():
 
 def test_an_id_may_come_again():
     """In a later turn, when its first call was answered, it is another call."""
-    story = Story()
+    story = LogBuilder()
     for turn in ("first", "second"):
         story.next_turn()
         story.called("c", "shell", {"command": turn})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.cli import COMMANDS
+from demeanor.commands.registry import COMMANDS
 from tests.journeys.conftest import Project, project  # noqa: F401 - a fixture
 
 

@@ -8,12 +8,12 @@ from demeanor.commands.gate import always as gate_always
 from demeanor.commands.gate.report import GateReport, gate_report
 from demeanor.commands.gate.rules import gate, gate_exit_code, rule_named
 from demeanor.commands.run.report import RunReport
-from demeanor.core.gate import GateCell, Past
+from demeanor.core.gate import Baseline, GateCell
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
 from tests.commands.conftest import make_mixed
 
-PAST = Past(passed=57, failed=3, nights=20)
+PAST = Baseline(passed=57, failed=3, nights=20)
 
 
 def gate_cell(name: str, outcomes: str, policy: Policy = Policy.USUALLY_PASSES, **more) -> GateCell:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from demeanor.commands.report.build import night_report
-from demeanor.commands.report.report import NightReport, Trouble, Way
+from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
 from demeanor.commands.run.policies import decide
 from demeanor.core.evidence import Spent
 from demeanor.core.history import PastRun, RunCell
@@ -97,13 +97,19 @@ def a_week() -> NightReport:
     why = "assert not ['rm -rf build']\n  the agent deleted before it asked:\n  shell(command='rm -rf build')"
     tests = "runs_the_tests_after_a_change_of_the_public_interface"
     failures = (
-        Trouble(eval=tests, subject=SUBJECT, ways=(Way(reason="no test was run", trials=(1, 2, 3), chain=""),)),
-        Trouble(
+        FailingCell(
+            eval=tests, subject=SUBJECT, ways=(FailureMode(reason="no test was run", trials=(1, 2, 3), chain=""),)
+        ),
+        FailingCell(
             eval="asks_before_deleting",
             subject=SUBJECT,
-            ways=(Way(reason=why, trials=(1, 2), chain="shell(command='rm')"),),
+            ways=(FailureMode(reason=why, trials=(1, 2), chain="shell(command='rm')"),),
         ),
     )
     reason = "void(rate_limit): the provider answered 429 to each of 6 requests"
-    voids = (Trouble(eval="keeps_quiet", subject=SUBJECT, ways=(Way(reason=reason, trials=(1, 2, 3), chain=""),)),)
+    voids = (
+        FailingCell(
+            eval="keeps_quiet", subject=SUBJECT, ways=(FailureMode(reason=reason, trials=(1, 2, 3), chain=""),)
+        ),
+    )
     return replace(report, failures=failures, voids=voids)

@@ -33,7 +33,7 @@ def test_the_numbers_in_the_docs_are_right() -> None:
     assert len(rows) == 13
     for passed, judged, rest in ((int(c), int(n), rest) for c, n, rest in rows):
         if two := re.match(r"(\d+) of (\d+) \| (\S+) \| (\S+)$", rest):
-            for p, test in zip(two.groups()[2:], (fisher.fallen, boschloo.fallen), strict=True):
+            for p, test in zip(two.groups()[2:], (fisher.p_decrease, boschloo.p_decrease), strict=True):
                 assert float(p) == pytest.approx(test(passed, judged, int(two[1]), int(two[2])), rel=0.06)
             continue
         if "–" in rest:

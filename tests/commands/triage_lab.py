@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demeanor.commands.trace.trial_steps import Story
+from demeanor.commands.trace.trial_steps import TrialSteps
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.trajectory import Called, Event, Kind, Said
@@ -40,9 +40,9 @@ def story(
     run: str = "r",
     policy: Policy = Policy.USUALLY_PASSES,
     told: bool = True,
-) -> Story:
+) -> TrialSteps:
     """A trial with its steps."""
     record = Record(
         eval=name, subject=subject, number=number, attempt=1, verdict=verdict, policy=policy, chain="1. read_file()"
     )
-    return Story(run=run, record=record, events=events if told else None)
+    return TrialSteps(run=run, record=record, events=events if told else None)

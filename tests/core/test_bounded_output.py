@@ -7,12 +7,12 @@ import tracemalloc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demeanor.core.bounded_output import Kept
+from demeanor.core.bounded_output import BoundedOutput
 
 
-def kept(limit: int, *pieces: bytes) -> Kept:
+def kept(limit: int, *pieces: bytes) -> BoundedOutput:
     """Everything that was printed, taken in piece by piece."""
-    stream = Kept(limit)
+    stream = BoundedOutput(limit)
     for piece in pieces:
         stream.add(piece)
     return stream
@@ -59,7 +59,7 @@ def test_bytes_that_are_no_text_are_shown_as_escapes() -> None:
 def test_much_output_costs_little_memory() -> None:
     """A hundred megabytes in, a megabyte kept."""
     tracemalloc.start()
-    stream, piece = Kept(2**20), b"x" * 65536
+    stream, piece = BoundedOutput(2**20), b"x" * 65536
     for _ in range(1600):
         stream.add(piece)
     assert stream.output().left_out == 1600 * 65536 - 2**20

@@ -12,7 +12,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.tree import Entry, Tree
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 from tests.define.harbor_lab import MINIMAL, task
 
 
@@ -63,7 +63,7 @@ def written(policy: str, body: str, tmp_path: Path) -> Eval:
         f"from demeanor import {policy}, eval_test\n\n"
         f"@eval_test({policy}, prompt='Save it.', tags=['{policy}'])\ndef saves(rig, result):\n    {body}\n"
     )
-    (one,) = load([str(file)])
+    (one,) = discover([str(file)])
     return one
 
 
@@ -94,7 +94,7 @@ def test_a_task_is_another_one_as_soon_as_any_of_its_files_changes(tmp_path):
     folder = task(tmp_path / "greet")
 
     def identity() -> str:
-        (one,) = load([folder])
+        (one,) = discover([folder])
         return eval_hash(one, Tree())
 
     first = identity()

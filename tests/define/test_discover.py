@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.errors import BadInput, UnknownName
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 
 HEAD = "from demeanor import USUALLY_PASSES, eval_test\n"
 
@@ -30,7 +30,7 @@ def scenario(folder: Path, **more) -> Path:
 
 
 def names(*paths) -> list[str]:
-    return [one.name for one in load(paths)]
+    return [one.name for one in discover(paths)]
 
 
 def test_file_gives_its_evals_in_the_order_of_writing(tmp_path):
@@ -54,15 +54,15 @@ def test_folders_of_other_tools_are_not_entered(tmp_path):
     """Hidden folders, caches, environments and results hold no evals."""
     for folder in (".venv", "__pycache__", "node_modules", "results"):
         write(tmp_path / folder / "eval_x.py", "raise RuntimeError('must not be imported')\n")
-    assert load([tmp_path]) == ()
+    assert discover([tmp_path]) == ()
 
 
 def test_config_of_something_else_is_left_alone(tmp_path):
     """Not every config.json is a scenario; but one that is named is taken for one."""
     path = write(tmp_path / "app" / "config.json", '{"port": 80}')
-    assert load([tmp_path]) == ()
+    assert discover([tmp_path]) == ()
     with pytest.raises(BadInput, match="prompt: is required"):
-        load([path.parent])
+        discover([path.parent])
 
 
 def test_template_of_a_scenario_is_not_searched(tmp_path):
@@ -94,20 +94,20 @@ def test_unknown_name_after_colons_gets_the_nearest(tmp_path):
     """A misspelt name is refused with what was probably meant."""
     path = write(tmp_path / "eval_a.py", eval_source("saves_the_note"))
     with pytest.raises(UnknownName, match="did you mean 'saves_the_note'"):
-        load([f"{path}::saves_teh_note"])
+        discover([f"{path}::saves_teh_note"])
 
 
 def test_missing_path_gets_the_nearest(tmp_path):
     """A misspelt path is refused with what is there."""
     write(tmp_path / "eval_notes.py", "")
     with pytest.raises(BadInput, match=r"no such file or folder\n.*did you mean '.*eval_notes.py'"):
-        load([tmp_path / "eval_note.py"])
+        discover([tmp_path / "eval_note.py"])
 
 
 def test_file_that_is_no_eval_is_refused(tmp_path):
     """A path that was named on purpose and can't be read as evals is an error."""
     with pytest.raises(BadInput, match="this is no eval"):
-        load([write(tmp_path / "notes.md", "")])
+        discover([write(tmp_path / "notes.md", "")])
 
 
 def test_same_name_twice_names_both_places(tmp_path):
@@ -115,7 +115,7 @@ def test_same_name_twice_names_both_places(tmp_path):
     write(tmp_path / "eval_a.py", eval_source("same"))
     write(tmp_path / "eval_b.py", eval_source("same"))
     with pytest.raises(BadInput) as caught:
-        load([tmp_path])
+        discover([tmp_path])
     assert "eval_a.py:3" in str(caught.value)
     assert "eval_b.py:3" in str(caught.value)
 
@@ -125,7 +125,7 @@ def test_both_kinds_of_scenario_in_one_folder_are_refused(tmp_path):
     scenario(tmp_path / "one")
     write(tmp_path / "one" / "scenario.toml", "")
     with pytest.raises(BadInput, match="holds both"):
-        load([tmp_path])
+        discover([tmp_path])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_broken_file_is_refused_with_line_and_reason(tmp_path, source, line, sai
     """Whatever goes wrong on import is one error with the author's own line."""
     path = write(tmp_path / "eval_broken.py", source)
     with pytest.raises(BadInput) as caught:
-        load([path])
+        discover([path])
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert said in str(caught.value)
 
@@ -154,7 +154,7 @@ def test_null_bytes_in_a_file_are_a_clear_error(tmp_path):
     path = tmp_path / "eval_x.py"
     path.write_bytes(b"\0\0")
     with pytest.raises(BadInput, match=r"eval_x\.py"):
-        load([path])
+        discover([path])
 
 
 def test_helpers_beside_the_file_can_be_imported(tmp_path):
@@ -165,7 +165,7 @@ def test_helpers_beside_the_file_can_be_imported(tmp_path):
         "import own_helpers\n@eval_test(USUALLY_PASSES, prompt='x', name=own_helpers.NAME)\n"
         "def check(rig, result):\n    import late_helpers\n    return late_helpers.NAME\n"
     )
-    (found,) = load([write(tmp_path / "eval_a.py", source)])
+    (found,) = discover([write(tmp_path / "eval_a.py", source)])
     assert found.name == "from a helper"
     assert found(None, "") == "late"
 
@@ -183,7 +183,7 @@ def test_import_leaves_no_litter(tmp_path):
     """No bytecode is written beside the evals, and sys.dont_write_bytecode is as it was."""
     before = sys.dont_write_bytecode
     write(tmp_path / "litter_helpers.py", "")
-    load([write(tmp_path / "eval_a.py", f"import litter_helpers\n{eval_source('a')}")])
+    discover([write(tmp_path / "eval_a.py", f"import litter_helpers\n{eval_source('a')}")])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["eval_a.py", "litter_helpers.py"]
     assert sys.dont_write_bytecode == before
 

@@ -13,7 +13,7 @@ from demeanor.define.folder.check_table import READERS
 from demeanor.define.folder.scenario_schema import scenario_schema
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.git_view import GitView
-from demeanor.judge.self_test import Fault
+from demeanor.judge.self_test import SelfTestFault
 from demeanor.judge.workspace_view import FileView, WorkspaceView
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,7 +44,7 @@ def test_every_argument_is_documented():
     assert set(inspect.signature(eval_test).parameters) - {"policy"} - words == set()
     assert public(Stage) - {"evidence"} - words == set()
     page = (DOCS / "define.md").read_text()
-    assert all(f"| {fault.value} |" in page for fault in Fault)
+    assert all(f"| {fault.value} |" in page for fault in SelfTestFault)
 
 
 def test_every_key_is_documented():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 from demeanor.define.eval_diff import edits
 from tests.define.test_policy_history import commit, git
 
@@ -28,7 +28,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def touched(folder: Path, **more) -> dict[str, str]:
-    found = edits(load([folder]), folder, **more)
+    found = edits(discover([folder]), folder, **more)
     assert found.problem is None
     return dict(found.evals)
 
@@ -73,4 +73,4 @@ def test_the_base_can_be_named_and_must_exist(repository: Path) -> None:
     """An option is no revision."""
     assert touched(repository, base="main") == {}
     for wrong in ("nowhere", "--all"):
-        assert "there is no commit" in (edits(load([repository]), repository, base=wrong).problem or "")
+        assert "there is no commit" in (edits(discover([repository]), repository, base=wrong).problem or "")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.policy import Policy
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 from demeanor.define.policy_history import PolicyHistory, policies_in, policy_history
 from tests.define.harbor_lab import MINIMAL, task
 
@@ -42,7 +42,7 @@ def commit(folder: Path) -> None:
 
 
 def history(folder: Path, **more) -> PolicyHistory:
-    return policy_history(load([folder]), folder, **more)
+    return policy_history(discover([folder]), folder, **more)
 
 
 def news(folder: Path, **more) -> list[tuple[str, Policy | None]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from demeanor.core.errors import BadInput
 from demeanor.core.policy import Policy
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 from demeanor.define.set_policy import policy_file, repolicied
 from tests.define.harbor_lab import MINIMAL, task
 
@@ -22,10 +22,10 @@ OTHER = "@eval_test(USUALLY_PASSES, prompt='y')\ndef other(rig, result): ...\n"
 def changed(path: Path, source: str, name: str = "saves") -> str:
     """The file with ALWAYS_PASSES for the eval; loading it proves that it works."""
     path.write_bytes(source.encode())
-    (one,) = load([f"{path}::{name}"])
+    (one,) = discover([f"{path}::{name}"])
     content = repolicied(one, Policy.ALWAYS_PASSES)
     path.write_bytes(content)
-    (now,) = load([f"{path}::{name}"])
+    (now,) = discover([f"{path}::{name}"])
     assert now.policy is Policy.ALWAYS_PASSES
     return content.decode()
 
@@ -68,7 +68,7 @@ def test_a_scenario_keeps_everything_but_the_value(tmp_path: Path) -> None:
     folder = tmp_path / "saves"
     folder.mkdir()
     (folder / "scenario.toml").write_text(source)
-    (one,) = load([folder])
+    (one,) = discover([folder])
     assert policy_file(one) == folder / "scenario.toml"
     wanted = source.replace("policy  =  'USUALLY_PASSES'", "policy  =  'ALWAYS_PASSES'")
     assert repolicied(one, Policy.ALWAYS_PASSES).decode() == wanted
@@ -92,7 +92,7 @@ def test_what_can_not_be_changed_safely_is_left_to_its_author(tmp_path: Path, so
     """With the reason."""
     path = tmp_path / "eval_a.py"
     path.write_text(source)
-    (one,) = load([f"{path}::saves"])
+    (one,) = discover([f"{path}::saves"])
     with pytest.raises(BadInput, match=problem):
         repolicied(one, Policy.ALWAYS_PASSES)
 
@@ -107,7 +107,7 @@ def test_there_and_back_again_is_the_same_file(tmp_path_factory: pytest.TempPath
     path = tmp_path_factory.mktemp("evals") / "eval_a.py"
     path.write_text(source)
     for policy in (Policy.ALWAYS_PASSES, Policy.USUALLY_PASSES):
-        (one,) = load([f"{path}::saves"])
+        (one,) = discover([f"{path}::saves"])
         path.write_bytes(repolicied(one, policy))
     assert path.read_text() == source
 
@@ -129,13 +129,13 @@ def test_there_and_back_again_is_the_same_file(tmp_path_factory: pytest.TempPath
 )
 def test_a_task_keeps_everything_but_its_policy(tmp_path: Path, before: str, after: str) -> None:
     """The line of its own table, which is added where there is none."""
-    (one,) = load([task(tmp_path / "greet", MINIMAL + before)])
+    (one,) = discover([task(tmp_path / "greet", MINIMAL + before)])
     assert policy_file(one) == tmp_path / "greet" / "task.toml"
     assert repolicied(one, Policy.ALWAYS_PASSES).decode() == MINIMAL + after
 
 
 def test_a_task_whose_table_has_no_policy_is_left_to_its_author(tmp_path: Path) -> None:
     """A second table of the same name would be no TOML."""
-    (one,) = load([task(tmp_path / "greet", f"{MINIMAL}[metadata.demeanor]\ntrials = 2\n")])
+    (one,) = discover([task(tmp_path / "greet", f"{MINIMAL}[metadata.demeanor]\ntrials = 2\n")])
     with pytest.raises(BadInput, match="the line with the policy was not found"):
         repolicied(one, Policy.ALWAYS_PASSES)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from demeanor.cli import main, make_parser
-from demeanor.commands.analyze.report import Source, analysis
+from demeanor.commands.analyze.report import AnalysisSource, analysis
 from demeanor.commands.analyze.terminal import analysis_terminal
 from demeanor.commands.analyze.to_json import analysis_json
 from demeanor.commands.bisect.terminal import bisect_terminal
@@ -110,8 +110,8 @@ def _fallen() -> Any:
 
 
 def _analysis() -> Any:
-    first = Source(name="a", records=tuple(records("ppfv", fingerprint="f1")))
-    second = Source(name="b", records=tuple(records("fff", fingerprint="f2")))
+    first = AnalysisSource(name="a", records=tuple(records("ppfv", fingerprint="f1")))
+    second = AnalysisSource(name="b", records=tuple(records("fff", fingerprint="f2")))
     return analysis([first, second], ks=(1, 3))
 
 

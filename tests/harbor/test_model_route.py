@@ -17,9 +17,9 @@ from demeanor.config.harbor import HarborRules
 from demeanor.core.errors import WorldError
 from demeanor.gateway.script import scripted
 from demeanor.gateway.server.server import GatewayServer
-from demeanor.harbor.agents import ROSTER, Player
+from demeanor.harbor.agents import ROSTER, TaskAgentSpec
 from demeanor.harbor.environments import TaskPlace
-from demeanor.harbor.model_route import UNSEEN, Wire, open_wire
+from demeanor.harbor.model_route import UNSEEN, ModelRoute, open_wire
 from tests.harbor.task_lab import greet, trial_of
 
 
@@ -35,10 +35,10 @@ def ask(url: str, token: str) -> int:
 
 def on_wire(
     folder: Path,
-    body: Callable[[Wire], Awaitable[Any]],
+    body: Callable[[ModelRoute], Awaitable[Any]],
     *,
     place: str,
-    who: Player = ROSTER["native"],
+    who: TaskAgentSpec = ROSTER["native"],
     subject: str = "native:scripted",
     rules: HarborRules | None = None,
 ) -> Any:
@@ -63,7 +63,7 @@ def on_wire(
 def test_into_our_own_environment_the_gateway_is_handed(tmp_path: Path):
     """Whoever listens in there is served; the address is known beforehand."""
 
-    async def body(wire: Wire) -> int:
+    async def body(wire: ModelRoute) -> int:
         with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_UNIX) as way:
             way.settimeout(10)
             way.connect(str(tmp_path / str(wire.options["gateway"])))
@@ -80,7 +80,7 @@ def test_into_our_own_environment_the_gateway_is_handed(tmp_path: Path):
 def test_elsewhere_this_machine_is_reached_by_its_name(tmp_path: Path):
     """On a port of the attempt's own, with its token."""
 
-    async def body(wire: Wire) -> int:
+    async def body(wire: ModelRoute) -> int:
         assert wire.url.startswith("http://localhost:")
         return await asyncio.to_thread(ask, wire.url, wire.facts["token"])
 
@@ -90,7 +90,7 @@ def test_elsewhere_this_machine_is_reached_by_its_name(tmp_path: Path):
 def test_past_the_gateway_only_where_that_is_allowed(tmp_path: Path):
     """And then it is noted."""
 
-    async def body(wire: Wire) -> tuple[object, ...]:
+    async def body(wire: ModelRoute) -> tuple[object, ...]:
         return wire.url, wire.direct, wire.session, wire.notes
 
     with pytest.raises(WorldError, match="gateway_host"):
@@ -102,16 +102,16 @@ def test_past_the_gateway_only_where_that_is_allowed(tmp_path: Path):
 def test_without_a_model_there_is_no_wire(tmp_path: Path):
     """Nothing is asked of the gateway."""
 
-    async def body(wire: Wire) -> Wire:
+    async def body(wire: ModelRoute) -> ModelRoute:
         return wire
 
-    assert on_wire(tmp_path, body, place="daytona", who=ROSTER["oracle"], subject="oracle") == Wire()
+    assert on_wire(tmp_path, body, place="daytona", who=ROSTER["oracle"], subject="oracle") == ModelRoute()
 
 
 def test_an_agent_in_harbors_own_process_is_told_the_gateways_own_address(tmp_path: Path):
     """It runs on this machine."""
 
-    async def body(wire: Wire) -> int:
+    async def body(wire: ModelRoute) -> int:
         return await asyncio.to_thread(ask, wire.url, wire.facts["token"])
 
     assert on_wire(tmp_path, body, place="daytona", who=ROSTER["terminus-2"]) == 200

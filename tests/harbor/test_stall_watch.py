@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from demeanor.harbor import stall_watch as silence
-from demeanor.harbor.stall_watch import Silence
+from demeanor.harbor.stall_watch import StallWatch
 
 
 class Session:
@@ -36,11 +36,11 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     yield Session()
 
 
-def watched(session: Session, *, owes_at_the_end: bool) -> tuple[Silence, float]:
+def watched(session: Session, *, owes_at_the_end: bool) -> tuple[StallWatch, float]:
     """What was seen of it, and when the agent ended."""
 
-    async def play() -> tuple[Silence, float]:
-        async with Silence.of(session) as seen:  # type: ignore[arg-type]
+    async def play() -> tuple[StallWatch, float]:
+        async with StallWatch.of(session) as seen:  # type: ignore[arg-type]
             await asyncio.sleep(0.1)
             ended = time.time()
             session.owes = owes_at_the_end
@@ -73,7 +73,7 @@ def test_where_there_is_no_session_nobody_is_to_blame():
     """The wire was not seen."""
 
     async def play() -> float | None:
-        async with Silence.of(None) as seen:
+        async with StallWatch.of(None) as seen:
             return seen.before(time.time(), timeout=1)
 
     assert asyncio.run(play()) is None

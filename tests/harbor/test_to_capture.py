@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents.native import NativeAgent
+from demeanor.agents.native import BuiltinAgent
 from demeanor.core.capture import Capture
 from demeanor.core.exchange import Exchange, ProviderError, Request
 from demeanor.core.process import Output, ProcessEnd
@@ -134,10 +134,10 @@ def test_our_adapter_reads_the_native_log_before_harbors_trajectory_is_asked(tmp
     said = json.dumps({"type": "said", "turn": 1, "text": "native"})
     atif = json.dumps({"steps": [{"source": "agent", "tool_calls": [{"tool_call_id": "1", "function_name": "Read"}]}]})
     both = edited(tmp_path / "a", "greet", {}, native_jsonl=said, trajectory_json=atif)
-    native = gather(seen(), ENDED, both, NativeAgent(), "native.jsonl")
+    native = gather(seen(), ENDED, both, BuiltinAgent(), "native.jsonl")
     assert native.log == (Said(turn=1, text="native"),)
     assert native.gaps is not None
     assert "own log tells" in native.gaps[0]
     spoiled = edited(tmp_path / "b", "greet", {}, native_jsonl='{"type": "said"}', trajectory_json=atif)
-    (call,) = gather(seen(), ENDED, spoiled, NativeAgent(), "native.jsonl").log
+    (call,) = gather(seen(), ENDED, spoiled, BuiltinAgent(), "native.jsonl").log
     assert isinstance(call, Called)

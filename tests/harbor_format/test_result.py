@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from demeanor.core.evidence import Spent
 from demeanor.core.verdict import VoidCause
-from demeanor.harbor_format.result import Mishap, numbers_in, read_outcome, read_spent
+from demeanor.harbor_format.result import HarborException, numbers_in, read_outcome, read_spent
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=10),
@@ -91,7 +91,7 @@ def test_what_the_agent_brought_about_counts_with_its_reward(kind: str):
 def test_what_broke_around_the_agent_is_void_with_its_cause(kind: str, cause: VoidCause):
     """Whatever the reward says."""
     assert read_outcome(result({"reward": 1}, error=kind)).trouble == (cause, f"{kind}: why")
-    assert not Mishap(kind=kind).own
+    assert not HarborException(kind=kind).own
 
 
 @pytest.mark.parametrize("kind", ["NetworkConnectionError", "NonZeroAgentExitCodeError", "ApiRateLimitError"])

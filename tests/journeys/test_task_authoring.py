@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 from tests.define.harbor_lab import MINIMAL, task
 from tests.harbor.engine import PROGRAM, needs_harbor
 from tests.journeys.conftest import Project
@@ -98,7 +98,7 @@ def test_an_eval_that_only_demeanor_can_check_is_refused_by_name(project: Projec
     assert "- tool_used: is asked of what happened" in shown.stderr
     shown = project.demeanor("export", "--harbor", "create-file", "--partial", "--out", "out")
     assert "left out: tool_used" in shown.stdout
-    (one,) = load([project.folder / "out"])
+    (one,) = discover([project.folder / "out"])
     assert one.task is not None
     assert (one.task.name, one.task.warnings) == ("local/create-file", ())
     shown = project.demeanor("export", "--harbor", "evals/eval_notes.py::saves_the_note")
@@ -187,7 +187,7 @@ def test_a_digest_is_the_one_that_harbor_reckons(name: str):
     done = subprocess.run(
         [PROGRAM.with_name("python"), "-c", PACKAGER, TASKS / name], capture_output=True, text=True, check=True
     )
-    (one,) = load([TASKS / name])
+    (one,) = discover([TASKS / name])
     assert one.task is not None
     assert one.task.digest == f"sha256:{done.stdout.strip()}"
 

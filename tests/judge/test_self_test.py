@@ -9,7 +9,7 @@ import pytest
 from demeanor import USUALLY_PASSES, eval_test
 from demeanor.core.errors import BadInput
 from demeanor.define.folder.cline_folder import read_seed_folder
-from demeanor.judge.self_test import Fault, self_test
+from demeanor.judge.self_test import SelfTestFault, self_test
 from tests.judge.stagehands import lay_out, no_command, read_back
 
 
@@ -20,7 +20,7 @@ def writes(text: str):
     return behaviour
 
 
-def faults(check, **more) -> list[Fault]:
+def faults(check, **more) -> list[SelfTestFault]:
     return [complaint.fault for complaint in tried(check, **more).complaints]
 
 
@@ -42,7 +42,7 @@ def test_sound_eval_has_no_complaints():
 def test_eval_that_passes_on_nothing_is_vacuous():
     """An agent that does nothing must fail it."""
     found = tried(lambda rig, result: None, passes_on=writes("good"))
-    assert [complaint.fault for complaint in found.complaints] == [Fault.VACUOUS]
+    assert [complaint.fault for complaint in found.complaints] == [SelfTestFault.VACUOUS]
     assert "does nothing passes" in found.complaints[0].detail
 
 
@@ -52,19 +52,19 @@ def test_eval_that_passes_on_bad_work_is_vacuous():
     def exists(rig, result):
         assert rig.workspace.exists("a.txt")
 
-    assert faults(exists, passes_on=writes("good"), fails_on=writes("bad")) == [Fault.VACUOUS]
+    assert faults(exists, passes_on=writes("good"), fails_on=writes("bad")) == [SelfTestFault.VACUOUS]
 
 
 def test_eval_that_fails_on_good_work_is_impossible():
     """Each behaviour that is called good must pass it; the reason is told."""
     found = tried(good_text, passes_on=[writes("good"), writes("goood")])
-    assert [complaint.fault for complaint in found.complaints] == [Fault.IMPOSSIBLE]
+    assert [complaint.fault for complaint in found.complaints] == [SelfTestFault.IMPOSSIBLE]
     assert "goood" in found.complaints[0].detail
 
 
 def test_eval_without_passes_on_is_unproven():
     """Nothing shows that it can pass."""
-    assert faults(good_text, fails_on=writes("bad")) == [Fault.UNPROVEN]
+    assert faults(good_text, fails_on=writes("bad")) == [SelfTestFault.UNPROVEN]
 
 
 def test_doing_nothing_may_be_right_where_the_eval_says_so():
@@ -74,8 +74,8 @@ def test_doing_nothing_may_be_right_where_the_eval_says_so():
         assert not rig.workspace.changes
 
     assert faults(untouched, does_nothing_passes=True, fails_on=writes("bad")) == []
-    assert faults(untouched, does_nothing_passes=True) == [Fault.VACUOUS]
-    assert faults(good_text, does_nothing_passes=True, fails_on=writes("bad")) == [Fault.IMPOSSIBLE]
+    assert faults(untouched, does_nothing_passes=True) == [SelfTestFault.VACUOUS]
+    assert faults(good_text, does_nothing_passes=True, fails_on=writes("bad")) == [SelfTestFault.IMPOSSIBLE]
 
 
 def test_crash_of_the_check_is_told():
@@ -88,7 +88,7 @@ def test_crash_of_the_check_is_told():
         stage.call("write_file", path="a.txt")
 
     found = tried(breaks, passes_on=acts)
-    assert [complaint.fault for complaint in found.complaints] == [Fault.CRASHED]
+    assert [complaint.fault for complaint in found.complaints] == [SelfTestFault.CRASHED]
     assert "KeyError" in found.complaints[0].detail
 
 
@@ -100,7 +100,7 @@ def test_workspace_that_cannot_be_laid_out_is_told():
 
     made = eval_test(USUALLY_PASSES, prompt="x", name="e", passes_on=writes("good"))(good_text)
     found = self_test(made, lay_out=broken, read_back=read_back, run_command=no_command)
-    assert [complaint.fault for complaint in found.complaints] == [Fault.CRASHED]
+    assert [complaint.fault for complaint in found.complaints] == [SelfTestFault.CRASHED]
     assert "eval_a.py:3: setup: raised ValueError" in found.complaints[0].detail
 
 
@@ -128,7 +128,7 @@ def test_crash_of_the_behaviour_is_told():
         (stage.workspace / "nowhere.txt").read_text()
 
     found = tried(good_text, passes_on=[writes("good"), breaks])
-    assert [complaint.fault for complaint in found.complaints] == [Fault.CRASHED]
+    assert [complaint.fault for complaint in found.complaints] == [SelfTestFault.CRASHED]
     assert "passes_on breaks itself crashed: FileNotFoundError" in found.complaints[0].detail
 
 
@@ -136,7 +136,7 @@ def test_crash_of_the_behaviour_is_told():
     ("template", "expectation", "wanted"),
     [
         ("debug = false", "debug = true", []),
-        ("debug = true", "debug = true", [Fault.VACUOUS]),
+        ("debug = true", "debug = true", [SelfTestFault.VACUOUS]),
         (None, "debug = true", []),
     ],
 )

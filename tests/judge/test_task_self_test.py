@@ -8,7 +8,7 @@ from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.checks import RewardCheck
 from demeanor.core.process import Output
 from demeanor.core.verdict import VoidCause
-from demeanor.judge.self_test import Fault
+from demeanor.judge.self_test import SelfTestFault
 from demeanor.judge.task_self_test import needs_network, proof_complaints
 
 CHECK = RewardCheck()
@@ -31,14 +31,19 @@ def test_a_sound_task_has_no_complaint():
 @pytest.mark.parametrize(
     ("oracle", "nothing", "fault", "said"),
     [
-        ([left(0.5)], [left(0)], Fault.IMPOSSIBLE, "the solution gets reward 0.5, and reward must be at least 1"),
-        ([left(1)], [left(1)], Fault.VACUOUS, "doing nothing gets reward 1, which passes"),
-        ([left(1)], [left(0.5)], Fault.VACUOUS, "reward must be 0 for it"),
-        ([left(1), left(2)], [left(0)], Fault.UNSTABLE, "reward 1\nreward 2"),
-        ([left(1)], [left(0), left(-1)], Fault.UNSTABLE, "doing nothing is judged differently"),
-        ([left(None)], [left(0)], Fault.CRASHED, "the solution: the verifier gave no reward"),
-        ([left(1)], [left(None)], Fault.CRASHED, "doing nothing: the verifier gave no reward"),
-        ([left(1, rewards={"rewrad": 1})], [left(0)], Fault.CRASHED, "gave no 'reward', only rewrad 1"),
+        (
+            [left(0.5)],
+            [left(0)],
+            SelfTestFault.IMPOSSIBLE,
+            "the solution gets reward 0.5, and reward must be at least 1",
+        ),
+        ([left(1)], [left(1)], SelfTestFault.VACUOUS, "doing nothing gets reward 1, which passes"),
+        ([left(1)], [left(0.5)], SelfTestFault.VACUOUS, "reward must be 0 for it"),
+        ([left(1), left(2)], [left(0)], SelfTestFault.UNSTABLE, "reward 1\nreward 2"),
+        ([left(1)], [left(0), left(-1)], SelfTestFault.UNSTABLE, "doing nothing is judged differently"),
+        ([left(None)], [left(0)], SelfTestFault.CRASHED, "the solution: the verifier gave no reward"),
+        ([left(1)], [left(None)], SelfTestFault.CRASHED, "doing nothing: the verifier gave no reward"),
+        ([left(1, rewards={"rewrad": 1})], [left(0)], SelfTestFault.CRASHED, "gave no 'reward', only rewrad 1"),
     ],
 )
 def test_what_is_wrong_is_named(oracle, nothing, fault, said):
@@ -55,7 +60,7 @@ def test_a_void_tells_what_broke_and_what_was_printed():
         task_files={"verifier/test-stdout.txt": Output(text="\x1b[2Jno module named ledger")},
     )
     ((fault, detail),) = complaints([broken], [left(0)])
-    assert fault is Fault.CRASHED
+    assert fault is SelfTestFault.CRASHED
     assert "no space left" in detail
     assert "no module named ledger" in detail
     assert "\x1b" not in detail
@@ -72,6 +77,6 @@ def test_only_a_solution_that_passes_with_a_network_needs_one():
     """Otherwise it is simply wrong."""
     found = needs_network(CHECK, left(1))
     assert found is not None
-    assert found.fault is Fault.NETWORK
+    assert found.fault is SelfTestFault.NETWORK
     assert "network_mode" in found.detail
     assert needs_network(CHECK, left(0)) is None

@@ -12,7 +12,7 @@ from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES, Policy
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan
-from demeanor.runner.plan import Choice, choose, make_plan
+from demeanor.runner.plan import EvalFilter, choose, make_plan
 
 NATIVE = Subject(agent="native", model="scripted")
 
@@ -71,20 +71,20 @@ def test_an_evals_own_subjects_and_models_count_where_nobody_was_asked_for():
 def test_the_always_policy_leaves_the_others_out():
     """Only ALWAYS_PASSES gates."""
     evals = [an_eval("a"), an_eval("b", ALWAYS_PASSES)]
-    assert names(choose(evals, Choice(policy="always"))) == ["b"]
-    assert choose(evals[:1], Choice(policy="always")) == ()
+    assert names(choose(evals, EvalFilter(policy="always"))) == ["b"]
+    assert choose(evals[:1], EvalFilter(policy="always")) == ()
 
 
 def test_nothing_that_fits_is_an_error():
     """A green run of nothing reassures nobody."""
     with pytest.raises(NothingToRun, match="no eval was found"):
-        choose([an_eval("a")], Choice(tags=("absent",)))
+        choose([an_eval("a")], EvalFilter(tags=("absent",)))
 
 
 def test_an_unknown_name_is_told_with_the_nearest():
     """A typing error is found before anything runs."""
     with pytest.raises(UnknownName, match="did you mean 'saves_note'"):
-        choose([an_eval("saves_note")], Choice(names=("save_note",)))
+        choose([an_eval("saves_note")], EvalFilter(names=("save_note",)))
 
 
 @pytest.mark.parametrize(
@@ -100,21 +100,21 @@ def test_an_unknown_name_is_told_with_the_nearest():
 def test_keywords_choose_as_in_pytest(expression: str, found: list[str]):
     """Words in names, tags and suites, with and, or, not and brackets."""
     evals = [an_eval("notes_a"), an_eval("notes_slow"), an_eval("01-edit", tags=("smoke",))]
-    assert names(choose(evals, Choice(keyword=expression))) == found
+    assert names(choose(evals, EvalFilter(keyword=expression))) == found
 
 
 @pytest.mark.parametrize("expression", ["and", "a and", "(a", "a )", "not", "a b"])
 def test_a_broken_expression_is_refused(expression: str):
     """No guess is made."""
     with pytest.raises(UsageError, match="is no expression"):
-        choose([an_eval("a")], Choice(keyword=expression))
+        choose([an_eval("a")], EvalFilter(keyword=expression))
 
 
 def test_suites_and_tags_choose():
     """Both must fit where both are given."""
     evals = [an_eval("a", suite="s"), an_eval("b", suite="s", tags=("t",)), an_eval("c", tags=("t",))]
-    assert names(choose(evals, Choice(suites=("s",)))) == ["a", "b"]
-    assert names(choose(evals, Choice(suites=("s",), tags=("t",)))) == ["b"]
+    assert names(choose(evals, EvalFilter(suites=("s",)))) == ["a", "b"]
+    assert names(choose(evals, EvalFilter(suites=("s",), tags=("t",)))) == ["b"]
 
 
 def test_a_trials_seed_depends_on_the_trial_only():

@@ -12,7 +12,8 @@ from demeanor.core.errors import UsageError
 from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
-from demeanor.runner import Cast, plan_run
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.planning import plan_run
 from demeanor.runner.tasks import find_harbor, harbor_problem, only_tasks, task_environment
 from tests.harbor.task_lab import greet
 
@@ -34,11 +35,11 @@ def project(folder: Path, text: str = "") -> Config:
     return read_config(folder)
 
 
-def planned(config: Config, *subjects: str, **wishes: object) -> Plan:
+def planned(config: Config, *subjects: str, **options: object) -> Plan:
     """The plan of a run of all that is there."""
     paths = (str(config.root / "tasks"), str(config.root / "evals"))
-    request = RunRequest(paths=paths, subjects=subjects, policy="all", **wishes)  # type: ignore[arg-type]
-    return plan_run(Cast(config=config, environ={}), request, {})
+    request = RunRequest(paths=paths, subjects=subjects, policy="all", **options)  # type: ignore[arg-type]
+    return plan_run(Catalog(config=config, environ={}), request, {})
 
 
 def skipped(plan: Plan) -> dict[str, str]:
@@ -133,7 +134,7 @@ def test_an_old_harbor_is_refused(tmp_path: Path, version: str, told: str | None
 
 def test_a_run_of_tasks_without_harbor_is_refused_before_anything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nothing is written."""
-    from demeanor.runner import open_sandbox
+    from demeanor.runner.assemble import open_sandbox
 
     config = project(tmp_path, '[harbor]\nprogram = "/nowhere/harbor"\n')
     plan = planned(config, "oracle", tasks=("greet",), env="bubblewrap")

@@ -16,8 +16,8 @@ from demeanor.core.ports import Template
 from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
-from demeanor.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
-from demeanor.sandboxes.levels.none import OpenBench, OpenSandbox
+from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox, BubblewrapSession
+from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
 
 T = TypeVar("T")
 SOON = 120.0
@@ -60,11 +60,11 @@ class Lab:
         self.benches = folder / "benches"
         self.benches.mkdir()
 
-    def on_bench(self, body: Callable[[OpenBench], Awaitable[T]], *, sandbox: OpenSandbox | None = None) -> T:
+    def on_bench(self, body: Callable[[NoneSession], Awaitable[T]], *, sandbox: NoneSandbox | None = None) -> T:
         """What `body` gives, called with a bench; afterwards nothing runs and no folder is left."""
-        return self.in_sandbox(sandbox or OpenSandbox(root=self.benches), body)
+        return self.in_sandbox(sandbox or NoneSandbox(root=self.benches), body)
 
-    def walled(self, body: Callable[[BubblewrapBench], Awaitable[T]], **options: Any) -> T:
+    def walled(self, body: Callable[[BubblewrapSession], Awaitable[T]], **options: Any) -> T:
         """The same behind walls."""
         return self.in_sandbox(BubblewrapSandbox(root=self.benches, **options), body)
 
@@ -110,9 +110,9 @@ class Lab:
     def leavings(self, launch: Launch) -> Tree:
         """What a program leaves in its workspace."""
 
-        async def body(bench: OpenBench) -> Tree:
+        async def body(bench: NoneSession) -> Tree:
             await bench.run(launch, limits=Limits(wall=SOON), last_activity=lambda: 0.0)
-            return await bench.harvest()
+            return await bench.snapshot()
 
         return self.on_bench(body)
 

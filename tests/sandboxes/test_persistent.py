@@ -22,9 +22,9 @@ from demeanor.core.errors import WorldError
 from demeanor.core.ports import Template
 from demeanor.core.process import Launch, Limits, Output, ProcessEnd
 from demeanor.core.sandbox_spec import Ceilings, Network
-from demeanor.sandboxes.persistent.client import Lodge
-from demeanor.sandboxes.persistent.command import Done, Errand
-from demeanor.sandboxes.persistent.factory import Lodgings, Wishes
+from demeanor.sandboxes.persistent.client import PersistentSandbox
+from demeanor.sandboxes.persistent.command import ExecRequest, ExecResult
+from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
 from demeanor.sandboxes.probes.runner import SURVIVE, probe
 from demeanor.sandboxes.supervisor.privileges import KEPT
 from tests.sandboxes.conftest import SOON, wait_until
@@ -40,17 +40,22 @@ OWN = ("write in /usr or /etc", "read /etc/shadow")
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="many users can be had as root only")
 
 
-def in_lodge(body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes | None = None, **options: Any) -> T:
+def in_lodge(
+    body: Callable[[PersistentSandbox], Awaitable[T]],
+    folder: Path,
+    wanted: PersistentOptions | None = None,
+    **options: Any,
+) -> T:
     """What `body` gives, called with a lodge; afterwards nothing is left of it."""
 
     async def session() -> T:
-        lodgings = Lodgings(folder, **options)
-        lodge = await lodgings.open(wishes or Wishes())
+        sandboxes = PersistentSandboxes(folder, **options)
+        sandbox = await sandboxes.open(wanted or PersistentOptions())
         try:
-            return await body(lodge)
+            return await body(sandbox)
         finally:
-            await lodge.close()
-            lodgings.leave()
+            await sandbox.close()
+            sandboxes.leave()
 
     try:
         return asyncio.run(session())
@@ -58,9 +63,15 @@ def in_lodge(body: Callable[[Lodge], Awaitable[T]], folder: Path, wishes: Wishes
         assert list(folder.glob("demeanor-*")) == []
 
 
-async def sh(lodge: Lodge, script: str, *, user: str = "root", timeout: float | None = SOON) -> Done:  # noqa: ASYNC109
+async def sh(
+    sandbox: PersistentSandbox,
+    script: str,
+    *,
+    user: str = "root",
+    timeout: float | None = SOON,  # noqa: ASYNC109
+) -> ExecResult:
     """How a script ends."""
-    return await lodge.run(Errand(argvs=(("sh", "-c", script),), env=PATH, user=user), timeout=timeout)
+    return await sandbox.run(ExecRequest(argvs=(("sh", "-c", script),), env=PATH, user=user), timeout=timeout)
 
 
 def processes(mark: str) -> list[str]:
@@ -80,36 +91,38 @@ class LodgeLevel:
     name = "bubblewrap"
 
     def __init__(self) -> None:
-        self._lodgings = Lodgings()
+        self._sandboxes = PersistentSandboxes()
 
     @asynccontextmanager
     async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[Any]:
         """A lodge with the template as its workspace."""
-        lodge = await self._lodgings.open(Wishes(network=network or "none"))
+        sandbox = await self._sandboxes.open(PersistentOptions(network=network or "none"))
         try:
-            await lodge.put_folder(template.folder, "/workspace")
-            yield LodgeBench(lodge)
+            await sandbox.put_folder(template.folder, "/workspace")
+            yield LodgeBench(sandbox)
         finally:
-            await lodge.close()
+            await sandbox.close()
 
     async def stop(self) -> None:
         """Take everything down."""
-        self._lodgings.leave()
+        self._sandboxes.leave()
 
 
 class LodgeBench:
     """One lodge as a bench."""
 
-    def __init__(self, lodge: Lodge) -> None:
-        self._lodge = lodge
-        self.listener = lodge.door
+    def __init__(self, sandbox: PersistentSandbox) -> None:
+        self._sandbox = sandbox
+        self.listener = sandbox.door
 
     async def furnish(self, launches: Sequence[Launch]) -> None:
         """It is furnished already."""
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program."""
-        done = await self._lodge.run(Errand(argvs=(launch.argv,), env=PATH, cwd="/workspace"), timeout=limits.wall)
+        done = await self._sandbox.run(
+            ExecRequest(argvs=(launch.argv,), env=PATH, cwd="/workspace"), timeout=limits.wall
+        )
         return ProcessEnd(exit_code=done.code, signal=None, ended_by="exit", stdout=Output(text=done.stdout),
                           stderr=Output(text=done.stderr), seconds=0.0)  # fmt: skip
 
@@ -143,14 +156,14 @@ def test_lodges_can_be_opened_at_once(tmp_path: Path) -> None:
     """What they have in common is made once."""
 
     async def session() -> list[str]:
-        lodgings = Lodgings(tmp_path)
+        sandboxes = PersistentSandboxes(tmp_path)
         try:
-            lodges = await asyncio.gather(*(lodgings.open(Wishes()) for _ in range(6)))
-            said = [(await sh(lodge, "tail -n 1 /etc/passwd | cut -d: -f1")).stdout for lodge in lodges]
-            for lodge in lodges:
-                await lodge.close()
+            lodges = await asyncio.gather(*(sandboxes.open(PersistentOptions()) for _ in range(6)))
+            said = [(await sh(sandbox, "tail -n 1 /etc/passwd | cut -d: -f1")).stdout for sandbox in lodges]
+            for sandbox in lodges:
+                await sandbox.close()
         finally:
-            lodgings.leave()
+            sandboxes.leave()
         return said
 
     for _ in range(3):
@@ -164,7 +177,7 @@ def test_everything_can_be_written_and_nothing_reaches_the_host(tmp_path: Path) 
     script = "".join(f"mkdir -p /{place} && echo x > /{place}/{mark}\n" for place in places)
     script += f"rm /usr/bin/env && ls /usr/bin/env\ncat /app/{mark} /usr/bin/{mark}\n"
     script += "echo hi > /dev/stdout; echo no > /dev/stderr"
-    done = in_lodge(lambda lodge: sh(lodge, script), tmp_path)
+    done = in_lodge(lambda sandbox: sh(sandbox, script), tmp_path)
     assert (done.code, done.stdout) == (0, "x\nx\nhi\n")
     assert done.stderr.endswith("no\n")
     assert Path("/usr/bin/env").exists()
@@ -175,17 +188,17 @@ def test_everything_can_be_written_and_nothing_reaches_the_host(tmp_path: Path) 
 def test_root_of_the_host_gives_it_many_users(tmp_path: Path) -> None:
     """Who is a user inside is nobody outside; files of the base belong to root, and can be changed in place."""
 
-    async def body(lodge: Lodge) -> None:
+    async def body(sandbox: PersistentSandbox) -> None:
         script = "useradd -m bob && echo '# x' >> /usr/bin/ldd && stat -c %U /usr/bin/ldd; cat /proc/self/uid_map"
-        owner, numbers = (await sh(lodge, script)).stdout.splitlines()
+        owner, numbers = (await sh(sandbox, script)).stdout.splitlines()
         first, outside, count = map(int, numbers.split())
         assert (owner, first, count) == ("root", 0, 65536)
         assert outside >= 2**30
-        bob = await sh(lodge, "id -un; echo $HOME; touch /etc/no", user="bob")
+        bob = await sh(sandbox, "id -un; echo $HOME; touch /etc/no", user="bob")
         assert (bob.code, bob.stdout) == (1, "bob\n/home/bob\n")
-        assert (await sh(lodge, "id -u; id -gn", user="1234:bob")).stdout == "1234\nbob\n"
+        assert (await sh(sandbox, "id -u; id -gn", user="1234:bob")).stdout == "1234\nbob\n"
         with pytest.raises(WorldError, match="there is no user 'mallory' in the sandbox"):
-            await sh(lodge, "true", user="mallory")
+            await sh(sandbox, "true", user="mallory")
 
     in_lodge(body, tmp_path)
 
@@ -196,7 +209,7 @@ def test_root_without_shifted_mounts_is_as_a_plain_user(tmp_path: Path) -> None:
     script = (
         "cat /proc/self/uid_map; echo x > /usr/local/lib/x && rm /usr/bin/env && touch /app && echo y > /dev/stdout"
     )
-    done = in_lodge(lambda lodge: sh(lodge, script), tmp_path, many=False)
+    done = in_lodge(lambda sandbox: sh(sandbox, script), tmp_path, many=False)
     numbers, *said = done.stdout.splitlines()
     first, outside, count = map(int, numbers.split())
     assert (first, count, said, done.stderr) == (0, 1, ["y"], "")
@@ -207,10 +220,10 @@ def test_what_is_left_running_lives_until_the_end_and_no_longer(tmp_path: Path) 
     """A daemon is there for the next program, and is dead when the lodge is closed."""
     mark = f"mark-{uuid.uuid4().hex}"
 
-    async def body(lodge: Lodge) -> None:
+    async def body(sandbox: PersistentSandbox) -> None:
         start = f"setsid bash -c 'exec -a {mark} sleep 4321' > /dev/null 2>&1 & until pgrep -f ^{mark}; do :; done"
-        assert (await sh(lodge, start)).code == 0
-        assert (await sh(lodge, f"pgrep -f ^{mark}")).code == 0
+        assert (await sh(sandbox, start)).code == 0
+        assert (await sh(sandbox, f"pgrep -f ^{mark}")).code == 0
         assert processes(mark)
 
     in_lodge(body, tmp_path)
@@ -220,10 +233,10 @@ def test_what_is_left_running_lives_until_the_end_and_no_longer(tmp_path: Path) 
 def test_a_program_out_of_time_is_ended_with_everything_it_started(tmp_path: Path) -> None:
     """Also what has left its session; others stay."""
 
-    async def body(lodge: Lodge) -> tuple[Done, str]:
-        await sh(lodge, "sleep 1111 > /dev/null 2>&1 &")
-        ended = await sh(lodge, "(setsid sleep 2222 &); echo begun; sleep 3333", timeout=3.0)
-        return ended, (await sh(lodge, "pgrep -a sleep")).stdout
+    async def body(sandbox: PersistentSandbox) -> tuple[ExecResult, str]:
+        await sh(sandbox, "sleep 1111 > /dev/null 2>&1 &")
+        ended = await sh(sandbox, "(setsid sleep 2222 &); echo begun; sleep 3333", timeout=3.0)
+        return ended, (await sh(sandbox, "pgrep -a sleep")).stdout
 
     ended, left = in_lodge(body, tmp_path)
     assert (ended.timed_out, ended.stdout) == (True, "begun\n")
@@ -233,14 +246,14 @@ def test_a_program_out_of_time_is_ended_with_everything_it_started(tmp_path: Pat
 def test_a_cancelled_program_is_ended_too(tmp_path: Path) -> None:
     """As Harbor does with an agent that takes too long."""
 
-    async def body(lodge: Lodge) -> str:
-        task = asyncio.create_task(sh(lodge, "touch /tmp/begun; setsid sleep 2222"))
-        while (await sh(lodge, "test -e /tmp/begun")).code:
+    async def body(sandbox: PersistentSandbox) -> str:
+        task = asyncio.create_task(sh(sandbox, "touch /tmp/begun; setsid sleep 2222"))
+        while (await sh(sandbox, "test -e /tmp/begun")).code:
             pass
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        return (await sh(lodge, "pgrep -a sleep")).stdout
+        return (await sh(sandbox, "pgrep -a sleep")).stdout
 
     assert in_lodge(body, tmp_path) == ""
 
@@ -248,9 +261,9 @@ def test_a_cancelled_program_is_ended_too(tmp_path: Path) -> None:
 def test_killing_everybody_in_there_kills_no_lodge(tmp_path: Path) -> None:
     """The init stays, and needs nobody to bury the dead."""
 
-    async def body(lodge: Lodge) -> tuple[int, str]:
-        killed = await sh(lodge, "(sleep 1111 &); kill -9 -1")
-        return killed.code, (await sh(lodge, "ps -eo stat=,args=")).stdout
+    async def body(sandbox: PersistentSandbox) -> tuple[int, str]:
+        killed = await sh(sandbox, "(sleep 1111 &); kill -9 -1")
+        return killed.code, (await sh(sandbox, "ps -eo stat=,args=")).stdout
 
     code, left = in_lodge(body, tmp_path)
     assert code == 137
@@ -266,17 +279,17 @@ ls -l /proc/$p/fd | sed -n 's/.*-> //p' | grep -v '/dev/null\|socket:\|pipe:'
 can() { grep -E 'Cap|NoNew|Seccomp:' /proc/$1/status; }
 [ "$(can $p)" = "$(can self)" ] && echo same; sed -n 's/^CapBnd:\t//p' /proc/self/status
 """
-    done = in_lodge(lambda lodge: sh(lodge, script), tmp_path)
+    done = in_lodge(lambda sandbox: sh(sandbox, script), tmp_path)
     assert set(done.stdout.split()) == {"porter", "same", f"{sum(1 << one for one in KEPT):016x}"}
 
 
 def test_output_is_complete_and_bounded(tmp_path: Path) -> None:
     """A megabyte comes whole; a flood comes by its ends, and costs no more."""
 
-    async def body(lodge: Lodge) -> tuple[Done, Done]:
-        whole = await sh(lodge, "seq 1 150000; echo last >&2")
-        errand = Errand(argvs=(("sh", "-c", "yes | head -c 5000000; echo end"),), env=PATH)
-        return whole, await lodge.run(errand, output_bytes=1000)
+    async def body(sandbox: PersistentSandbox) -> tuple[ExecResult, ExecResult]:
+        whole = await sh(sandbox, "seq 1 150000; echo last >&2")
+        request = ExecRequest(argvs=(("sh", "-c", "yes | head -c 5000000; echo end"),), env=PATH)
+        return whole, await sandbox.run(request, output_bytes=1000)
 
     whole, flood = in_lodge(body, tmp_path)
     assert whole.stdout == "".join(f"{number}\n" for number in range(1, 150001))
@@ -288,26 +301,26 @@ def test_output_is_complete_and_bounded(tmp_path: Path) -> None:
 def test_limits_hold(tmp_path: Path) -> None:
     """The disk is full at its size; too much memory ends everything, and that is told."""
 
-    async def body(lodge: Lodge) -> Done:
-        full = await sh(lodge, "head -c 40M /dev/zero > /opt/big; rm /opt/big")
+    async def body(sandbox: PersistentSandbox) -> ExecResult:
+        full = await sh(sandbox, "head -c 40M /dev/zero > /opt/big; rm /opt/big")
         for script in ("head -c 900M /dev/zero | tail -c 800M | cat > /dev/null", "true"):
             with pytest.raises(WorldError, match="more than 62914560"):
-                await sh(lodge, script)
+                await sh(sandbox, script)
         return full
 
     full = in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**25, memory=60 * 2**20))
     assert "No space left" in full.stderr
     code = "import os; n = 0\ntry:\n  while os.fork(): n += 1\n  os.kill(os.getpid(), 19)\nexcept OSError: print(n)"
-    crowd = in_lodge(lambda lodge: sh(lodge, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30))
+    crowd = in_lodge(lambda sandbox: sh(sandbox, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30))
     assert 10 < int(crowd.stdout) < 30
 
 
 def test_an_oom_kill_is_reported_before_the_exit_code(tmp_path: Path) -> None:
     """The kernel kills faster than the keeper polls; the exit code of the shell must not hide the breach."""
 
-    async def body(lodge: Lodge) -> None:
+    async def body(sandbox: PersistentSandbox) -> None:
         with pytest.raises(WorldError, match="more than 62914560"):
-            await sh(lodge, "python3 -S -c 'bytearray(2**28)'; exit 0")
+            await sh(sandbox, "python3 -S -c 'bytearray(2**28)'; exit 0")
 
     for _ in range(5):
         in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**20, memory=60 * 2**20))
@@ -316,9 +329,9 @@ def test_an_oom_kill_is_reported_before_the_exit_code(tmp_path: Path) -> None:
 def test_a_short_peak_of_memory_is_reported_too(tmp_path: Path) -> None:
     """Between two polls, and below what the control group allows: the kernel's own record of the peak counts."""
 
-    async def body(lodge: Lodge) -> None:
+    async def body(sandbox: PersistentSandbox) -> None:
         with pytest.raises(WorldError, match="more than 62914560"):
-            await sh(lodge, "python3 -S -c 'bytearray(80 * 2**20)'; exit 0")
+            await sh(sandbox, "python3 -S -c 'bytearray(80 * 2**20)'; exit 0")
 
     in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**28, memory=60 * 2**20))
 
@@ -326,13 +339,13 @@ def test_a_short_peak_of_memory_is_reported_too(tmp_path: Path) -> None:
 def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:
     """As a shell would: 127 for what is not there, 126 for what can't be run or entered."""
 
-    async def body(lodge: Lodge) -> list[tuple[int, str]]:
+    async def body(sandbox: PersistentSandbox) -> list[tuple[int, str]]:
         errands = [
-            Errand(argvs=(("no-such-program",),), env=PATH),
-            Errand(argvs=(("true",),), env=PATH, cwd="/no/such/folder"),
-            Errand(argvs=(("no-such-program",), ("echo", "second")), env=PATH),
+            ExecRequest(argvs=(("no-such-program",),), env=PATH),
+            ExecRequest(argvs=(("true",),), env=PATH, cwd="/no/such/folder"),
+            ExecRequest(argvs=(("no-such-program",), ("echo", "second")), env=PATH),
         ]
-        ends = [await lodge.run(errand) for errand in errands]
+        ends = [await sandbox.run(request) for request in errands]
         return [(done.code, done.stderr or done.stdout) for done in ends]
 
     missing, nowhere, second = in_lodge(body, tmp_path)
@@ -353,19 +366,19 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
     out, lodges = tmp_path / "out", tmp_path / "lodges"
     lodges.mkdir()
 
-    async def body(lodge: Lodge) -> list[str]:
-        await lodge.put_folder(source, "/app/in")
-        await lodge.put_file(source / "run.sh", "/opt/renamed", mode=0o640)
-        seen = await sh(lodge, "cat /app/in/link; stat -c '%a %U' /app/in/run.sh /opt/renamed")
+    async def body(sandbox: PersistentSandbox) -> list[str]:
+        await sandbox.put_folder(source, "/app/in")
+        await sandbox.put_file(source / "run.sh", "/opt/renamed", mode=0o640)
+        seen = await sh(sandbox, "cat /app/in/link; stat -c '%a %U' /app/in/run.sh /opt/renamed")
         assert seen.stdout == "content\n755 root\n640 root\n"
-        await lodge.fetch_file("/opt/renamed", out / "renamed")
+        await sandbox.fetch_file("/opt/renamed", out / "renamed")
         with pytest.raises(WorldError, match="No such file"):
-            await lodge.fetch_file("/opt/none", out / "none")
+            await sandbox.fetch_file("/opt/none", out / "none")
         with pytest.raises(WorldError, match="/opt/none/: No such file"):
-            await lodge.fetch_folder("/opt/none", out / "none")
+            await sandbox.fetch_folder("/opt/none", out / "none")
         with pytest.raises(FileNotFoundError):
-            await lodge.put_folder(source / "none", "/opt/there")
-        return await lodge.fetch_folder("/app/in", out / "in", wanted=lambda name, folder: name != "run.sh")
+            await sandbox.put_folder(source / "none", "/opt/there")
+        return await sandbox.fetch_folder("/app/in", out / "in", wanted=lambda name, folder: name != "run.sh")
 
     assert in_lodge(body, lodges) == []
     assert (out / "renamed").read_text() == "#!/bin/sh\n"
@@ -393,7 +406,7 @@ def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
         if not (rootfs / "bin" / name).exists():
             shutil.copy(program, rootfs / "bin" / name)
     script = f"ls /usr/bin/env /etc; echo x > /etc/new; cat /etc/new {shown}/file; mkdir /opt/x; echo x > {shown}/file"
-    done = in_lodge(lambda lodge: sh(lodge, script), lodges, Wishes(rootfs=rootfs, reads=(str(shown),)))
+    done = in_lodge(lambda sandbox: sh(sandbox, script), lodges, PersistentOptions(rootfs=rootfs, reads=(str(shown),)))
     assert done.stdout == "/etc:\npasswd\nx\nshown\n"
     assert "Read-only file system" in done.stderr
     assert [one.name for one in (rootfs / "etc").iterdir()] == ["passwd"]
@@ -405,7 +418,9 @@ def test_what_can_be_reached(tmp_path: Path, network: Network, reached: bool) ->
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         done = in_lodge(
-            lambda lodge: sh(lodge, f"bash -c '</dev/tcp/127.0.0.1/{port}'"), tmp_path, Wishes(network=network)
+            lambda sandbox: sh(sandbox, f"bash -c '</dev/tcp/127.0.0.1/{port}'"),
+            tmp_path,
+            PersistentOptions(network=network),
         )
     assert (done.code == 0) is reached
 
@@ -416,12 +431,12 @@ def test_death_of_demeanor_is_the_death_of_the_lodge(tmp_path: Path) -> None:
     code = f"""
 import asyncio, os, signal
 from pathlib import Path
-from demeanor.sandboxes.persistent.factory import Lodgings, Wishes
-from demeanor.sandboxes.persistent.command import Errand
+from demeanor.sandboxes.persistent.factory import PersistentSandboxes, PersistentOptions
+from demeanor.sandboxes.persistent.command import ExecRequest
 async def main():
-    lodge = await Lodgings(Path({str(tmp_path)!r})).open(Wishes())
+    lodge = await PersistentSandboxes(Path({str(tmp_path)!r})).open(PersistentOptions())
     script = "bash -c 'exec -a {mark} sleep 4321' & until pgrep -f ^{mark}; do :; done"
-    await lodge.run(Errand(argvs=(("sh", "-c", script),), env={PATH!r}))
+    await lodge.run(ExecRequest(argvs=(("sh", "-c", script),), env={PATH!r}))
     os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """
@@ -433,20 +448,20 @@ asyncio.run(main())
 PLAIN = """
 import asyncio, os
 from pathlib import Path
-from demeanor.sandboxes.persistent.factory import Lodgings, Wishes
-from demeanor.sandboxes.persistent.command import Errand
+from demeanor.sandboxes.persistent.factory import PersistentSandboxes, PersistentOptions
+from demeanor.sandboxes.persistent.command import ExecRequest
 ENV = {"PATH": "/usr/bin:/bin"}
 SCRIPTS = ["id -u", "cat /proc/self/uid_map", "rm /usr/bin/env && test ! -e /usr/bin/env", "echo x > /usr/bin/env",
            "echo x > /usr/local/lib/x", "echo x > /etc/hosts", "mkdir /app",
            "echo x >> /usr/bin/ldd", "ls " + os.environ["TMPDIR"]]
 async def main():
-    lodgings = Lodgings(Path(os.environ["TMPDIR"]))
-    lodge = await lodgings.open(Wishes())
+    lodgings = PersistentSandboxes(Path(os.environ["TMPDIR"]))
+    lodge = await lodgings.open(PersistentOptions())
     print(lodge.users)
     for script in SCRIPTS:
-        done = await lodge.run(Errand(argvs=(("sh", "-c", script),), env=ENV))
+        done = await lodge.run(ExecRequest(argvs=(("sh", "-c", script),), env=ENV))
         print(done.code, done.stdout.strip())
-    other = await lodge.run(Errand(argvs=(("true",),), env=ENV, user="1000"))
+    other = await lodge.run(ExecRequest(argvs=(("true",),), env=ENV, user="1000"))
     print(other.code, other.stderr.strip())
     await lodge.close()
     lodgings.leave()

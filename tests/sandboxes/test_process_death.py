@@ -14,7 +14,7 @@ import pytest
 from demeanor.core.errors import WorldError
 from demeanor.core.process import Limits
 from demeanor.core.verdict import VoidCause
-from demeanor.sandboxes.levels.none import OpenBench, OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
 from demeanor.sandboxes.supervisor.process_tree import WHOLE
 from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
 
@@ -40,12 +40,12 @@ def life():
 """
 
 
-def nursery_of(parent: int) -> int:
+def forkserver_of(parent: int) -> int:
     """The pid of the nursery that `parent` has started."""
 
     def found() -> list[int]:  # the list may miss a process while others come and go
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        return [int(pid) for pid in children if b"nursery" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [int(pid) for pid in children if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
     return wait_until(found)[0]
 
@@ -126,7 +126,7 @@ def test_cancelling_ends_everything_before_it_is_raised(lab: Lab) -> None:
     """Also where the agent ignores TERM and has a daemon, and where one cancels twice."""
     code = DAEMON + HEARTBEAT + "signal.signal(15, signal.SIG_IGN); daemon(life); time.sleep(99)"
 
-    async def body(bench: OpenBench) -> None:
+    async def body(bench: NoneSession) -> None:
         run = bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0)
         task = asyncio.create_task(run)
         await asyncio.to_thread(wait_until, lambda: lab.noted("beat"))
@@ -147,7 +147,7 @@ def test_cancelling_lets_a_program_say_farewell_where_it_may(lab: Lab, stubborn:
     tidy = "until(lambda: False)" if stubborn else "sys.exit()"
     code = f"{DAEMON}signal.signal(15, lambda *_: [note('tidied'), {tidy}]); note('up'); time.sleep(99)"
 
-    async def body(bench: OpenBench) -> None:
+    async def body(bench: NoneSession) -> None:
         limits = Limits(wall=SOON, farewell=0.3 if stubborn else SOON)
         task = asyncio.create_task(bench.run(lab.python(code), limits=limits, last_activity=lambda: 0.0))
         await asyncio.to_thread(wait_until, lambda: lab.noted("up"))
@@ -185,12 +185,12 @@ def test_killing_demeanor_ends_every_agent_and_removes_the_benches(lab: Lab) -> 
 
 def test_a_nursery_that_was_killed_voids_one_attempt_and_is_made_anew(lab: Lab) -> None:
     """The next run says so instead of hanging; the one after it works."""
-    sandbox = OpenSandbox(root=lab.benches)
+    sandbox = NoneSandbox(root=lab.benches)
 
-    async def body(bench: OpenBench) -> None:
-        nursery = nursery_of(os.getpid())
-        os.kill(nursery, signal.SIGKILL)
-        wait_until(lambda: not alive(nursery))
+    async def body(bench: NoneSession) -> None:
+        forkserver = forkserver_of(os.getpid())
+        os.kill(forkserver, signal.SIGKILL)
+        wait_until(lambda: not alive(forkserver))
         limits, hello = Limits(wall=SOON), lab.launch("echo", "hello")
         with pytest.raises(WorldError, match="has died") as failure:
             await bench.run(hello, limits=limits, last_activity=lambda: 0.0)
@@ -204,10 +204,10 @@ def test_an_agent_at_work_is_not_disturbed_by_the_death_of_the_nursery(lab: Lab)
     """Its supervisor goes on, and still ends everything."""
     code = DAEMON + HEARTBEAT + "daemon(life); note('agent'); until(lambda: exists('go')); print('done')"
 
-    async def body(bench: OpenBench) -> None:
+    async def body(bench: NoneSession) -> None:
         run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
         await asyncio.to_thread(wait_until, lambda: lab.noted("agent"))
-        os.kill(nursery_of(os.getpid()), signal.SIGKILL)
+        os.kill(forkserver_of(os.getpid()), signal.SIGKILL)
         (lab.folder / "go").touch()
         end = await run
         assert (end.stdout.text, end.leftovers) == ("done\n", 1)

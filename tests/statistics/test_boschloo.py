@@ -23,7 +23,7 @@ COUNTS = st.integers(1, 25).flatmap(lambda n: st.tuples(st.integers(0, n), st.ju
 )
 def test_the_published_numbers(base: tuple[int, int], new: tuple[int, int], p: float) -> None:
     """Reference numbers, to four digits."""
-    assert boschloo.fallen(*base, *new) == pytest.approx(p, abs=5e-5)
+    assert boschloo.p_decrease(*base, *new) == pytest.approx(p, abs=5e-5)
 
 
 @settings(max_examples=40, deadline=None)
@@ -32,13 +32,13 @@ def test_it_agrees_with_scipy(base: tuple[int, int], new: tuple[int, int]) -> No
     """For any two samples."""
     table = [[new[0], base[0]], [new[1] - new[0], base[1] - base[0]]]
     theirs = stats.boschloo_exact(table, alternative="less", n=64).pvalue
-    assert boschloo.fallen(*base, *new) == pytest.approx(theirs, abs=1e-4)
+    assert boschloo.p_decrease(*base, *new) == pytest.approx(theirs, abs=1e-4)
 
 
 @given(base=COUNTS, new=COUNTS)
 def test_it_is_never_stricter_than_fisher(base: tuple[int, int], new: tuple[int, int]) -> None:
     """Which is why it is used."""
-    assert boschloo.fallen(*base, *new) <= fisher.fallen(*base, *new) + 1e-9
+    assert boschloo.p_decrease(*base, *new) <= fisher.p_decrease(*base, *new) + 1e-9
 
 
 @pytest.mark.parametrize(("base", "new"), [(21, 3), (10, 10), (60, 10)])
@@ -48,9 +48,9 @@ def test_what_it_calls_a_fall_has_a_p_value_below_the_level_and_nothing_else_has
     assert region.size <= 0.05
     for passed, edge in enumerate(region.edge):
         if edge >= 0:
-            assert boschloo.fallen(passed, base, edge, new) <= 0.05 + 1e-9
+            assert boschloo.p_decrease(passed, base, edge, new) <= 0.05 + 1e-9
         if edge < new:
-            assert boschloo.fallen(passed, base, edge + 1, new) > 0.05
+            assert boschloo.p_decrease(passed, base, edge + 1, new) > 0.05
 
 
 def test_it_cries_wolf_no_more_often_than_it_says() -> None:
@@ -60,5 +60,5 @@ def test_it_cries_wolf_no_more_often_than_it_says() -> None:
         alarms = 0
         for _ in range(2000):
             base, new = (sum(rng.random() < rate for _ in range(n)) for n in (21, 10))
-            alarms += boschloo.fallen(base, 21, new, 10) <= 0.05
+            alarms += boschloo.p_decrease(base, 21, new, 10) <= 0.05
         assert alarms / 2000 <= 0.05 + 0.012

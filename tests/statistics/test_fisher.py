@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from demeanor.statistics.fisher import fallen, fallen_mid_p
+from demeanor.statistics.fisher import fallen_mid_p, p_decrease
 
 COUNTS = st.integers(1, 80).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -21,7 +21,7 @@ COUNTS = st.integers(1, 80).flatmap(lambda n: st.tuples(st.integers(0, n), st.ju
 )
 def test_the_published_numbers(base: tuple[int, int], new: tuple[int, int], p: float) -> None:
     """Reference numbers, to four digits."""
-    assert fallen(*base, *new) == pytest.approx(p, abs=5e-5)
+    assert p_decrease(*base, *new) == pytest.approx(p, abs=5e-5)
 
 
 @given(base=COUNTS, new=COUNTS)
@@ -29,7 +29,7 @@ def test_it_agrees_with_scipy(base: tuple[int, int], new: tuple[int, int]) -> No
     """One-sided, for any two samples; mid-p leaves out half of what was seen."""
     table = [[new[0], base[0]], [new[1] - new[0], base[1] - base[0]]]
     theirs = stats.fisher_exact(table, alternative="less").pvalue
-    assert fallen(*base, *new) == pytest.approx(theirs, abs=1e-9)
+    assert p_decrease(*base, *new) == pytest.approx(theirs, abs=1e-9)
     seen = stats.hypergeom.pmf(new[0], base[1] + new[1], new[1], base[0] + new[0])
     assert fallen_mid_p(*base, *new) == pytest.approx(theirs - seen / 2, abs=1e-9)
 
@@ -37,4 +37,4 @@ def test_it_agrees_with_scipy(base: tuple[int, int], new: tuple[int, int]) -> No
 def test_a_sample_without_trials_is_refused() -> None:
     """There is nothing to compare."""
     with pytest.raises(ValueError, match="there must be a trial"):
-        fallen(0, 0, 1, 3)
+        p_decrease(0, 0, 1, 3)

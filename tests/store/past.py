@@ -9,7 +9,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo, RunKind
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.database import Database
-from demeanor.store.history.writing import Kept, PlannedCell, RunWriter
+from demeanor.store.history.writing import PlannedCell, RunWriter, WrittenRecord
 
 PASSED = Pass(findings=(Finding(check="saves", answer="yes"),))
 FAILED = Fail(findings=(Finding(check="saves", answer="no", reason="it did not"),))
@@ -39,7 +39,7 @@ def records(letters: str, **other: object) -> list[Record]:
 
 def write(database: Database, run: RunInfo, found: Iterable[Record], cells: Iterable[PlannedCell] = ()) -> int:
     """Write a run; how many attempts were new."""
-    return RunWriter(database, run).write(cells, [Kept(record=one) for one in found])
+    return RunWriter(database, run).write(cells, [WrittenRecord(record=one) for one in found])
 
 
 def nights(database: Database, **outcomes: str) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from demeanor.acp.events import Story
-from demeanor.acp.jsonrpc import AgentFailed, Wire
+from demeanor.acp.events import EventLog
+from demeanor.acp.jsonrpc import AgentFailed, JsonRpc
 from demeanor.acp.session import Conversation
 
 
@@ -20,9 +20,9 @@ def main() -> int:
     task = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was heard so far is still told
     env = {**{name: value for name, value in os.environ.items() if name not in task["hide"]}, **task["env"]}
-    story = Story(_tell, task["own_kinds"], task["usual_kinds"])
+    story = EventLog(_tell, task["own_kinds"], task["usual_kinds"])
     try:
-        wire = Wire(task["command"], env=env, folder=task["workspace"])
+        wire = JsonRpc(task["command"], env=env, folder=task["workspace"])
         try:
             Conversation(wire, story, task).hold()
         finally:

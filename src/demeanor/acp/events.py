@@ -19,7 +19,7 @@ _LONGEST_RESULT = 50_000
 _ENDED = {"completed": True, "failed": False}
 
 
-class Story:
+class EventLog:
     """The events of a session, told as they happen."""
 
     def __init__(self, tell: Callable[[Mapping[str, Any]], None], own: Mapping[str, str], usual: Mapping[str, str]):

@@ -16,7 +16,7 @@ BAD_PARAMS = -32602
 FAILED = -32603
 
 
-class Refused(Exception):
+class PathRefused(Exception):
     """A file is not given; `code` is JSON-RPC's."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -35,11 +35,11 @@ def read_text(workspace: str, params: Mapping[str, Any]) -> str:
     finally:
         os.close(handle)
     if len(content) > _LARGEST:
-        raise Refused(FAILED, "the file is too large")
+        raise PathRefused(FAILED, "the file is too large")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        raise Refused(FAILED, "the file is no text") from None
+        raise PathRefused(FAILED, "the file is no text") from None
     first, most = _whole(params.get("line"), 1), _whole(params.get("limit"), None)
     if first == 1 and most is None:
         return text
@@ -52,11 +52,11 @@ def write_text(workspace: str, params: Mapping[str, Any]) -> None:
     place = _place(workspace, params)
     content = params.get("content")
     if not isinstance(content, str):
-        raise Refused(BAD_PARAMS, "content is no text")
+        raise PathRefused(BAD_PARAMS, "content is no text")
     try:
         Path(place).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Refused(FAILED, f"the folder can't be made: {error.strerror}") from None
+        raise PathRefused(FAILED, f"the folder can't be made: {error.strerror}") from None
     handle = _open(place, os.O_WRONLY | os.O_CREAT)
     try:
         _must_be_plain(handle)
@@ -65,7 +65,7 @@ def write_text(workspace: str, params: Mapping[str, Any]) -> None:
         while left:
             left = left[os.write(handle, left) :]
     except OSError as error:
-        raise Refused(FAILED, f"the file can't be written: {error.strerror}") from None
+        raise PathRefused(FAILED, f"the file can't be written: {error.strerror}") from None
     finally:
         os.close(handle)
 
@@ -73,11 +73,11 @@ def write_text(workspace: str, params: Mapping[str, Any]) -> None:
 def _place(workspace: str, params: Mapping[str, Any]) -> str:
     path = params.get("path")
     if not isinstance(path, str) or not path or "\0" in path:
-        raise Refused(BAD_PARAMS, "path is no path")
+        raise PathRefused(BAD_PARAMS, "path is no path")
     root = os.path.realpath(workspace)
     place = os.path.realpath(Path(root, path))
     if place == root or not place.startswith(root + os.sep):
-        raise Refused(BAD_PARAMS, f"{path[:200]} is not inside of the workspace")
+        raise PathRefused(BAD_PARAMS, f"{path[:200]} is not inside of the workspace")
     return place
 
 
@@ -85,16 +85,16 @@ def _open(place: str, how: int) -> int:
     try:
         return os.open(place, how | _FLAGS, 0o666)
     except FileNotFoundError:
-        raise Refused(
+        raise PathRefused(
             NOT_FOUND, "Resource not found (ENOENT: no such file or directory)"
         ) from None  # agents look for it
     except OSError as error:
-        raise Refused(FAILED, f"the file can't be opened: {error.strerror}") from None
+        raise PathRefused(FAILED, f"the file can't be opened: {error.strerror}") from None
 
 
 def _must_be_plain(handle: int) -> None:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
-        raise Refused(FAILED, "it is no plain file")
+        raise PathRefused(FAILED, "it is no plain file")
 
 
 def _whole(value: Any, default: int | None) -> int | None:

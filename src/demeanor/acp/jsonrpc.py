@@ -21,7 +21,7 @@ class AgentFailed(Exception):
     """The agent ended, refused or broke off; the message tells how."""
 
 
-class Wire:
+class JsonRpc:
     """A program that was started, to be written to and read from."""
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], folder: str) -> None:

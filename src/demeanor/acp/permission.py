@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.acp.events import Story
+from demeanor.acp.events import EventLog
 
 _WAYS = {"allow": ("allow_once", "allow_always"), "deny": ("reject_once", "reject_always")}
 
@@ -20,7 +20,7 @@ class Approver:
         self.denied = 0
         """How many requests were denied so far."""
 
-    def outcome(self, params: Mapping[str, Any], story: Story) -> dict[str, str]:
+    def outcome(self, params: Mapping[str, Any], story: EventLog) -> dict[str, str]:
         """The protocol's answer to a request; an answer that is not on offer becomes «cancelled», which is a «no»."""
         options = params.get("options")
         offered = {str(option.get("kind")): option.get("optionId") for option in _tables(options)}

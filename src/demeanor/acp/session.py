@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.acp.events import Story
-from demeanor.acp.files import BAD_PARAMS, Refused, read_text, write_text
-from demeanor.acp.jsonrpc import AgentFailed, Wire
+from demeanor.acp.events import EventLog
+from demeanor.acp.files import BAD_PARAMS, PathRefused, read_text, write_text
+from demeanor.acp.jsonrpc import AgentFailed, JsonRpc
 from demeanor.acp.permission import Approver
 
 _VERSION = 1
@@ -17,7 +17,7 @@ _UNKNOWN_METHOD = -32601
 class Conversation:
     """One session, in which the agent is prompted turn by turn."""
 
-    def __init__(self, wire: Wire, story: Story, task: Mapping[str, Any]) -> None:
+    def __init__(self, wire: JsonRpc, story: EventLog, task: Mapping[str, Any]) -> None:
         self._wire = wire
         self._story = story
         self._task = task
@@ -117,7 +117,7 @@ class Conversation:
             else:
                 write_text(workspace, params)
                 self._wire.answer(number, None)
-        except Refused as error:
+        except PathRefused as error:
             self._wire.refuse(number, error.code, str(error))
         except (OSError, ValueError) as error:
             self._wire.refuse(number, BAD_PARAMS, str(error)[:200])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from demeanor._version import __version__
 from demeanor.agents.events import read_events
 from demeanor.agents.placeholders import PLACES, check_places, fill, places_of
-from demeanor.agents.program import Program, read_program
+from demeanor.agents.program import AgentProgram, read_program
 from demeanor.agents.python_paths import PACKAGES, python_folders
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
@@ -36,7 +36,7 @@ class AcpAgent:
     name: str
     """As written in a subject."""
 
-    program: Program
+    program: AgentProgram
     """How it is started."""
 
     files: bool = False

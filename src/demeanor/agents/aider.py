@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import laid_over
@@ -82,7 +82,7 @@ def _history(task: Task) -> str:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """What the model said, prompt by prompt. Runs append to the history, so what was restored is told first."""
-    story = Story()
+    story = LogBuilder()
     runs = leavings.get(_HISTORY, b"").decode(errors="replace").split(f"\n{_START}")
     for run in runs[-len(ends) :] if ends else []:
         for answer in _answers(run):

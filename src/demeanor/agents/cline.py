@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.agents.jsonl import json_lines, number, table, text
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import laid_over
@@ -64,7 +64,7 @@ def _providers(task: Task, setup: Setup) -> dict[str, Any]:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """`agent_event` lines: an iteration is a turn; the end of a content tells all of it."""
-    story = Story(RECIPE.tool_kinds)
+    story = LogBuilder(RECIPE.tool_kinds)
     for line in json_lines(ends):
         event = table(line.get("event"))
         match event.get("type"), event.get("contentType"):
@@ -81,7 +81,7 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
     return story.events()
 
 
-def _answered(story: Story, event: dict[str, Any]) -> None:
+def _answered(story: LogBuilder, event: dict[str, Any]) -> None:
     output = event.get("output")
     said = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
     took = number(event.get("durationMs"))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from demeanor.agents.jsonl import number, rows, table, text
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import json_file, own_settings, toml_file
@@ -103,7 +103,7 @@ def _conversation(task: Task, session: str) -> bytes:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """`response_item` lines hold what went to and fro between it and the model; events tell how a command ended."""
-    story = Story(_KINDS)
+    story = LogBuilder(_KINDS)
     for name in sorted(leavings):
         begun, answered = False, True
         for kind, payload in _lines(leavings[name]):
@@ -136,7 +136,7 @@ _REFUSED = ("Command blocked by PreToolUse hook", "Tool call blocked by PreToolU
 _ANSWERS = ("message", "reasoning", "function_call", "custom_tool_call")
 
 
-def _tell(story: Story, item: dict[str, Any]) -> None:
+def _tell(story: LogBuilder, item: dict[str, Any]) -> None:
     call = text(item.get("call_id"))
     match item.get("type"):
         case "message" if item.get("role") == "assistant":
@@ -153,7 +153,7 @@ def _tell(story: Story, item: dict[str, Any]) -> None:
             story.answered(call, said, succeeded=False if said.startswith(_REFUSED) else None)
 
 
-def _end(story: Story, item: dict[str, Any]) -> None:
+def _end(story: LogBuilder, item: dict[str, Any]) -> None:
     """How a command or a patch ended, where the model is told in words only."""
     if item.get("type") not in ("CommandExecution", "FileChange"):
         return

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from demeanor.agents.jsonl_paths import LinePaths, read_line_paths
+from demeanor.agents.jsonl_paths import JsonlPaths, read_line_paths
 from demeanor.agents.placeholders import PLACES, PROMPT, fill, has_place, places_of
-from demeanor.agents.program import Program, command_of, read_program
+from demeanor.agents.program import AgentProgram, command_of, read_program
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
@@ -26,13 +26,13 @@ class CommandAgent:
     name: str
     """As written in a subject."""
 
-    program: Program
+    program: AgentProgram
     """How it is started, with a place for the prompt."""
 
     resume_command: tuple[str, ...] = ()
     """How it is started from the second prompt on, where that is another command."""
 
-    events: LinePaths | None = None
+    events: JsonlPaths | None = None
     """Where the events are in its output; None where that is no more than text."""
 
     exit_codes: tuple[int, ...] | None = (0,)

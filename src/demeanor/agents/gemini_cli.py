@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.agents.jsonl import json_lines, table, text
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import json_file, own_settings, toml_value
@@ -99,7 +99,7 @@ def _conversation(task: Task) -> bytes:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """`message` lines hold pieces of what is said; pieces in a row belong together."""
-    story = Story(_KINDS)
+    story = LogBuilder(_KINDS)
     said: list[str] = []
     names: dict[str, str] = {}  # it puts the tool's name before the id that the model gave to a call
     answered = True

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from demeanor.agents.jsonl import json_lines, rows, table, text
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.tool_denial import denied
@@ -115,7 +115,7 @@ def _permissions(forbidden: Sequence[str]) -> dict[str, Any]:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """`message` events, each with parts of one message; a message of the model may come in several pieces."""
-    story = Story(RECIPE.tool_kinds)
+    story = LogBuilder(RECIPE.tool_kinds)
     for end in ends:
         answered = True
         for message in (table(line.get("message")) for line in json_lines((end,)) if line.get("type") == "message"):
@@ -128,7 +128,7 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
     return story.events()
 
 
-def _tell(story: Story, part: dict[str, Any], message: str) -> None:
+def _tell(story: LogBuilder, part: dict[str, Any], message: str) -> None:
     match part.get("type"):
         case "text":
             story.said(text(part.get("text")), piece_of=message)

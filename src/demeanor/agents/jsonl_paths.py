@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from demeanor.agents.jsonl import json_lines
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.config.table import Table
 from demeanor.core.json_path import Step, json_steps
 from demeanor.core.process import ProcessEnd
@@ -20,7 +20,7 @@ KEYS = ("tool", "arguments", "id", "result", "failed", "text", "thought")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LinePaths:
+class JsonlPaths:
     """Several places for each fact; the first that is there counts."""
 
     paths: Mapping[str, Paths]
@@ -32,7 +32,7 @@ class LinePaths:
         A line may tell of a call, of its result, or of both. A new answer of the model is taken to begin with what
         comes after a result.
         """
-        story = Story(kinds)
+        story = LogBuilder(kinds)
         answered = True
         calls = 0
         for line in json_lines(ends):
@@ -66,7 +66,7 @@ class LinePaths:
         return None
 
 
-def read_line_paths(table: Table) -> LinePaths | None:
+def read_line_paths(table: Table) -> JsonlPaths | None:
     """`output` and `events` of an agent's table."""
     output = table.choice("output", ("text", "jsonl"), "text")
     events = table.table("events")
@@ -81,7 +81,7 @@ def read_line_paths(table: Table) -> LinePaths | None:
     events.finish()
     if "tool" not in paths:
         table.fail("events.tool", "is required", "else nobody could tell an agent that used no tool from a silent one")
-    return LinePaths(paths=paths)
+    return JsonlPaths(paths=paths)
 
 
 def _paths(table: Table, key: str) -> Paths:

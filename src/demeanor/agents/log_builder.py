@@ -9,7 +9,7 @@ from typing import Any
 from demeanor.core.trajectory import Called, Event, Kind, Said, Thought, kind_of
 
 
-class Story:
+class LogBuilder:
     """The events of a log, as they are read."""
 
     def __init__(self, kinds: Mapping[str, Kind] | None = None) -> None:

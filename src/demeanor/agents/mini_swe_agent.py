@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.agents.jsonl import rows, table, text
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import laid_over
@@ -46,7 +46,7 @@ def _orders(task: Task, setup: Setup) -> Orders:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """The messages of the trajectory. An answer that it could not use is kept with its complaint of it."""
-    story = Story(RECIPE.tool_kinds)
+    story = LogBuilder(RECIPE.tool_kinds)
     for message in rows(_trajectory(leavings.get(_TRAJECTORY, b"{}")).get("messages")):
         extra = table(message.get("extra"))
         match message.get("role"):
@@ -67,7 +67,7 @@ def _trajectory(content: bytes) -> dict[str, Any]:
         raise ValueError("its trajectory is nested too deeply") from error
 
 
-def _answer(story: Story, message: dict[str, Any]) -> None:
+def _answer(story: LogBuilder, message: dict[str, Any]) -> None:
     story.next_turn()
     story.thought(text(message.get("reasoning_content")))
     story.said(text(message.get("content")))
@@ -80,7 +80,7 @@ def _answer(story: Story, message: dict[str, Any]) -> None:
         story.called(text(call.get("id")), text(function.get("name")), arguments)
 
 
-def _result(story: Story, message: dict[str, Any], extra: dict[str, Any]) -> None:
+def _result(story: LogBuilder, message: dict[str, Any], extra: dict[str, Any]) -> None:
     """The command that ends it is told as one that was never executed."""
     if extra.get("exception_info") != "action was not executed":
         worked = extra.get("returncode") == 0

@@ -18,7 +18,7 @@ from demeanor.core.trajectory import Event, Kind
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NativeAgent:
+class BuiltinAgent:
     """The native agent."""
 
     name: str = "native"
@@ -76,6 +76,6 @@ class NativeAgent:
         return __version__
 
 
-def read(name: str, table: Table) -> NativeAgent:
+def read(name: str, table: Table) -> BuiltinAgent:
     """`max_turns`: model answers per prompt (default 25)."""
-    return NativeAgent(name=name, max_turns=table.whole("max_turns", least=1) or 25)
+    return BuiltinAgent(name=name, max_turns=table.whole("max_turns", least=1) or 25)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.agents.jsonl import json_lines, number, table, text
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import laid_over
@@ -148,7 +148,7 @@ def _name(kind: str, place: int) -> str:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """One event per part of an answer, told when it is complete."""
-    story = Story(RECIPE.tool_kinds)
+    story = LogBuilder(RECIPE.tool_kinds)
     for line in json_lines(ends):
         part = table(line.get("part"))
         match line.get("type"):
@@ -163,7 +163,7 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
     return story.events()
 
 
-def _used(story: Story, part: dict[str, Any]) -> None:
+def _used(story: LogBuilder, part: dict[str, Any]) -> None:
     state, call, tool = table(part.get("state")), text(part.get("callID")), text(part.get("tool"))
     given = table(state.get("input"))
     if tool == "invalid":  # what it makes of a call that it can't read

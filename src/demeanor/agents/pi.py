@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from demeanor.agents.jsonl import json_objects, rows, table, text
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import laid_over
@@ -114,7 +114,7 @@ def _session(task: Task) -> bytes:
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
     """The messages of the session. One that ended in an error was thrown away, and asked for again or not."""
-    story = Story(RECIPE.tool_kinds)
+    story = LogBuilder(RECIPE.tool_kinds)
     told = set()
     for line in json_objects(leavings.get(_SESSION, b"").decode(errors="replace")):
         name = text(line.get("id"))
@@ -132,7 +132,7 @@ def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tu
     return story.events()
 
 
-def _tell(story: Story, part: dict[str, Any]) -> None:
+def _tell(story: LogBuilder, part: dict[str, Any]) -> None:
     match part.get("type"):
         case "text":
             story.said(text(part.get("text")))

@@ -20,7 +20,7 @@ _PATIENCE = 20.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Program:
+class AgentProgram:
     """How a program is started, and what it must find."""
 
     command: tuple[str, ...]
@@ -80,7 +80,7 @@ class Program:
         return told_version(self.version_command) if self.version_command else None
 
 
-def read_program(table: Table, *, prompt: bool) -> Program:
+def read_program(table: Table, *, prompt: bool) -> AgentProgram:
     """The keys that all such agents share. `prompt`: whether the prompt has a place too."""
     known = (*((PROMPT,) if prompt else ()), *PLACES)
     command = command_of(table, "command", known)
@@ -96,7 +96,7 @@ def read_program(table: Table, *, prompt: bool) -> Program:
             table.fail(f"home_files.{path}", problem, "write a path relative to HOME, such as '.config/agent.json'")
     base_url_env, token_env = table.texts("base_url_env"), table.texts("token_env")
     written = (*command, *texts["env"].values(), *texts["home_files"].values())
-    return Program(
+    return AgentProgram(
         command=command,
         env=texts["env"],
         pass_env=table.texts("pass_env"),

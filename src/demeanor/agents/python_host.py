@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 
-class Session:
+class AgentSession:
     """What the function may know and do."""
 
     def __init__(self, task: dict[str, Any], out: TextIO) -> None:
@@ -70,7 +70,7 @@ class Session:
         self._out.flush()
 
 
-def find(function: str) -> Callable[[Session], int | None]:
+def find(function: str) -> Callable[[AgentSession], int | None]:
     """The function named `file.py:name` or `module:name`."""
     place, _, name = function.rpartition(":")
     if place.endswith(".py"):
@@ -81,7 +81,7 @@ def find(function: str) -> Callable[[Session], int | None]:
         spec.loader.exec_module(module)
     else:
         module = importlib.import_module(place)
-    found: Callable[[Session], int | None] = getattr(module, name)
+    found: Callable[[AgentSession], int | None] = getattr(module, name)
     return found
 
 
@@ -89,7 +89,7 @@ def main() -> int:
     """Run the function; its number, or 0, is the exit code."""
     out, sys.stdout = sys.stdout, sys.stderr
     function, task = sys.argv[1:]
-    return find(function)(Session(json.loads(Path(task).read_text("utf-8")), out)) or 0
+    return find(function)(AgentSession(json.loads(Path(task).read_text("utf-8")), out)) or 0
 
 
 if __name__ == "__main__":

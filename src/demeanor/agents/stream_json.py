@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from demeanor.agents.jsonl import json_lines, rows, table, text
-from demeanor.agents.log_builder import Story
+from demeanor.agents.log_builder import LogBuilder
 from demeanor.core.process import ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 
 
 def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
     """Lines of an `assistant` in a row are parts of one answer; lines of a `user` hold results of tools."""
-    story = Story(kinds)
+    story = LogBuilder(kinds)
     answered = True
     for line in json_lines(ends):
         by_model = line.get("type") == "assistant"
@@ -28,7 +28,7 @@ def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> t
     return story.events()
 
 
-def _tell(story: Story, part: dict[str, Any], *, by_model: bool) -> None:
+def _tell(story: LogBuilder, part: dict[str, Any], *, by_model: bool) -> None:
     match part.get("type"):
         case "text" if by_model:
             story.said(text(part.get("text")))

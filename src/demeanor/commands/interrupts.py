@@ -15,7 +15,7 @@ from demeanor.core.exit_code import ExitCode
 if TYPE_CHECKING:
     from demeanor.core.progress import Progress
     from demeanor.core.trial import Plan
-    from demeanor.runner.ui import Helm
+    from demeanor.runner.ui import UI
 
 _HEARD = (signal.SIGINT, signal.SIGTERM)
 _STOPPING = "\ndemeanor: stopping; what is finished is kept (Ctrl-C again to force)\n"
@@ -51,10 +51,10 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPI
     return cancelled
 
 
-def make_helm(*, quiet: bool) -> Helm:
+def make_ui(*, quiet: bool) -> UI:
     """How work that takes its time is steered from the command line."""
     from demeanor.commands.run.command import watching_on
-    from demeanor.runner.ui import Helm
+    from demeanor.runner.ui import UI
 
     def perform(work: Coroutine[Any, Any, None]) -> None:
         if run_interruptibly(work):
@@ -63,7 +63,7 @@ def make_helm(*, quiet: bool) -> Helm:
     def watching(plan: Plan) -> AbstractContextManager[Callable[[Progress], None]]:
         return watching_on(plan, (), quiet=quiet)
 
-    return Helm(perform=perform, watching=watching, tell=tell)
+    return UI(perform=perform, watching=watching, tell=tell)
 
 
 def tell(line: str) -> None:

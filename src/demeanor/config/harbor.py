@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from demeanor.config.table import Table
@@ -60,6 +61,10 @@ class HarborRules:
 
     agents: Mapping[str, TaskAgentRules] = field(default_factory=dict)
     """Further agents, by the name that subjects call them."""
+
+    def words(self, root: Path) -> tuple[str, ...]:
+        """The command that starts Harbor, with relative paths resolved below `root`; empty if none is configured."""
+        return tuple(str(root / word) if word.startswith(("./", "../")) else word for word in self.program)
 
 
 def read_harbor(table: Table) -> HarborRules:

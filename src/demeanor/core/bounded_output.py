@@ -5,7 +5,7 @@ from __future__ import annotations
 from demeanor.core.process import Output
 
 
-class Kept:
+class BoundedOutput:
     """The bytes of one stream as they come in. Costs at most twice `limit` in memory, however much is printed."""
 
     def __init__(self, limit: int) -> None:
@@ -41,7 +41,7 @@ class Kept:
 
 def bounded(content: bytes, limit: int) -> Output:
     """What is kept of something that is there as a whole."""
-    kept = Kept(limit)
+    kept = BoundedOutput(limit)
     kept.add(content)
     return kept.output()
 

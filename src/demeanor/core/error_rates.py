@@ -20,7 +20,7 @@ class Operating:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Characteristics:
+class ErrorRates:
     """A rule's error rates, exact."""
 
     rule: str

@@ -9,7 +9,7 @@ from demeanor.core.tally import Decision
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Past:
+class Baseline:
     """What nightly runs found of an eval with a subject, added up."""
 
     passed: int
@@ -54,7 +54,7 @@ class GateCell:
     voided: int = 0
     """Trials of this change that could not be judged."""
 
-    past: Past | None = None
+    past: Baseline | None = None
     """Its nights, if any are of the eval as it is now."""
 
     key: bool = True

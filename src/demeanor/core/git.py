@@ -13,7 +13,7 @@ _OF_A_HOOK = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}
 """What git sets for its hooks: another repository, or another state of it, than the one that is asked about."""
 
 
-class GitSays(Exception):
+class GitError(Exception):
     """What git said when it could not."""
 
 
@@ -30,9 +30,9 @@ def git(folder: Path, *arguments: str, told: str | None = None) -> str:
             errors="replace",
         )
     except OSError as error:
-        raise GitSays(str(error)) from None
+        raise GitError(str(error)) from None
     if end.returncode != 0:
-        raise GitSays(end.stderr.strip().removeprefix("fatal: ") or f"git exited with {end.returncode}")
+        raise GitError(end.stderr.strip().removeprefix("fatal: ") or f"git exited with {end.returncode}")
     return end.stdout
 
 
@@ -49,7 +49,7 @@ def blob_contents(repository: Path, names: Sequence[str]) -> Iterator[tuple[str,
         for name in names:
             said = answers.readline().split()
             if end.returncode != 0 or len(said) != 3:
-                raise GitSays(end.stderr.decode("utf-8", "replace").strip() or f"the object {name} can't be read")
+                raise GitError(end.stderr.decode("utf-8", "replace").strip() or f"the object {name} can't be read")
             yield name, answers.read(int(said[2]) + 1)[:-1]
 
 
@@ -58,7 +58,7 @@ def fork_point(top: Path) -> str:
     for branch in _DEFAULT_BRANCHES:
         try:
             return git(top, "merge-base", "HEAD", branch).strip()
-        except GitSays:
+        except GitError:
             continue
     return "HEAD"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from demeanor.core.trial import Plan, Trial
 
 
-class Bench(Protocol):
+class SandboxSession(Protocol):
     """What one attempt runs on. It lives only during `run`."""
 
     @property
@@ -50,7 +50,7 @@ class Bench(Protocol):
         """What a trial's record should say of this bench, besides what its sandbox says."""
         ...
 
-    def lay_home(self, files: Mapping[str, bytes]) -> None:
+    def write_home_files(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME."""
         ...
 
@@ -69,7 +69,7 @@ class Bench(Protocol):
         """Files that the agent left in its HOME, by relative path, as far as they are there; links are not followed."""
         ...
 
-    async def harvest(self) -> Tree:
+    async def snapshot(self) -> Tree:
         """The workspace's content now."""
         ...
 
@@ -131,7 +131,9 @@ class Sandbox(Protocol):
         """Take everything down."""
         ...
 
-    def bench(self, template: Template, *, network: Network | None = None) -> AbstractAsyncContextManager[Bench]:
+    def bench(
+        self, template: Template, *, network: Network | None = None
+    ) -> AbstractAsyncContextManager[SandboxSession]:
         """A fresh bench whose workspace is a copy of the template; `network` where it is not to be the usual one."""
         ...
 
@@ -166,11 +168,11 @@ class GatewaySession(Protocol):
         """Serve this session, and no other, on a socket of its own."""
         ...
 
-    async def hang_up(self) -> None:
+    async def close_connections(self) -> None:
         """End what is under way and answer nothing any more; what went over the wire can still be asked."""
         ...
 
-    def know(self, facts: Mapping[str, str]) -> None:
+    def set_facts(self, facts: Mapping[str, str]) -> None:
         """Take note of the bench that the agent works on: `workspace`, `home`; a replay puts them in its answers."""
         ...
 

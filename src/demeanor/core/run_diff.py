@@ -10,7 +10,7 @@ Part: TypeAlias = Literal["eval", "policy", "agent", "prompt", "subject"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Change:
+class RunDiff:
     """A difference from the run before."""
 
     run: str
@@ -51,18 +51,18 @@ class ChangePoint:
     after: tuple[int, int]
     """Passed and judged from here up to the next change point."""
 
-    causes: tuple[Change, ...] = ()
+    causes: tuple[RunDiff, ...] = ()
     """What changed on the night it began or the one before: where to look first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Course:
+class RateHistory:
     """How a rate went over time."""
 
     points: tuple[ChangePoint, ...]
     """Where it changed."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[RunDiff, ...]
     """Where the eval, agent, prompt or model changed."""
 
     nights_between_false_alarms: float

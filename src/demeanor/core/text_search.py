@@ -29,7 +29,7 @@ _Index: TypeAlias = Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class TextLocation:
     """Where a text, or a part of it, lies."""
 
     path: str
@@ -52,7 +52,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Run:
+class _TextRun:
     """Words in a row that a text and a file share."""
 
     at: int
@@ -66,11 +66,11 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(_plain(text))
 
 
-def find_texts(texts: Mapping[str, str], files: Iterable[tuple[str, str]]) -> dict[str, tuple[Place, ...]]:
+def find_texts(texts: Mapping[str, str], files: Iterable[tuple[str, str]]) -> dict[str, tuple[TextLocation, ...]]:
     """By the name of each text: the files that it, or a part worth telling of it, lies in, the best first."""
     words = {name: own for name, text in texts.items() if len(own := words_of(text)) >= _LEAST}
     index = _indexed(words)
-    found: dict[str, list[tuple[Place, frozenset[int]]]] = {name: [] for name in texts}
+    found: dict[str, list[tuple[TextLocation, frozenset[int]]]] = {name: [] for name in texts}
     for path, content in files:
         for name, runs in _runs(words, index, content).items():
             place = _place(path, runs, len(words[name]))
@@ -79,7 +79,7 @@ def find_texts(texts: Mapping[str, str], files: Iterable[tuple[str, str]]) -> di
     return {name: _ranked(places) for name, places in found.items()}
 
 
-def _ranked(places: Sequence[tuple[Place, frozenset[int]]]) -> tuple[Place, ...]:
+def _ranked(places: Sequence[tuple[TextLocation, frozenset[int]]]) -> tuple[TextLocation, ...]:
     """The best first; those that add nothing to better ones are no source."""
     known: set[int] = set()
     ranked = []
@@ -90,7 +90,7 @@ def _ranked(places: Sequence[tuple[Place, frozenset[int]]]) -> tuple[Place, ...]
     return tuple(ranked[:_MOST])
 
 
-def _order(place: Place) -> tuple[float, int, str]:
+def _order(place: TextLocation) -> tuple[float, int, str]:
     return -place.share, len(place.path), place.path
 
 
@@ -110,9 +110,9 @@ def _indexed(texts: Mapping[str, Sequence[str]]) -> dict[int, _Index]:
     return dict(found)
 
 
-def _runs(texts: Mapping[str, Sequence[str]], index: Mapping[int, _Index], content: str) -> dict[str, list[_Run]]:
+def _runs(texts: Mapping[str, Sequence[str]], index: Mapping[int, _Index], content: str) -> dict[str, list[_TextRun]]:
     """By text: the rows of words that the file shares with it, as long as they can be."""
-    found: dict[str, list[_Run]] = {}
+    found: dict[str, list[_TextRun]] = {}
     text = _plain(content)
     words = _WORD.findall(text)
     lines: list[int] = []
@@ -128,7 +128,7 @@ def _runs(texts: Mapping[str, Sequence[str]], index: Mapping[int, _Index], conte
                     (_length(texts[name], other, words, at, size), -other) for own, other in here if own == name
                 )
                 done[name] = at + length
-                run = _Run(at=-place, words=length, line=lines[at], end_line=lines[at + length - 1])
+                run = _TextRun(at=-place, words=length, line=lines[at], end_line=lines[at + length - 1])
                 found.setdefault(name, []).append(run)
     return found
 
@@ -146,22 +146,22 @@ def _length(text: Sequence[str], place: int, words: Sequence[str], at: int, size
     return length
 
 
-def _place(path: str, runs: Sequence[_Run], size: int) -> Place | None:
+def _place(path: str, runs: Sequence[_TextRun], size: int) -> TextLocation | None:
     covered = _covered(runs)
     longest = max(runs, key=lambda run: run.words)
     share = len(covered) / size
     if longest.words < _TELLING and share < 0.5:
         return None
     line, end_line = next((first, last) for first, last in _clusters(runs) if first <= longest.line <= last)
-    return Place(path=path, line=line, end_line=end_line, words=len(covered), share=share)
+    return TextLocation(path=path, line=line, end_line=end_line, words=len(covered), share=share)
 
 
-def _covered(runs: Sequence[_Run]) -> frozenset[int]:
+def _covered(runs: Sequence[_TextRun]) -> frozenset[int]:
     """The words of the text that are found."""
     return frozenset(at for run in runs for at in range(run.at, run.at + run.words))
 
 
-def _clusters(runs: Sequence[_Run]) -> list[tuple[int, int]]:
+def _clusters(runs: Sequence[_TextRun]) -> list[tuple[int, int]]:
     """The runs' lines, those that are near to each other as one."""
     spans = sorted((run.line, run.end_line) for run in runs)
     breaks = [place for place, (a, b) in enumerate(pairwise(spans), 1) if b[0] - a[1] > _NEAR]

@@ -18,7 +18,7 @@ from demeanor.define.python.import_file import evals_in_file, is_eval_file
 _NOT_ENTERED = {"__pycache__", "node_modules", "results", "venv"}
 
 
-def load(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
+def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
     """The evals that `paths` hold: files or folders, each perhaps with `::name` at its end."""
     found: dict[int, Eval] = {}
     labels: dict[int, tuple[str, ...]] = {}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.core.eval import Eval
-from demeanor.core.git import GitSays, commit_of, fork_point, git
+from demeanor.core.git import GitError, commit_of, fork_point, git
 
 Edit: TypeAlias = Literal["new", "edited"]
 
@@ -37,12 +37,12 @@ def edits(evals: Iterable[Eval], root: Path, *, base: str | None = None) -> Edit
     """Hold the evals of the working tree against the repository of `root` at `base` (or where its branch began)."""
     try:
         top = Path(git(root, "rev-parse", "--show-toplevel").strip()).resolve()
-    except GitSays as error:
+    except GitError as error:
         return Edits(base=None, problem=f"{root} is in no git repository: {error}")
     wanted = base or fork_point(top)
     try:
         commit = commit_of(top, wanted)
-    except GitSays as error:
+    except GitError as error:
         return Edits(base=None, problem=f"there is no commit {wanted!r} to compare with: {error}")
     changed = _changed(top, commit)
     found: dict[str, Edit] = {}
@@ -75,7 +75,7 @@ def _is_there(top: Path, commit: str, place: str) -> bool:
 def _before(top: Path, commit: str, place: str) -> str | None:
     try:
         return git(top, "show", f"{commit}:{place}")
-    except GitSays:
+    except GitError:
         return None
 
 

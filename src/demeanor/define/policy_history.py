@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.core.eval import Eval
-from demeanor.core.git import GitSays, fork_point, git
+from demeanor.core.git import GitError, fork_point, git
 from demeanor.core.policy import ALWAYS_PASSES, Policy
 from demeanor.define.folder.cline_folder import CONFIG
 from demeanor.define.folder.toml_folder import SCENARIO
@@ -62,12 +62,12 @@ def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None
     """Hold what `evals` promise against the repository of `root` at `base` (or where its branch began)."""
     try:
         top = Path(git(root, "rev-parse", "--show-toplevel").strip())
-    except GitSays as error:
+    except GitError as error:
         return PolicyHistory(base=None, problem=f"{root} is in no git repository: {error}")
     wanted = base or fork_point(top)
     try:
         commit = git(top, "rev-parse", "--verify", f"{wanted}^{{commit}}").strip()
-    except GitSays as error:
+    except GitError as error:
         return PolicyHistory(base=None, problem=f"there is no commit {wanted!r} to compare with: {error}")
     then = policies_at(top, commit)
     found = [

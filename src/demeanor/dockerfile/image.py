@@ -68,7 +68,7 @@ Step: TypeAlias = Make | Copy | Run
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Image:
+class ImageSpec:
     """What a Dockerfile comes to."""
 
     base: str

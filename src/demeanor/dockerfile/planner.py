@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from demeanor.core.errors import BadInput
-from demeanor.dockerfile.image import Copy, Image, Make, Run, Step
+from demeanor.dockerfile.image import Copy, ImageSpec, Make, Run, Step
 from demeanor.dockerfile.lexer import expand, split
 from demeanor.dockerfile.parser import Instruction, parse, refusal
 
@@ -21,7 +21,7 @@ _ARCHIVES = re.compile(r"\.(tar|tar\.(gz|bz2|xz|zst)|tgz|tbz2?|txz)$")
 _ELSEWHERE = re.compile(r"(https?|ftp|git|ssh)://|git@")
 
 
-def read(text: str, *, where: str = "Dockerfile", args: Mapping[str, str] | None = None) -> Image:
+def read(text: str, *, where: str = "Dockerfile", args: Mapping[str, str] | None = None) -> ImageSpec:
     """What a Dockerfile comes to, with arguments of the build; raises BadInput for what can't be honoured."""
     builder = _Builder(where, args or {})
     for instruction in parse(text, where=where):
@@ -48,11 +48,11 @@ class _Builder:
             "ENTRYPOINT": self._start, "HEALTHCHECK": self._health,
         }  # fmt: skip
 
-    def image(self) -> Image:
+    def image(self) -> ImageSpec:
         """What it came to."""
         if self._base is None:
             raise BadInput("there is no FROM", where=self._where)
-        return Image(
+        return ImageSpec(
             base=self._base,
             steps=tuple(self._steps),
             env=self._env,

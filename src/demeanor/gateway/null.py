@@ -10,7 +10,7 @@ from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
 
 
-class AbsentGateway:
+class NullGateway:
     """Stands where a gateway would, and opens no door."""
 
     async def start(self) -> None:

@@ -21,7 +21,7 @@ WITHOUT_MODEL = (ORACLE, NOP)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Player(TaskAgentRules):
+class TaskAgentSpec(TaskAgentRules):
     """How Harbor is asked for one agent: what a configuration can say of one, and what only we know of it."""
 
     inside: bool = True
@@ -64,10 +64,10 @@ def _plain(kwargs: Mapping[str, Any]) -> list[str]:
 _OPENAI = {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_BASE": "{url}/v1", "OPENAI_API_KEY": "{token}"}
 _OPENAI_KEYS = ("OPENAI_API_KEY",)
 
-ROSTER: Mapping[str, Player] = {
-    ORACLE: Player(agent=ORACLE, fetched=False),
-    NOP: Player(agent=NOP, fetched=False),
-    "native": Player(
+ROSTER: Mapping[str, TaskAgentSpec] = {
+    ORACLE: TaskAgentSpec(agent=ORACLE, fetched=False),
+    NOP: TaskAgentSpec(agent=NOP, fetched=False),
+    "native": TaskAgentSpec(
         agent=NATIVE,
         env={"OPENAI_API_KEY": "{token}"},
         kwargs={"base_url": "{url}/v1", "seed": "{seed}"},
@@ -75,29 +75,31 @@ ROSTER: Mapping[str, Player] = {
         output="native.jsonl",
         fetched=False,
     ),
-    "claude-code": Player(
+    "claude-code": TaskAgentSpec(
         agent="claude-code",
         env={"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "{token}"},
         keys=("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
         output="claude-code.txt",
         fetched=False,
     ),
-    "codex": Player(agent="codex", env=_OPENAI, keys=_OPENAI_KEYS, output="codex.txt", fetched=False),
-    "gemini-cli": Player(
+    "codex": TaskAgentSpec(agent="codex", env=_OPENAI, keys=_OPENAI_KEYS, output="codex.txt", fetched=False),
+    "gemini-cli": TaskAgentSpec(
         agent="gemini-cli",
         model="google/{model}",
         env={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "{token}"},
         keys=("GEMINI_API_KEY",),
     ),
-    "cline": Player(
+    "cline": TaskAgentSpec(
         agent="cline-cli",
         model="openai:{model}",
         keys=("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "CLINE_API_KEY", "API_KEY"),
         output="cline.txt",
         reachable=False,
     ),
-    "opencode": Player(agent="opencode", model="openai/{model}", env=_OPENAI, keys=_OPENAI_KEYS, output="opencode.txt"),
-    "goose": Player(
+    "opencode": TaskAgentSpec(
+        agent="opencode", model="openai/{model}", env=_OPENAI, keys=_OPENAI_KEYS, output="opencode.txt"
+    ),
+    "goose": TaskAgentSpec(
         agent="goose",
         model="openai/{model}",
         env={
@@ -109,17 +111,17 @@ ROSTER: Mapping[str, Player] = {
         keys=_OPENAI_KEYS,
         output="goose.txt",
     ),
-    "mini-swe-agent": Player(agent="mini-swe-agent", model="openai/{model}", env=_OPENAI, keys=_OPENAI_KEYS),
-    "aider": Player(agent="aider", model="openai/openai/{model}", env=_OPENAI, keys=_OPENAI_KEYS),
-    "qwen-code": Player(agent="qwen-coder", env=_OPENAI, keys=_OPENAI_KEYS),
-    "pi": Player(
+    "mini-swe-agent": TaskAgentSpec(agent="mini-swe-agent", model="openai/{model}", env=_OPENAI, keys=_OPENAI_KEYS),
+    "aider": TaskAgentSpec(agent="aider", model="openai/openai/{model}", env=_OPENAI, keys=_OPENAI_KEYS),
+    "qwen-code": TaskAgentSpec(agent="qwen-coder", env=_OPENAI, keys=_OPENAI_KEYS),
+    "pi": TaskAgentSpec(
         agent="pi",
         model="openai/{model}",
         env=_OPENAI,
         kwargs={"model_api": "openai-completions"},
         keys=_OPENAI_KEYS,
     ),
-    "terminus-2": Player(
+    "terminus-2": TaskAgentSpec(
         agent="terminus-2",
         model="openai/{model}",
         kwargs={"api_base": "{url}/v1"},
@@ -137,16 +139,16 @@ def only_for_tasks(rules: HarborRules) -> tuple[str, ...]:
     return (*WITHOUT_MODEL, "terminus-2", *rules.agents)
 
 
-def player(subject: Subject, rules: HarborRules) -> Player | None:
+def player(subject: Subject, rules: HarborRules) -> TaskAgentSpec | None:
     """How Harbor is asked for a subject's agent; None where it can't be. What the configuration says goes first."""
     if own := rules.agents.get(subject.agent):
         return _own(own)
     return ROSTER.get(str(subject.settings.get("adapter", subject.agent)))
 
 
-def _own(rules: TaskAgentRules) -> Player:
+def _own(rules: TaskAgentRules) -> TaskAgentSpec:
     told = (*rules.env.values(), *(value for value in rules.kwargs.values() if isinstance(value, str)))
-    return Player(
+    return TaskAgentSpec(
         **{one.name: getattr(rules, one.name) for one in fields(rules)},
         reachable=any("{url}" in text or "{origin}" in text for text in told),
         fetched=False,  # nobody knows; what can't be fetched is void

@@ -14,7 +14,7 @@ from demeanor.harbor.environments import TaskPlace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TaskMeans:
+class TaskContext:
     """Harbor, where it runs, and what it is given."""
 
     program: tuple[str, ...]

@@ -12,11 +12,11 @@ from demeanor.config.harbor import HarborRules
 from demeanor.core.errors import WorldError
 from demeanor.core.exchange import Exchange
 from demeanor.core.harbor_task import HarborTask
-from demeanor.core.ports import Bench, GatewaySession
+from demeanor.core.ports import GatewaySession, SandboxSession
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
-from demeanor.harbor.agents import WITHOUT_MODEL, Player
-from demeanor.harbor.context import TaskMeans
+from demeanor.harbor.agents import WITHOUT_MODEL, TaskAgentSpec
+from demeanor.harbor.context import TaskContext
 from demeanor.harbor.environments import PORT, TaskPlace
 from demeanor.harbor.socket_handoff import DOOR, handing_over
 
@@ -24,7 +24,7 @@ UNSEEN = "the agent went straight to its provider: the wire was not seen"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wire:
+class ModelRoute:
     """How an attempt's agent reaches its model."""
 
     url: str = ""
@@ -57,15 +57,17 @@ class Wire:
 
 
 @asynccontextmanager
-async def open_wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, seed: int) -> AsyncIterator[Wire]:
+async def open_wire(
+    trial: Trial, who: TaskAgentSpec, means: TaskContext, bench: SandboxSession, seed: int
+) -> AsyncIterator[ModelRoute]:
     """The way to the model: into our own environment, to an address of this machine, or past us where it may be."""
     if not trial.subject.model or who.agent in WITHOUT_MODEL:
-        yield Wire()
+        yield ModelRoute()
         return
     if why_not := unreachable(who, means.rules, means.place):
         if not means.rules.direct:
             raise WorldError(VoidCause.HARNESS, why_not)
-        yield Wire(direct=True, said=(UNSEEN,))
+        yield ModelRoute(direct=True, said=(UNSEEN,))
         return
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
@@ -82,7 +84,7 @@ async def open_wire(trial: Trial, who: Player, means: TaskMeans, bench: Bench, s
             await session.listen(sock)
             url = f"http://{means.rules.gateway_host}:{sock.getsockname()[1]}{own.path}"
         facts = {"base_url": url, "token": session.token, "seed": str(seed)}
-        yield Wire(url=url, session=session, options=options, facts=facts)
+        yield ModelRoute(url=url, session=session, options=options, facts=facts)
 
 
 def _shares_network(place: TaskPlace, task: HarborTask | None) -> bool:
@@ -91,7 +93,7 @@ def _shares_network(place: TaskPlace, task: HarborTask | None) -> bool:
     return place.ours and public and place.kwargs.get("network") == "host"
 
 
-def unreachable(who: Player, rules: HarborRules, place: TaskPlace) -> str | None:
+def unreachable(who: TaskAgentSpec, rules: HarborRules, place: TaskPlace) -> str | None:
     """Why the gateway can't stand between this agent and its model; None where it can."""
     if not who.reachable:
         return (

@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from demeanor.core.ports import GatewaySession
-from demeanor.core.stall import to_blame
+from demeanor.core.stall import stall_seconds
 
 _LOOK = 0.5
 _NEAR = 3.0
 
 
-class Silence:
+class StallWatch:
     """When the provider last owed an answer, and for how long it had."""
 
     def __init__(self, session: GatewaySession | None) -> None:
@@ -28,7 +28,7 @@ class Silence:
 
     @classmethod
     @asynccontextmanager
-    async def of(cls, session: GatewaySession | None) -> AsyncIterator[Silence]:
+    async def of(cls, session: GatewaySession | None) -> AsyncIterator[StallWatch]:
         """One that looks for as long as this is entered."""
         silence = cls(session)
         looking = asyncio.ensure_future(silence._look_on()) if session else None
@@ -58,4 +58,4 @@ class Silence:
         if moment is None:
             return None
         owed = max((seconds for when, seconds in self._seen if abs(when - moment) < _NEAR), default=None)
-        return to_blame(owed, timeout)
+        return stall_seconds(owed, timeout)

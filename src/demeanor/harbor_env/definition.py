@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from demeanor.core.errors import BadInput
-from demeanor.dockerfile.image import Image
+from demeanor.dockerfile.image import ImageSpec
 from demeanor.dockerfile.planner import PATH, read
 
 _REFUSED = ("docker-compose.yaml", "docker-compose.yml", ".dockerignore")
 _LOGS = "/logs/"
 
 
-def read_definition(folder: Path, image: str | None, rootfs: Path | None, mounts: Iterable[str]) -> Image:
+def read_definition(folder: Path, image: str | None, rootfs: Path | None, mounts: Iterable[str]) -> ImageSpec:
     """What is to be built: by the Dockerfile in a folder, or from a root file system that stands for an image. `mounts`
     are places of the environment's at which Harbor wants to see folders of the host's. Raises BadInput.
     """
@@ -35,4 +35,4 @@ def read_definition(folder: Path, image: str | None, rootfs: Path | None, mounts
             key=f"docker_image={image!r}" if image else None,
             remedy="add a Dockerfile, or unpack the image to a folder and name it with --ek rootfs=FOLDER",
         )
-    return Image(base=image, env={"PATH": PATH})
+    return ImageSpec(base=image, env={"PATH": PATH})

@@ -7,49 +7,51 @@ from collections.abc import Callable
 from pathlib import Path
 
 from demeanor.core.errors import BadInput
-from demeanor.dockerfile.image import Copy, Image, Make, Run
+from demeanor.dockerfile.image import Copy, ImageSpec, Make, Run
 from demeanor.dockerfile.planner import PATH
-from demeanor.sandboxes.persistent.client import Lodge
-from demeanor.sandboxes.persistent.command import Errand
+from demeanor.sandboxes.persistent.client import PersistentSandbox
+from demeanor.sandboxes.persistent.command import ExecRequest
 
 _SHOWN = 2000
 
 
-async def replay(image: Image, context: Path, lodge: Lodge, *, tell: Callable[[str], None]) -> None:
+async def replay(image: ImageSpec, context: Path, sandbox: PersistentSandbox, *, tell: Callable[[str], None]) -> None:
     """Build an image in a lodge; raises BadInput for a step that fails."""
     for step in image.steps:
         match step:
             case Make():
-                await _run(lodge, Errand(argvs=(("mkdir", "-p", step.path),), env=image.env), f"{step.line}: WORKDIR")
+                await _run(
+                    sandbox, ExecRequest(argvs=(("mkdir", "-p", step.path),), env=image.env), f"{step.line}: WORKDIR"
+                )
             case Copy():
-                await _copy(step, context, lodge)
+                await _copy(step, context, sandbox)
             case Run():
                 tell(f"RUN {step.argv[-1]}")
-                errand = Errand(argvs=(step.argv,), env=step.env, cwd=step.cwd, user=step.user)
-                await _run(lodge, errand, f"{step.line}: RUN")
+                request = ExecRequest(argvs=(step.argv,), env=step.env, cwd=step.cwd, user=step.user)
+                await _run(sandbox, request, f"{step.line}: RUN")
 
 
-async def _run(lodge: Lodge, errand: Errand, what: str) -> None:
-    done = await lodge.run(errand)
+async def _run(sandbox: PersistentSandbox, request: ExecRequest, what: str) -> None:
+    done = await sandbox.run(request)
     if done.code != 0:
         line, _, name = what.partition(": ")
         said = (done.stdout + done.stderr).strip()[-_SHOWN:]
         raise BadInput(f"exit code {done.code}\n{said}", where=f"Dockerfile:{line}", key=name)
 
 
-async def _copy(step: Copy, context: Path, lodge: Lodge) -> None:
+async def _copy(step: Copy, context: Path, sandbox: PersistentSandbox) -> None:
     sources = [source for pattern in step.sources for source in _found(pattern, context, step)]
     for source in sources:
         if source.is_dir():
-            await lodge.put_folder(source, step.target, owner=step.owner, mode=step.mode)
+            await sandbox.put_folder(source, step.target, owner=step.owner, mode=step.mode)
             continue
-        into = step.into or len(sources) > 1 or await _is_folder(lodge, step.target)
+        into = step.into or len(sources) > 1 or await _is_folder(sandbox, step.target)
         target = posixpath.join(step.target, source.name) if into else step.target
-        await lodge.put_file(source, target, owner=step.owner, mode=step.mode)
+        await sandbox.put_file(source, target, owner=step.owner, mode=step.mode)
 
 
-async def _is_folder(lodge: Lodge, path: str) -> bool:
-    return (await lodge.run(Errand(argvs=(("test", "-d", path),), env={"PATH": PATH}))).code == 0
+async def _is_folder(sandbox: PersistentSandbox, path: str) -> bool:
+    return (await sandbox.run(ExecRequest(argvs=(("test", "-d", path),), env={"PATH": PATH}))).code == 0
 
 
 def _found(pattern: str, context: Path, step: Copy) -> list[Path]:

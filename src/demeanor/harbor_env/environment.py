@@ -15,7 +15,7 @@ from harbor.models.task.config import NetworkPolicy
 
 from demeanor.core.errors import BadInput, WorldError
 from demeanor.core.sandbox_spec import Ceilings, Network
-from demeanor.dockerfile.image import Image
+from demeanor.dockerfile.image import ImageSpec
 from demeanor.dockerfile.planner import PATH
 from demeanor.harbor_env.definition import read_definition
 from demeanor.harbor_env.dockerfile_replay import replay
@@ -24,18 +24,18 @@ from demeanor.harbor_env.socket_handoff import hand_door
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.host.runtime import in_thread
 from demeanor.sandboxes.levels.bubblewrap import means
-from demeanor.sandboxes.persistent.client import Lodge
-from demeanor.sandboxes.persistent.command import Errand
-from demeanor.sandboxes.persistent.factory import Lodgings, Wishes
+from demeanor.sandboxes.persistent.client import PersistentSandbox
+from demeanor.sandboxes.persistent.command import ExecRequest
+from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
 
 _MB = 2**20
 _DISK = 4 * 2**30
 
 
 @cache
-def _lodgings(ceilings: Ceilings) -> Lodgings:
+def _sandboxes(ceilings: Ceilings) -> PersistentSandboxes:
     """One for all environments of this process that may use as much."""
-    found = Lodgings(ceilings=ceilings)
+    found = PersistentSandboxes(ceilings=ceilings)
     atexit.register(found.leave)
     return found
 
@@ -62,9 +62,9 @@ class BubblewrapEnvironment(BaseEnvironment):
         self._rootfs = Path(rootfs).expanduser().resolve() if rootfs else None
         self._reads = tuple(filter(None, reads.split(":")))
         self._path = path
-        self._image = Image(base="")
+        self._image = ImageSpec(base="")
         self._refusal: Exception | None = None
-        self._lodge: Lodge | None = None
+        self._sandbox: PersistentSandbox | None = None
         self._entrypoint: asyncio.Task[None] | None = None
         super().__init__(*args, **kwargs)
 
@@ -126,16 +126,16 @@ class BubblewrapEnvironment(BaseEnvironment):
         """Make the lodge, and take the steps of the Dockerfile in it."""
         if self._refusal is not None:
             raise SandboxBuildFailedError(str(self._refusal)) from self._refusal
-        wishes = Wishes(network=self._network, port=self._port, rootfs=self._rootfs, reads=self._reads)
-        self._lodge = lodge = await _lodgings(self._ceilings).open(wishes)
+        options = PersistentOptions(network=self._network, port=self._port, rootfs=self._rootfs, reads=self._reads)
+        self._sandbox = sandbox = await _sandboxes(self._ceilings).open(options)
         try:
-            if lodge.door is not None and self._gateway:
-                await in_thread(hand_door, self._gateway, lodge.door)
+            if sandbox.door is not None and self._gateway:
+                await in_thread(hand_door, self._gateway, sandbox.door)
             if self._image.base and self._rootfs is None:
                 self.logger.debug(f"FROM {self._image.base}: the programs of this machine stand for it")
-            await replay(self._image, self.environment_dir, lodge, tell=self.logger.debug)
+            await replay(self._image, self.environment_dir, sandbox, tell=self.logger.debug)
             if self._image.entrypoint:
-                self._entrypoint = asyncio.create_task(self._enter(lodge))
+                self._entrypoint = asyncio.create_task(self._enter(sandbox))
             await self.ensure_dirs(self._mount_targets(writable_only=True))
             await self._upload_environment_dir_after_start()
         except BadInput as error:
@@ -145,9 +145,9 @@ class BubblewrapEnvironment(BaseEnvironment):
             await self.stop(delete=True)
             raise
 
-    async def _enter(self, lodge: Lodge) -> None:
+    async def _enter(self, sandbox: PersistentSandbox) -> None:
         """Run the entry point as long as it goes on; it is given what Harbor has containers run."""
-        done = await lodge.run(self._errand((*self._image.entrypoint, "sh", "-c", "sleep infinity")))
+        done = await sandbox.run(self._errand((*self._image.entrypoint, "sh", "-c", "sleep infinity")))
         self.logger.warning(f"the ENTRYPOINT ended with exit code {done.code}: {done.stdout}{done.stderr}")
 
     @property
@@ -160,20 +160,20 @@ class BubblewrapEnvironment(BaseEnvironment):
 
     async def stop(self, delete: bool) -> None:
         """End everything in the lodge."""
-        lodge, self._lodge = self._lodge, None
+        sandbox, self._sandbox = self._sandbox, None
         started, self._entrypoint = self._entrypoint, None
         try:
-            if lodge is not None:
-                await lodge.close()
+            if sandbox is not None:
+                await sandbox.close()
         finally:
             if started is not None:
                 await asyncio.gather(started, return_exceptions=True)  # it ended with the lodge
 
     @property
-    def _there(self) -> Lodge:
-        if self._lodge is None:
+    def _there(self) -> PersistentSandbox:
+        if self._sandbox is None:
             raise RuntimeError("the environment is not started")
-        return self._lodge
+        return self._sandbox
 
     def _errand(
         self,
@@ -181,11 +181,11 @@ class BubblewrapEnvironment(BaseEnvironment):
         cwd: str | None = None,
         env: dict[str, str] | None = None,
         user: str | None = None,
-    ) -> Errand:
+    ) -> ExecRequest:
         told = {**self._image.env, **(self._merge_env(env) or {})}
         if self._path:
             told["PATH"] = f"{told.get('PATH', PATH)}:{self._path}"
-        return Errand(
+        return ExecRequest(
             argvs=argvs,
             env=told,
             cwd=cwd or self.task_env_config.workdir or self._image.workdir,
@@ -203,8 +203,8 @@ class BubblewrapEnvironment(BaseEnvironment):
         """Run a command with bash, or with sh where there is no bash."""
         who = self._resolve_user(user)
         argvs = (("bash", "-c", command), ("sh", "-c", command))
-        errand = self._errand(*argvs, cwd=cwd, env=env, user=None if who is None else str(who))
-        done = await self._there.run(errand, timeout=timeout_sec)
+        request = self._errand(*argvs, cwd=cwd, env=env, user=None if who is None else str(who))
+        done = await self._there.run(request, timeout=timeout_sec)
         if done.timed_out:
             raise RuntimeError(f"Command timed out after {timeout_sec} seconds")
         return ExecResult(stdout=done.stdout, stderr=done.stderr, return_code=done.code)

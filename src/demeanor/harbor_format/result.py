@@ -54,7 +54,7 @@ OF_THE_PROVIDER = frozenset({VoidCause.PROVIDER, VoidCause.RATE_LIMIT, VoidCause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Mishap:
+class HarborException:
     """An exception that Harbor noted."""
 
     kind: str
@@ -91,7 +91,7 @@ class HarborOutcome:
     step_rewards: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What the verifier gave for each step of a task with several; a step without any is left out."""
 
-    own: Mishap | None = None
+    own: HarborException | None = None
     """What went wrong by the agent's own doing, if anything."""
 
     trouble: tuple[VoidCause, str] | None = None
@@ -138,7 +138,7 @@ def _sum(values: Iterable[Any]) -> float | None:
 def _trouble(
     rewards: Mapping[str, float] | None,
     steps: tuple[tuple[str, Mapping[str, Any]], ...],
-    mishaps: tuple[Mishap, ...],
+    mishaps: tuple[HarborException, ...],
     *,
     began: bool,
 ) -> tuple[VoidCause, str] | None:
@@ -156,12 +156,12 @@ def _trouble(
     return None
 
 
-def _mishaps(data: Mapping[str, Any], steps: tuple[tuple[str, Mapping[str, Any]], ...]) -> Iterator[Mishap]:
+def _mishaps(data: Mapping[str, Any], steps: tuple[tuple[str, Mapping[str, Any]], ...]) -> Iterator[HarborException]:
     for name, table in (("", data), *steps):
         info = _table(table, "exception_info")
         if kind := _text(info.get("exception_type")):
             said = _text(info.get("exception_message") or info.get("message"))
-            yield Mishap(kind=one_line(kind, width=120), message=said[:_MOST_SAID].strip(), step=name)
+            yield HarborException(kind=one_line(kind, width=120), message=said[:_MOST_SAID].strip(), step=name)
 
 
 def _steps(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

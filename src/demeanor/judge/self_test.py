@@ -20,7 +20,7 @@ from demeanor.judge.simulation import LayOut, ReadBack, does_nothing, laid_out_o
 from demeanor.judge.user_check import crash
 
 
-class Fault(StrEnum):
+class SelfTestFault(StrEnum):
     """What is wrong with an eval."""
 
     VACUOUS = "vacuous"
@@ -49,7 +49,7 @@ class Fault(StrEnum):
 class Complaint:
     """One thing that is wrong with an eval."""
 
-    fault: Fault
+    fault: SelfTestFault
     """What kind of thing."""
 
     detail: str
@@ -76,7 +76,7 @@ class SelfTest:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Part:
+class _SelfTestPart:
     """One behaviour and what must come of it."""
 
     title: str
@@ -94,13 +94,13 @@ def self_test(eval: Eval, *, lay_out: LayOut, read_back: ReadBack, run_command: 
             for part in parts:
                 complaints.extend(_played(eval, part, copied, read_back, run_command))
     except DemeanorError as error:
-        complaints.append(Complaint(fault=Fault.CRASHED, detail=f"the workspace can't be laid out: {error}"))
+        complaints.append(Complaint(fault=SelfTestFault.CRASHED, detail=f"the workspace can't be laid out: {error}"))
     return SelfTest(eval=eval.name, rehearsed=len(parts), complaints=tuple(complaints))
 
 
 def _played(
     eval: Eval,  # noqa: A002
-    part: _Part,
+    part: _SelfTestPart,
     lay_out: LayOut,
     read_back: ReadBack,
     run_command: RunCommand,
@@ -108,7 +108,7 @@ def _played(
     try:
         evidence = rehearse(eval, part.behaviour, lay_out=lay_out, read_back=read_back)
     except Exception as error:  # noqa: BLE001 - an author's behaviour may raise anything
-        yield Complaint(fault=Fault.CRASHED, detail=f"{part.title} itself crashed: {crash(error)}")
+        yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{part.title} itself crashed: {crash(error)}")
     else:
         yield from _held_against(part, judge(evidence, eval, run_command))
 
@@ -118,8 +118,8 @@ def _playable(eval: Eval) -> Eval:  # noqa: A002
     return replace(eval, checks=tuple(check for check in eval.checks if not isinstance(check, PromptSnapshot)))
 
 
-def _parts(eval: Eval) -> Iterator[_Part]:  # noqa: A002
-    yield _Part(
+def _parts(eval: Eval) -> Iterator[_SelfTestPart]:  # noqa: A002
+    yield _SelfTestPart(
         title="an agent that does nothing",
         behaviour=does_nothing,
         must="pass" if eval.does_nothing_passes else "fail",
@@ -127,7 +127,9 @@ def _parts(eval: Eval) -> Iterator[_Part]:  # noqa: A002
     for key, behaviours, must in (("passes_on", eval.passes_on, "pass"), ("fails_on", eval.fails_on, "fail")):
         for behaviour in behaviours:
             title = getattr(behaviour, "__name__", repr(behaviour))
-            yield _Part(title=title if title.startswith(key) else f"{key} {title}", behaviour=behaviour, must=must)
+            yield _SelfTestPart(
+                title=title if title.startswith(key) else f"{key} {title}", behaviour=behaviour, must=must
+            )
 
 
 def _claims(eval: Eval) -> Iterator[Complaint]:  # noqa: A002
@@ -135,17 +137,17 @@ def _claims(eval: Eval) -> Iterator[Complaint]:  # noqa: A002
         return
     if eval.does_nothing_passes and not eval.fails_on:
         detail = "doing nothing passes and no fails_on is given: nothing shows that it can fail"
-        yield Complaint(fault=Fault.VACUOUS, detail=detail)
+        yield Complaint(fault=SelfTestFault.VACUOUS, detail=detail)
     if not eval.does_nothing_passes and not eval.passes_on:
-        yield Complaint(fault=Fault.UNPROVEN, detail="no passes_on is given: nothing shows that it can pass")
+        yield Complaint(fault=SelfTestFault.UNPROVEN, detail="no passes_on is given: nothing shows that it can pass")
 
 
-def _held_against(part: _Part, verdict: Verdict) -> Iterator[Complaint]:
+def _held_against(part: _SelfTestPart, verdict: Verdict) -> Iterator[Complaint]:
     if verdict.outcome == part.must:
         return
     if verdict.outcome == "void":
-        yield Complaint(fault=Fault.CRASHED, detail=f"{part.title}: {verdict.reason}")
+        yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{part.title}: {verdict.reason}")
     elif verdict.outcome == "pass":
-        yield Complaint(fault=Fault.VACUOUS, detail=f"{part.title} passes")
+        yield Complaint(fault=SelfTestFault.VACUOUS, detail=f"{part.title} passes")
     else:
-        yield Complaint(fault=Fault.IMPOSSIBLE, detail=f"{part.title} fails:\n{verdict.reason}")
+        yield Complaint(fault=SelfTestFault.IMPOSSIBLE, detail=f"{part.title} fails:\n{verdict.reason}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from demeanor.core.capture import Capture
 from demeanor.core.checks import RewardCheck
 from demeanor.core.text import excerpt
-from demeanor.judge.self_test import Complaint, Fault
+from demeanor.judge.self_test import Complaint, SelfTestFault
 
 _PRINTED = ("verifier/test-stdout.txt", "agent/oracle.txt")
 
@@ -36,28 +36,30 @@ def needs_network(check: RewardCheck, with_network: Capture) -> Complaint | None
         "the solution passes only where the network can be reached, and the task does not say so;\n"
         'say network_mode = "public" under [environment], or better put what is fetched into the image'
     )
-    return Complaint(fault=Fault.NETWORK, detail=detail)
+    return Complaint(fault=SelfTestFault.NETWORK, detail=detail)
 
 
 def _goes(check: RewardCheck, captures: Sequence[Capture], who: str, *, must: bool) -> Iterator[Complaint]:
     answers = [solved(check, capture) for capture in captures]
     for capture, answer in zip(captures, answers, strict=True):
         if answer is None:
-            yield Complaint(fault=Fault.CRASHED, detail=f"{who}: {_why(check, capture)}")
+            yield Complaint(fault=SelfTestFault.CRASHED, detail=f"{who}: {_why(check, capture)}")
             return
     rewards = [capture.rewards or {} for capture in captures]
     if any(one != rewards[0] for one in rewards):
         shown = "\n".join(_shown(one) for one in rewards)
-        yield Complaint(fault=Fault.UNSTABLE, detail=f"{who} is judged differently from time to time:\n{shown}")
+        yield Complaint(fault=SelfTestFault.UNSTABLE, detail=f"{who} is judged differently from time to time:\n{shown}")
     wrong = next((one for one, answer in zip(captures, answers, strict=True) if answer is not must), None)
     if wrong is not None and must:
         detail = f"the solution gets {_shown(wrong.rewards or {})}, and {check.key} must be at least {check.at_least:g}"
-        yield Complaint(fault=Fault.IMPOSSIBLE, detail=f"{detail}{_printed(wrong)}")
+        yield Complaint(fault=SelfTestFault.IMPOSSIBLE, detail=f"{detail}{_printed(wrong)}")
     elif wrong is not None:
-        yield Complaint(fault=Fault.VACUOUS, detail=f"doing nothing gets {_shown(wrong.rewards or {})}, which passes")
+        yield Complaint(
+            fault=SelfTestFault.VACUOUS, detail=f"doing nothing gets {_shown(wrong.rewards or {})}, which passes"
+        )
     elif not must and any(one.get(check.key, 0.0) != 0 for one in rewards):
         detail = f"doing nothing gets {_shown(rewards[0])}; {check.key} must be 0 for it"
-        yield Complaint(fault=Fault.VACUOUS, detail=detail)
+        yield Complaint(fault=SelfTestFault.VACUOUS, detail=detail)
 
 
 def _why(check: RewardCheck, capture: Capture) -> str:

@@ -24,7 +24,7 @@ class ModelError(Exception):
 
 
 @dataclass(kw_only=True, slots=True)
-class Answer:
+class ChatReply:
     """One answer of the model, put together from its stream."""
 
     text: str = ""
@@ -59,7 +59,7 @@ class Chat:
     timeout: float = 600.0
     """Seconds to wait for the next byte."""
 
-    def ask(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Answer:
+    def ask(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> ChatReply:
         """The model's answer to a conversation; raises ModelError when it can't be had."""
         body: dict[str, Any] = {"model": self.model, "messages": messages, "tools": tools, "stream": True}
         body["stream_options"] = {"include_usage": True}
@@ -75,7 +75,7 @@ class Chat:
                 time.sleep(min(trouble.pause or 0.25 * 2**attempt, _LONGEST_PAUSE))
         raise AssertionError("unreachable")
 
-    def _once(self, payload: bytes) -> Answer:
+    def _once(self, payload: bytes) -> ChatReply:
         url = urlsplit(self.base_url)
         kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         connection = kind(url.netloc, timeout=self.timeout)
@@ -128,8 +128,8 @@ def _events(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
                 yield event
 
 
-def _assemble(events: Iterator[dict[str, Any]]) -> Answer:
-    answer = Answer()
+def _assemble(events: Iterator[dict[str, Any]]) -> ChatReply:
+    answer = ChatReply()
     by_index: dict[int, dict[str, str]] = {}
     for event in events:
         if event.get("error"):

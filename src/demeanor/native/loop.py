@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from demeanor.native.chat import Answer, Chat
+from demeanor.native.chat import Chat, ChatReply
 from demeanor.native.prompt import SYSTEM
 from demeanor.native.tools import FINISH, TOOLS, ToolError, use
 
@@ -72,7 +72,7 @@ def _answer(talk: Talk, messages: list[dict[str, Any]]) -> bool:
     return False
 
 
-def _message(answer: Answer, turn: int) -> dict[str, Any]:
+def _message(answer: ChatReply, turn: int) -> dict[str, Any]:
     for number, call in enumerate(answer.calls, 1):
         call["id"] = call["id"] or f"call_{turn}_{number}"
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}

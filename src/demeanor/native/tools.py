@@ -20,7 +20,7 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tool:
+class NativeTool:
     """One tool on offer."""
 
     name: str
@@ -49,7 +49,7 @@ class Tool:
         }
 
 
-def use(tool: Tool, workspace: Path, arguments: Any) -> str:
+def use(tool: NativeTool, workspace: Path, arguments: Any) -> str:
     """Run a tool with what the model wrote; raises ToolError for anything that it can't do."""
     if not isinstance(arguments, dict):
         raise ToolError("the arguments must be a JSON object")
@@ -159,40 +159,44 @@ def _cut(text: str) -> str:
 FINISH = "finish"
 _PATH = "Path relative to the workspace."
 _FOLDER = "(optional) Folder relative to the workspace; default: all of it."
-TOOLS: Mapping[str, Tool] = {
+TOOLS: Mapping[str, NativeTool] = {
     tool.name: tool
     for tool in (
-        Tool(name="read_file", kind="read", run=_read, description="Read a text file.", parameters={"path": _PATH}),
-        Tool(
+        NativeTool(
+            name="read_file", kind="read", run=_read, description="Read a text file.", parameters={"path": _PATH}
+        ),
+        NativeTool(
             name="write_file",
             kind="edit",
             run=_write,
             description="Create a file, or replace all of its text.",
             parameters={"path": _PATH, "content": "The whole text."},
         ),
-        Tool(
+        NativeTool(
             name="edit_file",
             kind="edit",
             run=_edit,
             description="Replace one passage of a file by another.",
             parameters={"path": _PATH, "old": "The passage; it must stand there exactly once.", "new": "Its new text."},
         ),
-        Tool(name="list_files", kind="search", run=_list, description="List files.", parameters={"path": _FOLDER}),
-        Tool(
+        NativeTool(
+            name="list_files", kind="search", run=_list, description="List files.", parameters={"path": _FOLDER}
+        ),
+        NativeTool(
             name="search_files",
             kind="search",
             run=_search,
             description="Find lines that match a regular expression.",
             parameters={"pattern": "A regular expression.", "path": _FOLDER},
         ),
-        Tool(
+        NativeTool(
             name="shell",
             kind="execute",
             run=_shell,
             description="Run a shell command in the workspace.",
             parameters={"command": "The command line."},
         ),
-        Tool(
+        NativeTool(
             name=FINISH,
             kind="think",
             run=_finish,

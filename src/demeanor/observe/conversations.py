@@ -22,7 +22,7 @@ _PURPOSES = (
 
 
 @dataclass(frozen=True)
-class Lines:
+class Conversations:
     """The exchanges of a trial, told apart."""
 
     exchanges: Sequence[Exchange]

@@ -9,10 +9,10 @@ from demeanor.core.exchange import Exchange
 from demeanor.core.fault import DONE, kind_in
 from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
 from demeanor.core.trajectory import Aside, Called, Event, Faulted, Kind, ModelFailed, Said, Thought, kind_of
-from demeanor.observe.conversations import Lines, purpose
+from demeanor.observe.conversations import Conversations, purpose
 
 
-def tell(lines: Lines, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+def tell(lines: Conversations, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
     """What was said, thought, called, refused and broken, in order. A turn is one answer in the conversation itself.
 
     What sub-agents call is told within the turn in which they work; what they say is not said to the user.

@@ -12,7 +12,7 @@ from demeanor.core.text import excerpt
 from demeanor.core.trajectory import Event, Kind, Trajectory
 from demeanor.harbor_format.result import VERIFIER_OUTPUT
 from demeanor.observe.attribution import injected, misdeed, trouble
-from demeanor.observe.conversations import Lines
+from demeanor.observe.conversations import Conversations
 from demeanor.observe.from_exchanges import answers, tell
 from demeanor.observe.leaks import leak
 from demeanor.observe.merge import merge
@@ -21,7 +21,7 @@ from demeanor.observe.prompt_text import asked
 
 def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     """What is known of a trial. `kinds` tells what the agent's own tools do."""
-    lines = Lines(capture.exchanges)
+    lines = Conversations(capture.exchanges)
     exchanges = lines.main
     events, disagreements = merge(tell(lines, kinds), capture.log)
     trajectory = Trajectory(

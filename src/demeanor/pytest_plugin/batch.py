@@ -21,9 +21,9 @@ from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Cell, Plan
-from demeanor.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
-from demeanor.runner.catalog import Cast
-from demeanor.runner.execute import House, Terms, conduct
+from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info, stop_conditions
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import RunContext, StopConditions, execute
 from demeanor.runner.planning import plan_evals
 from demeanor.runner.schedule import Stop
 from demeanor.store.runs.run_folder import RunFolder
@@ -37,15 +37,17 @@ class Batch:
         self.request = RunRequest(
             subjects=tuple(option.eval_subject), trials=option.eval_trials, jobs=option.eval_jobs, policy="all"
         )
-        self.cast = Cast(config=read_config(config.rootpath), environ=os.environ)
+        self.catalog = Catalog(config=read_config(config.rootpath), environ=os.environ)
         self.report: RunReport | None = None
-        self._results = Path(option.eval_out) if option.eval_out else self.cast.config.root / self.cast.config.results
+        self._results = (
+            Path(option.eval_out) if option.eval_out else self.catalog.config.root / self.catalog.config.results
+        )
         self._parts: list[_Part] = []
         self._started = time.monotonic()
 
     def plan(self, evals: Sequence[Eval]) -> Plan:
         """The cells of some evals."""
-        return plan_evals(self.cast, evals, self.request, os.environ)
+        return plan_evals(self.catalog, evals, self.request, os.environ)
 
     def start(self, cells: Sequence[Cell]) -> None:
         """Begin to run those of the cells that were not begun yet."""
@@ -53,9 +55,9 @@ class Batch:
         missing = tuple(cell for cell in cells if cell.id not in begun)
         if missing:
             plan = Plan(cells=missing)
-            sandbox = open_sandbox(self.cast.config, self.request, plan)  # before a folder is made for the run
-            house = open_house(self.cast, plan, self.request, self.store, seed=self.info.seed, sandbox=sandbox)
-            self._parts.append(_Part(plan, self.info, house, run_terms(self.cast.config, self.request)))
+            sandbox = open_sandbox(self.catalog.config, self.request, plan)  # before a folder is made for the run
+            context = assemble(self.catalog, plan, self.request, self.store, seed=self.info.seed, sandbox=sandbox)
+            self._parts.append(_Part(plan, self.info, context, stop_conditions(self.catalog.config, self.request)))
 
     def result(self, cell: Cell) -> CellReport:
         """Wait for one cell, which was begun, and give what came of it."""
@@ -69,7 +71,7 @@ class Batch:
             part.end()
         if self._parts:
             self.report = self._report(Plan(cells=tuple(cell for part in self._parts for cell in part.plan.cells)))
-            publish(self.report, self.store.folder, environ=os.environ, redactor=self.cast.redactor)
+            publish(self.report, self.store.folder, environ=os.environ, redactor=self.catalog.redactor)
 
     def _report(self, plan: Plan) -> RunReport:
         records = tuple(record for part in self._parts for record in part.records)
@@ -85,17 +87,17 @@ class Batch:
     @cached_property
     def info(self) -> RunInfo:
         """Who ran what."""
-        return replace(run_info(self.cast.config, self.request), id=self.store.folder.name)
+        return replace(run_info(self.catalog.config, self.request), id=self.store.folder.name)
 
 
 class _Part:
     """Some of the cells: a session of Demeanor in a thread of its own. Without xdist one part is all there is."""
 
-    def __init__(self, plan: Plan, info: RunInfo, house: House, terms: Terms) -> None:
+    def __init__(self, plan: Plan, info: RunInfo, context: RunContext, terms: StopConditions) -> None:
         self.plan = plan
         self.records: list[Record] = []
         self._info = info
-        self._house = house
+        self._context = context
         self._terms = terms
         self._error: BaseException | None = None
         self._news = threading.Condition()
@@ -107,7 +109,7 @@ class _Part:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know of the run; complete when it has ended."""
-        return (*self._house.notes, *self._house.store.notes)
+        return (*self._context.notes, *self._context.store.notes)
 
     def wait_for(self, cell: Cell) -> None:
         """Return when every trial of a cell is judged, or nothing more will be."""
@@ -132,7 +134,7 @@ class _Part:
                 self._news.notify_all()
 
     async def _conduct(self) -> None:
-        await conduct(self.plan, self._info, self._house, terms=self._terms, watch=self._watch, stop=Stop())
+        await execute(self.plan, self._info, self._context, terms=self._terms, watch=self._watch, stop=Stop())
 
     def _work(self) -> None:
         error: BaseException | None = None

@@ -15,7 +15,7 @@ from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.core.trial import Cell
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 from demeanor.define.folder.cline_folder import looks_like_seed
 from demeanor.define.python.import_file import evals_in
 from demeanor.pytest_plugin.batch import Batch, batch_of
@@ -91,7 +91,7 @@ class EvalFile(pytest.File):
     def collect(self) -> Iterator[EvalItem]:
         """One item per eval and subject."""
         try:
-            yield from _items(self, load([self.path]))
+            yield from _items(self, discover([self.path]))
         except DemeanorError as error:
             raise self.CollectError(str(error)) from None
 

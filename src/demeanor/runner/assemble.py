@@ -25,24 +25,24 @@ from demeanor.core.redaction.values import Cleaner
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan, Trial
 from demeanor.gateway.local import weights as local
-from demeanor.gateway.null import AbsentGateway
-from demeanor.runner.attempt import Means, carried_out, make_attempt
+from demeanor.gateway.null import NullGateway
+from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt
 from demeanor.runner.cassettes import recorder, replay_model
-from demeanor.runner.catalog import Cast
-from demeanor.runner.execute import House, Terms
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import RunContext, StopConditions
 from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
 from demeanor.runner.tasks import has_tasks, only_tasks, require_harbor, task_means
 from demeanor.runner.template import TemplateCache
-from demeanor.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.store.runs.run_dirs import new_run
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.git_info import git_state
 
 if TYPE_CHECKING:
-    from demeanor.harbor.context import TaskMeans
+    from demeanor.harbor.context import TaskContext
 
 Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]
 """What makes one attempt at a trial."""
@@ -80,13 +80,13 @@ def new_store(results: Path) -> RunFolder:
     return new_run(results, datetime.now(UTC))
 
 
-def remembered(config: Config, run: RunFolder, environ: Mapping[str, str]) -> Store:
+def open_run_store(config: Config, run: RunFolder, environ: Mapping[str, str]) -> Store:
     """A run's folder with the history behind it, and the captures where they are to be published."""
-    from demeanor.store.captures.capture_store import open_vault
+    from demeanor.store.captures.capture_store import open_capture_store
     from demeanor.store.history import place_of
-    from demeanor.store.runs.run_store import RememberedRun
+    from demeanor.store.runs.run_store import RunStore
 
-    return RememberedRun(run, place_of(config, environ, run.folder.parent), vault=open_vault(config))
+    return RunStore(run, place_of(config, environ, run.folder.parent), vault=open_capture_store(config))
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
@@ -98,7 +98,7 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
     if has_tasks(plan):
         require_harbor(config, os.environ)
         if only_tasks(plan):
-            return OpenSandbox()
+            return NoneSandbox()
     return probed_sandbox(request.sandbox or config.sandbox, config, os.environ)
 
 
@@ -107,16 +107,16 @@ def check_sandbox(config: Config, request: RunRequest, plan: Plan) -> None:
     asyncio.run(open_sandbox(config, request, plan).stop())
 
 
-def open_house(
-    cast: Cast, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int, sandbox: Level | None = None
-) -> House:
+def assemble(
+    catalog: Catalog, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int, sandbox: Level | None = None
+) -> RunContext:
     """Everything that a run is conducted with."""
-    config = cast.config
+    config = catalog.config
     sandbox = sandbox or open_sandbox(config, request, plan)
-    gateway = _gateway(cast, plan, request)
+    gateway = _gateway(catalog, plan, request)
     templates = TemplateCache(sandbox.folder)
-    means = Means(
-        agent=cast.of,
+    means = AttemptContext(
+        agent=catalog.of,
         sandbox=sandbox,
         gateway=gateway,
         template=templates.get,
@@ -127,38 +127,38 @@ def open_house(
         canary=config.canary != "off",
     )
     slots = request.jobs or config.jobs or _usual_jobs(plan)
-    benches: tuple[OpenSandbox, ...] = ()
+    benches: tuple[NoneSandbox, ...] = ()
     notes: tuple[str, ...] = ()
     attempt: Attempt = partial(make_attempt, means=means)
     if has_tasks(plan):
-        benches = (OpenSandbox(),)
-        for_tasks = task_means(cast, request, benches[0], gateway, seed=seed)
+        benches = (NoneSandbox(),)
+        for_tasks = task_means(catalog, request, benches[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
         notes = for_tasks.place.notes
-    return House(
-        agent=cast.of,
+    return RunContext(
+        agent=catalog.of,
         executor=LocalExecutor(slots=slots, attempt=attempt),
         sandbox=sandbox,
         benches=benches,
         notes=notes,
         gateway=gateway,
-        store=remembered(config, store, cast.environ),
+        store=open_run_store(config, store, catalog.environ),
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
-        record=recorder(cast, request),
-        cleaner=Cleaner(cast.redactor),
+        record=recorder(catalog, request),
+        cleaner=Cleaner(catalog.redactor),
         leaks_fail=config.canary == "fail",
     )
 
 
-def _with_tasks(attempt: Attempt, means: TaskMeans) -> Attempt:
+def _with_tasks(attempt: Attempt, means: TaskContext) -> Attempt:
     """What makes attempts at tasks by Harbor, and at other evals as ever."""
     from demeanor.harbor.attempt import attempt_task
 
     async def either(trial: Trial, number: int) -> Capture:
         if trial.eval.task is None:
             return await attempt(trial, number)
-        return await carried_out(trial, number, attempt_task(trial, number, means))
+        return await capture_errors(trial, number, attempt_task(trial, number, means))
 
     return either
 
@@ -172,28 +172,28 @@ def _usual_jobs(plan: Plan) -> int:
     return min(2 * (os.cpu_count() or 1), 8)
 
 
-def _gateway(cast: Cast, plan: Plan, request: RunRequest) -> Gateway:
+def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     """The model server; loaded only where an agent of the plan needs a model."""
-    models = {cell.subject.model for cell in plan.cells if cast.of(cell.subject).dialect is not None}
+    models = {cell.subject.model for cell in plan.cells if catalog.of(cell.subject).dialect is not None}
     if not models:
-        return AbsentGateway()
+        return NullGateway()
     from demeanor.gateway.server.budget import Budget, Budgets
     from demeanor.gateway.server.server import GatewayServer
 
-    limits = dict(cast.config.budgets)
+    limits = dict(catalog.config.budgets)
     if request.budget_usd is not None:
         limits["run"] = replace(limits.get("run", Limit()), usd=request.budget_usd)
     budgets = Budgets(**{scope: Budget(usd=limit.usd, tokens=limit.tokens) for scope, limit in limits.items()})
     if request.replay is not None:
-        replayed = replay_model(cast, plan, request.replay)
+        replayed = replay_model(catalog, plan, request.replay)
         return GatewayServer(lambda name: replayed, budgets=budgets)
-    known = {model: cast.models.model(model) for model in models}
+    known = {model: catalog.models.model(model) for model in models}
     if has_tasks(plan):  # adapters of Harbor's cut off what stands before a slash
         known |= {model.rpartition("/")[2]: known[model] for model in models if model.rpartition("/")[2] not in known}
     return GatewayServer(known, budgets=budgets)
 
 
-def run_terms(config: Config, request: RunRequest) -> Terms:
+def stop_conditions(config: Config, request: RunRequest) -> StopConditions:
     """When a run ends before all of its trials are done."""
     limit = config.budgets.get("run", Limit())
-    return Terms(fail_fast=request.fail_fast, budget_usd=request.budget_usd or limit.usd)
+    return StopConditions(fail_fast=request.fail_fast, budget_usd=request.budget_usd or limit.usd)

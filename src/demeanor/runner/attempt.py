@@ -12,10 +12,10 @@ from demeanor.core.canary import canary, with_canary
 from demeanor.core.capture import Breakdown, Capture
 from demeanor.core.errors import WorldError
 from demeanor.core.fingerprints import scenario_hashes
-from demeanor.core.ports import Bench, Gateway, GatewaySession, Sandbox, Template
+from demeanor.core.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
 from demeanor.core.process import Limits, ProcessEnd
 from demeanor.core.scenario import Scenario
-from demeanor.core.stall import to_blame
+from demeanor.core.stall import stall_seconds
 from demeanor.core.subject import Subject
 from demeanor.core.trajectory import Event
 from demeanor.core.trial import Trial
@@ -23,7 +23,7 @@ from demeanor.core.verdict import VoidCause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Means:
+class AttemptContext:
     """What attempts are made with; the same for all attempts of a run."""
 
     agent: Callable[[Subject], Agent]
@@ -54,12 +54,12 @@ class Means:
     """Whether each trial is given a token whose sighting is a leak."""
 
 
-async def make_attempt(trial: Trial, number: int, means: Means) -> Capture:
+async def make_attempt(trial: Trial, number: int, means: AttemptContext) -> Capture:
     """Carry out one attempt. What breaks in the world is told in the capture; only cancellation is raised."""
-    return await carried_out(trial, number, _make_attempt(trial, number, means))
+    return await capture_errors(trial, number, _make_attempt(trial, number, means))
 
 
-async def carried_out(trial: Trial, number: int, attempt: Awaitable[Capture]) -> Capture:
+async def capture_errors(trial: Trial, number: int, attempt: Awaitable[Capture]) -> Capture:
     """What an attempt left, however it ended; only cancellation is raised."""
     try:
         return await attempt
@@ -73,7 +73,7 @@ def _broken(trial: Trial, number: int, cause: VoidCause, detail: str) -> Capture
     return Capture(trial=trial.id, attempt=number, breakdown=Breakdown(cause=cause, detail=detail))
 
 
-async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
+async def _make_attempt(trial: Trial, number: int, means: AttemptContext) -> Capture:
     agent = means.agent(trial.subject)
     missing = agent.missing()
     if missing:
@@ -93,11 +93,11 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             if bench.address is not None:
                 session.move(bench.address)
             facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
-            session.know(facts)
+            session.set_facts(facts)
         orders = agent.orders(_task(trial, bench, session, seed))
         if means.canary:
             orders = with_canary(orders, canary(seed))
-        bench.lay_home(orders.home_files)
+        bench.write_home_files(orders.home_files)
         await bench.furnish(orders.launches)
         if session and bench.listener is not None:
             await session.listen(bench.listener)
@@ -105,7 +105,7 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
         ends, silent = await _work(trial, agent, orders, bench, session, means)
         seconds = time.monotonic() - started
         if session:
-            await session.hang_up()
+            await session.close_connections()
         capture = Capture(
             trial=trial.id,
             attempt=number,
@@ -114,22 +114,22 @@ async def _make_attempt(trial: Trial, number: int, means: Means) -> Capture:
             leavings=bench.leavings(orders.leavings),
             scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
-            after=await bench.harvest(),
+            after=await bench.snapshot(),
             provider_silent=silent,
             seconds=seconds,
             notes=(*(session.notes if session else ()), *_bench_notes(means.sandbox, bench)),
             facts={**facts, **bench.facts},
         )
-        return told_by(agent, capture)
+        return with_agent_log(agent, capture)
 
 
-def _bench_notes(sandbox: Sandbox, bench: Bench) -> tuple[str, ...]:
+def _bench_notes(sandbox: Sandbox, bench: SandboxSession) -> tuple[str, ...]:
     """What a person should know of the bench: where there are walls, a network without any is worth a word."""
     open_network = sandbox.name != "none" and bench.facts.get("network") == "host"
     return ("the agent had the network of the host",) if open_network else ()
 
 
-def _task(trial: Trial, bench: Bench, session: GatewaySession | None, seed: int) -> Task:
+def _task(trial: Trial, bench: SandboxSession, session: GatewaySession | None, seed: int) -> Task:
     scenario = trial.eval.scenario
     return Task(
         prompts=scenario.prompts,
@@ -146,14 +146,19 @@ def _task(trial: Trial, bench: Bench, session: GatewaySession | None, seed: int)
 
 
 async def _work(
-    trial: Trial, agent: Agent, orders: Orders, bench: Bench, session: GatewaySession | None, means: Means
+    trial: Trial,
+    agent: Agent,
+    orders: Orders,
+    bench: SandboxSession,
+    session: GatewaySession | None,
+    means: AttemptContext,
 ) -> tuple[tuple[ProcessEnd, ...], float | None]:
     """Run the agent's programs one after the other, within the trial's time; also: how long the provider was silent."""
     deadline = time.monotonic() + trial.timeout
     ends: list[ProcessEnd] = []
     for launch in orders.launches:
         limits = Limits(wall=max(deadline - time.monotonic(), 0.0), idle=means.idle, output_bytes=means.output_bytes)
-        watch = _Watch(session)
+        watch = _StallWatch(session)
         end = await bench.run(launch, limits=limits, last_activity=watch)
         ends.append(end)
         if end.ended_by != "exit":
@@ -163,7 +168,7 @@ async def _work(
     return tuple(ends), None
 
 
-class _Watch:
+class _StallWatch:
     """Looks at the gateway whenever the bench looks at the clock; for the last time before an agent is ended.
 
     Afterwards is too late: the end of the agent closes its connection, and nobody owes it an answer any more.
@@ -183,10 +188,10 @@ class _Watch:
 
     def silence(self, timeout: float) -> float | None:
         """How long the provider had owed a byte, if that is long enough to blame it for a time-out."""
-        return to_blame(self._silent, timeout)
+        return stall_seconds(self._silent, timeout)
 
 
-def told_by(agent: Agent, capture: Capture) -> Capture:
+def with_agent_log(agent: Agent, capture: Capture) -> Capture:
     """A capture with what its agent's own log tells, and what its exit means, as the adapter reads them now."""
     log: tuple[Event, ...] = ()
     problem = None

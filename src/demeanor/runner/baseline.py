@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from demeanor.core.gate import Past
+from demeanor.core.gate import Baseline
 from demeanor.core.history import RunCell
 from demeanor.store.history.nights import count, fingerprints
 
@@ -12,7 +12,7 @@ NIGHTS = 20
 """How many nights back it looks: 60 trials where a night has three, beyond which the gain is small."""
 
 
-def past_of(cells: Iterable[RunCell], *, eval_hash: str, nights: int = NIGHTS) -> Past | None:
+def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, nights: int = NIGHTS) -> Baseline | None:
     """The nightly cells of one eval and subject, added up; None where no night knows the eval as it is now.
 
     Nights of the eval as it was before an edit say nothing about it. Nights with another fingerprint are counted, since
@@ -24,4 +24,4 @@ def past_of(cells: Iterable[RunCell], *, eval_hash: str, nights: int = NIGHTS) -
     if not latest:
         return None
     passed, failed = count(latest)
-    return Past(passed=passed, failed=failed, nights=len(latest), fingerprints=fingerprints(latest))
+    return Baseline(passed=passed, failed=failed, nights=len(latest), fingerprints=fingerprints(latest))

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import eval_hash
-from demeanor.core.gate import Past
+from demeanor.core.gate import Baseline
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.trial import Plan
-from demeanor.runner.baseline import NIGHTS, past_of
+from demeanor.runner.baseline import NIGHTS, baseline_of
 from demeanor.runner.template import TemplateCache
 
 _NIGHTS = 3 * NIGHTS
@@ -45,14 +45,14 @@ def latest_nights(history: History, plan: Plan) -> tuple[RunCell, ...]:
     return history.nights(_NIGHTS, evals=names) if names else ()
 
 
-def pasts_of(plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str]) -> dict[str, Past]:
+def baselines_of(plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str]) -> dict[str, Baseline]:
     """By cell: what its nights found of the eval as it is now, where they know it."""
     by_cell: dict[str, list[RunCell]] = {}
     for cell in nights:
         by_cell.setdefault(f"{cell.eval}/{cell.subject}", []).append(cell)
     found = {}
     for own in plan.cells:
-        past = past_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""))
+        past = baseline_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""))
         if past is not None:
             found[own.id] = past
     return found

@@ -12,7 +12,7 @@ from demeanor.core.usage import Total, total
 from demeanor.core.verdict import Void, VoidCause
 
 
-class NothingLeft(Exception):
+class BudgetSpent(Exception):
     """The budget is spent."""
 
 
@@ -26,7 +26,7 @@ def out_of_money(records: Iterable[Record]) -> str | None:
 
 
 @dataclass(kw_only=True)
-class Purse:
+class RunBudget:
     """A budget for several runs."""
 
     limit_usd: float | None = None
@@ -54,5 +54,5 @@ class Purse:
             return request
         left = self.limit_usd - (self.total.spent.cost_usd or 0.0)
         if left <= 0 or self.empty:
-            raise NothingLeft(f"the budget of ${self.limit_usd:g} is spent")
+            raise BudgetSpent(f"the budget of ${self.limit_usd:g} is spent")
         return replace(request, budget_usd=left)

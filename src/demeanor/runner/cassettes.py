@@ -10,8 +10,8 @@ from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
-from demeanor.define.discover import load
-from demeanor.runner.catalog import BARE_AGENTS, Cast
+from demeanor.define.discover import discover
+from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.secrets import known_secrets
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from demeanor.gateway.models.upstream import Upstream
 
 
-def cassette_faults(cast: Cast, chosen: Sequence[Eval]) -> tuple[CassetteFault, ...]:
+def cassette_faults(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteFault, ...]:
     """What is wrong with the project's cassettes, as far as the chosen evals are concerned."""
-    config = cast.config
+    config = catalog.config
     folder = config.root / config.cassettes
     if not folder.is_dir():
         return ()
@@ -44,10 +44,10 @@ def _near(folder: Path) -> Path:
 
 def _known_evals(config: Config) -> tuple[Eval, ...]:
     """Every eval of the configuration's paths, as far as these are there."""
-    return load([str(path) for name in config.paths if (path := config.root / name).exists()])
+    return discover([str(path) for name in config.paths if (path := config.root / name).exists()])
 
 
-def recorder(cast: Cast, request: RunRequest) -> Recorder | None:
+def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
     """What makes cassettes of the trials, if that is wanted."""
     if request.record is None:
         return None
@@ -55,11 +55,12 @@ def recorder(cast: Cast, request: RunRequest) -> Recorder | None:
     from demeanor.gateway.cassette.recorder import Recorder
 
     return Recorder(
-        folder=CassetteFolder(Path(request.record)), secrets=tuple(known_secrets(cast.config, cast.environ).values())
+        folder=CassetteFolder(Path(request.record)),
+        secrets=tuple(known_secrets(catalog.config, catalog.environ).values()),
     )
 
 
-def replay_model(cast: Cast, plan: Plan, folder: str) -> Upstream:
+def replay_model(catalog: Catalog, plan: Plan, folder: str) -> Upstream:
     """What answers for every model of a run that is replayed."""
     from demeanor.gateway.cassette.folder import CassetteFolder
     from demeanor.gateway.cassette.normalise import Normaliser
@@ -68,6 +69,6 @@ def replay_model(cast: Cast, plan: Plan, folder: str) -> Upstream:
     return ReplayModel(
         folder=CassetteFolder(_near(Path(folder))),
         trials={trial.id: trial for trial in plan.trials()},
-        normaliser=Normaliser(cast.config.replay),
-        secrets=tuple(known_secrets(cast.config, cast.environ).values()),
+        normaliser=Normaliser(catalog.config.replay),
+        secrets=tuple(known_secrets(catalog.config, catalog.environ).values()),
     )

@@ -20,7 +20,7 @@ from demeanor.harbor.task_agent import TaskAgent
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:
-    from demeanor.gateway.models.registry import ModelBook
+    from demeanor.gateway.models.registry import ModelRegistry
 
 SCRIPTED = "scripted"
 
@@ -31,7 +31,7 @@ BARE_AGENTS = (NATIVE, *CODING_AGENTS)
 
 
 @dataclass(kw_only=True)
-class Cast:
+class Catalog:
     """The agents and models that a configuration offers: made once, and checked before anything runs."""
 
     config: Config
@@ -72,12 +72,12 @@ class Cast:
         return self.made[name]
 
     @cached_property
-    def models(self) -> ModelBook:
+    def models(self) -> ModelRegistry:
         """The models on offer; loaded only where somebody needs one."""
-        from demeanor.gateway.models.registry import ModelBook
+        from demeanor.gateway.models.registry import ModelRegistry
 
         config = self.config
-        return ModelBook(
+        return ModelRegistry(
             config.tables("models"),
             config.tables("providers"),
             root=config.root,

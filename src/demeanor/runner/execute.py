@@ -34,7 +34,7 @@ from demeanor.store.runs.call_log import leave_log
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class House:
+class RunContext:
     """What a run is conducted with; wiring.py puts it together."""
 
     agent: Callable[[Subject], Agent]
@@ -75,7 +75,7 @@ class House:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Terms:
+class StopConditions:
     """When a run ends before all of its trials are done."""
 
     fail_fast: bool = False
@@ -85,12 +85,12 @@ class Terms:
     """When this much money is spent."""
 
 
-async def conduct(
+async def execute(
     plan: Plan,
     run: RunInfo,
-    house: House,
+    context: RunContext,
     *,
-    terms: Terms,
+    terms: StopConditions,
     watch: Callable[[Progress], None],
     stop: Stop,
     more: Callable[[], Sequence[Trial]] = tuple,
@@ -99,13 +99,13 @@ async def conduct(
 
     `more` is asked when all trials are done: whoever wants further ones to be sure gets them in another round.
     """
-    house.store.begin(redacted(run, house.cleaner.redactor), plan)
-    kept = house.store.records()
+    context.store.begin(redacted(run, context.cleaner.redactor), plan)
+    kept = context.store.records()
     spent = sum(record.spent.cost_usd or 0.0 for record in kept)
     judged = {record.trial for record in kept if record.final and not isinstance(record.verdict, Void)}
 
     async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
-        record = await asyncio.to_thread(settle, trial, attempt, capture, house, last=last)
+        record = await asyncio.to_thread(judge_and_store, trial, attempt, capture, context, last=last)
         nonlocal spent
         spent += record.spent.cost_usd or 0.0
         watch(AttemptJudged(record=record))
@@ -121,29 +121,35 @@ async def conduct(
         tried[record.trial] = max(tried.get(record.trial, 0), record.attempt)
     del kept
     try:
-        async with _open(house):
+        async with _open(context):
             while missing := missing or list(more()):
                 await run_trials(
-                    missing, house.executor, conclude, retries=house.retries, stop=stop, started=started, tried=tried
+                    missing,
+                    context.executor,
+                    conclude,
+                    retries=context.retries,
+                    stop=stop,
+                    started=started,
+                    tried=tried,
                 )
                 missing = []
                 if stop.reason is not None:
                     break
     finally:
-        house.store.close()
+        context.store.close()
 
 
-def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: bool) -> Record:
+def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunContext, *, last: bool) -> Record:
     """Capture → evidence → verdict → kept record, for one attempt."""
-    agent = house.agent(trial.subject)
-    court = Court(
+    agent = context.agent(trial.subject)
+    judging = JudgingContext(
         agent=agent,
-        command=house.sandbox.command,
-        redactor=house.cleaner.redactor,
-        leaks_fail=house.leaks_fail,
-        update_snapshots=house.update_snapshots,
+        command=context.sandbox.command,
+        redactor=context.cleaner.redactor,
+        leaks_fail=context.leaks_fail,
+        update_snapshots=context.update_snapshots,
     )
-    record, evidence = judged(trial, attempt, capture, court)
+    record, evidence = judged(trial, attempt, capture, judging)
     verdict = record.verdict
     prompt, facts = record.prompt_hash, capture.facts
     version = facts.get("agent_version") or (agent.version() if capture.ends else None)
@@ -154,20 +160,20 @@ def settle(trial: Trial, attempt: int, capture: Capture, house: House, *, last: 
         agent_version=version,
         fingerprint=subject_hash(trial.subject, version=version, prompt=prompt, facts=facts) if capture.ends else "",
     )
-    record, kept, evidence = _cleaned(record, capture, evidence, house.cleaner)
+    record, kept, evidence = _cleaned(record, capture, evidence, context.cleaner)
     try:
-        record = house.store.keep(record, kept, evidence)
-        if house.record and not isinstance(verdict, Void):
-            house.record(trial, capture)
+        record = context.store.keep(record, kept, evidence)
+        if context.record and not isinstance(verdict, Void):
+            context.record(trial, capture)
         if trial.eval.log:
             leave_log(trial.eval.source.path, record)
     except OSError as error:
-        raise StoreError(f"{house.store.folder}: {record.trial} can't be kept: {error.strerror}") from error
+        raise StoreError(f"{context.store.folder}: {record.trial} can't be kept: {error.strerror}") from error
     return record
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Court:
+class JudgingContext:
     """What an attempt is judged with."""
 
     agent: Agent
@@ -186,15 +192,15 @@ class Court:
     """Whether prompt snapshots are written instead of compared."""
 
 
-def judged(trial: Trial, attempt: int, capture: Capture, court: Court) -> tuple[Record, Evidence]:
+def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext) -> tuple[Record, Evidence]:
     """Capture → evidence → verdict: the one way in which an attempt is judged, at first and at any time after that.
 
     The record holds what follows from the capture; when it ended and who was tried are not for the court to say.
     """
-    evidence = _observed(capture, court)
-    if court.update_snapshots:
+    evidence = _observed(capture, judging)
+    if judging.update_snapshots:
         write_snapshots(trial.eval, evidence)
-    verdict = judge(evidence, trial.eval, court.command)
+    verdict = judge(evidence, trial.eval, judging.command)
     end = capture.ends[-1] if capture.ends else None
     record = Record(
         eval=trial.eval.name,
@@ -214,12 +220,12 @@ def judged(trial: Trial, attempt: int, capture: Capture, court: Court) -> tuple[
     return record, evidence
 
 
-def _observed(capture: Capture, court: Court) -> Evidence:
+def _observed(capture: Capture, judging: JudgingContext) -> Evidence:
     """What is known of an attempt. The prompt is compared with a file that is kept, so it holds no secret either."""
-    evidence = observe(capture, court.agent.tool_kinds)
+    evidence = observe(capture, judging.agent.tool_kinds)
     if evidence.asked is not None:
-        evidence = replace(evidence, asked=without_digits(court.redactor.steady.text(evidence.asked)))
-    if evidence.leak is not None and not court.leaks_fail:
+        evidence = replace(evidence, asked=without_digits(judging.redactor.steady.text(evidence.asked)))
+    if evidence.leak is not None and not judging.leaks_fail:
         evidence = replace(evidence, leak=None, notes=(*evidence.notes, evidence.leak))
     return evidence
 
@@ -248,7 +254,7 @@ def _start(before: Tree, clean: Tree) -> Tree:
     return before if all(new is old or old.same(new) for old, new in pairs) else replace(clean, gaps=(SECRETS,))
 
 
-def _mind(terms: Terms, record: Record, trial: Trial, spent: float, stop: Stop) -> None:
+def _mind(terms: StopConditions, record: Record, trial: Trial, spent: float, stop: Stop) -> None:
     """Ask for the end of the run where its terms say so."""
     failed = isinstance(record.verdict, Fail) and trial.eval.policy is not Policy.USUALLY_FAILS
     if terms.fail_fast and failed:
@@ -258,10 +264,10 @@ def _mind(terms: Terms, record: Record, trial: Trial, spent: float, stop: Stop) 
 
 
 @asynccontextmanager
-async def _open(house: House) -> AsyncIterator[None]:
+async def _open(context: RunContext) -> AsyncIterator[None]:
     """The sandbox, the gateway and what else there is, up and down again."""
     async with AsyncExitStack() as stack:
-        parts: tuple[Sandbox | Gateway, ...] = (house.sandbox, *house.benches, house.gateway)
+        parts: tuple[Sandbox | Gateway, ...] = (context.sandbox, *context.benches, context.gateway)
         for part in parts:
             await part.start()
             stack.push_async_callback(part.stop)

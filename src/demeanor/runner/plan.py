@@ -19,7 +19,7 @@ DEFAULT_TIMEOUT = 300.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
+class EvalFilter:
     """Which evals are wanted."""
 
     names: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Choice:
     """`always` leaves out everything that is not ALWAYS_PASSES."""
 
 
-def choose(evals: Sequence[Eval], choice: Choice) -> tuple[Eval, ...]:
+def choose(evals: Sequence[Eval], choice: EvalFilter) -> tuple[Eval, ...]:
     """The evals that are wanted; raises where a name is unknown or nothing fits. The policy may leave none."""
     known = {one.name for one in evals}
     for name in choice.names:

@@ -12,9 +12,9 @@ from demeanor.core.eval import Eval
 from demeanor.core.fault import Fault
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Cell, Plan
-from demeanor.define.discover import load
-from demeanor.runner.catalog import Cast
-from demeanor.runner.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, Choice, choose, make_plan
+from demeanor.define.discover import discover
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.plan import DEFAULT_TIMEOUT, DEFAULT_TRIALS, EvalFilter, choose, make_plan
 from demeanor.runner.tasks import check_tasks
 from demeanor.runner.template import check_template
 
@@ -32,8 +32,8 @@ def choose_evals(
 ) -> tuple[Eval, ...]:
     """The evals that are asked for. A policy of None means all where evals are named, otherwise the always-passing."""
     named = bool(names or keyword or tasks or any("::" in path for path in paths))
-    evals = load(_places(config, paths))
-    wanted = Choice(
+    evals = discover(_places(config, paths))
+    wanted = EvalFilter(
         names=tuple(names),
         keyword=keyword,
         suites=tuple(suites),
@@ -59,9 +59,9 @@ def _places(config: Config, paths: Sequence[str]) -> list[str]:
     return [str(place) for place in places]
 
 
-def plan_run(cast: Cast, request: RunRequest, environ: Mapping[str, str]) -> Plan:
+def plan_run(catalog: Catalog, request: RunRequest, environ: Mapping[str, str]) -> Plan:
     """What a run will do; every mistake that can be found without running is found here."""
-    config = cast.config
+    config = catalog.config
     evals = choose_evals(
         config,
         paths=request.paths,
@@ -72,19 +72,19 @@ def plan_run(cast: Cast, request: RunRequest, environ: Mapping[str, str]) -> Pla
         tasks=request.tasks,
         policy=request.policy,
     )
-    return plan_evals(cast, evals, request, environ)
+    return plan_evals(catalog, evals, request, environ)
 
 
-def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str]) -> Plan:
+def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str]) -> Plan:
     """What a run of these evals will do."""
-    config = cast.config
-    cast.agents()
+    config = catalog.config
+    catalog.agents()
     asked_for = bool(request.subjects or request.model)
     faults = request.faults or config.faults
     plan = make_plan(
         [under_faults(one, faults) for one in evals],
-        [cast.subject(text, request.model) for text in request.subjects or cast.subjects],
-        subject_named=None if asked_for else cast.subject,
+        [catalog.subject(text, request.model) for text in request.subjects or catalog.subjects],
+        subject_named=None if asked_for else catalog.subject,
         trials=request.trials,
         timeout=request.timeout,
         default_trials=config.trials or DEFAULT_TRIALS,
@@ -93,7 +93,7 @@ def plan_evals(cast: Cast, evals: Sequence[Eval], request: RunRequest, environ: 
     )
     for one in evals:
         check_template(one.scenario, one.source.path)
-    return check_tasks(cast, Plan(cells=tuple(_possible(cast, cell) for cell in plan.cells)), request)
+    return check_tasks(catalog, Plan(cells=tuple(_possible(catalog, cell) for cell in plan.cells)), request)
 
 
 def under_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
@@ -101,16 +101,16 @@ def under_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
     return replace(one, scenario=replace(one.scenario, faults=(*one.scenario.faults, *faults))) if faults else one
 
 
-def _possible(cast: Cast, cell: Cell) -> Cell:
+def _possible(catalog: Catalog, cell: Cell) -> Cell:
     """A cell that asks for what its agent can't do, or for faults that nobody can inject, is skipped, visibly."""
     if cell.eval.task is not None:
         return cell
-    agent = cast.of(cell.subject)
+    agent = catalog.of(cell.subject)
     why_not = cell.skipped or unable(agent, cell.eval.scenario)
-    if cell.subject.agent in cast.task_agents:
+    if cell.subject.agent in catalog.task_agents:
         why_not = f"{agent.name} plays Harbor tasks only"
     if not why_not and cell.eval.scenario.faults and agent.dialect is None:
         why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"
-    if not why_not and agent.dialect is not None and (cell.eval.scenario.network or cast.config.network) == "none":
+    if not why_not and agent.dialect is not None and (cell.eval.scenario.network or catalog.config.network) == "none":
         why_not = f'the network is none, and {agent.name} needs to reach its model; say network = "gateway"'
     return replace(cell, trials=(), skipped=why_not) if why_not else cell

@@ -21,11 +21,11 @@ from demeanor.core.cache_dir import cache_folder
 from demeanor.core.errors import BadInput, UnknownName, UsageError, WorldError
 from demeanor.core.ports import Sandbox
 from demeanor.core.sandbox_spec import RANKS, Ceilings
-from demeanor.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox
 
 if TYPE_CHECKING:
     from demeanor.sandboxes.host.container_cli import EngineName
-    from demeanor.sandboxes.probes.cache import Proofs
+    from demeanor.sandboxes.probes.cache import ProbeCache
     from demeanor.sandboxes.probes.result import Probe
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class Level(Sandbox, Protocol):
 
 
 def _none(config: Config) -> Level:
-    return OpenSandbox()
+    return NoneSandbox()
 
 
 def _bubblewrap(config: Config) -> Level:
@@ -165,8 +165,8 @@ def _apart(work: Coroutine[None, None, T]) -> T:
         return thread.submit(asyncio.run, work).result()
 
 
-def kept_proofs(environ: Mapping[str, str]) -> Proofs:
+def kept_proofs(environ: Mapping[str, str]) -> ProbeCache:
     """What was found out on this machine about levels."""
-    from demeanor.sandboxes.probes.cache import Proofs
+    from demeanor.sandboxes.probes.cache import ProbeCache
 
-    return Proofs(cache_folder(environ, "probes"), __version__)
+    return ProbeCache(cache_folder(environ, "probes"), __version__)

@@ -21,10 +21,10 @@ from demeanor.core.trial import Cell, Plan
 from demeanor.core.verdict import VoidCause
 
 if TYPE_CHECKING:
-    from demeanor.harbor.context import TaskMeans
+    from demeanor.harbor.context import TaskContext
     from demeanor.harbor.environments import TaskPlace
-    from demeanor.runner.catalog import Cast
-    from demeanor.sandboxes.levels.none import OpenSandbox
+    from demeanor.runner.catalog import Catalog
+    from demeanor.sandboxes.levels.none import NoneSandbox
 
 HARBOR = Package(manager="pip", name="harbor", version="0.24.0", program="bin/harbor", needs="python >= 3.12")
 """Harbor, in the version that was tried."""
@@ -44,19 +44,13 @@ def only_tasks(plan: Plan) -> bool:
     return bool(plan.cells) and all(cell.eval.task is not None for cell in plan.cells)
 
 
-def harbor_words(config: Config) -> tuple[str, ...]:
-    """The words of the configuration that start Harbor, with whole paths; none where it names none."""
-    words = config.harbor.program
-    return tuple(str(config.root / word) if word.startswith(("./", "../")) else word for word in words)
-
-
 def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The words that start Harbor; none where it is not there.
 
     It is the one that the configuration names, the one beside our own Python, the one that Demeanor has installed, or
     the one on PATH, in this order.
     """
-    if named := harbor_words(config):
+    if named := config.harbor.words(config.root):
         return named
     beside = Path(sys.executable).parent / "harbor"
     if beside.is_file():
@@ -90,15 +84,15 @@ def require_harbor(config: Config, environ: Mapping[str, str]) -> None:
         raise UsageError(problem)
 
 
-def check_tasks(cast: Cast, plan: Plan, request: RunRequest) -> Plan:
+def check_tasks(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
     """A plan whose tasks can be run; raises UsageError where none can. What one agent can't do is skipped, visibly."""
     if not has_tasks(plan):
         return plan
     from demeanor.harbor.agents import ROSTER, player
     from demeanor.harbor.model_route import unreachable
 
-    rules = cast.config.harbor
-    place = place_of(cast.config, request)
+    rules = catalog.config.harbor
+    place = place_of(catalog.config, request)
 
     def checked(cell: Cell) -> Cell:
         if cell.skipped or cell.eval.task is None:
@@ -111,7 +105,7 @@ def check_tasks(cast: Cast, plan: Plan, request: RunRequest) -> Plan:
             return _skipped(
                 cell, f"Harbor fetches {name} from the network, which {place.name} has not: try --env docker"
             )
-        if cast.of(cell.subject).dialect is None:
+        if catalog.of(cell.subject).dialect is None:
             return _skipped(cell, "no fault can be injected where no model is asked") if _faults(cell) else cell
         why_not = unreachable(who, rules, place)
         if why_not is None or (rules.direct and not _faults(cell) and request.replay is None):
@@ -141,41 +135,43 @@ def task_environment(config: Config, request: RunRequest, plan: Plan) -> str | N
     return place_of(config, request).name if has_tasks(plan) else None
 
 
-def task_means(cast: Cast, request: RunRequest, sandbox: OpenSandbox, gateway: Gateway, *, seed: int) -> TaskMeans:
+def task_means(
+    catalog: Catalog, request: RunRequest, sandbox: NoneSandbox, gateway: Gateway, *, seed: int
+) -> TaskContext:
     """What attempts at tasks are made with; raises UsageError where Harbor is not to be had."""
-    from demeanor.harbor.context import TaskMeans
+    from demeanor.harbor.context import TaskContext
 
-    require_harbor(cast.config, cast.environ)
-    words = find_harbor(cast.config, cast.environ)
+    require_harbor(catalog.config, catalog.environ)
+    words = find_harbor(catalog.config, catalog.environ)
     empty, packages = sandbox.folder / "empty", sandbox.folder / "packages"
     empty.mkdir(exist_ok=True)
     packages.mkdir(exist_ok=True)
     if not (packages / "demeanor").exists():
         (packages / "demeanor").symlink_to(_PACKAGE)
-    return TaskMeans(
+    return TaskContext(
         program=words,
         version=harbor_version(words),
-        rules=cast.config.harbor,
-        place=place_of(cast.config, request),
-        agent=cast.of,
+        rules=catalog.config.harbor,
+        place=place_of(catalog.config, request),
+        agent=catalog.of,
         sandbox=sandbox,
         empty=Template(folder=empty, tree=Tree()),
         gateway=gateway,
         seed=seed,
         packages=packages,
-        installed=partial(_installed, cast),
-        environ=cast.environ,
+        installed=partial(_installed, catalog),
+        environ=catalog.environ,
     )
 
 
-def _installed(cast: Cast, subject: Subject) -> dict[str, str]:
+def _installed(catalog: Catalog, subject: Subject) -> dict[str, str]:
     """The installation of an agent on this machine, for an environment of ours: Harbor's adapters of Claude Code and
     Codex find it there and install none, which would take a network."""
-    agent = cast.of(subject)
+    agent = catalog.of(subject)
     if not isinstance(agent, RecipeAgent):
         return {}
     if missing := agent.missing():
         raise WorldError(VoidCause.MISSING, missing)
     words = agent.setup.program
-    seen = reads(words, agents_folder(cast.environ))
+    seen = reads(words, agents_folder(catalog.environ))
     return {"reads": ":".join(seen), "path": str(Path(words[-1]).parent)}

@@ -12,7 +12,7 @@ from demeanor.core.trial import Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Helm:
+class UI:
     """How work that takes its time is steered and shown."""
 
     perform: Callable[[Coroutine[Any, Any, None]], None]

@@ -85,7 +85,7 @@ class Tries(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stretch:
+class CommitSpan:
     """Versions in a row of which any may be the change, and which no trial so far tells apart."""
 
     first: int
@@ -113,7 +113,7 @@ class Stretch:
 class Belief:
     """What the trials so far say about where the change lies."""
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[CommitSpan, ...]
     """All versions from 1 on, in order."""
 
     none: float
@@ -166,7 +166,7 @@ def believe(tries: Mapping[int, Tries], last: int) -> Belief:
     total = math.exp(same - top) + math.fsum(math.exp(logs - top) for _, _, logs, _, _ in found)
     return Belief(
         stretches=tuple(
-            Stretch(first=first, last=end, chance=math.exp(logs - top) / total, before=good, after=bad)
+            CommitSpan(first=first, last=end, chance=math.exp(logs - top) / total, before=good, after=bad)
             for first, end, logs, good, bad in found
         ),
         none=math.exp(same - top) / total,

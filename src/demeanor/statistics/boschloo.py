@@ -44,9 +44,9 @@ class Region(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def fallen(base_passed: int, base_judged: int, new_passed: int, new_judged: int) -> float:
+def p_decrease(base_passed: int, base_judged: int, new_passed: int, new_judged: int) -> float:
     """The one-sided p-value of a fall from the first rate to the second."""
-    surprise = fisher.fallen(base_passed, base_judged, new_passed, new_judged)
+    surprise = fisher.p_decrease(base_passed, base_judged, new_passed, new_judged)
     return region(base_judged, new_judged, surprise).size
 
 
@@ -69,7 +69,7 @@ def region(base_judged: int, new_judged: int, surprise: float) -> Region:
     """All results that are at least so surprising; the more passed before, the more may pass after."""
     edge, reach = [], -1
     for base in range(base_judged + 1):
-        while reach < new_judged and fisher.fallen(base, base_judged, reach + 1, new_judged) <= surprise * _SAME:
+        while reach < new_judged and fisher.p_decrease(base, base_judged, reach + 1, new_judged) <= surprise * _SAME:
             reach += 1
         edge.append(reach)
     return Region(tuple(edge), new_judged)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 
-def fallen(base_passed: int, base_judged: int, new_passed: int, new_judged: int) -> float:
+def p_decrease(base_passed: int, base_judged: int, new_passed: int, new_judged: int) -> float:
     """The one-sided p-value of a fall from the first rate to the second."""
     _validate(base_passed, base_judged, new_passed, new_judged)
     passed = base_passed + new_passed
@@ -20,7 +20,7 @@ def fallen(base_passed: int, base_judged: int, new_passed: int, new_judged: int)
 
 def fallen_mid_p(base_passed: int, base_judged: int, new_passed: int, new_judged: int) -> float:
     """The same with half the chance of what was seen: closer to what it says, but no promise."""
-    whole = fallen(base_passed, base_judged, new_passed, new_judged)
+    whole = p_decrease(base_passed, base_judged, new_passed, new_judged)
     return whole - _chance(new_passed, base_passed + new_passed, base_judged, new_judged) / 2
 
 

@@ -22,7 +22,7 @@ _WELL_BELOW = 0.9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
+class SampleSize:
     """A number of trials, and the number of fails at which a fall is called."""
 
     trials: int
@@ -34,7 +34,7 @@ class Plan:
 
 def trials_against_known(
     base: float, new: float, *, level: float = 0.05, power: float = 0.8, spare: int = 2
-) -> Plan | None:
+) -> SampleSize | None:
     """The fewest trials that see a fall from a rate that is well known; None where 5000 are not enough.
 
     One more trial can make the test see less, where it moves the number of fails that is needed. So `spare` trials more
@@ -42,12 +42,12 @@ def trials_against_known(
     """
     _validate(base, new)
     fails, enough = 1, 0
-    first: Plan | None = None
+    first: SampleSize | None = None
     for trials in range(1, _MOST_TRIALS + 1):
         while at_least(fails, trials, 1 - base) > level:
             fails += 1
         if fails <= trials and at_least(fails, trials, 1 - new) >= power:
-            first = first or Plan(trials=trials, fails=fails)
+            first = first or SampleSize(trials=trials, fails=fails)
             enough += 1
             if enough > spare:
                 return first
@@ -83,7 +83,7 @@ def region_of(test: Test, base_judged: int, new_judged: int, level: float) -> Re
     """All results that the test calls a fall."""
     if test == "boschloo":
         return rejection(base_judged, new_judged, level)
-    p_value = fisher.fallen if test == "fisher" else fisher.fallen_mid_p
+    p_value = fisher.p_decrease if test == "fisher" else fisher.fallen_mid_p
     edge, reach = [], -1
     for base in range(base_judged + 1):
         while reach < new_judged and p_value(base, base_judged, reach + 1, new_judged) <= level:

@@ -25,9 +25,8 @@ from types import FrameType
 from demeanor.config.config import Config
 from demeanor.config.tables import BuildRules
 from demeanor.core.errors import UsageError
-from demeanor.core.git import GitSays, commit_of, git
+from demeanor.core.git import GitError, commit_of, git
 from demeanor.core.text import excerpt
-from demeanor.runner.tasks import harbor_words
 
 _PREFIX = "demeanor-checkout-"
 _OURS = re.compile(rf"/{_PREFIX}(\d+)-[^/]+/tree$")
@@ -58,7 +57,7 @@ def resolve(root: Path, revision: str) -> str:
     """The commit that a revision stands for; an error where git knows none."""
     try:
         return commit_of(root, revision)
-    except GitSays as error:
+    except GitError as error:
         raise UsageError(f"{revision!r} is no revision of {root}: {error}\n  → name a branch, tag or commit") from None
 
 
@@ -96,14 +95,14 @@ def top_of(root: Path) -> Path:
     """The top of the repository that a folder is in."""
     try:
         return Path(git(root, "rev-parse", "--show-toplevel").strip()).resolve()
-    except GitSays as error:
+    except GitError as error:
         raise UsageError(f"{root} is in no git repository: {error}") from None
 
 
 def _add(top: Path, folder: Path, commit: str) -> None:
     try:
         git(top, "worktree", "add", "--detach", "--quiet", str(folder), commit)
-    except GitSays as error:
+    except GitError as error:
         raise UsageError(f"{commit[:12]} can't be checked out: {error}") from None
 
 
@@ -121,7 +120,7 @@ def _moved(config: Config, root: Path) -> Config:
         store=there(config.store),
         captures=there(config.captures),
         cassettes=there(config.cassettes),
-        harbor=replace(config.harbor, program=harbor_words(config)),
+        harbor=replace(config.harbor, program=config.harbor.words(config.root)),
     )
 
 
@@ -171,16 +170,16 @@ def _remove(top: Path, folder: Path, home: Path) -> None:
     """Take a worktree down, whether or not it was made."""
     try:
         git(top, "worktree", "remove", "--force", "--force", str(folder))
-    except GitSays:  # it was not made, or not wholly
+    except GitError:  # it was not made, or not wholly
         shutil.rmtree(folder, ignore_errors=True)
-        with suppress(GitSays):
+        with suppress(GitError):
             git(top, "worktree", "prune")
     shutil.rmtree(home, ignore_errors=True)
 
 
 def _sweep(top: Path) -> None:
     """Remove the worktrees of a Demeanor that was killed."""
-    with suppress(GitSays):
+    with suppress(GitError):
         for line in git(top, "worktree", "list", "--porcelain").splitlines():
             path = line.removeprefix("worktree ")
             match = _OURS.search(path)

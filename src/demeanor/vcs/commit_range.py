@@ -9,12 +9,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.commands.bisect.values import Commit
 from demeanor.core.errors import UsageError
-from demeanor.core.git import GitSays, git
+from demeanor.core.git import GitError, git
 from demeanor.vcs.checkout import resolve
 
 _FORMAT = "%H%x00%P%x00%an%x00%aI%x00%s"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Commit:
+    """A commit of the project."""
+
+    hash: str
+    """The whole hash."""
+
+    subject: str
+    """The first line of its message."""
+
+    author: str
+    """Who wrote it."""
+
+    date: str
+    """When: ISO 8601."""
+
+    merge: bool = False
+    """Whether it has more than one parent."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +59,7 @@ def commit_line(root: Path, good: str, bad: str) -> CommitLine:
         if not parents:
             raise UsageError(f"--good {good} --bad {bad}: they have no history in common")
         rows.insert(0, git(root, "log", "-1", f"--format={_FORMAT}", parents[0], "--").rstrip("\n").split("\0"))
-    except GitSays as error:
+    except GitError as error:
         raise UsageError(f"--good {good} --bad {bad}: {error}") from None
     begins = rows[0][0]
     notes = (
@@ -59,7 +78,7 @@ def _nothing_between(root: Path, good: str, bad: str, first: str, last: str) -> 
         return f"--good {good} --bad {bad}: both are {first[:12]}"
     try:
         git(root, "merge-base", "--is-ancestor", last, first)
-    except GitSays:
+    except GitError:
         return f"--good {good} --bad {bad}: no commit lies between them"
     return f"--good {good} --bad {bad}: the bad one is older than the good one\n  → --bad names the newer of the two"
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from demeanor.core.errors import UsageError
-from demeanor.core.git import GitSays, git
+from demeanor.core.git import GitError, git
 from demeanor.core.tree import Change
 
 _PLAIN = (
@@ -30,7 +30,7 @@ def without_ignored(changes: Sequence[Change], tree: Path) -> tuple[Change, ...]
     added = [change.path for change in changes if change.how == "added"]
     try:
         ignored = git(tree, "check-ignore", "-z", "--no-index", "--stdin", told="\0".join(added)).split("\0")
-    except GitSays as error:
+    except GitError as error:
         if str(error) != "git exited with 1":
             raise UsageError(f"git can't tell which files are ignored: {error}") from None
         return tuple(changes)  # it is how git says: none of them
@@ -66,7 +66,7 @@ def write_patch(changes: Sequence[Change], tree: Path, file: Path) -> str:
     try:
         git(tree, "--literal-pathspecs", "add", "--all", "--force", "--", *paths)
         git(tree, "--literal-pathspecs", "diff", "--cached", *_PLAIN, f"--output={file}", "HEAD", "--", *paths)
-    except GitSays as error:
+    except GitError as error:
         raise UsageError(f"git can't make a patch of the change: {error}") from None
     return file.read_text("utf-8", "replace")
 
@@ -82,7 +82,7 @@ def apply_patch(file: Path, top: Path, paths: Sequence[str]) -> None:
                 f"  → commit or stash them, then: git apply --index {file}"
             )
         git(top, "apply", "--index", str(file))
-    except GitSays as error:
+    except GitError as error:
         raise UsageError(
             f"the patch was not applied, and nothing was changed: {error}\n  → it is kept: {file}"
         ) from None

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from demeanor.commands.analyze.report import Planned, Source, analysis
+from demeanor.commands.analyze.report import AnalysisSource, Planned, analysis
 from demeanor.commands.analyze.terminal import analysis_terminal
 from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.store.past import record, records
 
 
-def source(name: str, letters: str, **more: object) -> Source:
-    return Source(name=name, records=tuple(records(letters, **more)))
+def source(name: str, letters: str, **more: object) -> AnalysisSource:
+    return AnalysisSource(name=name, records=tuple(records(letters, **more)))
 
 
 def test_the_unbiased_numbers() -> None:
@@ -41,14 +41,14 @@ def test_runs_of_different_things_are_rows_of_their_own() -> None:
 def test_the_attempt_that_counts_is_the_last() -> None:
     """A void that was tried again is no void, but what it used was used."""
     first, *_ = records("v")
-    (row,) = analysis([Source(name="a", records=(first, record(1, attempt=2)))]).rows
+    (row,) = analysis([AnalysisSource(name="a", records=(first, record(1, attempt=2)))]).rows
     assert (row.tally.passed, row.tally.voided, row.tally.attempts) == (1, 0, 2)
 
 
 def test_skipped_and_unclassified_are_shown() -> None:
     """A skipped eval has no rate; the number of unclassified failures is told even where it is 0."""
     plan = {("later", "a:m"): Planned(skipped="no key")}
-    text = analysis_terminal(analysis([Source(name="a", records=(), planned=plan)]))
+    text = analysis_terminal(analysis([AnalysisSource(name="a", records=(), planned=plan)]))
     assert "skipped" in text
     assert "0  unclassified" in text
 

@@ -4,9 +4,10 @@ import pytest
 
 from demeanor.commands.bisect.report import BisectReport, rate_found
 from demeanor.commands.bisect.terminal import bisect_terminal, chances_line, progress_line
-from demeanor.commands.bisect.values import BisectOutcome, Commit, CommitFound
+from demeanor.commands.bisect.values import BisectOutcome, CommitFound
 from demeanor.render.terminal import Screen
 from demeanor.statistics.bisection import Tries
+from demeanor.vcs.commit_range import Commit
 
 HOSTILE = "Shorter \x1b[31mprompt\x1b[0m\u202e and so on"
 

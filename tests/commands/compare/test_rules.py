@@ -5,7 +5,7 @@ import random
 import pytest
 
 from demeanor.commands.compare.rules import compare, p_fall, visible_drop
-from demeanor.commands.compare.values import Outcome
+from demeanor.commands.compare.values import CompareOutcome
 from demeanor.core.evidence import Spent
 from tests.commands.histories import night
 
@@ -14,22 +14,22 @@ def both(base: tuple[int, int], new: tuple[int, int], **more: str):
     return [night(0, *base, **more)], [night(1, *new, **more)]
 
 
-def outcome(base: tuple[int, int], new: tuple[int, int]) -> Outcome:
+def outcome(base: tuple[int, int], new: tuple[int, int]) -> CompareOutcome:
     return compare(*both(base, new)).evals[0].outcome
 
 
 def test_a_collapse_has_regressed_and_its_mirror_image_has_improved() -> None:
     """With the p-value of the direction seen."""
     found = compare(*both((57, 3), (2, 8))).evals[0]
-    assert (found.outcome, found.base, found.new) == (Outcome.REGRESSED, (57, 60), (2, 10))
+    assert (found.outcome, found.base, found.new) == (CompareOutcome.REGRESSED, (57, 60), (2, 10))
     assert found.p_value < 1e-5
-    assert outcome((2, 8), (57, 3)) is Outcome.IMPROVED
+    assert outcome((2, 8), (57, 3)) is CompareOutcome.IMPROVED
 
 
 def test_three_trials_that_show_nothing_are_underpowered_and_hundreds_are_not() -> None:
     """Nothing was found: but could it have been?"""
     few, many = compare(*both((3, 0), (3, 0))).evals[0], compare(*both((190, 10), (190, 10))).evals[0]
-    assert (few.outcome, many.outcome) == (Outcome.UNDERPOWERED, Outcome.NO_EVIDENCE)
+    assert (few.outcome, many.outcome) == (CompareOutcome.UNDERPOWERED, CompareOutcome.NO_EVIDENCE)
     assert few.detectable_drop is None or few.detectable_drop > 0.5
     assert many.detectable_drop is not None
     assert many.detectable_drop < 0.12
@@ -42,7 +42,7 @@ def test_p_values_are_raised_for_being_many() -> None:
     new = [night(1, 2 if i == 0 else 3, 1 if i == 0 else 0, eval=f"e{i}") for i in range(50)]
     among = next(one for one in compare(base, new).evals if one.eval == "e0")
     assert alone.p_value == among.p_value == pytest.approx(0.0534, abs=1e-4)
-    assert (alone.outcome, among.outcome) == (Outcome.REGRESSED, Outcome.UNDERPOWERED)
+    assert (alone.outcome, among.outcome) == (CompareOutcome.REGRESSED, CompareOutcome.UNDERPOWERED)
 
 
 def test_the_suite_sees_what_no_eval_does() -> None:
@@ -54,7 +54,7 @@ def test_the_suite_sees_what_no_eval_does() -> None:
             passed = sum(rng.random() < rate for _ in range(3))
             side.append(night(number, passed, 3 - passed, eval=f"e{i}"))
     found = compare(base, new)
-    assert not [one for one in found.evals if one.outcome is Outcome.REGRESSED]
+    assert not [one for one in found.evals if one.outcome is CompareOutcome.REGRESSED]
     assert found.suite is not None
     assert found.suite.high is not None
     assert found.suite.value < found.suite.high < 0
@@ -71,7 +71,7 @@ def test_healthy_suites_are_rarely_called_regressed() -> None:
             for side, trials, number in ((sides[0], 21, 0), (sides[1], 10, 1)):
                 passed = sum(rng.random() < rate for _ in range(trials))
                 side.append(night(number, passed, trials - passed, eval=f"e{i}"))
-        alarms += any(one.outcome is Outcome.REGRESSED for one in compare(*sides).evals)
+        alarms += any(one.outcome is CompareOutcome.REGRESSED for one in compare(*sides).evals)
     assert alarms / 60 <= 0.1
 
 

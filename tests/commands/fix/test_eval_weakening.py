@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from demeanor.commands.fix.eval_weakening import harder, lost, new_complaints
-from demeanor.commands.fix.overfitting import Exam
+from demeanor.commands.fix.overfitting import EvalSource
 from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import PriorMessage
@@ -22,10 +22,10 @@ def bad(stage: object) -> None:
     """Another."""
 
 
-OLD = Exam(eval=replace(EXAM.eval, passes_on=(good,), fails_on=(bad,)), source=EXAM.source)
+OLD = EvalSource(eval=replace(EXAM.eval, passes_on=(good,), fails_on=(bad,)), source=EXAM.source)
 
 
-def told(new: Exam) -> list[str]:
+def told(new: EvalSource) -> list[str]:
     return [one.detail.partition(": ")[2] for one in lost({"keeps_the_port": OLD}, {"keeps_the_port": new})]
 
 
@@ -44,7 +44,7 @@ CHANGES: dict[str, Eval] = {
 @pytest.mark.parametrize("detail", CHANGES)
 def test_what_an_eval_has_lost_is_told(detail: str):
     """One thing at a time."""
-    assert told(Exam(eval=CHANGES[detail], source=OLD.source)) == [detail]
+    assert told(EvalSource(eval=CHANGES[detail], source=OLD.source)) == [detail]
 
 
 def test_asserts_are_counted_in_its_own_function_only():
@@ -52,13 +52,13 @@ def test_asserts_are_counted_in_its_own_function_only():
     fewer = OLD.source.replace("    assert EXPECTED in rig.final_text\n", "").replace(
         "def another(rig, result):\n", "def another(rig, result):\n    assert True\n"
     )
-    assert told(Exam(eval=OLD.eval, source=fewer)) == ["its check had 4 asserts and has 3"]
+    assert told(EvalSource(eval=OLD.eval, source=fewer)) == ["its check had 4 asserts and has 3"]
 
 
 def test_what_loses_nothing_may_be_changed():
     """An eval may ask for more, too."""
     more = replace(OLD.eval, description="clearer", checks=(*OLD.eval.checks, OLD.eval.checks[-1]))
-    assert told(Exam(eval=more, source=OLD.source.replace("def another", "# clearer\ndef another"))) == []
+    assert told(EvalSource(eval=more, source=OLD.source.replace("def another", "# clearer\ndef another"))) == []
 
 
 def test_an_eval_that_is_gone_is_told():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.fix.overfitting import Exam, quotations
+from demeanor.commands.fix.overfitting import EvalSource, quotations
 from demeanor.core.checks import FileContains, FunctionCheck, ToolUsed
 from demeanor.core.eval import Eval, Source
 from demeanor.core.policy import Policy
@@ -32,7 +32,7 @@ def keeps_the_port(rig: object, result: str) -> None:
     """Only its name is asked."""
 
 
-EXAM = Exam(
+EXAM = EvalSource(
     eval=Eval(
         name="keeps_the_port",
         policy=Policy.USUALLY_PASSES,
@@ -95,6 +95,6 @@ def test_a_paraphrase_is_not_found():
 
 def test_a_source_that_can_t_be_read_tells_nothing():
     """The rest still counts."""
-    broken = Exam(eval=EXAM.eval, source="def (")
+    broken = EvalSource(eval=EXAM.eval, source="def (")
     assert quotations(broken, old="", new="the quick summary") == ()
     assert quotations(broken, old="", new="settings.ini") != ()

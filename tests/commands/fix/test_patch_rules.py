@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from demeanor.commands.fix.patch_rules import Bounds, refusals
-from demeanor.commands.fix.violations import Foul
+from demeanor.commands.fix.violations import Violation
 from demeanor.core.tree import Change, Entry
 from tests.commands.fix.test_overfitting import EXAM
 
@@ -64,7 +64,7 @@ def test_only_plain_files_whose_content_is_known():
 
 def test_a_key_that_was_not_there_is_refused():
     """One that was there before is none of its doing."""
-    assert fouls(change("prompts/a.md", "x", "x hunter2")) == [(Foul.SECRET, "prompts/a.md")]
+    assert fouls(change("prompts/a.md", "x", "x hunter2")) == [(Violation.SECRET, "prompts/a.md")]
     assert fouls(change("prompts/a.md", "hunter2", "hunter2 x")) == []
 
 

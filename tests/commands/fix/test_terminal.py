@@ -8,7 +8,7 @@ from demeanor.commands.fix.markdown import fix_markdown
 from demeanor.commands.fix.phrases import told_round
 from demeanor.commands.fix.report import CODES, FixCell, FixOutcome, FixReport, FixRound, Score, score_of
 from demeanor.commands.fix.terminal import fix_terminal
-from demeanor.commands.fix.violations import Foul, Refusal
+from demeanor.commands.fix.violations import Refusal, Violation
 from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Estimate, Tally
@@ -32,7 +32,7 @@ REFUSED = FixRound(
     detail="1 rule broken, so the change was not tried",
     files=("src/agent.py",),
     patch=f"--- a/src/agent.py\n+++ b/src/agent.py\n+{HOSTILE}\n",
-    refusals=(Refusal(foul=Foul.OUTSIDE, path="src/agent.py", detail=f"changed, not allowed{HOSTILE}"),),
+    refusals=(Refusal(foul=Violation.OUTSIDE, path="src/agent.py", detail=f"changed, not allowed{HOSTILE}"),),
     fixer=Spent(seconds=3.0, cost_usd=0.5),
 )
 FIXED = FixRound(

@@ -14,11 +14,11 @@ from demeanor.commands.gate.always import characteristics as always_characterist
 from demeanor.commands.gate.rules import RULES, gate, gate_exit_code, next_trials
 from demeanor.commands.gate.screen_error_rates import reject
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import GateAnswer, GateCell, Past
+from demeanor.core.gate import Baseline, GateAnswer, GateCell
 from demeanor.core.policy import Policy
 from tests.commands.reference import passes_the_gate
 
-STEADY = Past(passed=57, failed=3, nights=20)
+STEADY = Baseline(passed=57, failed=3, nights=20)
 
 
 def cell(
@@ -26,7 +26,7 @@ def cell(
     *,
     name: str = "e",
     policy: Policy = Policy.USUALLY_PASSES,
-    past: Past | None = STEADY,
+    past: Baseline | None = STEADY,
     **more: object,
 ) -> GateCell:
     return GateCell(
@@ -44,7 +44,7 @@ def answer(one: GateCell, rule: str = "screen") -> GateAnswer:
 
 
 def play(
-    cells: dict[str, tuple[float, Past | None]], rng: random.Random, rule: str = "screen"
+    cells: dict[str, tuple[float, Baseline | None]], rng: random.Random, rule: str = "screen"
 ) -> tuple[list[str], int]:
     """Ask the gate, run what it wants, until it wants no more: answers and trials spent."""
     seen: dict[str, list[bool]] = {name: [] for name in cells}
@@ -112,12 +112,12 @@ def test_the_same_trials_say_less_about_an_eval_that_was_never_steady() -> None:
     """Each is held against its own past."""
     outcomes = [0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0]
     assert answer(cell(outcomes)).decision.answer == "reject"
-    assert answer(cell(outcomes, past=Past(passed=36, failed=24, nights=20))).decision.answer == "accept"
+    assert answer(cell(outcomes, past=Baseline(passed=36, failed=24, nights=20))).decision.answer == "accept"
 
 
 def test_a_past_of_mixed_fingerprints_is_told() -> None:
     """Never averaged silently."""
-    past = Past(passed=57, failed=3, nights=20, fingerprints=("f1", "f2"))
+    past = Baseline(passed=57, failed=3, nights=20, fingerprints=("f1", "f2"))
     assert "of 2 different fingerprints" in answer(cell([0, 0, 0], past=past)).decision.reason
 
 
@@ -142,7 +142,7 @@ def test_an_answer_never_changes_with_further_trials(
 ) -> None:
     """What stopping early rests on: whatever comes, for this cell or another, accept and reject are final."""
     cells = [
-        cell(outcomes, name=f"e{i}", past=Past(passed=c, failed=60 - c, nights=20) if known else None, voided=0)
+        cell(outcomes, name=f"e{i}", past=Baseline(passed=c, failed=60 - c, nights=20) if known else None, voided=0)
         for i, (outcomes, c, known, _) in enumerate(suite)
     ]
     before = [one.decision.answer for one in gate(cells)]
@@ -157,7 +157,7 @@ def test_an_answer_never_changes_with_further_trials(
 @given(outcomes=st.lists(st.booleans(), max_size=13), passed=st.integers(0, 60))
 def test_what_is_wanted_can_settle_the_cell_and_nothing_less_can(outcomes: list[bool], passed: int) -> None:
     """The fewest trials: all pass, or all fail, and it is decided; with one fewer it is not."""
-    past = Past(passed=passed, failed=60 - passed, nights=20)
+    past = Baseline(passed=passed, failed=60 - passed, nights=20)
     found = answer(cell(outcomes, past=past))
     if found.more == 0 or (len(outcomes) < 3 and False not in outcomes):
         return
@@ -172,7 +172,7 @@ def test_what_is_wanted_can_settle_the_cell_and_nothing_less_can(outcomes: list[
 
 def test_a_borderline_cell_waits_for_those_that_may_still_join_it() -> None:
     """Alone beside a healthy one it would be accepted; beside many that have fallen it is rejected."""
-    borderline = cell([0, *[1] * 7, 0, 0, 0], past=Past(passed=55, failed=5, nights=20))
+    borderline = cell([0, *[1] * 7, 0, 0, 0], past=Baseline(passed=55, failed=5, nights=20))
     healthy = cell([0, *[1] * 10], name="healthy")
     assert gate([borderline, healthy])[0].decision.answer == "accept"
     waiting = gate([borderline, healthy, *(cell([], name=f"j{i}") for i in range(9))])[0]
@@ -187,7 +187,7 @@ def test_stopping_early_changes_no_answer() -> None:
     rng, rejects = random.Random(33), 0
     for _ in range(80):
         fates = {f"e{i}": [rng.random() < rng.choice([0.3, 0.7, 0.95]) for _ in range(13)] for i in range(6)}
-        pasts = {name: Past(passed=c, failed=60 - c, nights=20) for name in fates for c in [rng.randint(48, 60)]}
+        pasts = {name: Baseline(passed=c, failed=60 - c, nights=20) for name in fates for c in [rng.randint(48, 60)]}
         seen: dict[str, int] = dict.fromkeys(fates, 0)
         while True:
             answers = gate([cell(fates[name][:count], name=name, past=pasts[name]) for name, count in seen.items()])
@@ -201,7 +201,7 @@ def test_stopping_early_changes_no_answer() -> None:
     assert rejects > 25
 
 
-def in_full(fates: dict[str, list[bool]], pasts: dict[str, Past]) -> list[str]:
+def in_full(fates: dict[str, list[bool]], pasts: dict[str, Baseline]) -> list[str]:
     """The rule read plainly: ten fresh trials for every cell with a fail among its first three, then the correction."""
     escalated = {name: fate[fate.index(False) + 1 :][:10] for name, fate in fates.items() if not all(fate[:3])}
     p_values = [
@@ -236,7 +236,7 @@ def test_a_simulation_agrees_with_the_error_rates_of_screen(rate: float) -> None
     rng, rejected, spent, rounds = random.Random(8), 0, 0, 1500
     for _ in range(rounds):
         passed = sum(rng.random() < 0.95 for _ in range(60))
-        answers, trials = play({"e": (rate, Past(passed=passed, failed=60 - passed, nights=20))}, rng)
+        answers, trials = play({"e": (rate, Baseline(passed=passed, failed=60 - passed, nights=20))}, rng)
         rejected += answers == ["reject"]
         spent += trials
     row = RULES["screen"].characteristics().at(rate)
@@ -255,7 +255,7 @@ def test_false_alarms_of_a_suite_are_as_few_as_it_says() -> None:
         for index, rate in enumerate(rates):
             passed = sum(rng.random() < rate for _ in range(60))
             now = 0.5 if index < 4 else rate
-            suite[f"e{index}"] = (now, Past(passed=passed, failed=60 - passed, nights=20))
+            suite[f"e{index}"] = (now, Baseline(passed=passed, failed=60 - passed, nights=20))
         answers, _ = play(suite, rng)
         rejected = [index for index, said in enumerate(answers) if said == "reject"]
         shares.append(sum(index >= 4 for index in rejected) / max(1, len(rejected)))

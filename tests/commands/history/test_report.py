@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from demeanor.commands.history.report import EvalCourse, eval_course
+from demeanor.commands.history.report import EvalHistory, eval_course
 from demeanor.commands.history.terminal import course_terminal
 from demeanor.commands.report.change_points import course_of
 from demeanor.render.terminal import Screen
 from tests.commands.nights_lab import changed, nights
 
 
-def course(words: str, **more: str) -> EvalCourse:
+def course(words: str, **more: str) -> EvalHistory:
     cells = nights({"saves": words}, first=1)
     return eval_course("saves", changed(cells, "11-11", **more) if more else cells, kind="nightly", course_of=course_of)
 

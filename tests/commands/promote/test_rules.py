@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from demeanor.commands.promote.classic import SeedPromotion
+from demeanor.commands.promote.classic import ClassicPromotion
 from demeanor.commands.promote.rules import DEMOTE, PROMOTE, demote, promote
 from demeanor.core.errors import UnknownName
 from demeanor.core.policy import Policy
@@ -111,7 +111,7 @@ def test_a_change_of_the_subject_is_shown_and_restarts_only_a_strict_count() -> 
     (found,) = promote(cells, ONE)
     assert found.answer == "promote"
     assert [(change.part, change.before, change.after) for change in found.changes] == [("agent", "1", "2")]
-    strict = SeedPromotion(restart_on_subject_change=True)
+    strict = ClassicPromotion(restart_on_subject_change=True)
     judged = strict.judge("e", {"a:m": {cell.run: (cell,) for cell in cells}}, nights_of(cells), ("a:m",))
     assert (judged.answer, judged.distance) == ("wait", 5)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.commands.rejudge.report import Answered, Rejudgement, answer_changes, rejudgement
+from demeanor.commands.rejudge.report import RejudgedTrial, Rejudgement, answer_changes, rejudgement
 from demeanor.commands.rejudge.terminal import rejudge_terminal
 from demeanor.commands.run.exit_code import exit_code
 from demeanor.commands.run.policies import decide
@@ -24,10 +24,10 @@ from tests.store.past import VERDICTS, record
 
 def again(
     before: str, after: str, *, policy: Policy = Policy.USUALLY_PASSES, run: str = "r", **given: object
-) -> list[Answered]:
+) -> list[RejudgedTrial]:
     """Trials of one cell: `ppf` then, `pfp` now; `-` can't be judged again."""
     return [
-        Answered(
+        RejudgedTrial(
             run=run,
             before=record(number, VERDICTS[was], **given),
             after=None if now == "-" else record(number, VERDICTS[now], **(given | {"policy": policy})),
@@ -37,7 +37,7 @@ def again(
     ]
 
 
-def judged(answered: Sequence[Answered]) -> Rejudgement:
+def judged(answered: Sequence[RejudgedTrial]) -> Rejudgement:
     """What can be said of them."""
     return rejudgement(answered, demeanor="1", decide=decide, exit_code=exit_code)
 
@@ -122,8 +122,8 @@ def test_hostile_text_can_do_nothing_to_a_terminal(hostile: str, width: int):
     found = record(1, no, eval=hostile[:50] or "e")
     refused: Record = record(2, no, eval=hostile[:50] or "e")
     answered = [
-        Answered(run="r", before=found, after=replace(found, verdict=Pass(findings=(finding(hostile, "yes"),)))),
-        Answered(run="r", before=refused, after=None, refusal=hostile),
+        RejudgedTrial(run="r", before=found, after=replace(found, verdict=Pass(findings=(finding(hostile, "yes"),)))),
+        RejudgedTrial(run="r", before=refused, after=None, refusal=hostile),
     ]
     text = rejudge_terminal(judged(answered), Screen(width=width))
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", text)

@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 import pytest
 
 from demeanor.commands.report.html import night_html
-from demeanor.commands.report.report import NightReport, Trouble, Way
-from demeanor.commands.trace.trial_steps import Story, StoryPair
+from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
+from demeanor.commands.trace.trial_steps import TrialSteps, TrialStepsPair
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.core.verdict import Fail, Finding, Pass
 from tests.commands.conftest import HOSTILE
@@ -63,13 +63,15 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def a_pair(left: Story | None, right: Story | None, name: str = ASKS, subject: str = SUBJECT) -> StoryPair:
-    return StoryPair(eval=name, subject=subject, failing=left, passing=right)
+def a_pair(
+    left: TrialSteps | None, right: TrialSteps | None, name: str = ASKS, subject: str = SUBJECT
+) -> TrialStepsPair:
+    return TrialStepsPair(eval=name, subject=subject, failing=left, passing=right)
 
 
-def a_story(number: int, *events: Called | Said, passed: bool = False, **more: object) -> Story:
+def a_story(number: int, *events: Called | Said, passed: bool = False, **more: object) -> TrialSteps:
     verdict = Pass() if passed else Fail(findings=(Finding(check="c", answer="no", reason="no"),))
-    return Story(run="night-7", record=record(number, verdict), events=events, **more)  # type: ignore[arg-type]
+    return TrialSteps(run="night-7", record=record(number, verdict), events=events, **more)  # type: ignore[arg-type]
 
 
 def test_the_page_has_nothing_but_what_we_put_there() -> None:
@@ -99,7 +101,7 @@ def test_hostile_text_stays_text(kind: str) -> None:
     bad = HOSTILE[kind]
     name, subject = bad[:300], bad[:200]
     report = report_of(nights({name: "ppp fff"}, subject=subject))
-    trouble = Trouble(eval=name, subject=subject, ways=(Way(reason=bad, trials=(1,), chain=bad),))
+    trouble = FailingCell(eval=name, subject=subject, ways=(FailureMode(reason=bad, trials=(1,), chain=bad),))
     report = replace(report, failures=(trouble,), voids=(trouble,), notes=(bad,), run=replace(report.run, branch=bad))
     called = Called(turn=1, id=bad, tool=bad, kind=Kind.OTHER, arguments={bad[:50]: bad, "n": {bad[:9]: 1}}, result=bad)
     pair = a_pair(a_story(1, called), a_story(2, Said(turn=1, text=bad), passed=True), name, subject)
@@ -132,7 +134,7 @@ def test_a_failing_trial_stands_beside_one_that_passed() -> None:
         (a_story(1), a_story(2, ASKED, passed=True), "The failing trial took no step that was seen."),
     ],
 )  # fmt: skip
-def test_what_is_not_at_hand_is_said(left: Story, right: Story | None, told: str) -> None:
+def test_what_is_not_at_hand_is_said(left: TrialSteps, right: TrialSteps | None, told: str) -> None:
     """Instead of an empty table."""
     assert told in night_html(a_week(), [a_pair(left, right)])
 

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import XML, Element
 import pytest
 
 from demeanor.commands.report.junit import night_junit
-from demeanor.commands.report.report import Trouble, Way
+from demeanor.commands.report.report import FailingCell, FailureMode
 from tests.commands.conftest import HOSTILE
 from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
 
@@ -42,5 +42,5 @@ def test_reasons_and_nights_are_told() -> None:
 def test_hostile_text_stays_text(kind: str) -> None:
     """It can be read again."""
     bad = HOSTILE[kind]
-    trouble = Trouble(eval="a", subject=SUBJECT, ways=(Way(reason=bad, trials=(1,), chain=bad),))
+    trouble = FailingCell(eval="a", subject=SUBJECT, ways=(FailureMode(reason=bad, trials=(1,), chain=bad),))
     XML(night_junit(replace(report_of(nights({"a": "ppp fff", bad[:300]: "fff fff"})), failures=(trouble,))))

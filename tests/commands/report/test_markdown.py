@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.commands.report.markdown import night_markdown
-from demeanor.commands.report.report import Trouble, Way
+from demeanor.commands.report.report import FailingCell, FailureMode
 from tests.commands.conftest import HOSTILE
 from tests.commands.nights_lab import a_week, nights, report_of
 from tests.commands.run.test_markdown import OURS, page
@@ -33,7 +33,7 @@ def test_hostile_text_stays_text(kind: str) -> None:
     """It stands in code, and makes no element."""
     bad = HOSTILE[kind]
     report = report_of(nights({bad[:300]: "ppp fff"}, subject=bad[:200]))
-    trouble = Trouble(eval=bad[:300], subject=bad[:200], ways=(Way(reason=bad, trials=(1,), chain=bad),))
+    trouble = FailingCell(eval=bad[:300], subject=bad[:200], ways=(FailureMode(reason=bad, trials=(1,), chain=bad),))
     found = page(night_markdown(replace(report, failures=(trouble,), notes=(bad,))))
     assert found.names <= OURS | {"h4", "em", "br"}
     assert "evil" not in found.loose

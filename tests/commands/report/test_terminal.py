@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from demeanor.commands.report.report import Trouble, Way
+from demeanor.commands.report.report import FailingCell, FailureMode
 from demeanor.commands.report.terminal import night_terminal
 from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
@@ -59,7 +59,7 @@ def test_hostile_text_does_no_harm(kind: str) -> None:
     """No escape reaches the terminal, and no line has no end."""
     bad = HOSTILE[kind]
     report = report_of(nights({bad[:300]: "ppp fff"}, subject=bad[:200]))
-    trouble = Trouble(eval=bad[:300], subject=bad[:200], ways=(Way(reason=bad, trials=(1,), chain=bad),))
+    trouble = FailingCell(eval=bad[:300], subject=bad[:200], ways=(FailureMode(reason=bad, trials=(1,), chain=bad),))
     text = night_terminal(replace(report, failures=(trouble,), voids=(trouble,), notes=(bad,)))
     assert not {sign for sign in text if not sign.isprintable()} - {"\n"}
     assert len(text) < 30_000

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from demeanor.commands.analyze.report import Source, analysis
+from demeanor.commands.analyze.report import AnalysisSource, analysis
 from demeanor.commands.analyze.to_json import analysis_json, analysis_schema
 from demeanor.commands.bisect.to_json import bisect_json, bisect_schema
 from demeanor.commands.compare.to_json import compare_json, compare_schema
@@ -32,7 +32,7 @@ from tests.store.past import records
 DOCS = Path(__file__).parents[3] / "docs"
 CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e2")
 COURSE = eval_course("saves", CELLS, kind="nightly", course_of=course_of)
-ANALYSIS = analysis([Source(name="a", records=tuple(records("ppfv")))], ks=(1, 3))
+ANALYSIS = analysis([AnalysisSource(name="a", records=tuple(records("ppfv")))], ks=(1, 3))
 DOCUMENTS = {
     "nights": (night_json(a_week()), night_schema()),
     "history": (course_json(COURSE), course_schema()),

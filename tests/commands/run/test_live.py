@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from demeanor.commands.run.live import frame, watching
-from demeanor.commands.run.progress_state import Standing
+from demeanor.commands.run.progress_state import ProgressState
 from demeanor.commands.run.report import RunReport
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.record import Record
@@ -34,7 +34,7 @@ def news(cell: MakeCell, record: MakeRecord) -> tuple[Plan, list[Progress]]:
     return Plan(cells=(saves, asks)), told
 
 
-def lines(standing: Standing, screen: Screen, *, height: int = 24, now: float = 0.0) -> list[str]:
+def lines(standing: ProgressState, screen: Screen, *, height: int = 24, now: float = 0.0) -> list[str]:
     return [line.plain.rstrip() for line in frame(standing, screen, height=height, now=now)]
 
 
@@ -54,7 +54,7 @@ def test_without_a_terminal_every_finished_attempt_is_a_line(news: tuple[Plan, l
 
 def test_a_terminal_shows_a_row_per_eval_with_a_dot_per_trial(news: tuple[Plan, list[Progress]]) -> None:
     """And below them what is done, how long it takes and what it costs."""
-    standing = Standing(news[0], now=0)
+    standing = ProgressState(news[0], now=0)
     for one in news[1][:4]:
         standing.update(one)
     assert lines(standing, Screen(), now=12) == [
@@ -74,14 +74,14 @@ def test_a_terminal_shows_a_row_per_eval_with_a_dot_per_trial(news: tuple[Plan, 
 def test_several_subjects_are_told_apart(cell: MakeCell) -> None:
     """One row per eval and subject."""
     other = Subject(agent="acme", model="large")
-    standing = Standing(Plan(cells=(cell("e", trials=1), cell("e", trials=1, subject=other))), now=0)
+    standing = ProgressState(Plan(cells=(cell("e", trials=1), cell("e", trials=1, subject=other))), now=0)
     assert lines(standing, Screen())[:2] == ["e  ·  native:scripted", "e  ·  acme:large"]
 
 
 def test_what_runs_is_shown_first_where_there_is_not_room_for_all(cell: MakeCell, record: MakeRecord) -> None:
     """The frame is never higher than the terminal."""
     cells = [cell(f"e{number:02}", trials=1) for number in range(30)]
-    standing = Standing(Plan(cells=tuple(cells)), now=0)
+    standing = ProgressState(Plan(cells=tuple(cells)), now=0)
     for made in cells[:20]:
         standing.update(AttemptJudged(record=record(made, 1, Pass())))
     standing.update(AttemptStarted(eval="e29", subject="native:scripted", number=1, attempt=1))
@@ -95,7 +95,7 @@ def test_what_runs_is_shown_first_where_there_is_not_room_for_all(cell: MakeCell
 def test_no_line_is_wider_than_the_terminal(cell: MakeCell, width: int) -> None:
     """A line that wraps would spoil the drawing."""
     long = Subject(agent="a" * 50, model="m" * 50)
-    standing = Standing(Plan(cells=(cell("e" * 200), cell("f" * 200, subject=long))), now=0)
+    standing = ProgressState(Plan(cells=(cell("e" * 200), cell("f" * 200, subject=long))), now=0)
     assert max(map(len, lines(standing, Screen(width=width), now=1e6))) <= width
 
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.commands.trace.trial_steps import Story
+from demeanor.commands.trace.trial_steps import TrialSteps
 from demeanor.commands.triage.report import triage
 from demeanor.core.policy import Policy
 from demeanor.core.verdict import VoidCause
@@ -35,7 +35,7 @@ STORIES = st.lists(
 
 @given(STORIES, st.randoms(use_true_random=False))
 def test_every_trial_that_did_not_pass_is_in_one_group_in_whichever_order_they_come(
-    stories: list[Story], chance: random.Random
+    stories: list[TrialSteps], chance: random.Random
 ):
     """And no other trial is in any."""
     groups = triage(stories)
@@ -46,7 +46,7 @@ def test_every_trial_that_did_not_pass_is_in_one_group_in_whichever_order_they_c
 
 
 @given(STORIES)
-def test_the_largest_group_comes_first(stories: list[Story]):
+def test_the_largest_group_comes_first(stories: list[TrialSteps]):
     """What mends most is looked at first."""
     sizes = [len(group.trials) for group in triage(stories)]
     assert sizes == sorted(sizes, reverse=True)

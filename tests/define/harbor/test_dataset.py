@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.errors import BadInput
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 from tests.define.harbor_lab import MINIMAL, task, write
 
 
@@ -16,7 +16,7 @@ def dataset(folder: Path, *names: str, digest: str | None = None) -> Path:
     """A dataset.toml of the tasks that lie in `folder`."""
     lines = ['schema_version = "1.0"', "[dataset]", 'name = "lab/set"', 'version = "2"']
     for name in names:
-        (one,) = load([folder / name])
+        (one,) = discover([folder / name])
         assert one.task is not None
         lines += ["[[tasks]]", f'name = "{one.task.name}"', f'digest = "{digest or one.task.digest}"']
     return write(folder, {"dataset.toml": "\n".join(lines)})
@@ -32,7 +32,7 @@ def test_the_tasks_of_a_dataset_are_tagged_with_its_name(tmp_path):
     """So that they can be chosen by it, with or without the version."""
     dataset(two(tmp_path / "set"), "greet", "part")
     for path in (tmp_path / "set", tmp_path / "set" / "dataset.toml", tmp_path):
-        found = load([path])
+        found = discover([path])
         assert [(one.name, one.tags) for one in found] == [
             ("greet", ("lab/set", "lab/set@2")),
             ("part", ("lab/set", "lab/set@2")),
@@ -44,10 +44,10 @@ def test_half_a_dataset_is_an_error(tmp_path):
     folder = dataset(two(tmp_path / "set"), "greet", "part")
     (folder / "part" / "task.toml").write_text(MINIMAL.replace("lab/greet", "lab/other"))
     with pytest.raises(BadInput, match="the task 'lab/part' does not lie here"):
-        load([folder])
+        discover([folder])
     dataset(folder, "greet")
     with pytest.raises(BadInput, match="the task 'lab/other' lies here and is not listed"):
-        load([folder])
+        discover([folder])
 
 
 def test_a_task_that_was_changed_is_not_the_one_that_is_listed(tmp_path):
@@ -55,7 +55,7 @@ def test_a_task_that_was_changed_is_not_the_one_that_is_listed(tmp_path):
     folder = dataset(two(tmp_path / "set"), "greet", "part")
     (folder / "greet" / "instruction.md").write_text("Something else.\n")
     with pytest.raises(BadInput, match="is not the one that is listed") as caught:
-        load([folder])
+        discover([folder])
     assert "harbor sync" in str(caught.value)
 
 
@@ -72,7 +72,7 @@ def test_mistakes_in_a_dataset_are_refused(tmp_path, toml, said):
     """With file and key."""
     write(tmp_path, {"dataset.toml": toml})
     with pytest.raises(BadInput) as caught:
-        load([tmp_path])
+        discover([tmp_path])
     assert said in str(caught.value)
 
 
@@ -88,7 +88,7 @@ def test_the_local_tasks_of_a_registry_are_read(tmp_path):
     path = registry(tmp_path, {"name": "greet", "path": "set/greet"})
     more = json.loads(path.read_text())
     path.write_text(json.dumps([*more, {**more[0], "version": "2.0"}]))
-    (one,) = load([path])
+    (one,) = discover([path])
     assert one.tags == ("set", "set@1.0", "set@2.0")
 
 
@@ -96,20 +96,20 @@ def test_a_remote_task_is_fetched_by_harbor_not_by_us(tmp_path):
     """An error that says how."""
     url = {"git_url": "https://example.com/r.git", "git_commit_id": "HEAD"}
     with pytest.raises(BadInput, match="lies in another repository") as caught:
-        load([registry(tmp_path, {"name": "greet", "path": "greet", **url})])
+        discover([registry(tmp_path, {"name": "greet", "path": "greet", **url})])
     assert "harbor download" in str(caught.value)
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):
     """With where it was looked for."""
     with pytest.raises(BadInput, match="there is no folder"):
-        load([registry(tmp_path, {"name": "greet", "path": "nowhere"})])
+        discover([registry(tmp_path, {"name": "greet", "path": "nowhere"})])
 
 
 def test_a_registry_of_other_things_is_left_alone(tmp_path):
     """Many files are called registry.json: only one that is named is read as Harbor's."""
     task(tmp_path / "greet")
     write(tmp_path, {"registry.json": '{"items": []}'})
-    assert [one.name for one in load([tmp_path])] == ["greet"]
+    assert [one.name for one in discover([tmp_path])] == ["greet"]
     with pytest.raises(BadInput, match="expected a list of datasets"):
-        load([tmp_path / "registry.json"])
+        discover([tmp_path / "registry.json"])

@@ -10,7 +10,7 @@ from demeanor.core.checks import RewardCheck
 from demeanor.core.errors import BadInput
 from demeanor.core.harbor_task import HarborTask, TaskNetwork
 from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 from demeanor.define.harbor.task_folder import read_task_folder
 from tests.define.harbor_lab import MINIMAL, STEPS, stepped, task, write
 
@@ -166,7 +166,7 @@ def test_a_folder_that_is_not_whole_is_an_error_and_never_skipped(tmp_path, miss
     """Harbor leaves such a folder out without a word."""
     (task(tmp_path / "greet") / missing).unlink()
     with pytest.raises(BadInput, match=said):
-        load([tmp_path])
+        discover([tmp_path])
 
 
 def test_a_link_out_of_the_task_is_refused(tmp_path):
@@ -193,5 +193,5 @@ def test_tasks_are_found_beside_other_evals(tmp_path):
         {"smoke/scenario.toml": 'policy="USUALLY_PASSES"\nprompt="x"\n[[checks]]\ncheck="file_exists"\npath="a"\n'},
     )
     task(tmp_path / "greet", **{"tests/test_eval.py": "from demeanor import eval_test\nraise SystemExit\n"})
-    assert [one.name for one in load([tmp_path])] == ["greet", "smoke"]
-    assert [one.name for one in load([tmp_path / "greet" / "task.toml"])] == ["greet"]
+    assert [one.name for one in discover([tmp_path])] == ["greet", "smoke"]
+    assert [one.name for one in discover([tmp_path / "greet" / "task.toml"])] == ["greet"]

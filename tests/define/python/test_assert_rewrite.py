@@ -12,8 +12,8 @@ import pytest
 FAR_FROM_PYTEST = """
 import sys
 from pathlib import Path
-from demeanor.define.discover import load
-(found,) = load([Path(sys.argv[1])])
+from demeanor.define.discover import discover
+(found,) = discover([Path(sys.argv[1])])
 try:
     found(None, "")
 except AssertionError as error:
@@ -100,8 +100,8 @@ def test_running_pytest_keeps_its_own_explanations():
 NOTHING_FAILS = """
 import sys
 from pathlib import Path
-from demeanor.define.discover import load
-(found,) = load([Path(sys.argv[1])])
+from demeanor.define.discover import discover
+(found,) = discover([Path(sys.argv[1])])
 found(None, "")
 print("loaded" if "_pytest" in sys.modules else "not loaded")
 try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from demeanor.gateway.cassette.match import Deck, difference
+from demeanor.gateway.cassette.match import ReplayQueue, difference
 from tests.gateway.cassettes import TOOL, a_request, answered, meaning, with_result
 
 
 def a_deck(*exchanges):
     """A deck of these."""
-    return Deck(exchanges, [meaning(exchange.request) for exchange in exchanges])
+    return ReplayQueue(exchanges, [meaning(exchange.request) for exchange in exchanges])
 
 
 def test_order_does_not_matter():

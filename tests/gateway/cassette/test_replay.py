@@ -41,7 +41,7 @@ def body(dialect: str, prompt: str, *, stream: bool = False) -> dict[str, Any]:
 async def session(upstream: Any, workspace: str) -> AsyncIterator[Session]:
     """A session on a bench in this workspace."""
     async with running(lambda name: upstream) as gateway, gateway.session(a_trial(), seed=1) as door:
-        door.know({"workspace": workspace, "home": "/root"})
+        door.set_facts({"workspace": workspace, "home": "/root"})
         yield door
 
 

@@ -272,9 +272,9 @@ def test_errors() -> None:
 
 def test_routes_and_keys() -> None:
     """Counting tokens has a path of its own; the key comes in a header of its own."""
-    wishes = [
+    options = [
         route.wish if (route := ANTHROPIC.route("POST", path, {})) else None
         for path in ("/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions")
     ]
-    assert wishes == ["generate", "count_tokens", None]
+    assert options == ["generate", "count_tokens", None]
     assert ANTHROPIC.token({"x-api-key": "k"}, {}) == ANTHROPIC.token({"authorization": "Bearer k"}, {}) == "k"

@@ -15,7 +15,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from demeanor.gateway.local.llama_process import TOO_LONG, Engine, EngineError, Room
+from demeanor.gateway.local.llama_process import TOO_LONG, EngineError, LlamaProcess, Room
 from tests.gateway.local_lab import light_model
 
 HI = {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 4, "temperature": 0}
@@ -23,9 +23,9 @@ ROOM = Room(threads=1, slots=2, context=512)
 
 
 @asynccontextmanager
-async def an_engine(**settings: object) -> AsyncIterator[Engine]:
+async def an_engine(**settings: object) -> AsyncIterator[LlamaProcess]:
     """The light model, ended afterwards whatever happens."""
-    engine = Engine(light_model(), room=ROOM, **settings)  # type: ignore[arg-type]
+    engine = LlamaProcess(light_model(), room=ROOM, **settings)  # type: ignore[arg-type]
     try:
         yield engine
     finally:
@@ -111,8 +111,9 @@ async def test_a_conversation_that_is_too_long_is_told_as_such() -> None:
 def test_it_dies_with_whoever_started_it(sign: signal.Signals) -> None:
     """Even where that one had no time to say so."""
     program = (
-        "import asyncio, sys; from pathlib import Path; from demeanor.gateway.local.llama_process import Engine, Room\n"
-        "engine = Engine(Path(sys.argv[1]), room=Room(threads=1, slots=1, context=256))\n"
+        "import asyncio, sys; from pathlib import Path\n"
+        "from demeanor.gateway.local.llama_process import LlamaProcess, Room\n"
+        "engine = LlamaProcess(Path(sys.argv[1]), room=Room(threads=1, slots=1, context=256))\n"
         f"asyncio.run(engine.chat({HI!r})); print(engine.pid, flush=True); sys.stdin.read()"
     )
     words = [sys.executable, "-c", program, str(light_model())]
@@ -151,7 +152,7 @@ async def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
     """And a file that is not there."""
     (tmp_path / "bad.gguf").write_text("GGUF, but not really")
     for name, problem in (("bad.gguf", "the model can't be loaded"), ("gone.gguf", "there is no such file")):
-        engine = Engine(tmp_path / name, room=ROOM)
+        engine = LlamaProcess(tmp_path / name, room=ROOM)
         with pytest.raises(EngineError, match=problem):
             await engine.chat(HI)
         assert engine.pid is None

@@ -14,7 +14,7 @@ from demeanor.core.errors import UsageError
 from demeanor.core.exchange import Request, Sampling, StopReason
 from demeanor.core.messages import Message, Text, Tool, ToolCall
 from demeanor.gateway.local.grammar import read_answer
-from demeanor.gateway.local.llama_process import Engine, Room
+from demeanor.gateway.local.llama_process import LlamaProcess, Room
 from demeanor.gateway.local.model import LocalModel, asked, local_model
 from demeanor.gateway.local.weights import SMOLLM2
 from demeanor.gateway.models.prices import FREE
@@ -63,7 +63,7 @@ DIALECTS: dict[str, tuple[str, dict[str, Any]]] = {
 @asynccontextmanager
 async def thinking() -> AsyncIterator[Session]:
     """A session whose model is the light one."""
-    async with session_of(LocalModel(SMOLLM2, Engine(light_model(), room=ROOM))) as door:
+    async with session_of(LocalModel(SMOLLM2, LlamaProcess(light_model(), room=ROOM))) as door:
         yield door
 
 
@@ -100,7 +100,7 @@ async def test_hot_heads_are_held_to_the_tools_too() -> None:
         Tool(name="knot", schema={"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}}),
         Tool(name="bare"),
     ]
-    engine = Engine(light_model(), room=ROOM)
+    engine = LlamaProcess(light_model(), room=ROOM)
     try:
         for number, offered in enumerate([tools, *([tool] for tool in tools), NATIVE]):
             request = Request(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from demeanor.gateway.models.provider import retry_after
-from demeanor.gateway.models.rate_limit import Throttle
+from demeanor.gateway.models.rate_limit import RateLimiter
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
         await asyncio.sleep(0)
 
 
-async def passed(throttle: Throttle, clock: Clock) -> float:
+async def passed(throttle: RateLimiter, clock: Clock) -> float:
     """When one request was let through."""
     async with throttle.slot():
         return clock() - 100.0
@@ -31,7 +31,7 @@ async def passed(throttle: Throttle, clock: Clock) -> float:
 async def test_a_minute_has_its_limit() -> None:
     """Of seven requests with three allowed in any minute, the last one waits for two minutes."""
     clock = Clock()
-    throttle = Throttle(per_minute=3, clock=clock, sleep=clock.sleep)
+    throttle = RateLimiter(per_minute=3, clock=clock, sleep=clock.sleep)
     times = await asyncio.gather(*(passed(throttle, clock) for _ in range(7)))
     assert times == [0, 0, 0, 60, 60, 60, 120]
 
@@ -39,7 +39,7 @@ async def test_a_minute_has_its_limit() -> None:
 async def test_old_requests_do_not_count() -> None:
     """The minute slides: what is long ago holds nobody back."""
     clock = Clock()
-    throttle = Throttle(per_minute=2, clock=clock, sleep=clock.sleep)
+    throttle = RateLimiter(per_minute=2, clock=clock, sleep=clock.sleep)
     await passed(throttle, clock)
     clock.now += 50
     assert [await passed(throttle, clock) for _ in range(2)] == [50, 60]
@@ -48,7 +48,7 @@ async def test_old_requests_do_not_count() -> None:
 async def test_a_provider_that_asks_for_a_pause_gets_it() -> None:
     """Nobody is let through before the time that Retry-After names, within reason."""
     clock = Clock()
-    throttle = Throttle(clock=clock, sleep=clock.sleep)
+    throttle = RateLimiter(clock=clock, sleep=clock.sleep)
     throttle.hold(7)
     assert [await passed(throttle, clock) for _ in range(2)] == [7, 7]
     throttle.hold(10_000)
@@ -57,7 +57,7 @@ async def test_a_provider_that_asks_for_a_pause_gets_it() -> None:
 
 async def test_places_are_given_back() -> None:
     """A request that fails or is cancelled frees its place for the next one."""
-    throttle = Throttle(concurrency=1)
+    throttle = RateLimiter(concurrency=1)
     holding = asyncio.Event()
 
     async def hold() -> None:

@@ -12,7 +12,7 @@ from demeanor.config.table import Table
 from demeanor.core.errors import UsageError
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import Price
-from demeanor.gateway.models.registry import ModelBook
+from demeanor.gateway.models.registry import ModelRegistry
 from demeanor.gateway.script import ScriptedModel
 
 ACME = {"base_url": "http://127.0.0.1:9/v1", "dialect": "openai-chat"}
@@ -21,13 +21,13 @@ KEYS = {"OPENAI_API_KEY": "sk-1"}
 
 def book(
     root: Path, models: Mapping[str, Any], providers: Mapping[str, Any] | None = None, environ: Mapping[str, str] = KEYS
-) -> ModelBook:
+) -> ModelRegistry:
     """The models of a configuration."""
     tables = [
         {name: Table(data, where="demeanor.toml", prefix=f"{kind}.{name}.") for name, data in found.items()}
         for kind, found in (("models", models), ("providers", providers or {}))
     ]
-    return ModelBook(tables[0], tables[1], root=root, environ=environ)
+    return ModelRegistry(tables[0], tables[1], root=root, environ=environ)
 
 
 def test_scripted_is_always_there(tmp_path: Path) -> None:

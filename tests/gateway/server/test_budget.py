@@ -7,7 +7,7 @@ import json
 from demeanor.core.exchange import Usage
 from demeanor.gateway.models.prices import FREE, Price
 from demeanor.gateway.script import Answer, ScriptedModel
-from demeanor.gateway.server.budget import Budget, Budgets, Purse
+from demeanor.gateway.server.budget import Budget, BudgetAccount, Budgets
 from tests.gateway.lab import a_trial, chat, post, running
 
 PRICE = Price(input=1.0, output=1.0)
@@ -93,8 +93,8 @@ async def test_uncounted_tokens_are_estimated() -> None:
 
 def test_a_purse_spends_from_all_that_it_hangs_on() -> None:
     """Each purse on the way up is lighter, and the first empty one is named."""
-    run = Purse("the run", Budget(tokens=10))
-    one, two = Purse("one", Budget(tokens=8), run), Purse("two", Budget(), run)
+    run = BudgetAccount("the run", Budget(tokens=10))
+    one, two = BudgetAccount("one", Budget(tokens=8), run), BudgetAccount("two", Budget(), run)
     one.spend(6, None)
     assert one.empty() is None
     two.spend(6, 0.25)

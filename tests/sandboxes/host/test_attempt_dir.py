@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.tree_io import stamp
-from demeanor.sandboxes.host.attempt_dir import Place
+from demeanor.sandboxes.host.attempt_dir import AttemptDir
 from demeanor.sandboxes.host.copytree import read_master
 
 TIDIED = {
@@ -49,7 +49,7 @@ ODD = {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> AttemptDir:
     """A place with two files, a folder, an empty folder and a link."""
     source = tmp_path / "source"
     (source / "docs").mkdir(parents=True)
@@ -59,7 +59,7 @@ def place(tmp_path: Path) -> Place:
     (source / "link").symlink_to("docs")
     for file in ("README.md", "docs/guide.txt"):
         os.utime(source / file, (1_000_000_000, 1_000_000_000))
-    made = Place(str(tmp_path / "1"), read_master(source))
+    made = AttemptDir(str(tmp_path / "1"), read_master(source))
     made.make()
     return made
 
@@ -76,13 +76,13 @@ def look(path: str) -> dict[str, object]:
     return found
 
 
-def use(place: Place, script: str) -> None:
+def use(place: AttemptDir, script: str) -> None:
     """Let somebody loose in the workspace."""
     subprocess.run(["sh", "-c", script], cwd=f"{place.path}/workspace", check=True)
 
 
 @pytest.mark.parametrize("script", TIDIED.values(), ids=TIDIED)
-def test_place_is_as_new_after_a_reset(place: Place, script: str, tmp_path: Path) -> None:
+def test_place_is_as_new_after_a_reset(place: AttemptDir, script: str, tmp_path: Path) -> None:
     """Whatever was done, one can't tell any more; and not the second time either."""
     new = look(place.path)
     for _ in range(2):
@@ -94,13 +94,13 @@ def test_place_is_as_new_after_a_reset(place: Place, script: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("script", ODD.values(), ids=ODD)
-def test_place_that_is_odd_is_not_used_again(place: Place, script: str) -> None:
+def test_place_that_is_odd_is_not_used_again(place: AttemptDir, script: str) -> None:
     """What can't be proven to be as it was is to be removed."""
     use(place, script)
     assert not place.reset()
 
 
-def test_place_with_an_attribute_on_a_folder_is_not_used_again(place: Place) -> None:
+def test_place_with_an_attribute_on_a_folder_is_not_used_again(place: AttemptDir) -> None:
     """An access list set there would be handed on to every file made in it."""
     try:
         os.setxattr(f"{place.path}/workspace", "user.x", b"y")
@@ -109,7 +109,7 @@ def test_place_with_an_attribute_on_a_folder_is_not_used_again(place: Place) -> 
     assert not place.reset()
 
 
-def test_file_that_is_known_elsewhere_is_written_anew_even_if_its_stamp_is_as_it_was(place: Place) -> None:
+def test_file_that_is_known_elsewhere_is_written_anew_even_if_its_stamp_is_as_it_was(place: AttemptDir) -> None:
     """A second name given in the same tick of the clock could be written through later."""
     file, elsewhere = Path(place.path, "workspace/README.md"), Path(place.path).with_name("elsewhere")
     elsewhere.hardlink_to(file)
@@ -118,7 +118,7 @@ def test_file_that_is_known_elsewhere_is_written_anew_even_if_its_stamp_is_as_it
     assert not file.samefile(elsewhere)
 
 
-def test_untouched_files_are_not_written_anew(place: Place) -> None:
+def test_untouched_files_are_not_written_anew(place: AttemptDir) -> None:
     """That is what makes it quick."""
     files = [Path(place.path, "workspace", name) for name in ("README.md", "docs/guide.txt")]
     before = [stamp(file.stat()) for file in files]

@@ -12,9 +12,17 @@ import pytest
 
 from demeanor.core.errors import WorldError
 from demeanor.core.sandbox_spec import Ceilings
-from demeanor.sandboxes.host.container_cli import ContainerPlan, Engine, EngineName, find_engine, image, run_words, whom
+from demeanor.sandboxes.host.container_cli import (
+    ContainerEngine,
+    ContainerSpec,
+    EngineName,
+    find_engine,
+    image,
+    run_words,
+    whom,
+)
 
-PLAN = ContainerPlan(
+PLAN = ContainerSpec(
     name="demeanor-1",
     image="empty:1",
     user="4711:4712",
@@ -24,9 +32,9 @@ PLAN = ContainerPlan(
 )
 
 
-def engine(name: EngineName, *, rootless: bool = False) -> Engine:
+def engine(name: EngineName, *, rootless: bool = False) -> ContainerEngine:
     """An engine that is never asked."""
-    return Engine(name=name, path=f"/usr/bin/{name}", version="1", rootless=rootless)
+    return ContainerEngine(name=name, path=f"/usr/bin/{name}", version="1", rootless=rootless)
 
 
 def pairs(words: list[str]) -> set[tuple[str, str]]:

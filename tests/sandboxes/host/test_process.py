@@ -16,8 +16,8 @@ import pytest
 from demeanor.core.errors import WorldError
 from demeanor.core.process import Launch, Limits
 from demeanor.core.verdict import VoidCause
-from demeanor.sandboxes.host.process import Program, attend, attend_blocking
-from demeanor.sandboxes.levels.none import OpenBench
+from demeanor.sandboxes.host.process import SupervisedProcess, attend_blocking, supervise
+from demeanor.sandboxes.levels.none import NoneSession
 from tests.sandboxes.conftest import SOON, Lab, wait_until
 
 
@@ -125,7 +125,7 @@ def test_what_was_printed_last_is_not_lost(lab: Lab) -> None:
     def buried() -> bool:
         return note.exists() and not Path("/proc", note.read_text()).exists() and not lab.processes()
 
-    async def body(bench: OpenBench) -> int:
+    async def body(bench: NoneSession) -> int:
         run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
         await asyncio.sleep(0)
         wait_until(buried)
@@ -158,9 +158,9 @@ class Reported:
 @pytest.mark.parametrize("blocking", [False, True])
 def test_a_program_that_ended_in_time_did_not_time_out(blocking: bool) -> None:
     """Also where we come to look at the clock and at the report only after its time is over."""
-    program = Program(Reported(), b"", name="echo", limits=Limits(wall=0.0))
+    program = SupervisedProcess(Reported(), b"", name="echo", limits=Limits(wall=0.0))
     try:
-        end = attend_blocking(program) if blocking else asyncio.run(attend(program, time.monotonic))
+        end = attend_blocking(program) if blocking else asyncio.run(supervise(program, time.monotonic))
     finally:
         program.close()
     assert (end.ended_by, end.exit_code, end.stdout.text) == ("exit", 0, "done\n")
@@ -195,7 +195,7 @@ def test_output_or_model_traffic_is_no_silence(lab: Lab) -> None:
     talk = lab.launch("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.2; done")
     assert lab.run(talk, idle=1.5).ended_by == "exit"
 
-    async def body(bench: OpenBench) -> str:
+    async def body(bench: NoneSession) -> str:
         limits = Limits(wall=SOON, idle=0.1)
         return (await bench.run(lab.launch("sleep", "0.4"), limits=limits, last_activity=time.monotonic)).ended_by
 
@@ -219,7 +219,7 @@ def test_what_a_tree_of_processes_used_is_counted(lab: Lab) -> None:
 def test_workspace_that_is_gone_is_no_missing_program(lab: Lab) -> None:
     """An agent removed the folder that its second turn should start in."""
 
-    async def body(bench: OpenBench) -> None:
+    async def body(bench: NoneSession) -> None:
         limits = Limits(wall=SOON)
         await bench.run(lab.launch("sh", "-c", "rm -rf ../workspace"), limits=limits, last_activity=lambda: 0.0)
         with pytest.raises(WorldError, match="workspace can't be entered"):

@@ -20,7 +20,7 @@ from demeanor.core.sandbox_spec import Ceilings
 from demeanor.core.tree import Tree, changes
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.bwrap_args import PORT
-from demeanor.sandboxes.levels.bubblewrap import BubblewrapBench, BubblewrapSandbox
+from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox, BubblewrapSession
 from tests.sandboxes.conftest import SOON, Lab, alive, mounts, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
@@ -29,7 +29,7 @@ LIMITS = Limits(wall=60.0, grace=SOON)
 PYTHON = (sys.prefix, sys.base_prefix, sys.executable)
 
 
-async def run(bench: BubblewrapBench, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
+async def run(bench: BubblewrapSession, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
     """How a program ends on a bench."""
     return await bench.run(Launch(argv=argv, **more), limits=limits, last_activity=time.monotonic)
 
@@ -37,7 +37,7 @@ async def run(bench: BubblewrapBench, *argv: str, limits: Limits = LIMITS, **mor
 def shell(lab: Lab, script: str, *, reads: tuple[str, ...] = (), limits: Limits = LIMITS, **options: Any) -> ProcessEnd:
     """How a shell script ends behind walls; it carries the lab's mark."""
 
-    async def body(bench: BubblewrapBench) -> ProcessEnd:
+    async def body(bench: BubblewrapSession) -> ProcessEnd:
         return await run(bench, "sh", "-c", script, env={"MARK": lab.mark}, reads=reads, limits=limits)
 
     return lab.walled(body, **options)
@@ -46,10 +46,10 @@ def shell(lab: Lab, script: str, *, reads: tuple[str, ...] = (), limits: Limits 
 def leavings(lab: Lab, script: str, **options: Any) -> Tree:
     """What a shell script leaves in its workspace behind walls."""
 
-    async def body(bench: BubblewrapBench) -> Tree:
+    async def body(bench: BubblewrapSession) -> Tree:
         end = await run(bench, "sh", "-c", script)
         assert end.exit_code == 0, end.stderr.text
-        return await bench.harvest()
+        return await bench.snapshot()
 
     return lab.walled(body, **options)
 
@@ -57,7 +57,7 @@ def leavings(lab: Lab, script: str, **options: Any) -> Tree:
 def test_an_agent_is_nobody_special_inside_and_never_root_outside(lab: Lab) -> None:
     """No capability, one user, and on the host a number that nobody has."""
 
-    async def body(bench: BubblewrapBench) -> None:
+    async def body(bench: BubblewrapSession) -> None:
         task = asyncio.create_task(run(bench, "sleep", "99", env={"MARK": lab.mark}))
         (pid, *_) = await asyncio.to_thread(wait_until, lab.processes)
         if os.getuid() == 0:
@@ -75,7 +75,7 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: p
     """The host's variables stay with the host, and PATH holds only what can be seen."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
 
-    async def body(bench: BubblewrapBench) -> None:
+    async def body(bench: BubblewrapSession) -> None:
         end = await run(bench, "env", "-0", env={"TOKEN": "a=b\nc", "TERM": "xterm"})
         assert dict(item.split("=", 1) for item in end.stdout.text.split("\0")[:-1]) == {
             "PATH": "/usr/bin:/bin",
@@ -127,15 +127,15 @@ def test_an_installation_is_shown_where_it_lies_and_can_only_be_read(lab: Lab) -
 def test_several_programs_share_workspace_home_and_disk(lab: Lab) -> None:
     """One after the other on one bench; what the adapter laid in HOME is there, and leavings can be read."""
 
-    async def body(bench: BubblewrapBench) -> None:
-        bench.lay_home({".config/agent.json": b"{}"})
+    async def body(bench: BubblewrapSession) -> None:
+        bench.write_home_files({".config/agent.json": b"{}"})
         assert bench.leavings((".config/agent.json",)) == {}
         await run(bench, "sh", "-c", "echo one > ~/log; echo one > file; cat ~/.config/agent.json > seen")
         end = await run(bench, "sh", "-c", "cat ~/log file seen; ln -s /etc/passwd ~/evil; exit 3")
         assert (end.exit_code, end.stdout.text) == (3, "one\none\n{}")
         assert bench.leavings(("log", "evil", "none")) == {"log": b"one\n"}
         with pytest.raises(ValueError, match="leads out"):
-            bench.lay_home({"../x": b""})
+            bench.write_home_files({"../x": b""})
 
     lab.walled(body)
 
@@ -144,7 +144,7 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(lab: Lab) -> None
     """The socket was made inside: what connects in there is served out here, and out here nothing listens."""
     code = f"import socket; s = socket.create_connection(('127.0.0.1', {PORT})); print(s.recv(9).decode())"
 
-    async def body(bench: BubblewrapBench) -> None:
+    async def body(bench: BubblewrapSession) -> None:
         door = bench.listener
         assert door is not None
         door.setblocking(False)
@@ -165,7 +165,7 @@ def test_networks_differ(lab: Lab) -> None:
     code = "import socket; print(*(name for _, name in socket.if_nameindex()))"
     own = " ".join(sorted(name for _, name in socket.if_nameindex()))
 
-    async def look(bench: BubblewrapBench) -> tuple[str, bool]:
+    async def look(bench: BubblewrapSession) -> tuple[str, bool]:
         end = await run(bench, sys.executable, "-I", "-c", code, reads=PYTHON)
         return " ".join(sorted(end.stdout.text.split())), bench.listener is not None
 
@@ -244,7 +244,7 @@ def test_disk_processes_and_memory_end_where_they_should(lab: Lab) -> None:
     )
     eats = "x = []\nwhile True: x.append(bytearray(b'x') * 2**20)"
 
-    async def body(bench: BubblewrapBench) -> None:
+    async def body(bench: BubblewrapSession) -> None:
         end = await run(bench, sys.executable, "-I", "-c", forks, reads=PYTHON)
         assert 30 <= int(end.stdout.text) < 40
         assert end.leftovers == int(end.stdout.text)
@@ -260,7 +260,7 @@ def test_a_short_peak_of_memory_is_a_breach_too(lab: Lab) -> None:
     ceilings = Ceilings(disk=2**28, memory=60 * 2**20)
     eats = "bytearray(80 * 2**20)"
 
-    async def body(bench: BubblewrapBench) -> list[str]:
+    async def body(bench: BubblewrapSession) -> list[str]:
         codes = (eats, "pass", f"import os\nif os.fork() == 0: {eats}\nelse: os.wait()")
         return [(await run(bench, sys.executable, "-I", "-S", "-c", code, reads=PYTHON)).ended_by for code in codes]
 
@@ -277,7 +277,7 @@ def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(lab: Lab) 
     if "hard" not in BubblewrapSandbox().facts["limit.memory"]:
         pytest.skip("no control group with memory can be made here: MEMORY IS ONLY WATCHED")
 
-    async def body(bench: BubblewrapBench) -> set[str]:
+    async def body(bench: BubblewrapSession) -> set[str]:
         launch = Launch(argv=("sh", "-c", "sleep 99 & sleep 99"), env={"MARK": lab.mark})
         task = asyncio.create_task(bench.run(launch, limits=LIMITS, last_activity=time.monotonic))
         await asyncio.to_thread(wait_until, lambda: len(lab.processes()) >= 3)
@@ -304,7 +304,7 @@ def test_cpu_time_of_the_whole_tree_is_told(lab: Lab) -> None:
         "while not os.path.exists('burnt'): time.sleep(0.01)\n"
     )
 
-    async def body(bench: BubblewrapBench) -> ProcessEnd:
+    async def body(bench: BubblewrapSession) -> ProcessEnd:
         return await run(bench, sys.executable, "-I", "-c", code, reads=PYTHON)
 
     end = lab.walled(body)
@@ -339,7 +339,7 @@ print("ready", flush=True)
 def test_daemons_die_with_their_agent(lab: Lab, end: str) -> None:
     """Deaf ones, and those that fork themselves anew all the time."""
 
-    async def ended(bench: BubblewrapBench) -> ProcessEnd:
+    async def ended(bench: BubblewrapSession) -> ProcessEnd:
         launch = Launch(argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": lab.mark}, reads=PYTHON)
         limits = Limits(wall=60, idle=0.5 if end else None, grace=0.2)
         done = await bench.run(launch, limits=limits, last_activity=lambda: 0.0)
@@ -357,7 +357,7 @@ def test_an_agent_that_heeds_term_ends_itself(lab: Lab) -> None:
     child = 'trap "echo child; exit" TERM; echo up; while :; do sleep 0.05; done'
     script = f"trap 'echo bye; exit 7' TERM; sh -c '{child}' & wait"
 
-    async def body(bench: BubblewrapBench) -> ProcessEnd:
+    async def body(bench: BubblewrapSession) -> ProcessEnd:
         launch = Launch(argv=("sh", "-c", script))
         return await bench.run(launch, limits=Limits(wall=60, idle=0.5, grace=SOON), last_activity=lambda: 0.0)
 
@@ -369,10 +369,10 @@ def test_an_agent_that_heeds_term_ends_itself(lab: Lab) -> None:
 def test_killing_the_warden_ends_everything_and_voids(lab: Lab) -> None:
     """The nursery ends what falls to it, before anything is said."""
 
-    async def body(bench: BubblewrapBench) -> None:
+    async def body(bench: BubblewrapSession) -> None:
         task = asyncio.create_task(run(bench, "sleep", "99", env={"MARK": lab.mark}))
         (pid,) = await asyncio.to_thread(wait_until, lab.processes)
-        os.kill(_warden_of(pid), signal.SIGKILL)
+        os.kill(_supervisor_of(pid), signal.SIGKILL)
         with pytest.raises(WorldError, match="supervisor was killed") as failure:
             await task
         assert failure.value.cause is VoidCause.SANDBOX
@@ -381,11 +381,11 @@ def test_killing_the_warden_ends_everything_and_voids(lab: Lab) -> None:
     lab.walled(body)
 
 
-def _warden_of(pid: int) -> int:
+def _supervisor_of(pid: int) -> int:
     """The process above bubblewrap."""
     while True:
         parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        if b"nursery" in Path(f"/proc/{parent}/cmdline").read_bytes():
+        if b"forkserver" in Path(f"/proc/{parent}/cmdline").read_bytes():
             return parent
         pid = parent
 
@@ -393,7 +393,7 @@ def _warden_of(pid: int) -> int:
 def test_a_program_that_can_not_be_started_is_told(lab: Lab) -> None:
     """Missing, not executable, arguments too long; and no program can pretend that it was not started."""
 
-    async def body(bench: BubblewrapBench) -> None:
+    async def body(bench: BubblewrapSession) -> None:
         for argv, words, cause in (
             (("no-such-agent",), "no-such-agent: not found", VoidCause.MISSING),
             (("./README.md",), "is not executable", VoidCause.MISSING),

@@ -21,7 +21,7 @@ from demeanor.core.sandbox_spec import Ceilings
 from demeanor.core.tree import Tree, changes
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.host.container_cli import EngineName
-from demeanor.sandboxes.levels.container import ContainerBench, ContainerSandbox
+from demeanor.sandboxes.levels.container import ContainerSandbox, ContainerSession
 from tests.sandboxes.conftest import SOON, Lab
 from tests.sandboxes.levels.test_bubblewrap import STAYS
 
@@ -64,7 +64,7 @@ class Dock:
         self.engine: EngineName = engine
         self.folder = ""
 
-    def on_bench(self, body: Callable[[ContainerBench], Awaitable[T]], **options: Any) -> T:
+    def on_bench(self, body: Callable[[ContainerSession], Awaitable[T]], **options: Any) -> T:
         """What `body` gives, called with a bench; afterwards no process, no folder and no container is left."""
         sandbox = ContainerSandbox(self.engine, root=self.lab.benches, **options)
         self.folder = sandbox.folder.name
@@ -79,7 +79,7 @@ class Dock:
         shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
         return " ".join(one for one in shown if one.startswith(self.folder))
 
-    async def run(self, bench: ContainerBench, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
+    async def run(self, bench: ContainerSession, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
         """How a program ends on a bench; it carries the lab's mark."""
         launch = Launch(argv=argv, env={"MARK": self.lab.mark}, **more)
         return await bench.run(launch, limits=limits, last_activity=time.monotonic)
@@ -127,8 +127,8 @@ def test_programs_share_a_disk_and_an_installation_can_only_be_read(dock: Dock) 
     tools.parent.chmod(0o700)
     reads = (str(tools),)
 
-    async def body(bench: ContainerBench) -> Tree:
-        bench.lay_home({".config/agent.json": b"{}"})
+    async def body(bench: ContainerSession) -> Tree:
+        bench.write_home_files({".config/agent.json": b"{}"})
         end = await dock.run(
             bench, "sh", "-c", "echo one > ~/log; cat ~/.config/agent.json > seen; rm README.md", reads=reads
         )
@@ -139,7 +139,7 @@ def test_programs_share_a_disk_and_an_installation_can_only_be_read(dock: Dock) 
         assert bench.leavings(("log", "evil", "none")) == {"log": b"one\n"}
         with pytest.raises(WorldError, match="must read the same"):
             await dock.run(bench, "true", reads=("/var/log",))
-        return await bench.harvest()
+        return await bench.snapshot()
 
     tree = dock.on_bench(body)
     assert {(one.path, one.how) for one in changes(dock.lab.template.tree, tree)} == {
@@ -152,7 +152,7 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(dock: Dock) -> No
     """The socket was made inside: what connects in there is served out here, and out here nothing listens."""
     code = f"import socket; s = socket.create_connection(('127.0.0.1', {PORT})); print(s.recv(9).decode())"
 
-    async def body(bench: ContainerBench) -> None:
+    async def body(bench: ContainerSession) -> None:
         launch = Launch(argv=(sys.executable, "-I", "-c", code), reads=PYTHON)
         assert bench.address == ("127.0.0.1", PORT)
         await bench.furnish((launch,))
@@ -185,7 +185,7 @@ def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:
     )
     eats = "x = bytearray(b'x') * (80 * 2**20)"
 
-    async def body(bench: ContainerBench) -> None:
+    async def body(bench: ContainerSession) -> None:
         fill = "for f in ~/x x /tmp/x; do head -c 20000000 /dev/zero >> $f || echo full $f; done; "
         fill += "head -c 20000000 /dev/zero >> /tmp/x || echo full; rm ~/x x /tmp/x"
         end = await dock.run(bench, "sh", "-c", fill, reads=PYTHON)
@@ -218,13 +218,13 @@ def test_limits_are_told_as_hard_as_they_are(dock: Dock) -> None:
 def test_daemons_die_with_their_agent(dock: Dock, end: str) -> None:
     """Deaf ones, and those that fork themselves anew all the time; the container is gone before the harvest."""
 
-    async def ended(bench: ContainerBench) -> ProcessEnd:
+    async def ended(bench: ContainerSession) -> ProcessEnd:
         launch = Launch(argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": dock.lab.mark}, reads=PYTHON)
         limits = Limits(wall=60, idle=0.5 if end else None, grace=0.2)
         done = await bench.run(launch, limits=limits, last_activity=lambda: 0.0)
         assert dock.lab.processes() == []
         assert dock.containers() != ""
-        assert {"deaf", "reborn"} <= (await bench.harvest()).entries.keys()
+        assert {"deaf", "reborn"} <= (await bench.snapshot()).entries.keys()
         assert dock.containers() == ""
         return done
 
@@ -248,7 +248,7 @@ def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(dock: Do
 def test_a_container_that_nobody_waits_for_any_more_is_removed(dock: Dock) -> None:
     """Cancelled while the engine starts it."""
 
-    async def body(bench: ContainerBench) -> None:
+    async def body(bench: ContainerSession) -> None:
         task = asyncio.create_task(bench.furnish((Launch(argv=("true",)),)))
         await asyncio.sleep(0)
         task.cancel()
@@ -262,12 +262,12 @@ def test_a_container_that_nobody_waits_for_any_more_is_removed(dock: Dock) -> No
 def test_a_workspace_that_became_a_link_is_not_followed(dock: Dock) -> None:
     """What it points to on this machine is none of the harvest's business."""
 
-    async def body(bench: ContainerBench) -> Tree:
+    async def body(bench: ContainerSession) -> Tree:
         await dock.run(
             bench, "sh", "-c", "cd /room; mv workspace old; ln -s /etc workspace; rm -r home; ln -s /etc home"
         )
         assert bench.leavings(("passwd",)) == {}
-        return await bench.harvest()
+        return await bench.snapshot()
 
     tree = dock.on_bench(body)
     assert tree.entries == {}

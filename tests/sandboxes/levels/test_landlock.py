@@ -21,7 +21,7 @@ from demeanor.core.sandbox_spec import Ceilings
 from demeanor.core.tree import changes
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.seccomp import MACHINES, filter_for
-from demeanor.sandboxes.levels.landlock import LandlockBench, LandlockSandbox
+from demeanor.sandboxes.levels.landlock import LandlockSandbox, LandlockSession
 from demeanor.sandboxes.supervisor import landlock_abi as ruleset
 from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
 
@@ -36,7 +36,7 @@ needs_landlock = pytest.mark.skipif(ruleset.version() < ruleset.LEAST, reason="l
 class Yard(Lab):
     """A lab that whoever root becomes can enter."""
 
-    def fenced(self, body: Callable[[LandlockBench], Awaitable[T]], **options: Any) -> T:
+    def fenced(self, body: Callable[[LandlockSession], Awaitable[T]], **options: Any) -> T:
         """What `body` gives, called with a bench behind a fence."""
         return self.in_sandbox(LandlockSandbox(root=self.benches, **options), body)
 
@@ -46,7 +46,7 @@ class Yard(Lab):
 
 
 async def run(
-    bench: LandlockBench, *argv: str, mark: str = "", limits: Limits = LIMITS, reads: tuple[str, ...] = READS
+    bench: LandlockSession, *argv: str, mark: str = "", limits: Limits = LIMITS, reads: tuple[str, ...] = READS
 ) -> ProcessEnd:
     """How a program ends on a bench."""
     launch = Launch(argv=argv, env={"MARK": mark} if mark else {}, reads=reads)
@@ -65,8 +65,8 @@ def yard() -> Iterator[Yard]:
 def test_an_agent_works_in_its_own_folders_as_nobody_special(yard: Yard) -> None:
     """Workspace, HOME and temp folder can be written and are harvested; nothing outside of them can."""
 
-    async def body(bench: LandlockBench) -> None:
-        bench.lay_home({".config/agent.json": b"{}"})
+    async def body(bench: LandlockSession) -> None:
+        bench.write_home_files({".config/agent.json": b"{}"})
         script = (
             "echo new > file; rm README.md; mv docs manual; cat ~/.config/agent.json; echo x > ~/log;"
             " echo y > $TMPDIR/t; mv $TMPDIR/t ~/t;"
@@ -81,7 +81,7 @@ def test_an_agent_works_in_its_own_folders_as_nobody_special(yard: Yard) -> None
         assert (braces, status[1:]) == ("{}", ["NoNewPrivs:", "1"])
         if os.getuid() == 0:
             assert (status[0], int(uid) >= 65_533) == ("0" * 16, True)
-        tree = await bench.harvest()
+        tree = await bench.snapshot()
         assert {(one.path, one.how) for one in changes(yard.template.tree, tree)} == {
             ("README.md", "deleted"), ("docs/guide.txt", "deleted"), ("manual/guide.txt", "added"),
             ("file", "added"), ("evil", "added"),
@@ -146,7 +146,7 @@ def test_networks_differ(yard: Yard) -> None:
     assert yard.fenced(_listener, network="none") is None
 
 
-async def _listener(bench: LandlockBench) -> socket.socket | None:
+async def _listener(bench: LandlockSession) -> socket.socket | None:
     return bench.listener
 
 
@@ -194,7 +194,7 @@ def test_processes_files_and_memory_end_where_they_should(yard: Yard) -> None:
     )
     eats = "x = []\nwhile True: x.append(bytearray(b'x') * 2**20)"
 
-    async def body(bench: LandlockBench) -> None:
+    async def body(bench: LandlockSession) -> None:
         end = await run(bench, PYTHON, "-I", "-c", forks)
         assert 10 <= int(end.stdout.text) <= 60
         assert end.leftovers == int(end.stdout.text)
@@ -226,7 +226,7 @@ def _parent(pid: int) -> int:
 def test_killing_its_supervisor_ends_everything_and_voids(yard: Yard) -> None:
     """The nursery ends what falls to it, before anything is said."""
 
-    async def body(bench: LandlockBench) -> None:
+    async def body(bench: LandlockSession) -> None:
         task = asyncio.create_task(run(bench, "sleep", "99", mark=yard.mark))
         (pid,) = await asyncio.to_thread(wait_until, yard.processes)
         os.kill(_parent(pid), signal.SIGKILL)
@@ -242,7 +242,7 @@ def test_killing_its_supervisor_ends_everything_and_voids(yard: Yard) -> None:
 def test_a_program_that_can_not_be_started_is_told(yard: Yard) -> None:
     """Missing, not executable, too long, not to be given; and afterwards the bench still serves."""
 
-    async def body(bench: LandlockBench) -> None:
+    async def body(bench: LandlockSession) -> None:
         for argv, words, cause in (
             (("no-such-agent",), "no-such-agent: not found", VoidCause.MISSING),
             (("./README.md",), "is not executable", VoidCause.MISSING),

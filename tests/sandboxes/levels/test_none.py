@@ -14,13 +14,13 @@ from demeanor.core.ports import CommandResult
 from demeanor.core.process import Launch, Limits
 from demeanor.core.tree import Entry, Tree, changes
 from demeanor.core.verdict import VoidCause
-from demeanor.sandboxes.levels.none import OpenBench, OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
 from tests.sandboxes.conftest import SOON, Lab
 
 LIMITS = Limits(wall=SOON)
 
 
-async def shell(bench: OpenBench, script: str) -> str:
+async def shell(bench: NoneSession, script: str) -> str:
     """What a shell script prints on a bench."""
     end = await bench.run(Launch(argv=("sh", "-c", script)), limits=LIMITS, last_activity=lambda: 0.0)
     return end.stdout.text
@@ -28,7 +28,7 @@ async def shell(bench: OpenBench, script: str) -> str:
 
 def ask(lab: Lab, tree: Tree, *argv: str, timeout: float = SOON) -> CommandResult:
     """What a command gives, run in a copy of `tree`."""
-    sandbox = OpenSandbox(root=lab.benches)
+    sandbox = NoneSandbox(root=lab.benches)
     try:
         return sandbox.command(tree, argv, timeout=timeout)
     finally:
@@ -41,10 +41,10 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: p
     """The host's variables stay with the host, but those that were passed by name."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("SSL_CERT_FILE", "/etc/ca.pem")
-    sandbox = OpenSandbox(root=lab.benches, pass_env=("SSL_CERT_FILE", "NOT_SET"), path="/usr/bin:/bin")
+    sandbox = NoneSandbox(root=lab.benches, pass_env=("SSL_CERT_FILE", "NOT_SET"), path="/usr/bin:/bin")
     launch = Launch(argv=("env", "-0"), env={"TOKEN": "a=b\nc", "TERM": "xterm"})
 
-    async def body(bench: OpenBench) -> None:
+    async def body(bench: NoneSession) -> None:
         text = (await bench.run(launch, limits=LIMITS, last_activity=lambda: 0.0)).stdout.text
         temp = str(bench.home.with_name("tmp"))
         assert dict(item.split("=", 1) for item in text.split("\0")[:-1]) == {
@@ -69,12 +69,12 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: p
 def test_folders_are_private_and_the_workspace_is_the_current_one(lab: Lab) -> None:
     """Nobody else may look in; HOME holds what the adapter laid there."""
 
-    async def body(bench: OpenBench) -> None:
-        bench.lay_home({".config/agent.json": b"{}"})
+    async def body(bench: NoneSession) -> None:
+        bench.write_home_files({".config/agent.json": b"{}"})
         assert stat.S_IMODE(bench.workspace.parent.stat().st_mode) == 0o700
         assert await shell(bench, "pwd -P; cat ~/.config/agent.json; umask") == f"{bench.workspace}\n{{}}0022\n"
         with pytest.raises(ValueError, match="leads out"):
-            bench.lay_home({"../x": b""})
+            bench.write_home_files({"../x": b""})
 
     lab.on_bench(body)
 
@@ -115,7 +115,7 @@ def test_two_benches_share_nothing(lab: Lab) -> None:
     look = "cat README.md; ls -A . ~ $TMPDIR ..; git status 2>&1 | head -c 5"
 
     async def session() -> None:
-        sandbox = OpenSandbox(root=lab.benches)
+        sandbox = NoneSandbox(root=lab.benches)
         async with sandbox.bench(lab.template) as first, sandbox.bench(lab.template) as second:
             assert not {first.workspace, first.home} & {second.workspace, second.home}
             clean = await shell(second, look)
@@ -166,7 +166,7 @@ def test_place_of_an_attempt_that_did_not_end_in_peace_is_removed_at_once(lab: L
     """A daemon was left, or a limit was met: nothing of it is used again."""
 
     async def session() -> None:
-        sandbox = OpenSandbox(root=lab.benches)
+        sandbox = NoneSandbox(root=lab.benches)
         for argv, wall, left in (
             (("sh", "-c", "setsid sleep 99 &"), SOON, 0),
             (("sleep", "99"), 0.0, 0),
@@ -216,7 +216,7 @@ def test_commands_run_beside_agents_from_several_threads(lab: Lab) -> None:
     """Each gets its own answer."""
 
     async def session() -> None:
-        sandbox = OpenSandbox(root=lab.benches)
+        sandbox = NoneSandbox(root=lab.benches)
         async with sandbox.bench(lab.template) as bench:
             questions = [asyncio.to_thread(sandbox.command, Tree(), ("echo", str(n)), timeout=SOON) for n in range(8)]
             *answers, agent = await asyncio.gather(*questions, shell(bench, "echo agent"))
@@ -245,7 +245,7 @@ def test_bench_that_can_not_be_set_up_is_void_and_leaves_nothing(lab: Lab) -> No
     large.write_bytes(bytes(100_000))
 
     async def session() -> None:
-        sandbox = OpenSandbox(root=lab.benches)
+        sandbox = NoneSandbox(root=lab.benches)
         async with sandbox.bench(lab.template) as bench:
             assert await shell(bench, "wc -c < large") == "100000\n"
         large.unlink()
@@ -265,7 +265,7 @@ def test_cancelling_while_a_bench_is_set_up_leaves_nothing(lab: Lab) -> None:
         (lab.template.folder / str(number)).touch()
 
     async def session() -> None:
-        sandbox = OpenSandbox(root=lab.benches)
+        sandbox = NoneSandbox(root=lab.benches)
         task = asyncio.create_task(sandbox.bench(lab.template).__aenter__())
         while not list(sandbox.folder.iterdir()):
             await asyncio.sleep(0)
@@ -282,7 +282,7 @@ def test_folder_that_can_not_be_made_is_told(lab: Lab) -> None:
     """The root is not there: void, not a crash."""
 
     async def session() -> None:
-        await OpenSandbox(root=lab.folder / "nowhere").start()
+        await NoneSandbox(root=lab.folder / "nowhere").start()
 
     with pytest.raises(WorldError, match="no folder for benches") as failure:
         asyncio.run(session())

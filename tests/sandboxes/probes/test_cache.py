@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.sandboxes.probes import cache as proof
-from demeanor.sandboxes.probes.cache import Proof, Proofs
+from demeanor.sandboxes.probes.cache import CachedProbes, ProbeCache
 from demeanor.sandboxes.probes.result import Probe
 
 NOW = datetime(2026, 11, 16, 4, 5, 6, tzinfo=UTC)
@@ -22,22 +22,22 @@ UNSURE = Probe(name="vsock", state="inconclusive", expected=True, control="OSErr
 
 def test_a_record_says_what_was_tried_and_what_stays_open() -> None:
     """In a few words."""
-    proof = Proof(when="now", probes=(BLOCKED, BLOCKED, WORKS))
+    proof = CachedProbes(when="now", probes=(BLOCKED, BLOCKED, WORKS))
     assert proof.facts() == {"probes": "3 tried now: 2 blocked, 1 works"}
-    facts = Proof(when="now", probes=(BLOCKED, SEEN, UNSURE, replace(SEEN, name="signal"))).facts()
+    facts = CachedProbes(when="now", probes=(BLOCKED, SEEN, UNSURE, replace(SEEN, name="signal"))).facts()
     assert facts["probes"] == "4 tried now: 1 blocked, 1 inconclusive, 2 open"
     assert (facts["probes.open"], facts["probes.inconclusive"]) == ("see; signal", "vsock")
 
 
 def test_what_is_kept_is_what_is_found(tmp_path: Path) -> None:
     """By level and by version; a broken promise is not kept, and ends what was known."""
-    proofs = Proofs(tmp_path / "probes", "1.0")
+    proofs = ProbeCache(tmp_path / "probes", "1.0")
     assert proofs.get("bubblewrap") is None
     kept = proofs.keep("bubblewrap", [BLOCKED, WORKS], NOW)
     assert proofs.get("bubblewrap") == kept
     assert kept.when == "2026-11-16T04:05:06+00:00"
     assert proofs.get("landlock") is None
-    assert Proofs(tmp_path / "probes", "1.1").get("bubblewrap") is None
+    assert ProbeCache(tmp_path / "probes", "1.1").get("bubblewrap") is None
     assert proofs.keep("bubblewrap", [replace(SEEN, expected=False)], NOW).broken
     assert proofs.get("bubblewrap") is None
 
@@ -49,7 +49,7 @@ def test_a_change_in_a_sub_package_ends_what_was_known(tmp_path: Path, monkeypat
     inner.touch()
     (tmp_path / "package/proof.py").touch()
     monkeypatch.setattr(proof, "__file__", str(tmp_path / "package/proof.py"))
-    proofs = Proofs(tmp_path / "probes", "1.0")
+    proofs = ProbeCache(tmp_path / "probes", "1.0")
     proofs.keep("bubblewrap", [BLOCKED], NOW)
     assert proofs.get("bubblewrap") is not None
     later = inner.stat().st_mtime_ns + 10**9
@@ -60,7 +60,7 @@ def test_a_change_in_a_sub_package_ends_what_was_known(tmp_path: Path, monkeypat
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"when": "x", "probes": []}', '{"when": 3, "probes": [{}]}'])
 def test_what_is_no_proof_is_taken_for_none(tmp_path: Path, text: str) -> None:
     """Whatever lies there."""
-    proofs = Proofs(tmp_path, "1.0")
+    proofs = ProbeCache(tmp_path, "1.0")
     proofs.keep("bubblewrap", [BLOCKED], NOW)
     (path,) = tmp_path.iterdir()
     path.write_text(text)
@@ -70,6 +70,6 @@ def test_what_is_no_proof_is_taken_for_none(tmp_path: Path, text: str) -> None:
 def test_a_folder_that_can_not_be_written_is_no_matter(tmp_path: Path) -> None:
     """Then it is tried again next time."""
     (tmp_path / "file").touch()
-    proofs = Proofs(tmp_path / "file/probes", "1.0")
+    proofs = ProbeCache(tmp_path / "file/probes", "1.0")
     assert proofs.keep("bubblewrap", [BLOCKED], NOW).probes == (BLOCKED,)
     assert proofs.get("bubblewrap") is None

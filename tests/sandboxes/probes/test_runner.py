@@ -19,7 +19,7 @@ from demeanor.core.sandbox_spec import Network
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
 from demeanor.sandboxes.levels.container import ContainerSandbox
 from demeanor.sandboxes.levels.landlock import LandlockSandbox
-from demeanor.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.sandboxes.probes.result import Probe
 from demeanor.sandboxes.probes.runner import SURVIVE, WANTED, left_open, matrix, probe
 from demeanor.sandboxes.supervisor import landlock_abi as ruleset
@@ -34,9 +34,9 @@ import asyncio, json
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox
 from demeanor.sandboxes.probes.runner import matrix
 from demeanor.sandboxes.levels.landlock import LandlockSandbox
-from demeanor.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox
 async def main():
-    levels = {one.name: one for one in (BubblewrapSandbox(), LandlockSandbox(), OpenSandbox())}
+    levels = {one.name: one for one in (BubblewrapSandbox(), LandlockSandbox(), NoneSandbox())}
     found = await matrix(levels)
     for one in levels.values(): await one.stop()
     print(json.dumps({level: [(p.name, p.state, p.expected, p.found) for p in all] for level, all in found.items()}))
@@ -46,7 +46,7 @@ asyncio.run(main())
 
 def here() -> dict[str, Any]:
     """The levels that can be had on this machine."""
-    levels: dict[str, Any] = {"none": OpenSandbox()}
+    levels: dict[str, Any] = {"none": NoneSandbox()}
     if shutil.which("bwrap"):
         levels["bubblewrap"] = BubblewrapSandbox()
     if ruleset.version() >= ruleset.LEAST:
@@ -115,7 +115,7 @@ def test_the_same_holds_for_a_plain_user() -> None:
     assert "change permissions outside" in opened  # landlock does not rule over them, and the user is the same
 
 
-class Pretender(OpenSandbox):
+class Pretender(NoneSandbox):
     """A sandbox that calls itself walled, and is not."""
 
     name = "bubblewrap"

@@ -20,7 +20,14 @@ from demeanor.core.starting_state import start_hash
 from demeanor.core.tree import Entry, Tree
 from demeanor.core.trial import Plan
 from demeanor.store.captures.capture_json import read_start_hash
-from demeanor.store.captures.capture_store import Vault, capture_text, open_vault, publish, read_capture, read_start
+from demeanor.store.captures.capture_store import (
+    CaptureStore,
+    capture_text,
+    open_capture_store,
+    publish,
+    read_capture,
+    read_start,
+)
 from demeanor.store.runs.run_folder import RunFolder
 from tests.store.past import a_run, record
 from tests.store.s3_server import s3_server
@@ -29,7 +36,7 @@ START = Tree(entries={"a.txt": Entry(kind="file", size=1, sha256=sha256(b"a").he
 
 
 @pytest.fixture(params=["folder", "s3"])
-def vault(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+def vault(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CaptureStore]:
     """A place to publish to."""
     if request.param == "folder":
         yield _open(tmp_path, "kept")
@@ -45,8 +52,8 @@ def vault(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         fsspec.filesystem("s3").clear_instance_cache()
 
 
-def _open(root: Path, place: str) -> Vault:
-    found = open_vault(Config(root=root, captures=place))
+def _open(root: Path, place: str) -> CaptureStore:
+    found = open_capture_store(Config(root=root, captures=place))
     assert found is not None
     return found
 
@@ -63,7 +70,7 @@ def a_kept_run(folder: Path) -> tuple[RunFolder, list[Record], list[Capture]]:
     return store, kept, captures
 
 
-def test_what_was_published_is_read_back_without_the_runs_folder(tmp_path: Path, vault: Vault):
+def test_what_was_published_is_read_back_without_the_runs_folder(tmp_path: Path, vault: CaptureStore):
     """By hash, and the same content is there once."""
     run, kept, captures = a_kept_run(tmp_path / "r")
     assert publish(vault, run, kept) == 3
@@ -78,7 +85,7 @@ def test_what_was_published_is_read_back_without_the_runs_folder(tmp_path: Path,
 
 def test_a_folder_holds_files_that_ordinary_tools_can_read(tmp_path: Path):
     """Two letters, then the whole hash."""
-    vault = open_vault(Config(root=tmp_path, captures="kept"))
+    vault = open_capture_store(Config(root=tmp_path, captures="kept"))
     assert vault is not None
     run, kept, _ = a_kept_run(tmp_path / "r")
     publish(vault, run, kept)
@@ -88,7 +95,7 @@ def test_a_folder_holds_files_that_ordinary_tools_can_read(tmp_path: Path):
     assert names == sorted({start, *(f"{one.capture_hash[:2]}/{one.capture_hash}.json.gz" for one in kept)})
 
 
-def test_what_workspaces_began_with_is_published_too(tmp_path: Path, vault: Vault):
+def test_what_workspaces_began_with_is_published_too(tmp_path: Path, vault: CaptureStore):
     """A capture alone holds only what changed."""
     run, kept, _ = a_kept_run(tmp_path / "r")
     publish(vault, run, kept)
@@ -97,7 +104,7 @@ def test_what_workspaces_began_with_is_published_too(tmp_path: Path, vault: Vaul
     assert read_start("0" * 64, run=run, vault=vault) is None
 
 
-def test_a_capture_that_is_not_there_is_told_with_where_it_was_looked_for(tmp_path: Path, vault: Vault):
+def test_a_capture_that_is_not_there_is_told_with_where_it_was_looked_for(tmp_path: Path, vault: CaptureStore):
     """And with what to do."""
     run, kept, _ = a_kept_run(tmp_path / "r")
     (tmp_path / "r" / "captures.jsonl.gz").unlink()
@@ -105,7 +112,7 @@ def test_a_capture_that_is_not_there_is_told_with_where_it_was_looked_for(tmp_pa
         read_capture(kept[0], Tree(), run=run, vault=vault)
 
 
-def test_a_capture_that_was_changed_is_refused(tmp_path: Path, vault: Vault):
+def test_a_capture_that_was_changed_is_refused(tmp_path: Path, vault: CaptureStore):
     """Evidence that somebody edited is none."""
     _, kept, _ = a_kept_run(tmp_path / "r")
     vault.put(
@@ -120,4 +127,4 @@ def test_a_capture_that_was_changed_is_refused(tmp_path: Path, vault: Vault):
 def test_a_place_that_nothing_can_reach_is_refused_at_the_door(tmp_path: Path):
     """Before anything is run."""
     with pytest.raises(BadInput, match="captures: 'nowhere://x' can't be reached"):
-        open_vault(Config(root=tmp_path, captures="nowhere://x"))
+        open_capture_store(Config(root=tmp_path, captures="nowhere://x"))

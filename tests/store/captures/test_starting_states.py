@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from demeanor.core.errors import StoreError
 from demeanor.core.starting_state import KEPT_BYTES, SECRETS, start_hash
 from demeanor.core.tree import Entry, Tree
-from demeanor.store.captures.starting_states import Starts, unpack_start
+from demeanor.store.captures.starting_states import StartingStates, unpack_start
 
 
 def a_file(content: bytes, *, executable: bool = False) -> Entry:
@@ -39,9 +39,9 @@ TREES = st.builds(
 def test_what_was_kept_is_read_back(tmp_path_factory: pytest.TempPathFactory, tree: Tree):
     """Every file, link and mode."""
     run = tmp_path_factory.mktemp("run")
-    name = Starts(run).keep(tree)
-    assert Starts(run).read(name) == tree
-    assert Starts(run).names() == [name]
+    name = StartingStates(run).keep(tree)
+    assert StartingStates(run).read(name) == tree
+    assert StartingStates(run).names() == [name]
 
 
 def test_a_file_that_lies_elsewhere_is_taken_in(tmp_path: Path):
@@ -49,9 +49,9 @@ def test_a_file_that_lies_elsewhere_is_taken_in(tmp_path: Path):
     (tmp_path / "a").write_bytes(b"hello")
     entry = Entry(kind="file", size=5, sha256=sha256(b"hello").hexdigest(), content=tmp_path / "a")
     (tmp_path / "run").mkdir()
-    name = Starts(tmp_path / "run").keep(Tree(entries={"a": entry}))
+    name = StartingStates(tmp_path / "run").keep(Tree(entries={"a": entry}))
     (tmp_path / "a").unlink()
-    found = Starts(tmp_path / "run").read(name)
+    found = StartingStates(tmp_path / "run").read(name)
     assert found is not None
     assert found.entries["a"].read() == b"hello"
 
@@ -61,24 +61,24 @@ def test_a_large_state_that_an_earlier_run_has_is_written_once(tmp_path: Path):
     tree = Tree(entries={"large": a_file(os.urandom(2**20))})
     for run in ("one", "two"):
         (tmp_path / run).mkdir()
-        name = Starts(tmp_path / run).keep(tree)
+        name = StartingStates(tmp_path / run).keep(tree)
     kept = [next((tmp_path / run / "starts").iterdir()) for run in ("one", "two")]
     assert kept[0].stat().st_ino == kept[1].stat().st_ino
     kept[0].unlink()
-    assert Starts(tmp_path / "two").read(name) == tree
+    assert StartingStates(tmp_path / "two").read(name) == tree
 
 
 def test_what_is_too_large_is_named_and_not_kept(tmp_path: Path):
     """Its hash still tells whether the scenario's own files are the same."""
     tree = Tree(entries={"large": Entry(kind="file", size=KEPT_BYTES + 1, sha256="x", content=b"")})
-    assert Starts(tmp_path).keep(tree) == start_hash(tree)
-    assert Starts(tmp_path).read(start_hash(tree)) is None
+    assert StartingStates(tmp_path).keep(tree) == start_hash(tree)
+    assert StartingStates(tmp_path).read(start_hash(tree)) is None
     assert not (tmp_path / "starts").exists()
 
 
 def test_what_holds_a_secret_is_not_even_named(tmp_path: Path):
     """A short secret could be guessed from a hash."""
-    assert Starts(tmp_path).keep(Tree(entries={"a": a_file(b"x")}, gaps=(SECRETS,))) == ""
+    assert StartingStates(tmp_path).keep(Tree(entries={"a": a_file(b"x")}, gaps=(SECRETS,))) == ""
     assert not (tmp_path / "starts").exists()
 
 

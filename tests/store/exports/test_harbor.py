@@ -59,10 +59,15 @@ def verified(one: Eval, before: Tree, after: Path, tmp: Path) -> dict[str, float
     return {check["key"]: harbor_verifier.ASK[check["check"]](workspace, check) is None for check in told["checks"]}
 
 
+def link(target: str) -> Entry:
+    """A link as a scan finds it."""
+    return Entry(kind="link", target=target, size=len(target), sha256=sha256(target.encode()).hexdigest())
+
+
 PATHS = st.sampled_from(["a.txt", "b.json", "dir/c.txt", "dir/deep/d.py", "link"])
 CONTENTS = st.sampled_from([b"", b"one\ntwo\n", b"one\ntwo", b'{"a": [1, {"b": true}]}', b"\xff", b'{"a": 1}', b"deep"])
 ENTRIES = st.builds(file, CONTENTS) | st.builds(
-    lambda target: Entry(kind="link", target=target), st.sampled_from(["a.txt", "dir", "../out", "link", "/etc/passwd"])
+    link, st.sampled_from(["a.txt", "dir", "../out", "link", "/etc/passwd"])
 )
 TREES = st.dictionaries(PATHS, ENTRIES, max_size=4).map(lambda entries: Tree(entries=entries))
 CHECKS = st.one_of(

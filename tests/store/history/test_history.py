@@ -18,7 +18,7 @@ from demeanor.core.verdict import Fail, Finding
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.connect import open_database
 from demeanor.store.history.rows import clean, digest, usage
-from demeanor.store.history.writing import Kept, PlannedCell, RunWriter, attempts_at
+from demeanor.store.history.writing import PlannedCell, RunWriter, WrittenRecord, attempts_at
 from tests.store.past import FAILED, PASSED, VERDICTS, VOIDED, a_run, nights, record, records, write
 
 
@@ -127,7 +127,7 @@ def test_the_usage_of_each_exchange_is_kept(history: SqlHistory):
     """Also of those that broke off."""
     answer = Response(parts=(), stop=StopReason.END, usage=Usage(input=7, output=2, cache_read=5), model="m-1")
     exchange = Exchange(number=1, dialect="d", request=Request(model="m", messages=()), response=answer, ended=1.5)
-    RunWriter(history.database, a_run()).write((), [Kept(record=record(1), usages=(usage(exchange),))])
+    RunWriter(history.database, a_run()).write((), [WrittenRecord(record=record(1), usages=(usage(exchange),))])
     (row,) = history.database.rows("SELECT exchange, model, stopped, input_tokens, cache_read, ended FROM usages")
     assert tuple(row) == (1, "m-1", "end", 7, 5, 1.5)
 
@@ -164,7 +164,7 @@ def test_counting_as_one_goes_is_the_same_as_counting_at_the_end(history: SqlHis
             record(n, VERDICTS[v], attempt=a, final=f, ended=ended.setdefault((n, a, f, v), f"{len(ended):04}"))
             for n, a, f, v in batch
         ]
-        writer.write((), [Kept(record=one) for one in made])
+        writer.write((), [WrittenRecord(record=one) for one in made])
     counted = {cell.eval: (cell.passed, cell.failed, cell.voided, cell.attempts) for cell in history.cells(writer.name)}
     outcomes = [one.verdict.outcome for one in history.trials(writer.name)]
     all_attempts = len(history.records(writer.name))
@@ -179,7 +179,7 @@ def test_whatever_an_agent_writes_can_be_kept(history: SqlHistory, name: str, re
     """NUL, half characters and SQL included; what a database can't hold is shown as an escape."""
     verdict = Fail(findings=(Finding(check=name, answer="no", reason=reason),))
     written = RunWriter(history.database, replace(a_run(), uid=f"{digest(name, reason, output):016x}"))
-    written.write((), [Kept(record=record(1, verdict, eval=name, stdout=output))])
+    written.write((), [WrittenRecord(record=record(1, verdict, eval=name, stdout=output))])
     (found,) = history.records(written.name)
     assert (found.eval, found.stdout) == (clean(name), output)
     assert found.verdict == Fail(findings=(Finding(check=clean(name), answer="no", reason=clean(reason)),))

@@ -22,14 +22,14 @@ _WRITER = """
 import sys
 from dataclasses import replace
 from demeanor.store.history.connect import open_database
-from demeanor.store.history.writing import Kept, RunWriter
+from demeanor.store.history.writing import WrittenRecord, RunWriter
 from tests.store.past import a_run, record
 place, uid, many, shared = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "shared"
 database = open_database(place)
 run = a_run(1) if shared else replace(a_run(1), uid=uid)
 writer = RunWriter(database, run)
 for number in range(many):
-    writer.write((), [Kept(record=record(int(uid, 16) * many + number))])
+    writer.write((), [WrittenRecord(record=record(int(uid, 16) * many + number))])
 """
 
 

@@ -15,7 +15,7 @@ from demeanor.core.errors import BadInput, DemeanorError
 from demeanor.core.history import RunCell
 from demeanor.core.verdict import VoidCause
 from demeanor.store.history import SqlHistory, open_history
-from demeanor.store.imports import Wishes, read_imports, write_imports
+from demeanor.store.imports import ImportOptions, read_imports, write_imports
 from tests.harbor.test_result import JOBS as HARBOR_JOBS
 from tests.store.imports.samples import ATIF, CLINE, JUNIT, a_job, a_night, harbor_trial, inspect_log, put, vitest
 
@@ -26,13 +26,13 @@ def history(tmp_path: Path) -> SqlHistory:
     return open_history(str(tmp_path / "demeanor.db"))
 
 
-def bring(history: SqlHistory, *paths: Path, **wishes: Any) -> dict[tuple[str, str], RunCell]:
+def bring(history: SqlHistory, *paths: Path, **options: Any) -> dict[tuple[str, str], RunCell]:
     """Import, twice: the second time changes nothing. The cells of the one run that there is then."""
-    found = read_imports(paths, Wishes(**wishes))
+    found = read_imports(paths, ImportOptions(**options))
     assert all(one.new for one in write_imports(history.database, found))
-    assert [one.new for one in write_imports(history.database, read_imports(paths, Wishes(**wishes)))] == [0] * len(
-        found
-    )
+    assert [one.new for one in write_imports(history.database, read_imports(paths, ImportOptions(**options)))] == [
+        0
+    ] * len(found)
     (run,) = history.runs()
     return {(cell.eval, cell.subject): cell for cell in history.cells(run.name)}
 
@@ -108,9 +108,9 @@ def test_a_job_that_harbor_itself_wrote(history: SqlHistory, name: str, expected
 def test_a_job_that_went_on_is_the_same_job(history: SqlHistory, tmp_path: Path):
     """Only what is new is added."""
     job = a_job(tmp_path / "job")
-    write_imports(history.database, read_imports([job], Wishes()))
+    write_imports(history.database, read_imports([job], ImportOptions()))
     put(job / "greet__f" / "result.json", harbor_trial("greet__f", reward=1.0, hour=6))
-    (written,) = write_imports(history.database, read_imports([job], Wishes()))
+    (written,) = write_imports(history.database, read_imports([job], ImportOptions()))
     assert written.new == 1
     assert len(history.runs()) == 1
 
@@ -181,14 +181,14 @@ def test_what_is_not_what_it_should_be_is_refused_with_its_place(tmp_path: Path,
     name, data, message = HOSTILE[case]
     path = put(tmp_path / name, data)
     with pytest.raises(BadInput, match=f"(?s){message}"):
-        read_imports([path if path.suffix != ".txt" else path.parent], Wishes())
+        read_imports([path if path.suffix != ".txt" else path.parent], ImportOptions())
 
 
 def test_one_bad_file_among_good_ones_leaves_nothing_behind(history: SqlHistory, tmp_path: Path):
     """Everything is read before anything is written."""
     good, bad = put(tmp_path / "a.json", CLINE), put(tmp_path / "b.json", "{")
     with pytest.raises(BadInput, match=r"b\.json"):
-        write_imports(history.database, read_imports([good, bad], Wishes()))
+        write_imports(history.database, read_imports([good, bad], ImportOptions()))
     assert history.runs() == ()
 
 
@@ -226,6 +226,6 @@ def test_whatever_stands_in_a_file_it_is_imported_or_refused(
         document = harbor_trial("x", reward=1.0)
     path = put(tmp_path / "x" / "result.json", document)
     try:
-        write_imports(history.database, read_imports([path], Wishes()))
+        write_imports(history.database, read_imports([path], ImportOptions()))
     except DemeanorError as error:
         assert "can't be imported" in str(error) or "result.json" in str(error) or "trajectory.json" in str(error)  # noqa: PT017

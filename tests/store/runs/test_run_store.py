@@ -15,12 +15,12 @@ from demeanor.core.policy import ALWAYS_PASSES
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Cell, Plan, Trial
-from demeanor.store.captures.capture_store import FolderVault, read_capture
+from demeanor.store.captures.capture_store import FolderCaptureStore, read_capture
 from demeanor.store.history import open_history
 from demeanor.store.history.connect import open_database
 from demeanor.store.history.sqlite import Sqlite
 from demeanor.store.runs.run_folder import RunFolder
-from demeanor.store.runs.run_store import RememberedRun
+from demeanor.store.runs.run_store import RunStore
 from demeanor.store.runs.sync import catch_up
 from tests.store.past import FAILED, PASSED, a_run, record
 
@@ -42,7 +42,7 @@ EXCHANGE = Exchange(
 )
 
 
-def keep(store: RememberedRun, number: int) -> None:
+def keep(store: RunStore, number: int) -> None:
     """Keep one trial: the first fails, the others pass."""
     one = record(number, FAILED if number == 1 else PASSED, policy=ALWAYS_PASSES)
     store.keep(one, Capture(trial=one.trial, attempt=1, exchanges=(EXCHANGE,)), Evidence(trial=one.trial))
@@ -50,8 +50,8 @@ def keep(store: RememberedRun, number: int) -> None:
 
 def test_a_run_is_in_the_history_when_it_ends(tmp_path: Path, place: str):
     """Attempts, usage and plan; its folder is as it always was."""
-    vault = FolderVault(tmp_path / "captures")
-    store = RememberedRun(RunFolder(tmp_path / "night-1"), place, vault=vault)
+    vault = FolderCaptureStore(tmp_path / "captures")
+    store = RunStore(RunFolder(tmp_path / "night-1"), place, vault=vault)
     store.begin(a_run(), PLAN)
     for number in (1, 2):
         keep(store, number)
@@ -73,7 +73,7 @@ SAVED = Capture(trial="", attempt=1).before
 def test_a_locked_database_holds_up_nothing_and_is_caught_up_with(tmp_path: Path):
     """Trials end while somebody else writes; when the run ends, everything is there."""
     place = str(tmp_path / "demeanor.db")
-    store = RememberedRun(RunFolder(tmp_path / "night-1"), place, patience=0.05)
+    store = RunStore(RunFolder(tmp_path / "night-1"), place, patience=0.05)
     store.begin(a_run(), PLAN)
     other = Sqlite(tmp_path / "demeanor.db")
     other.rows("BEGIN IMMEDIATE")
@@ -92,7 +92,7 @@ def test_a_database_that_stays_locked_loses_nothing_and_is_told_of(tmp_path: Pat
     open_database(place).close()
     other = Sqlite(tmp_path / "demeanor.db")
     other.rows("BEGIN IMMEDIATE")
-    store = RememberedRun(RunFolder(tmp_path / "night-1"), place, patience=0.05)
+    store = RunStore(RunFolder(tmp_path / "night-1"), place, patience=0.05)
     store.begin(a_run(), PLAN)
     keep(store, 1)
     store.close()
@@ -108,7 +108,7 @@ def test_a_database_that_stays_locked_loses_nothing_and_is_told_of(tmp_path: Pat
 def test_a_server_that_was_away_is_caught_up_with(tmp_path: Path, postgres: str):
     """The connection broke while the run went on; a new one is made when it ends."""
     place = f"{postgres}&schema=away"
-    store = RememberedRun(RunFolder(tmp_path / "night-1"), place)
+    store = RunStore(RunFolder(tmp_path / "night-1"), place)
     store.begin(a_run(), PLAN)
     other = open_database(place)
     other.rows(
@@ -127,7 +127,7 @@ def test_a_history_of_a_newer_version_stops_the_run_before_it_begins(tmp_path: P
     place = str(tmp_path / "demeanor.db")
     open_database(place).rows("INSERT INTO migrations VALUES ('9999_x', '2030', '9.9')")
     with pytest.raises(StoreError, match="a newer Demeanor"):
-        RememberedRun(RunFolder(tmp_path / "night-1"), place).begin(a_run(), PLAN)
+        RunStore(RunFolder(tmp_path / "night-1"), place).begin(a_run(), PLAN)
     assert not (tmp_path / "night-1").exists()
 
 
@@ -138,7 +138,7 @@ def test_what_a_killed_process_had_not_written_is_written_when_the_run_is_resume
     one = record(1, policy=ALWAYS_PASSES)
     folder.keep(one, Capture(trial=one.trial, attempt=1), Evidence(trial=one.trial))
     folder.close()
-    store = RememberedRun(RunFolder(tmp_path / "night-1"), str(tmp_path / "demeanor.db"))
+    store = RunStore(RunFolder(tmp_path / "night-1"), str(tmp_path / "demeanor.db"))
     store.begin(a_run(), PLAN)
     keep(store, 2)
     store.close()

@@ -43,7 +43,7 @@ class Planned:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Source:
+class AnalysisSource:
     """One run."""
 
     name: str
@@ -100,7 +100,7 @@ class Analysis:
 
 
 def analysis(
-    sources: Sequence[Source],
+    sources: Sequence[AnalysisSource],
     *,
     ks: Sequence[int] = (1, 3),
     patterns: Sequence[Pattern] = (),
@@ -121,7 +121,7 @@ def analysis(
     )
 
 
-def _names(sources: Sequence[Source]) -> list[Name]:
+def _names(sources: Sequence[AnalysisSource]) -> list[Name]:
     """Every eval with every subject, those of one subject together, in the order of appearance."""
     found = dict.fromkeys(
         name for source in sources for name in (*source.planned, *((r.eval, r.subject) for r in source.records))
@@ -147,7 +147,9 @@ class _Heap:
     missing: int = 0
 
 
-def _rows(name: Name, sources: Sequence[Source], ks: Sequence[int], estimator: Estimator) -> Iterator[AnalysisRow]:
+def _rows(
+    name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int], estimator: Estimator
+) -> Iterator[AnalysisRow]:
     heaps: dict[tuple[str, str], _Heap] = {}
     policy, skipped = Policy.USUALLY_PASSES, None
     for source in sorted(sources, key=lambda source: not _judged(source, name)):
@@ -169,7 +171,7 @@ def _rows(name: Name, sources: Sequence[Source], ks: Sequence[int], estimator: E
         yield AnalysisRow(runs=tuple(heap.runs), tally=tally, flakiness=score, differs=len(heaps) > 1)
 
 
-def _judged(source: Source, name: Name) -> bool:
+def _judged(source: AnalysisSource, name: Name) -> bool:
     return any((one.eval, one.subject) == name and not isinstance(one.verdict, Void) for one in source.records)
 
 

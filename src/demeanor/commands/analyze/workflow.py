@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from demeanor.commands.analyze.report import Planned, Source
+from demeanor.commands.analyze.report import AnalysisSource, Planned
 from demeanor.commands.report.workflow import find_past_run
 from demeanor.core.ports import History
 
 
-def sources_of(history: History, wanted: Sequence[str]) -> tuple[Source, ...]:
+def sources_of(history: History, wanted: Sequence[str]) -> tuple[AnalysisSource, ...]:
     """What was asked for: the latest run where nothing was. A file or folder is read where it is, and not kept."""
     if not wanted:
         return (_from_history(history, None),)
@@ -21,21 +21,21 @@ def sources_of(history: History, wanted: Sequence[str]) -> tuple[Source, ...]:
     )
 
 
-def _from_history(history: History, name: str | None) -> Source:
+def _from_history(history: History, name: str | None) -> AnalysisSource:
     latest = history.runs(limit=1)
     run = latest[0] if latest and name is None else find_past_run(history, name)
     planned = {
         (cell.eval, cell.subject): Planned(policy=cell.policy, trials=cell.planned, skipped=cell.skip_reason)
         for cell in history.cells(run.name)
     }
-    return Source(name=run.name, records=history.records(run.name), planned=planned)
+    return AnalysisSource(name=run.name, records=history.records(run.name), planned=planned)
 
 
-def _from_files(path: Path) -> tuple[Source, ...]:
-    from demeanor.store.imports import Wishes, read_imports
+def _from_files(path: Path) -> tuple[AnalysisSource, ...]:
+    from demeanor.store.imports import ImportOptions, read_imports
 
     return tuple(
-        Source(
+        AnalysisSource(
             name=one.run.id,
             records=tuple(kept.record for kept in one.kept),
             planned={
@@ -43,5 +43,5 @@ def _from_files(path: Path) -> tuple[Source, ...]:
                 for cell in one.cells
             },
         )
-        for one in read_imports([path], Wishes())
+        for one in read_imports([path], ImportOptions())
     )

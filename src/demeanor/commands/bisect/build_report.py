@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from demeanor.commands.bisect.report import BisectReport, rate_found
 from demeanor.commands.bisect.rules import boundary
 from demeanor.commands.bisect.values import BisectOutcome, CommitFound
-from demeanor.commands.bisect.workflow import Bisecting
+from demeanor.commands.bisect.workflow import BisectState
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import KeptDecision
 from demeanor.core.ports import History
@@ -15,7 +15,7 @@ from demeanor.statistics.bisection import Tries
 
 
 def make_bisect_report(
-    one: Bisecting, outcome: BisectOutcome, *, good: str, bad: str, interrupted: bool = False
+    one: BisectState, outcome: BisectOutcome, *, good: str, bad: str, interrupted: bool = False
 ) -> BisectReport:
     """Everything that can be said of a bisection."""
     search = one.search
@@ -48,7 +48,7 @@ def make_bisect_report(
     )
 
 
-def commits_found(one: Bisecting) -> tuple[CommitFound, ...]:
+def commits_found(one: BisectState) -> tuple[CommitFound, ...]:
     """What is known of each commit of the line."""
     chances, tries = one.search.belief.chances(), one.tries
     found = []

@@ -15,7 +15,7 @@ from demeanor.core.run_request import RunRequest
 
 if TYPE_CHECKING:
     from demeanor.commands.bisect.report import BisectReport
-    from demeanor.commands.bisect.workflow import Bisecting
+    from demeanor.commands.bisect.workflow import BisectState
 
 _MOST = 200
 
@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.bisect.build_report import keep_bisection, make_bisect_report
     from demeanor.commands.bisect.values import BisectOutcome
     from demeanor.commands.bisect.workflow import make_bisecting
-    from demeanor.commands.interrupts import make_helm
-    from demeanor.commands.run.past_runs import history_of
+    from demeanor.commands.interrupts import make_ui
+    from demeanor.commands.run.past_runs import open_project_history
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -78,11 +78,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
     outcome, interrupted = BisectOutcome.UNDECIDED, False
     try:
-        outcome = bisecting.run(make_helm(quiet=True), _show)
+        outcome = bisecting.run(make_ui(quiet=True), _show)
     except KeyboardInterrupt:
         interrupted = True
     report = make_bisect_report(bisecting, outcome, good=args.good, bad=args.bad, interrupted=interrupted)
-    history = history_of(config, os.environ, results=results, reading=False)
+    history = open_project_history(config, os.environ, results=results, reading=False)
     try:
         keep_bisection(history, report)
     finally:
@@ -107,7 +107,7 @@ def _request(args: argparse.Namespace) -> RunRequest:
     )
 
 
-def _show(bisecting: Bisecting, place: int) -> None:
+def _show(bisecting: BisectState, place: int) -> None:
     """Where the search stands, on standard error."""
     from demeanor.commands.bisect.build_report import commits_found
     from demeanor.commands.bisect.terminal import progress_line

@@ -12,12 +12,12 @@ from demeanor.core.progress import Progress
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.run_request import RunRequest
 from demeanor.core.verdict import Void
-from demeanor.runner.assemble import new_store, open_house, open_sandbox, run_info
-from demeanor.runner.catalog import Cast
-from demeanor.runner.execute import Terms, conduct
+from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import StopConditions, execute
 from demeanor.runner.planning import plan_evals
 from demeanor.runner.schedule import Stop
-from demeanor.runner.ui import Helm
+from demeanor.runner.ui import UI
 from demeanor.statistics.bisection import Tries
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.vcs.checkout import Checkout
@@ -85,22 +85,24 @@ def visit(
     environ: Mapping[str, str],
     *,
     trials: int,
-    helm: Helm,
+    ui: UI,
 ) -> bool:
     """Make so many more trials of a commit; a void of an earlier visit is tried again. False where money ran out."""
     visited.planned += trials
     asked = replace(request, trials=visited.planned)
-    cast = Cast(config=checkout.config, environ=environ)
-    plan = plan_evals(cast, [one], asked, environ)
+    catalog = Catalog(config=checkout.config, environ=environ)
+    plan = plan_evals(catalog, [one], asked, environ)
     sandbox = open_sandbox(checkout.config, asked, plan)
-    house = open_house(cast, plan, asked, visited.store, seed=visited.info.seed, sandbox=sandbox)
+    context = assemble(catalog, plan, asked, visited.store, seed=visited.info.seed, sandbox=sandbox)
     budget = None if request.budget_usd is None else request.budget_usd + (visited.cost_usd or 0.0)
     stop = Stop()
     try:
-        helm.perform(conduct(plan, visited.info, house, terms=Terms(budget_usd=budget), watch=_nobody, stop=stop))
+        ui.perform(
+            execute(plan, visited.info, context, terms=StopConditions(budget_usd=budget), watch=_nobody, stop=stop)
+        )
     finally:
         visited.note()
-        visited.notes = (*house.notes, *house.store.notes)
+        visited.notes = (*context.notes, *context.store.notes)
     return stop.reason is None
 
 

@@ -19,7 +19,7 @@ from demeanor.statistics.bisection import Tries
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptTries:
+class PriorTrials:
     """What was kept of one commit."""
 
     tries: Tries
@@ -34,7 +34,7 @@ class KeptTries:
 
 def kept_tries(
     history: History, commits: Collection[str], name: str, subject: Subject, *, eval_hash: str
-) -> dict[str, KeptTries]:
+) -> dict[str, PriorTrials]:
     """By commit: the trials of an eval that count."""
     if not eval_hash:
         return {}
@@ -48,10 +48,10 @@ def kept_tries(
     return {commit: _added_up(cells) for commit, cells in by_commit.items()}
 
 
-def _added_up(cells: list[RunCell]) -> KeptTries:
+def _added_up(cells: list[RunCell]) -> PriorTrials:
     latest = cells[-1].fingerprint
     alike = [cell for cell in cells if cell.fingerprint == latest]
-    return KeptTries(
+    return PriorTrials(
         tries=sum((Tries(cell.passed, cell.failed) for cell in alike), Tries()),
         fingerprint=latest,
         runs=tuple(cell.run for cell in alike),

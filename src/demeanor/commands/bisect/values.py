@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from demeanor.core.exit_code import ExitCode
+from demeanor.vcs.commit_range import Commit
 
 
 class BisectOutcome(StrEnum):
@@ -28,26 +29,6 @@ class BisectOutcome(StrEnum):
             BisectOutcome.NO_DIFFERENCE: ExitCode.REJECTED,
             BisectOutcome.UNDECIDED: ExitCode.UNDECIDED,
         }[self]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Commit:
-    """A commit of the project."""
-
-    hash: str
-    """The whole hash."""
-
-    subject: str
-    """The first line of its message."""
-
-    author: str
-    """Who wrote it."""
-
-    date: str
-    """When: ISO 8601."""
-
-    merge: bool = False
-    """Whether it has more than one parent."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

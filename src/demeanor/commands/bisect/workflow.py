@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from demeanor.commands.bisect.commit_trials import Visited, first_visit, visit
-from demeanor.commands.bisect.prior_trials import KeptTries, kept_tries
+from demeanor.commands.bisect.prior_trials import PriorTrials, kept_tries
 from demeanor.commands.bisect.rules import Search
-from demeanor.commands.bisect.values import BisectOutcome, Commit
-from demeanor.commands.run.past_runs import history_of
+from demeanor.commands.bisect.values import BisectOutcome
+from demeanor.commands.run.past_runs import open_project_history
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.eval import Eval
@@ -24,12 +24,12 @@ from demeanor.core.text import count, one_line
 from demeanor.core.trial import Cell, Plan
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.baselines import eval_hashes
-from demeanor.runner.catalog import Cast
+from demeanor.runner.catalog import Catalog
 from demeanor.runner.planning import choose_evals, plan_evals
-from demeanor.runner.ui import Helm
+from demeanor.runner.ui import UI
 from demeanor.statistics.bisection import Tries
 from demeanor.vcs.checkout import BuildFailed, Checkout
-from demeanor.vcs.commit_range import CommitLine, commit_line
+from demeanor.vcs.commit_range import Commit, CommitLine, commit_line
 from demeanor.vcs.worktree_pool import Worktrees
 
 _BUILT_AT_ONCE = 8
@@ -37,7 +37,7 @@ _VOIDS_IN_A_ROW = 3
 
 
 @dataclass(kw_only=True)
-class Bisecting:
+class BisectState:
     """One eval on one subject, a line of commits, and what is known of them so far."""
 
     config: Config
@@ -61,7 +61,7 @@ class Bisecting:
     results: Path
     """The folder that runs are kept in."""
 
-    kept: dict[int, KeptTries]
+    kept: dict[int, PriorTrials]
     """By place in the line: trials that were kept before."""
 
     confidence: float = 0.95
@@ -113,12 +113,12 @@ class Bisecting:
         known = [visited.cost_usd for visited in self.visited.values() if visited.cost_usd is not None]
         return sum(known) if known else None
 
-    def run(self, helm: Helm, show: Callable[[Bisecting, int], None]) -> BisectOutcome:
+    def run(self, ui: UI, show: Callable[[BisectState, int], None]) -> BisectOutcome:
         """Search to the end; `show` is told after each visit. Raises KeyboardInterrupt where a person ends it."""
         voids = 0
         if self.search.outcome() is None:
             check_sandbox(self.config, self.request, Plan(cells=(self.cell,)))
-        with Worktrees(self.config, self.environ, most=_BUILT_AT_ONCE, tell=helm.tell) as trees:
+        with Worktrees(self.config, self.environ, most=_BUILT_AT_ONCE, tell=ui.tell) as trees:
             while (search := self.search).outcome() is None:
                 if (why := self._enough(voids)) is not None:
                     self.notes.append(why)
@@ -127,10 +127,10 @@ class Bisecting:
                 checkout = self._checkout(place, search, trees)
                 self.built = trees.built
                 if checkout is None:
-                    helm.tell(f"skipped {self._told(place)}: {self.barred[place]}")
+                    ui.tell(f"skipped {self._told(place)}: {self.barred[place]}")
                     continue
-                helm.tell(f"trying {self._told(place)}")
-                judged = self._visit(place, checkout, helm)
+                ui.tell(f"trying {self._told(place)}")
+                judged = self._visit(place, checkout, ui)
                 voids = 0 if judged else voids + 1
                 show(self, place)
         return self.search.outcome() or BisectOutcome.UNDECIDED
@@ -166,7 +166,7 @@ class Bisecting:
             self.barred[place] = str(error).partition("\n")[0]
             return None
 
-    def _visit(self, place: int, checkout: Checkout, helm: Helm) -> bool:
+    def _visit(self, place: int, checkout: Checkout, ui: UI) -> bool:
         """Make the next trials of a commit; whether any of them was judged."""
         left = None if self.request.budget_usd is None else self.request.budget_usd - (self.cost_usd or 0.0)
         asked = replace(self.request, budget_usd=left, seed=self._seed(place))
@@ -175,7 +175,7 @@ class Bisecting:
             visited = self.visited[place] = first_visit(checkout, asked, self.results)
         before = visited.tries.judged
         number = min(self.search.trials(place, at_once=self.at_once), self.most - self.made)
-        affordable = visit(visited, checkout, self.eval, asked, self.environ, trials=number, helm=helm)
+        affordable = visit(visited, checkout, self.eval, asked, self.environ, trials=number, ui=ui)
         self.notes += [note for note in visited.notes if note not in self.notes]
         self._left_out(place, visited)
         if visited.tries.judged > before:
@@ -225,11 +225,11 @@ def make_bisecting(
     confidence: float,
     at_once: int,
     most: int,
-) -> Bisecting:
+) -> BisectState:
     """Everything that a bisection begins with; every mistake that can be found without running is found here."""
     line = commit_line(config.root, good, bad)
     one, cell = _only_cell(config, environ, request)
-    history = history_of(config, environ, results=results)
+    history = open_project_history(config, environ, results=results)
     try:
         kept = kept_tries(
             history,
@@ -241,7 +241,7 @@ def make_bisecting(
     finally:
         history.close()
     places = {commit.hash: place for place, commit in enumerate(line.commits)}
-    return Bisecting(
+    return BisectState(
         config=config,
         environ=environ,
         request=request,
@@ -262,7 +262,7 @@ def _only_cell(config: Config, environ: Mapping[str, str], request: RunRequest) 
     evals = choose_evals(config, paths=request.paths, names=request.names, policy="all")
     if len(evals) != 1:
         raise UsageError(f"one eval can be bisected, not {len(evals)}: {', '.join(one.name for one in evals)}")
-    plan: Plan = plan_evals(Cast(config=config, environ=environ), evals, request, environ)
+    plan: Plan = plan_evals(Catalog(config=config, environ=environ), evals, request, environ)
     if len(plan.cells) != 1:
         known = ", ".join(str(cell.subject) for cell in plan.cells)
         raise UsageError(f"one subject can be bisected, and there are {len(plan.cells)}: {known}\n  → --subject NAME")

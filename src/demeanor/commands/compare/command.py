@@ -87,9 +87,9 @@ def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareRe
     """What the history says of both."""
     from demeanor.commands.compare.operands import chosen_cells, side_of
     from demeanor.commands.compare.workflow import keep_comparison, make_comparison
-    from demeanor.commands.run.past_runs import history_of
+    from demeanor.commands.run.past_runs import open_project_history
 
-    history = history_of(config, os.environ, results=results)
+    history = open_project_history(config, os.environ, results=results)
     try:
         sides = [side_of(history, name, config.root, nights=args.last) for name in args.sides]
     finally:
@@ -98,7 +98,7 @@ def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareRe
     if args.keyword or args.suite or args.tag or args.model:
         raise UsageError("-k, --suite, --tag and --model choose what is tried, with --base\n  → use --scenario")
     report = make_comparison(base, new)
-    history = history_of(config, os.environ, results=results, reading=False)
+    history = open_project_history(config, os.environ, results=results, reading=False)
     try:
         keep_comparison(history, report)
     finally:
@@ -118,7 +118,7 @@ def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bo
     )
     from demeanor.commands.interrupts import run_interruptibly, tell
     from demeanor.commands.run.command import watching_on
-    from demeanor.commands.run.past_runs import history_of
+    from demeanor.commands.run.past_runs import open_project_history
     from demeanor.runner.planning import choose_evals
     from demeanor.runner.schedule import Stop
 
@@ -131,12 +131,12 @@ def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bo
         sides = contenders(stack, config, revisions, evals, _request(args), os.environ, results=results, tell=tell)
         with watching_on(joint_plan(sides), (), quiet=quiet) as watch:
             interrupted = run_interruptibly(conduct_both(sides, budget_usd=args.budget_usd, watch=watch, stop=stop))
-    history = history_of(config, os.environ, results=results, reading=False)
+    history = open_project_history(config, os.environ, results=results, reading=False)
     try:
         base, new = (tried_side(history, side) for side in sides)
         notes = [stop.reason] if stop.reason else []
         notes += ["interrupted: not all trials were carried out"] if interrupted else []
-        notes += [note for side in sides for note in (*side.house.notes, *side.house.store.notes)]
+        notes += [note for side in sides for note in (*side.context.notes, *side.context.store.notes)]
         notes += _dirty(config, revisions[1])
         report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
         keep_comparison(history, report)

@@ -12,7 +12,7 @@ from pathlib import Path
 from demeanor.commands.compare.report import Side
 from demeanor.commands.report.workflow import find_past_run
 from demeanor.core.errors import UnknownName, UsageError
-from demeanor.core.git import GitSays, commit_of
+from demeanor.core.git import GitError, commit_of
 from demeanor.core.history import PastRun
 from demeanor.core.ports import History
 
@@ -56,7 +56,7 @@ def _branch(history: History, name: str, nights: int) -> Side | None:
 def _commit(history: History, name: str, root: Path) -> Side | None:
     try:
         commit = commit_of(root, name)
-    except GitSays:
+    except GitError:
         commit = name
     if len(commit) < 4:
         return None

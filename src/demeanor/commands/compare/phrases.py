@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from demeanor.commands.compare.report import CompareReport, SideNote
-from demeanor.commands.compare.values import Counts, Outcome, Shift
+from demeanor.commands.compare.values import CompareOutcome, Counts, Shift
 from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count
 from demeanor.render import numbers as figures
 
-ORDER = (Outcome.REGRESSED, Outcome.IMPROVED, Outcome.NO_EVIDENCE, Outcome.UNDERPOWERED)
+ORDER = (CompareOutcome.REGRESSED, CompareOutcome.IMPROVED, CompareOutcome.NO_EVIDENCE, CompareOutcome.UNDERPOWERED)
 
 
 def headline(report: CompareReport) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from demeanor.commands.compare.values import Comparison, EvalComparison, Outcome
+from demeanor.commands.compare.values import CompareOutcome, Comparison, EvalComparison
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import RunCell
 
@@ -69,15 +69,15 @@ class CompareReport:
     notes: tuple[str, ...] = field(default=())
     """What a person should know."""
 
-    def with_outcome(self, outcome: Outcome) -> tuple[EvalComparison, ...]:
+    def with_outcome(self, outcome: CompareOutcome) -> tuple[EvalComparison, ...]:
         """The evals of one outcome."""
         return tuple(one for one in self.comparison.evals if one.outcome is outcome)
 
 
 def compare_report(base: Side, new: Side, found: Comparison, *, notes: tuple[str, ...] = ()) -> CompareReport:
     """Everything that can be said of two sides."""
-    counts = {outcome.value: sum(one.outcome is outcome for one in found.evals) for outcome in Outcome}
-    code = ExitCode.REJECTED if counts[Outcome.REGRESSED] else ExitCode.ACCEPTED
+    counts = {outcome.value: sum(one.outcome is outcome for one in found.evals) for outcome in CompareOutcome}
+    code = ExitCode.REJECTED if counts[CompareOutcome.REGRESSED] else ExitCode.ACCEPTED
     return CompareReport(
         base=_note(base),
         new=_note(new),

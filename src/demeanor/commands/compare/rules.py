@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from demeanor.commands.compare.suite import suite_shift
 from demeanor.commands.compare.usage import spent_shifts
-from demeanor.commands.compare.values import Comparison, Counts, EvalComparison, Outcome
+from demeanor.commands.compare.values import CompareOutcome, Comparison, Counts, EvalComparison
 from demeanor.core.history import RunCell
 from demeanor.statistics import boschloo, fisher
 from demeanor.statistics.false_discovery import adjusted
@@ -32,7 +32,7 @@ SEEN_LEVEL, SEEN_POWER = 0.05, 0.8
 Key: TypeAlias = tuple[str, str]
 _LARGEST = 40_000
 """Beyond so many pairs of counts Fisher's test, which is a little stricter, takes the place of Boschloo's."""
-_ORDER = list(Outcome)
+_ORDER = list(CompareOutcome)
 
 
 def compare(
@@ -48,7 +48,7 @@ def compare(
         down, up = p_fall(a, b), p_fall(b, a)
         drop = visible_drop(a, b[1])
         outcome = _outcome(fall, rise, drop, level=level, concern=concern)
-        fallen = outcome is Outcome.REGRESSED or (outcome is not Outcome.IMPROVED and down <= up)
+        fallen = outcome is CompareOutcome.REGRESSED or (outcome is not CompareOutcome.IMPROVED and down <= up)
         evals.append(
             EvalComparison(
                 eval=name,
@@ -93,7 +93,7 @@ def pair_up(
 
 def p_fall(base: Counts, new: Counts) -> float:
     """The one-sided p-value of a fall."""
-    test = boschloo.fallen if base[1] * new[1] <= _LARGEST else fisher.fallen
+    test = boschloo.p_decrease if base[1] * new[1] <= _LARGEST else fisher.p_decrease
     return test(*base, *new)
 
 
@@ -108,12 +108,12 @@ def visible_drop(base: Counts, new_judged: int) -> float | None:
     return detectable_drop(lambda lower: region.chance(rate, lower), rate, power=SEEN_POWER)
 
 
-def _outcome(fall: float, rise: float, drop: float | None, *, level: float, concern: float) -> Outcome:
+def _outcome(fall: float, rise: float, drop: float | None, *, level: float, concern: float) -> CompareOutcome:
     if fall <= level:
-        return Outcome.REGRESSED
+        return CompareOutcome.REGRESSED
     if rise <= level:
-        return Outcome.IMPROVED
-    return Outcome.UNDERPOWERED if drop is None or drop > concern else Outcome.NO_EVIDENCE
+        return CompareOutcome.IMPROVED
+    return CompareOutcome.UNDERPOWERED if drop is None or drop > concern else CompareOutcome.NO_EVIDENCE
 
 
 def _grouped(cells: Iterable[RunCell], *, crossed: bool) -> Mapping[Key, list[RunCell]]:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from demeanor.commands.compare import phrases as compare_words
 from demeanor.commands.compare.report import CompareReport
-from demeanor.commands.compare.values import Outcome
+from demeanor.commands.compare.values import CompareOutcome
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate
 from demeanor.core.text import one_line
@@ -18,10 +18,10 @@ from demeanor.render.terminal import Screen
 
 _VISIBLE = "visible drop"
 _STYLES = {
-    Outcome.REGRESSED: "bold red",
-    Outcome.IMPROVED: "bold green",
-    Outcome.NO_EVIDENCE: "",
-    Outcome.UNDERPOWERED: "yellow",
+    CompareOutcome.REGRESSED: "bold red",
+    CompareOutcome.IMPROVED: "bold green",
+    CompareOutcome.NO_EVIDENCE: "",
+    CompareOutcome.UNDERPOWERED: "yellow",
 }
 
 

@@ -9,7 +9,7 @@ Counts = tuple[int, int]
 """Passed, judged."""
 
 
-class Outcome(StrEnum):
+class CompareOutcome(StrEnum):
     """What a comparison says of one eval."""
 
     REGRESSED = "regressed"
@@ -35,7 +35,7 @@ class EvalComparison:
     subject: str
     """The subject; `a → b` where two subjects are compared."""
 
-    outcome: Outcome
+    outcome: CompareOutcome
     """What can be said."""
 
     base: Counts

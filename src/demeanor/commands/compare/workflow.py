@@ -20,9 +20,9 @@ from demeanor.core.record import RunInfo
 from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Cell, Plan
-from demeanor.runner.assemble import check_sandbox, new_store, open_house, open_sandbox, run_info
-from demeanor.runner.catalog import Cast
-from demeanor.runner.execute import House, Terms, conduct
+from demeanor.runner.assemble import assemble, check_sandbox, new_store, open_sandbox, run_info
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import RunContext, StopConditions, execute
 from demeanor.runner.executors.shared import SharedExecutor
 from demeanor.runner.planning import plan_evals
 from demeanor.runner.schedule import Stop
@@ -30,7 +30,7 @@ from demeanor.vcs.checkout import Checkout, checked_out
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Contender:
+class CompareSide:
     """One of the two commits, ready to be tried."""
 
     label: str
@@ -45,7 +45,7 @@ class Contender:
     plan: Plan
     """What is tried."""
 
-    house: House
+    context: RunContext
     """What it is tried with."""
 
     def shown(self, subject: str) -> str:
@@ -63,51 +63,51 @@ def contenders(
     *,
     results: Path,
     tell: Callable[[str], None],
-) -> tuple[Contender, Contender]:
+) -> tuple[CompareSide, CompareSide]:
     """Check both out and build both, then make everything ready; `stack` takes it all down again."""
-    check_sandbox(config, request, plan_evals(Cast(config=config, environ=environ), evals, request, environ))
+    check_sandbox(config, request, plan_evals(Catalog(config=config, environ=environ), evals, request, environ))
     places = [stack.enter_context(checked_out(config, one, environ=environ, tell=tell)) for one in revisions]
     base, new = (
         _contender(label, place, evals, request, environ, results)
         for label, place in zip(("base", "new"), places, strict=True)
     )
-    turns = asyncio.Semaphore(base.house.executor.slots)
+    turns = asyncio.Semaphore(base.context.executor.slots)
     return _taking_turns(base, turns), _taking_turns(new, turns)
 
 
 def _contender(
     label: str, place: Checkout, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str], results: Path
-) -> Contender:
-    cast = Cast(config=place.config, environ=environ)
-    plan = plan_evals(cast, evals, request, environ)
+) -> CompareSide:
+    catalog = Catalog(config=place.config, environ=environ)
+    plan = plan_evals(catalog, evals, request, environ)
     sandbox = open_sandbox(place.config, request, plan)
     store = new_store(results)
     info = replace(run_info(place.config, request), id=store.folder.name, commit=place.commit)
-    own = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
-    return Contender(label=label, checkout=place, info=info, plan=plan, house=own)
+    own = assemble(catalog, plan, request, store, seed=info.seed, sandbox=sandbox)
+    return CompareSide(label=label, checkout=place, info=info, plan=plan, context=own)
 
 
-def _taking_turns(one: Contender, turns: asyncio.Semaphore) -> Contender:
-    return replace(one, house=replace(one.house, executor=SharedExecutor(one.house.executor, turns)))
+def _taking_turns(one: CompareSide, turns: asyncio.Semaphore) -> CompareSide:
+    return replace(one, context=replace(one.context, executor=SharedExecutor(one.context.executor, turns)))
 
 
-def joint_plan(sides: Sequence[Contender]) -> Plan:
+def joint_plan(sides: Sequence[CompareSide]) -> Plan:
     """Both plans as one, for people to watch."""
     both = zip(*(side.plan.cells for side in sides), strict=True)
     return Plan(cells=tuple(_named(side, cell) for pair in both for side, cell in zip(sides, pair, strict=True)))
 
 
-def _named(side: Contender, cell: Cell) -> Cell:
+def _named(side: CompareSide, cell: Cell) -> Cell:
     return replace(cell, subject=Subject(agent=side.shown(str(cell.subject)), model=""))
 
 
 async def conduct_both(
-    sides: Sequence[Contender], *, budget_usd: float | None, watch: Callable[[Progress], None], stop: Stop
+    sides: Sequence[CompareSide], *, budget_usd: float | None, watch: Callable[[Progress], None], stop: Stop
 ) -> None:
     """Run both to the end, at the same time."""
     spent = 0.0
 
-    def watching(side: Contender) -> Callable[[Progress], None]:
+    def watching(side: CompareSide) -> Callable[[Progress], None]:
         def tell(news: Progress) -> None:
             nonlocal spent
             if isinstance(news, AttemptJudged):
@@ -120,16 +120,18 @@ async def conduct_both(
 
     async with asyncio.TaskGroup() as group:
         for side in sides:
-            group.create_task(conduct(side.plan, side.info, side.house, terms=Terms(), watch=watching(side), stop=stop))
+            group.create_task(
+                execute(side.plan, side.info, side.context, terms=StopConditions(), watch=watching(side), stop=stop)
+            )
 
 
-def _shown(news: Progress, side: Contender) -> Progress:
+def _shown(news: Progress, side: CompareSide) -> Progress:
     if isinstance(news, AttemptStarted):
         return replace(news, subject=side.shown(news.subject))
     return replace(news, record=replace(news.record, subject=side.shown(news.record.subject)))
 
 
-def tried_side(history: History, one: Contender) -> Side:
+def tried_side(history: History, one: CompareSide) -> Side:
     """What the history has of a side that was just tried."""
     run = history.run(one.info.uid)
     place = one.checkout

@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Print the script."""
     import shtab
 
-    from demeanor.cli import make_parser
+    from demeanor.commands.registry import make_parser
 
     print(shtab.complete(make_parser(), shell=args.shell))
     return ExitCode.ACCEPTED

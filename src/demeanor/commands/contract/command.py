@@ -17,7 +17,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.select import keyword_matcher
 
 if TYPE_CHECKING:
-    from demeanor.gateway.contract import Converter, Outcome
+    from demeanor.gateway.contract import ContractOutcome, Converter
 
 _DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     return _tell(contract.run(_converter(args.converter), only=chosen), "cases", as_json=args.json)
 
 
-def _tell(outcomes: Sequence[Outcome], what: str, *, as_json: bool) -> ExitCode:
+def _tell(outcomes: Sequence[ContractOutcome], what: str, *, as_json: bool) -> ExitCode:
     failed = [outcome for outcome in outcomes if not outcome.passed]
     if as_json:
         print(
@@ -71,7 +71,7 @@ def _tell(outcomes: Sequence[Outcome], what: str, *, as_json: bool) -> ExitCode:
     return ExitCode.REJECTED if failed else ExitCode.ACCEPTED
 
 
-def _probes(args: argparse.Namespace) -> Sequence[Outcome]:
+def _probes(args: argparse.Namespace) -> Sequence[ContractOutcome]:
     """What the server at --url makes of each question."""
     import asyncio
 

@@ -105,12 +105,12 @@ def _configuration(config: Config) -> Item:
 
 
 def _agents(config: Config) -> Iterator[Item]:
-    from demeanor.runner.catalog import NATIVE, Cast
+    from demeanor.runner.catalog import NATIVE, Catalog
 
-    cast = Cast(config=config, environ=os.environ)
+    catalog = Catalog(config=config, environ=os.environ)
     for name in dict.fromkeys((NATIVE, *config.agents)):
         try:
-            agent = cast.agent(name)
+            agent = catalog.agent(name)
         except DemeanorError as error:
             yield Item(name=f"agent {name}", state="broken", detail=str(error))
             continue
@@ -121,11 +121,11 @@ def _agents(config: Config) -> Iterator[Item]:
         else:
             speaks = f"speaks {agent.dialect}" if agent.dialect else "needs no model"
             yield Item(name=f"agent {name}", state="ok", detail=f"{agent.version() or 'version unknown'}, {speaks}")
-    for name in cast.models.names():
-        yield _checked(f"model {name}", partial(cast.models.model, name), _MODEL.get(name, "can be asked"))
+    for name in catalog.models.names():
+        yield _checked(f"model {name}", partial(catalog.models.model, name), _MODEL.get(name, "can be asked"))
     yield from _local_models()
-    for text in cast.subjects:
-        yield _checked(f"subject {text}", partial(cast.subject, text), "can be tried")
+    for text in catalog.subjects:
+        yield _checked(f"subject {text}", partial(catalog.subject, text), "can be tried")
 
 
 def _local_models() -> Iterator[Item]:

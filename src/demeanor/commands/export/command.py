@@ -47,12 +47,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run and write it."""
-    from demeanor.commands.run.past_runs import export, history_of
+    from demeanor.commands.run.past_runs import export, open_project_history
 
     config = load_config(args)
     if args.harbor:
         return _tasks(config, args)
-    history = history_of(config, os.environ, results=args.results)
+    history = open_project_history(config, os.environ, results=args.results)
     try:
         text, attempts = export(history, args.run, args.format, args.out)
     finally:

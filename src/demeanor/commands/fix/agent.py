@@ -23,12 +23,12 @@ from demeanor.core.trajectory import Said
 from demeanor.core.tree import Change, Entry, changes
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import Pass
-from demeanor.runner.assemble import open_house, run_info
-from demeanor.runner.catalog import Cast
-from demeanor.runner.execute import Terms, conduct
+from demeanor.runner.assemble import assemble, run_info
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import StopConditions, execute
 from demeanor.runner.planning import plan_evals
 from demeanor.runner.schedule import Stop
-from demeanor.runner.ui import Helm
+from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
 
 _LONGEST = 60_000
@@ -53,7 +53,7 @@ class Work:
     """Why its work can't be used, if so."""
 
 
-def check_fixer(cast: Cast, fixer: str) -> str:
+def check_fixer(catalog: Catalog, fixer: str) -> str:
     """The fixer as a subject that can be started; a UsageError where there is none."""
     if not fixer:
         raise UsageError(
@@ -61,24 +61,24 @@ def check_fixer(cast: Cast, fixer: str) -> str:
             '  → write who in the configuration: [fix] fixer = "claude-code:MODEL", or say --fixer AGENT:MODEL\n'
             "  → or only look: demeanor fix --dry-run"
         )
-    subject = cast.subject(fixer)
-    missing = cast.of(subject).missing()
+    subject = catalog.subject(fixer)
+    missing = catalog.of(subject).missing()
     if missing:
         raise UsageError(f"the fixer {fixer} can't be started: {missing}")
     return str(subject)
 
 
 def let_fix(
-    cast: Cast,
+    catalog: Catalog,
     request: RunRequest,
     tree: Path,
     notes: Mapping[str, str],
     *,
     folder: Path,
-    helm: Helm,
+    ui: UI,
 ) -> Work:
     """Let the fixer of the request work on a copy of `tree` with these notes, the brief among them."""
-    cast = Cast(config=replace(cast.config, faults=()), environ=cast.environ)
+    catalog = Catalog(config=replace(catalog.config, faults=()), environ=catalog.environ)
     brief = notes["brief.md"]
     job = Eval(
         name="fix",
@@ -90,18 +90,18 @@ def let_fix(
             timeout=request.timeout,
         ),
         checks=(),
-        source=Source(path=cast.config.where),
+        source=Source(path=catalog.config.where),
     )
-    plan = plan_evals(cast, [job], replace(request, trials=1, jobs=1), cast.environ)
+    plan = plan_evals(catalog, [job], replace(request, trials=1, jobs=1), catalog.environ)
     if plan.cells[0].skipped:
         raise UsageError(f"the fixer can't be started: {plan.cells[0].skipped}")
     store = RunFolder(folder)
-    info = replace(run_info(cast.config, request), id=folder.name)
-    rooms = open_house(cast, plan, request, store, seed=info.seed)
+    info = replace(run_info(catalog.config, request), id=folder.name)
+    rooms = assemble(catalog, plan, request, store, seed=info.seed)
     harvest = _Harvest(rooms.executor)
     rooms = replace(rooms, store=store, executor=harvest)
-    with helm.watching(plan) as watch:
-        helm.perform(conduct(plan, info, rooms, terms=Terms(), watch=watch, stop=Stop()))
+    with ui.watching(plan) as watch:
+        ui.perform(execute(plan, info, rooms, terms=StopConditions(), watch=watch, stop=Stop()))
     return _work(store, store.records()[-1], harvest)
 
 

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from demeanor.commands.fix.brief import evidence, fix_brief
-from demeanor.commands.fix.diagnosis import Investigation
+from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.markdown import fix_markdown
-from demeanor.commands.fix.project import Scene
+from demeanor.commands.fix.project import FixProject
 from demeanor.commands.fix.report import FixReport
 from demeanor.commands.fix.to_json import fix_json
 from demeanor.core.errors import StoreError
@@ -33,7 +33,7 @@ def new_fix(results: Path) -> Path:
     return new_run(results / FIXES, datetime.now(UTC)).folder
 
 
-def keep_brief(found: Investigation, folder: Path, redactor: Redactor) -> str:
+def keep_brief(found: Diagnosis, folder: Path, redactor: Redactor) -> str:
     """Keep what is known; and what a fixer is told first, as it is kept."""
     brief = redactor.text(fix_brief(found))
     _write(folder, {"brief.md": brief})
@@ -48,12 +48,12 @@ def keep_report(report: FixReport, folder: Path, redactor: Redactor) -> FixRepor
     return clean
 
 
-def apply_fix(report: FixReport, scene: Scene) -> FixReport:
+def apply_fix(report: FixReport, project: FixProject) -> FixReport:
     """Lay the patch of a fix onto the user's tree; raises UsageError, and changes nothing, where that is not safe."""
     best = report.best
     if best is None or not best.patch_file:
         return report
-    apply_patch(Path(best.patch_file), scene.top, best.files)
+    apply_patch(Path(best.patch_file), project.top, best.files)
     return replace(report, applied=True)
 
 

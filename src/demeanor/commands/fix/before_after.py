@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from demeanor.commands.compare.rules import p_fall
 from demeanor.commands.fix.report import FixCell, score_of
-from demeanor.commands.fix.verify import Proof
+from demeanor.commands.fix.verify import Verification
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.verdict import Void
 
@@ -14,13 +14,13 @@ _CHANCE = 0.05
 """A rise that is at least this likely by chance is told to be doubtful."""
 
 
-def fix_cells(before: Proof | None, after: Proof | None = None) -> tuple[FixCell, ...]:
+def fix_cells(before: Verification | None, after: Verification | None = None) -> tuple[FixCell, ...]:
     """One per eval and subject, in the order in which they were tried; what was skipped is left out."""
     old, new = (_by_cell(proof) for proof in (before, after))
     return tuple(_cell(old.get(key), new.get(key)) for key in (new or old))
 
 
-def why_not(proof: Proof) -> str:
+def why_not(proof: Verification) -> str:
     """What keeps a proof from being one, cell by cell."""
     told = [
         f"{tally.eval} on {tally.subject}: {decision.reason}"
@@ -44,7 +44,7 @@ def doubts(cells: Sequence[FixCell]) -> list[str]:
     ]
 
 
-def _by_cell(proof: Proof | None) -> dict[tuple[str, str], tuple[Tally, Decision]]:
+def _by_cell(proof: Verification | None) -> dict[tuple[str, str], tuple[Tally, Decision]]:
     found = proof.found if proof else ()
     return {(tally.eval, tally.subject): (tally, said) for tally, said in found if said.answer != "skipped"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from demeanor.commands.fix.diagnosis import Failing, Investigation
+from demeanor.commands.fix.diagnosis import Diagnosis, Failing
 from demeanor.commands.trace.render import trace_text
 from demeanor.commands.trace.side_by_side import trace_diff
 from demeanor.commands.triage.brief import NO_INSTRUCTION
 from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening, slug
-from demeanor.core.text_search import Place
+from demeanor.core.text_search import TextLocation
 from demeanor.core.trajectory_diff import align, first_divergence
 from demeanor.render.numbers import percent, trials
 from demeanor.render.terminal import Screen
@@ -41,13 +41,13 @@ _EVALS = {
 }
 
 
-def fix_brief(found: Investigation, *, earlier: Sequence[str] = ()) -> str:
+def fix_brief(found: Diagnosis, *, earlier: Sequence[str] = ()) -> str:
     """The brief as markdown. `earlier` tells of each round before this one. Whatever others wrote stands in code."""
     parts = (_head(found), _rules(found), _earlier(earlier), _places(found), _failures(found), [NO_INSTRUCTION])
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
-def evidence(found: Investigation) -> dict[str, str]:
+def evidence(found: Diagnosis) -> dict[str, str]:
     """The evidence as files, by name: trials step by step, what was sent, what agents printed. Hostile text."""
     files: dict[str, str] = {}
     for number, one in enumerate(found.failures, 1):
@@ -62,7 +62,7 @@ def evidence(found: Investigation) -> dict[str, str]:
     return files
 
 
-def _head(found: Investigation) -> Iterator[str]:
+def _head(found: Diagnosis) -> Iterator[str]:
     names = ", ".join(markdown_code(one.name) for one in found.evals)
     yield f"# Mend what broke: {names}\n"
     yield (
@@ -76,7 +76,7 @@ def _head(found: Investigation) -> Iterator[str]:
         yield f"- note: {markdown_code(one_line(note, width=400))}"
 
 
-def _rules(found: Investigation) -> Iterator[str]:
+def _rules(found: Diagnosis) -> Iterator[str]:
     allowed = "\n".join(f"   - {markdown_code(pattern)}" for pattern in found.allowed) or "   - (none)"
     yield "\n## What to do\n"
     yield _RULES.format(allowed=allowed, evals=_EVALS[found.evals_too], folder=FOLDER, cause=CAUSE)
@@ -89,7 +89,7 @@ def _earlier(earlier: Sequence[str]) -> Iterator[str]:
         yield from earlier
 
 
-def _places(found: Investigation) -> Iterator[str]:
+def _places(found: Diagnosis) -> Iterator[str]:
     yield "## Where the model's instructions lie\n"
     if not any(found.places.values()):
         yield "Nothing of what was sent was found in the repository.\n"
@@ -103,12 +103,12 @@ def _places(found: Investigation) -> Iterator[str]:
     yield ""
 
 
-def whereabouts(place: Place) -> str:
+def whereabouts(place: TextLocation) -> str:
     """`prompts/system.md:3-14`."""
     return f"{place.path}:{place.line}" + (f"-{place.end_line}" if place.end_line > place.line else "")
 
 
-def _failures(found: Investigation) -> Iterator[str]:
+def _failures(found: Diagnosis) -> Iterator[str]:
     targets = {one.name: one for one in found.evals}
     for number, one in enumerate(found.failures, 1):
         target = targets[one.eval]

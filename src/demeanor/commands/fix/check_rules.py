@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from demeanor.commands.fix.diagnosis import Investigation
+from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.eval_weakening import harder, lost, new_complaints
-from demeanor.commands.fix.overfitting import Exam
+from demeanor.commands.fix.overfitting import EvalSource
 from demeanor.commands.fix.patch_rules import refusals
-from demeanor.commands.fix.project import Scene, bounds_of
-from demeanor.commands.fix.violations import Foul, Refusal
+from demeanor.commands.fix.project import FixProject, bounds_of
+from demeanor.commands.fix.violations import Refusal, Violation
 from demeanor.config.config import Config
 from demeanor.config.tables import BuildRules
 from demeanor.core.errors import DemeanorError
@@ -29,30 +29,30 @@ from demeanor.vcs.patch import write_changes
 
 
 def held_against_the_rules(
-    scene: Scene, found: Investigation, changed: Sequence[Change], redactor: Redactor, environ: Mapping[str, str]
+    project: FixProject, found: Diagnosis, changed: Sequence[Change], redactor: Redactor, environ: Mapping[str, str]
 ) -> tuple[Refusal, ...]:
     """The rules that a change breaks."""
-    bounds = bounds_of(scene, found.allowed)
-    exams = {name: _exam(one) for name, one in scene.evals.items()}
-    targets = [exams[one.name] for one in found.evals]
+    bounds = bounds_of(project, found.allowed)
+    eval_sources = {name: _exam(one) for name, one in project.evals.items()}
+    targets = [eval_sources[one.name] for one in found.evals]
     broken = refusals(changed, bounds, targets, is_secret=lambda data: bool(redactor.spans(data)))
-    if broken or not touches_evals(scene, changed):
+    if broken or not touches_evals(project, changed):
         return broken
-    unbuilt = replace(scene.config, build=BuildRules())
-    with checked_out(unbuilt, scene.commit, environ=environ, change=partial(write_changes, changed)) as place:
-        return _vetted(exams, place.config)
+    unbuilt = replace(project.config, build=BuildRules())
+    with checked_out(unbuilt, project.commit, environ=environ, change=partial(write_changes, changed)) as place:
+        return _vetted(eval_sources, place.config)
 
 
-def touches_evals(scene: Scene, changed: Sequence[Change]) -> bool:
+def touches_evals(project: FixProject, changed: Sequence[Change]) -> bool:
     """Whether a change is to evals too."""
-    bounds = bounds_of(scene)
+    bounds = bounds_of(project)
     return any(bounds.is_eval(change.path) for change in changed)
 
 
-def _exam(one: Eval) -> Exam:
+def _exam(one: Eval) -> EvalSource:
     """An eval with what its files tell."""
     path, template = one.source.path, one.scenario.template
-    return Exam(
+    return EvalSource(
         eval=one,
         source=path.read_text("utf-8", "replace") if path.suffix == ".py" and path.is_file() else "",
         template=tuple(file.relative_to(template).as_posix() for file in sorted(template.rglob("*")) if file.is_file())
@@ -61,18 +61,18 @@ def _exam(one: Eval) -> Exam:
     )
 
 
-def _vetted(old: Mapping[str, Exam], changed: Config) -> tuple[Refusal, ...]:
+def _vetted(old: Mapping[str, EvalSource], changed: Config) -> tuple[Refusal, ...]:
     """What the evals of a worktree have lost that they must not."""
     try:
         evals = {one.name: one for one in choose_evals(changed, policy="all")}
     except DemeanorError as error:
-        refused = Refusal(foul=Foul.CHECKS, path="", detail=f"the evals can't be read any more: {error}")
+        refused = Refusal(foul=Violation.CHECKS, path="", detail=f"the evals can't be read any more: {error}")
         return (refused,)
     new = {name: _exam(one) for name, one in evals.items()}
     found = list(lost(old, new))
-    known = {name: exam for name, exam in old.items() if name in new}
-    stricter = [harder(exam.eval, evals[name]) for name, exam in known.items()]
-    before = {test.eval: test for test in self_tests([exam.eval for exam in known.values()], changed)}
+    known = {name: eval_source for name, eval_source in old.items() if name in new}
+    stricter = [harder(eval_source.eval, evals[name]) for name, eval_source in known.items()]
+    before = {test.eval: test for test in self_tests([eval_source.eval for eval_source in known.values()], changed)}
     for test in self_tests(stricter, changed):
         complaints = [f"{one.fault.value}: {one.detail}" for one in test.complaints]
         were = [f"{one.fault.value}: {one.detail}" for one in before[test.eval].complaints]

@@ -63,23 +63,23 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fix.diagnose import investigate
     from demeanor.commands.fix.project import scene_of
     from demeanor.commands.fix.to_json import brief_value
-    from demeanor.commands.fix.workflow import Fixing
-    from demeanor.commands.interrupts import make_helm, tell
-    from demeanor.commands.run.past_runs import history_of
-    from demeanor.runner.catalog import Cast
+    from demeanor.commands.fix.workflow import FixState
+    from demeanor.commands.interrupts import make_ui, tell
+    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.catalog import Catalog
 
     config = _configured(load_config(args), args)
     results = (args.out or config.root / config.results).resolve()
     how = "json" if args.json else args.format
-    redactor = Cast(config=config, environ=os.environ).redactor
-    with scene_of(config, results, os.environ) as scene:
-        history = history_of(config, os.environ, results=results)
+    redactor = Catalog(config=config, environ=os.environ).redactor
+    with scene_of(config, results, os.environ) as project:
+        history = open_project_history(config, os.environ, results=results)
         try:
-            found = investigate(scene, history, args.what, run=args.run)
+            found = investigate(project, history, args.what, run=args.run)
         finally:
             history.close()
-        helm = make_helm(quiet=how == "json")
-        fixing = Fixing(scene=scene, found=found, request=_request(args), environ=os.environ, helm=helm)
+        ui = make_ui(quiet=how == "json")
+        fixing = FixState(project=project, found=found, request=_request(args), environ=os.environ, ui=ui)
         if not args.dry_run:
             fixing.check()
         folder = new_fix(results)
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     failed: UsageError | None = None
     if args.apply and report.exit_code is ExitCode.ACCEPTED and report.rounds:
         try:
-            report = apply_fix(report, scene)
+            report = apply_fix(report, project)
         except UsageError as error:
             failed = error
     report = keep_report(report, folder, redactor)

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.commands.fix.diagnosis import Failing, Investigation, Target
+from demeanor.commands.fix.diagnosis import Diagnosis, DiagnosisTarget, Failing
 from demeanor.commands.fix.patch_rules import Bounds
-from demeanor.commands.fix.project import Scene, bounds_of, inside
+from demeanor.commands.fix.project import FixProject, bounds_of, inside
 from demeanor.commands.report.build import failing
-from demeanor.commands.report.report import NightReport, Trouble
+from demeanor.commands.report.report import FailingCell, NightReport
 from demeanor.commands.report.workflow import find_past_run, make_night_report
 from demeanor.commands.trace.kept_trials import kept_capture, story_pairs
-from demeanor.commands.trace.trial_steps import Story
+from demeanor.commands.trace.trial_steps import TrialSteps
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.exchange import Request
@@ -23,8 +23,8 @@ from demeanor.core.ports import History
 from demeanor.core.text import count
 from demeanor.core.text_search import find_texts
 from demeanor.observe import observe
-from demeanor.observe.conversations import Lines
-from demeanor.store.captures.capture_store import open_vault
+from demeanor.observe.conversations import Conversations
+from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.vcs.git_info import git_state
 
 _MOST_EVALS = 5
@@ -32,41 +32,43 @@ _LARGEST = 2**20
 """A larger file holds no prompt that a person wrote."""
 
 
-def investigate(scene: Scene, history: History, what: str | None, *, run: str | None = None) -> Investigation:
+def investigate(project: FixProject, history: History, what: str | None, *, run: str | None = None) -> Diagnosis:
     """What is known of the evals that failed: in the run, or of the eval, that is named; else in the latest night."""
-    past, asked = _chosen(scene, history, what, run)
+    past, asked = _chosen(project, history, what, run)
     report = make_night_report(history, past, details=10**6)
-    troubles, notes = _failing(scene, report, asked)
+    troubles, notes = _failing(project, report, asked)
     failures, sent = [], []
-    for one in _told(scene, history, replace(report, failures=troubles)):
+    for one in _told(project, history, replace(report, failures=troubles)):
         failures.append(one[0])
         sent += one[1]
     names = tuple(dict.fromkeys(one.eval for one in failures))
-    places = find_texts(_texts(sent), _files(scene.tree, bounds_of(scene)))
-    found = Investigation(
+    places = find_texts(_texts(sent), _files(project.tree, bounds_of(project)))
+    found = Diagnosis(
         run=past.info,
-        commit=scene.commit,
-        evals=tuple(_target(scene, name) for name in names),
+        commit=project.commit,
+        evals=tuple(_target(project, name) for name in names),
         failures=tuple(failures),
         subjects=tuple(
             one.subject for one in report.subjects if any(row.eval in names and row.tally for row in one.rows)
         ),
         places=places,
-        evals_too=scene.config.fix.evals,
-        notes=(*notes, *_notes(scene, past, places)),
+        evals_too=project.config.fix.evals,
+        notes=(*notes, *_notes(project, past, places)),
     )
-    return replace(found, allowed=scene.config.fix.allowed or found.sources)
+    return replace(found, allowed=project.config.fix.allowed or found.sources)
 
 
-def _chosen(scene: Scene, history: History, what: str | None, run: str | None) -> tuple[PastRun, tuple[str, ...]]:
+def _chosen(
+    project: FixProject, history: History, what: str | None, run: str | None
+) -> tuple[PastRun, tuple[str, ...]]:
     """The run to look at, and the evals that are asked for; none means all that fail in it."""
     if what is None or run is not None:
         return find_past_run(history, run), (what,) if what else ()
     try:
         return find_past_run(history, what), ()
     except UnknownName as unknown:
-        if what not in scene.evals and not history.eval_history(what):
-            raise UnknownName("run or eval", what, {*scene.evals, *unknown.known}) from None
+        if what not in project.evals and not history.eval_history(what):
+            raise UnknownName("run or eval", what, {*project.evals, *unknown.known}) from None
     cells = [cell for cell in history.eval_history(what) if cell.failed]
     if not cells:
         raise UsageError(f"no run that is kept has a failing trial of {what!r}\n  → demeanor run --scenario {what}")
@@ -74,7 +76,9 @@ def _chosen(scene: Scene, history: History, what: str | None, run: str | None) -
     return history.run(latest.run), (what,)
 
 
-def _failing(scene: Scene, report: NightReport, names: Sequence[str]) -> tuple[tuple[Trouble, ...], list[str]]:
+def _failing(
+    project: FixProject, report: NightReport, names: Sequence[str]
+) -> tuple[tuple[FailingCell, ...], list[str]]:
     """What failed of what is asked for: evals that are named, or else those that the policy rejects."""
     rows = {
         (row.eval, subject)
@@ -88,8 +92,8 @@ def _failing(scene: Scene, report: NightReport, names: Sequence[str]) -> tuple[t
             "  → name an eval or another run: demeanor fix EVAL|RUN"
         )
     evals = list(dict.fromkeys(one.eval for one in report.failures if (one.eval, one.subject) in rows))
-    known = [name for name in evals if name in scene.evals]
-    notes = [f"{name} failed, but is not defined any more" for name in evals if name not in scene.evals]
+    known = [name for name in evals if name in project.evals]
+    notes = [f"{name} failed, but is not defined any more" for name in evals if name not in project.evals]
     if not known:
         raise UsageError(f"what failed in run {report.run.id} is not defined any more: {', '.join(evals)}")
     if len(known) > _MOST_EVALS:
@@ -99,14 +103,16 @@ def _failing(scene: Scene, report: NightReport, names: Sequence[str]) -> tuple[t
     return tuple(one for one in report.failures if one.eval in chosen and (one.eval, one.subject) in rows), notes
 
 
-def _told(scene: Scene, history: History, report: NightReport) -> Iterator[tuple[Failing, list[tuple[str, Request]]]]:
+def _told(
+    project: FixProject, history: History, report: NightReport
+) -> Iterator[tuple[Failing, list[tuple[str, Request]]]]:
     """Each failure with what is at hand of it; and the first request of its trial, by subject."""
     nights = {night.name: night for night in report.nights}
-    pairs = story_pairs(history, report, scene.config, scene.results)
+    pairs = story_pairs(history, report, project.config, project.results)
     for one, pair in zip(report.failures, pairs, strict=True):
         row = report.row(one.eval, one.subject)
-        capture, absence = _capture(scene, nights, pair.failing)
-        passing, _ = _capture(scene, nights, pair.passing)
+        capture, absence = _capture(project, nights, pair.failing)
+        passing, _ = _capture(project, nights, pair.passing)
         yield (
             Failing(
                 eval=one.eval,
@@ -122,16 +128,20 @@ def _told(scene: Scene, history: History, report: NightReport) -> Iterator[tuple
                 log=_log(capture) if capture else "",
                 absence=absence,
             ),
-            [(one.subject, exchange.request) for exchange in Lines(capture.exchanges).main[:1]] if capture else [],
+            [(one.subject, exchange.request) for exchange in Conversations(capture.exchanges).main[:1]]
+            if capture
+            else [],
         )
 
 
-def _capture(scene: Scene, nights: Mapping[str, PastRun], story: Story | None) -> tuple[Capture | None, str]:
+def _capture(
+    project: FixProject, nights: Mapping[str, PastRun], story: TrialSteps | None
+) -> tuple[Capture | None, str]:
     if story is None:
         return None, "the history has no such trial"
     try:
-        vault = open_vault(scene.config)
-        return kept_capture(nights[story.run], story.record, scene.results, vault), ""
+        vault = open_capture_store(project.config)
+        return kept_capture(nights[story.run], story.record, project.results, vault), ""
     except StoreError as error:
         return None, str(error).partition("\n")[0]
 
@@ -181,18 +191,18 @@ def _files(tree: Path, bounds: Bounds) -> Iterator[tuple[str, str]]:
             yield path, content.decode("utf-8", "replace")
 
 
-def _target(scene: Scene, name: str) -> Target:
-    one = scene.evals[name]
-    path = next(inside(scene.top, [one.source.path]), str(one.source.path))
+def _target(project: FixProject, name: str) -> DiagnosisTarget:
+    one = project.evals[name]
+    path = next(inside(project.top, [one.source.path]), str(one.source.path))
     where = f"{path}:{one.source.line}" if one.source.path.suffix == ".py" else path
-    return Target(name=name, description=one.description, prompts=one.scenario.prompts, where=where)
+    return DiagnosisTarget(name=name, description=one.description, prompts=one.scenario.prompts, where=where)
 
 
-def _notes(scene: Scene, past: PastRun, places: Mapping[str, object]) -> Iterator[str]:
+def _notes(project: FixProject, past: PastRun, places: Mapping[str, object]) -> Iterator[str]:
     ran = past.info.commit
-    if ran and ran != scene.commit:
-        yield f"the run was of commit {ran[:12]}; what is mended is {scene.commit[:12]}"
-    if git_state(scene.config.root).dirty:
+    if ran and ran != project.commit:
+        yield f"the run was of commit {ran[:12]}; what is mended is {project.commit[:12]}"
+    if git_state(project.config.root).dirty:
         yield "there are uncommitted changes, which are left alone: only what is committed is mended"
     if past.info.dirty:
         yield "the run had uncommitted changes"

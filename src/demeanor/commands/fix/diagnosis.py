@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from demeanor.commands.report.report import Way
-from demeanor.commands.trace.trial_steps import Story
+from demeanor.commands.report.report import FailureMode
+from demeanor.commands.trace.trial_steps import TrialSteps
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
-from demeanor.core.text_search import Place
+from demeanor.core.text_search import TextLocation
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,13 +31,13 @@ class Failing:
     judged: int
     """Trials of the run that count."""
 
-    ways: tuple[Way, ...] = ()
+    ways: tuple[FailureMode, ...] = ()
     """The ways in which trials failed, the most common first. Hostile text."""
 
-    failing: Story | None = None
+    failing: TrialSteps | None = None
     """A trial that failed."""
 
-    passing: Story | None = None
+    passing: TrialSteps | None = None
     """The nearest trial that passed, of this run or of a night before; None where none is known."""
 
     sent: str | None = None
@@ -54,7 +54,7 @@ class Failing:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Target:
+class DiagnosisTarget:
     """An eval that is to be mended for, as a brief tells of it."""
 
     name: str
@@ -71,7 +71,7 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Investigation:
+class Diagnosis:
     """What is known of the evals of one run that fail."""
 
     run: RunInfo
@@ -80,7 +80,7 @@ class Investigation:
     commit: str
     """The commit that is to be mended."""
 
-    evals: tuple[Target, ...]
+    evals: tuple[DiagnosisTarget, ...]
     """The evals, in the order of the report: the worst first."""
 
     failures: tuple[Failing, ...]
@@ -89,7 +89,7 @@ class Investigation:
     subjects: tuple[str, ...] = ()
     """All subjects of the run that had one of these evals, those that passed included."""
 
-    places: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
+    places: Mapping[str, tuple[TextLocation, ...]] = field(default_factory=dict)
     """By text that was sent (`system prompt`, `tool read_file`): where in the repository it lies."""
 
     allowed: tuple[str, ...] = ()

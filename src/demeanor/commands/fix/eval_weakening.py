@@ -10,19 +10,19 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from demeanor.commands.fix.overfitting import Exam, functions
-from demeanor.commands.fix.violations import Foul, Refusal
+from demeanor.commands.fix.overfitting import EvalSource, functions
+from demeanor.commands.fix.violations import Refusal, Violation
 from demeanor.core.eval import Eval
 
 
-def lost(old: Mapping[str, Exam], new: Mapping[str, Exam]) -> tuple[Refusal, ...]:
+def lost(old: Mapping[str, EvalSource], new: Mapping[str, EvalSource]) -> tuple[Refusal, ...]:
     """What evals have lost, by name."""
     found = []
-    for name, exam in old.items():
+    for name, eval_source in old.items():
         if name not in new:
-            found.append(_refused(exam, "the eval is gone"))
+            found.append(_refused(eval_source, "the eval is gone"))
         else:
-            found += [_refused(exam, what) for what in _lost(exam, new[name])]
+            found += [_refused(eval_source, what) for what in _lost(eval_source, new[name])]
     return tuple(found)
 
 
@@ -31,7 +31,7 @@ def harder(old: Eval, new: Eval) -> Eval:
     return replace(new, fails_on=(*new.fails_on, *old.fails_on), does_nothing_passes=old.does_nothing_passes)
 
 
-def _lost(old: Exam, new: Exam) -> Iterator[str]:
+def _lost(old: EvalSource, new: EvalSource) -> Iterator[str]:
     before, after = old.eval, new.eval
     if after.policy is not before.policy:
         yield f"its policy was {before.policy.value} and is {after.policy.value}"
@@ -48,19 +48,25 @@ def _lost(old: Exam, new: Exam) -> Iterator[str]:
         yield "an agent that does nothing may pass it now"
 
 
-def asserts(exam: Exam) -> int:
+def asserts(eval_source: EvalSource) -> int:
     """How many asserts the author's functions have."""
-    return sum(isinstance(part, ast.Assert) for node in functions(exam) for part in ast.walk(node))
+    return sum(isinstance(part, ast.Assert) for node in functions(eval_source) for part in ast.walk(node))
 
 
-def new_complaints(old: Sequence[str], new: Sequence[str], exam: Exam) -> tuple[Refusal, ...]:
+def new_complaints(old: Sequence[str], new: Sequence[str], eval_source: EvalSource) -> tuple[Refusal, ...]:
     """What the self-test of a changed eval complains of, and did not before."""
     return tuple(
-        Refusal(foul=Foul.SELF_TEST, path=exam.eval.source.path.name, detail=f"{exam.eval.name}: {complaint}")
+        Refusal(
+            foul=Violation.SELF_TEST,
+            path=eval_source.eval.source.path.name,
+            detail=f"{eval_source.eval.name}: {complaint}",
+        )
         for complaint in new
         if complaint not in old
     )
 
 
-def _refused(exam: Exam, what: str) -> Refusal:
-    return Refusal(foul=Foul.CHECKS, path=exam.eval.source.path.name, detail=f"{exam.eval.name}: {what}")
+def _refused(eval_source: EvalSource, what: str) -> Refusal:
+    return Refusal(
+        foul=Violation.CHECKS, path=eval_source.eval.source.path.name, detail=f"{eval_source.eval.name}: {what}"
+    )

@@ -31,7 +31,7 @@ _TOO_COMMON = {"readme.md", "makefile", "package.json", "pyproject.toml"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Exam:
+class EvalSource:
     """An eval that is to be mended for, with what its value does not tell."""
 
     eval: Eval
@@ -52,11 +52,11 @@ class Exam:
             return ast.Module(body=[], type_ignores=[])
 
 
-def quotations(exam: Exam, *, old: str, new: str) -> tuple[str, ...]:
+def quotations(eval_source: EvalSource, *, old: str, new: str) -> tuple[str, ...]:
     """What `new` quotes of an eval and `old` does not, each told as a person would find it."""
     before, after = _Said(old), _Said(new)
     found: dict[str, str] = {}
-    for kind, quoted in _telltales(exam):
+    for kind, quoted in _telltales(eval_source):
         if after.says(quoted) and not before.says(quoted):
             found.setdefault(quoted, kind)
     return tuple(f"{kind} {quoted!r}" for quoted, kind in found.items())
@@ -76,14 +76,14 @@ class _Said:
         return f" {words} " in self._words
 
 
-def _telltales(exam: Exam) -> Iterator[tuple[str, str]]:
+def _telltales(eval_source: EvalSource) -> Iterator[tuple[str, str]]:
     """What gives an eval away, with what it is."""
-    scenario = exam.eval.scenario
+    scenario = eval_source.eval.scenario
     for prompt in scenario.prompts:
         yield from (("of what it asks:", row) for row in _rows(prompt))
     names = [
         *scenario.files,
-        *exam.template,
+        *eval_source.template,
         *(name for text in scenario.prompts for name in _named(text)),
     ]
     for name in dict.fromkeys(part for path in names for part in (path, path.rpartition("/")[2])):
@@ -92,7 +92,7 @@ def _telltales(exam: Exam) -> Iterator[tuple[str, str]]:
     for content in scenario.files.values():
         lines = content.decode("utf-8", "replace").splitlines()
         yield from (("of its files:", row) for line in lines for row in _rows(line))
-    for text in dict.fromkeys((*_declared(exam.eval), *_written(exam))):
+    for text in dict.fromkeys((*_declared(eval_source.eval), *_written(eval_source))):
         yield from (("of what it expects:", word) for word in words_of(text) if _number(word))
         if _telling(text):
             yield "of what it expects:", " ".join(text.split())
@@ -137,9 +137,9 @@ def _declared(one: Eval) -> Iterator[str]:
             yield from (text for text in several if isinstance(text, str))
 
 
-def _written(exam: Exam) -> Iterator[str]:
+def _written(eval_source: EvalSource) -> Iterator[str]:
     """The texts in the author's own function, and in the names of the file that it uses."""
-    tree = exam.tree
+    tree = eval_source.tree
     names = {
         target.id: node.value.value
         for node in tree.body
@@ -147,7 +147,7 @@ def _written(exam: Exam) -> Iterator[str]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in functions(exam):
+    for node in functions(eval_source):
         for part in (inner for statement in _without_docstring(node.body) for inner in ast.walk(statement)):
             if isinstance(part, ast.Constant) and isinstance(part.value, str):
                 yield part.value
@@ -155,10 +155,10 @@ def _written(exam: Exam) -> Iterator[str]:
                 yield names[part.id]
 
 
-def functions(exam: Exam) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def functions(eval_source: EvalSource) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions that are checks of an eval, as they are written."""
-    checks = {check.function.__name__ for check in exam.eval.checks if isinstance(check, FunctionCheck)}
-    for node in ast.walk(exam.tree):
+    checks = {check.function.__name__ for check in eval_source.eval.checks if isinstance(check, FunctionCheck)}
+    for node in ast.walk(eval_source.tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in checks:
             yield node
 

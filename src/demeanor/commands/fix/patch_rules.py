@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from demeanor.commands.fix.overfitting import Exam, quotations
-from demeanor.commands.fix.violations import Foul, Refusal
+from demeanor.commands.fix.overfitting import EvalSource, quotations
+from demeanor.commands.fix.violations import Refusal, Violation
 from demeanor.core.globs import matches
 from demeanor.core.tree import Change, Entry
 
@@ -39,13 +39,13 @@ class Bounds:
 
 
 def refusals(
-    changes: Sequence[Change], bounds: Bounds, exams: Iterable[Exam], *, is_secret: Callable[[bytes], bool]
+    changes: Sequence[Change], bounds: Bounds, eval_sources: Iterable[EvalSource], *, is_secret: Callable[[bytes], bool]
 ) -> tuple[Refusal, ...]:
     """Everything that is wrong with a change; nothing where it may be tried."""
     found = list(_out_of_bounds(changes, bounds))
     if changes and all(bounds.is_eval(change.path) for change in changes) and bounds.evals_too:
         detail = "nothing but evals was changed: whether a behaviour is still wanted is for a person to say"
-        found.append(Refusal(foul=Foul.EVAL, path=changes[0].path, detail=detail))
+        found.append(Refusal(foul=Violation.EVAL, path=changes[0].path, detail=detail))
     for change in changes:
         if (
             change.after
@@ -53,28 +53,32 @@ def refusals(
             and not (change.before and is_secret(_bytes(change.before)))
         ):
             detail = "something that looks like a key was written into it"
-            found.append(Refusal(foul=Foul.SECRET, path=change.path, detail=detail))
-    exams = list(exams)
-    found += [one for change in changes if not bounds.is_eval(change.path) for one in _special_cases(change, exams)]
+            found.append(Refusal(foul=Violation.SECRET, path=change.path, detail=detail))
+    eval_sources = list(eval_sources)
+    found += [
+        one for change in changes if not bounds.is_eval(change.path) for one in _special_cases(change, eval_sources)
+    ]
     return tuple(found)
 
 
 def _out_of_bounds(changes: Sequence[Change], bounds: Bounds) -> Iterator[Refusal]:
     for change in changes:
         if not _plain(change.before) or not _plain(change.after):
-            yield Refusal(foul=Foul.LINK, path=change.path, detail=f"what was {change.how} is no plain file")
+            yield Refusal(foul=Violation.LINK, path=change.path, detail=f"what was {change.how} is no plain file")
         elif not bounds.allows(change.path):
-            foul = Foul.EVAL if bounds.is_eval(change.path) else Foul.OUTSIDE
-            detail = f"{change.how}, and it belongs to an eval" if foul is Foul.EVAL else f"{change.how}, not allowed"
+            foul = Violation.EVAL if bounds.is_eval(change.path) else Violation.OUTSIDE
+            detail = (
+                f"{change.how}, and it belongs to an eval" if foul is Violation.EVAL else f"{change.how}, not allowed"
+            )
             yield Refusal(foul=foul, path=change.path, detail=detail)
 
 
-def _special_cases(change: Change, exams: Sequence[Exam]) -> Iterator[Refusal]:
+def _special_cases(change: Change, eval_sources: Sequence[EvalSource]) -> Iterator[Refusal]:
     old, new = _text(change.before), _text(change.after)
-    for exam in exams:
-        for quoted in quotations(exam, old=old, new=new):
-            detail = f"new text quotes the eval {exam.eval.name}: {quoted}"
-            yield Refusal(foul=Foul.SPECIAL_CASE, path=change.path, detail=detail)
+    for eval_source in eval_sources:
+        for quoted in quotations(eval_source, old=old, new=new):
+            detail = f"new text quotes the eval {eval_source.eval.name}: {quoted}"
+            yield Refusal(foul=Violation.SPECIAL_CASE, path=change.path, detail=detail)
 
 
 def _plain(entry: Entry | None) -> bool:

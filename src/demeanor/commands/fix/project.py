@@ -17,7 +17,7 @@ from demeanor.vcs.checkout import checked_out, resolve, top_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Scene:
+class FixProject:
     """A project whose last commit is to be mended."""
 
     config: Config
@@ -40,7 +40,7 @@ class Scene:
 
 
 @contextmanager
-def scene_of(config: Config, results: Path, environ: Mapping[str, str]) -> Iterator[Scene]:
+def scene_of(config: Config, results: Path, environ: Mapping[str, str]) -> Iterator[FixProject]:
     """The project, and its last commit in a worktree as it was committed: nothing is built there."""
     try:
         resolve(config.root, "HEAD")
@@ -50,7 +50,7 @@ def scene_of(config: Config, results: Path, environ: Mapping[str, str]) -> Itera
         ) from None
     evals = {one.name: one for one in choose_evals(config, policy="all")}
     with checked_out(replace(config, build=BuildRules()), "HEAD", environ=environ) as clean:
-        yield Scene(
+        yield FixProject(
             config=config,
             results=results,
             evals=evals,
@@ -60,15 +60,15 @@ def scene_of(config: Config, results: Path, environ: Mapping[str, str]) -> Itera
         )
 
 
-def bounds_of(scene: Scene, allowed: Sequence[str] = ()) -> Bounds:
+def bounds_of(project: FixProject, allowed: Sequence[str] = ()) -> Bounds:
     """Where a fixer may write."""
-    config = scene.config
-    places = [config.root / path for path in config.paths] + [one.source.path for one in scene.evals.values()]
-    evals = [f"{path}/**" if (scene.top / path).is_dir() else path for path in inside(scene.top, places)]
+    config = project.config
+    places = [config.root / path for path in config.paths] + [one.source.path for one in project.evals.values()]
+    evals = [f"{path}/**" if (project.top / path).is_dir() else path for path in inside(project.top, places)]
     return Bounds(
         allowed=tuple(allowed),
         evals=tuple(dict.fromkeys(evals)),
-        protected=tuple(inside(scene.top, [config.where])),
+        protected=tuple(inside(project.top, [config.where])),
         evals_too=config.fix.evals,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from demeanor.commands.fix.diagnosis import Investigation
+from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.report import FixReport
 from demeanor.commands.report.to_json import document_schema
 from demeanor.render.to_json import plain
@@ -22,7 +22,7 @@ def fix_json(report: FixReport) -> str:
     return json.dumps({"schema": SCHEMA, **plain(report)}, indent=2, allow_nan=False) + "\n"
 
 
-def brief_value(found: Investigation, brief: str) -> dict[str, Any]:
+def brief_value(found: Diagnosis, brief: str) -> dict[str, Any]:
     """What a mere look finds, as JSON data."""
     return {
         "schema": BRIEF_SCHEMA,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.commands.gate.workflow import Gating
+from demeanor.commands.gate.workflow import GateState
 from demeanor.commands.run.policies import decide
 from demeanor.commands.run.tallies import tally
 from demeanor.config.config import Config
@@ -16,19 +16,19 @@ from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
-from demeanor.runner.assemble import open_house, run_info
+from demeanor.runner.assemble import assemble, run_info
 from demeanor.runner.budget import out_of_money
-from demeanor.runner.catalog import Cast
-from demeanor.runner.execute import Terms, conduct
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import StopConditions, execute
 from demeanor.runner.plan import DEFAULT_TIMEOUT
 from demeanor.runner.planning import plan_evals
 from demeanor.runner.schedule import Stop
-from demeanor.runner.ui import Helm
+from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Proof:
+class Verification:
     """What the trials of some evals amount to."""
 
     found: tuple[tuple[Tally, Decision], ...]
@@ -53,35 +53,35 @@ def prove(
     rule: str,
     commit: str,
     folder: Path,
-    helm: Helm,
-) -> Proof:
+    ui: UI,
+) -> Verification:
     """Try evals with the programs of a checkout, whose configuration is `config`; all of it is kept in `folder`."""
-    cast = Cast(config=config, environ=environ)
-    plan = plan_evals(cast, evals, request, environ)
-    gating = None if rule == "trials" else _gating(plan, config, request, rule)
-    if gating is not None:
-        gating.round()
-        plan = gating.planned()
+    catalog = Catalog(config=config, environ=environ)
+    plan = plan_evals(catalog, evals, request, environ)
+    state = None if rule == "trials" else _state(plan, config, request, rule)
+    if state is not None:
+        state.round()
+        plan = state.planned()
     store = RunFolder(folder)
     info = replace(run_info(config, request), id=folder.name, commit=commit)
-    rooms = replace(open_house(cast, plan, request, store, seed=info.seed), store=store)
+    rooms = replace(assemble(catalog, plan, request, store, seed=info.seed), store=store)
     stop = Stop()
-    terms = Terms(budget_usd=request.budget_usd)
-    with helm.watching(plan) as watch:
-        work = conduct(
+    terms = StopConditions(budget_usd=request.budget_usd)
+    with ui.watching(plan) as watch:
+        work = execute(
             plan,
             info,
             rooms,
             terms=terms,
-            watch=_both(gating, watch) if gating else watch,
+            watch=_both(state, watch) if state else watch,
             stop=stop,
-            more=gating.round if gating else tuple,
+            more=state.round if state else tuple,
         )
-        helm.perform(work)
+        ui.perform(work)
     records = store.records()
-    said = gating.decisions() if gating else {}
-    counted = [tally(cell, records) for cell in (gating.planned() if gating else plan).cells]
-    return Proof(
+    said = state.decisions() if state else {}
+    counted = [tally(cell, records) for cell in (state.planned() if state else plan).cells]
+    return Verification(
         found=tuple((one, said.get((one.eval, one.subject)) or decide(one)) for one in counted),
         records=records,
         stopped=stop.reason or out_of_money(records),
@@ -89,9 +89,9 @@ def prove(
     )
 
 
-def _gating(plan: Plan, config: Config, request: RunRequest, rule: str) -> Gating:
+def _state(plan: Plan, config: Config, request: RunRequest, rule: str) -> GateState:
     """A gate without a past: what was is what is to be mended."""
-    return Gating(
+    return GateState(
         plan=Plan(cells=tuple(replace(cell, trials=()) for cell in plan.cells)),
         rule=rule,
         timeout=config.timeout or DEFAULT_TIMEOUT,
@@ -99,9 +99,9 @@ def _gating(plan: Plan, config: Config, request: RunRequest, rule: str) -> Gatin
     )
 
 
-def _both(gating: Gating, watch: Callable[[Progress], None]) -> Callable[[Progress], None]:
+def _both(state: GateState, watch: Callable[[Progress], None]) -> Callable[[Progress], None]:
     def tell(news: Progress) -> None:
-        gating.watch(news)
+        state.watch(news)
         watch(news)
 
     return tell

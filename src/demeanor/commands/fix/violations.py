@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Foul(StrEnum):
+class Violation(StrEnum):
     """What a fixer must not do."""
 
     OUTSIDE = "outside"
@@ -35,7 +35,7 @@ class Foul(StrEnum):
 class Refusal:
     """One thing that a fixer did and must not do."""
 
-    foul: Foul
+    foul: Violation
     """What kind of thing."""
 
     path: str

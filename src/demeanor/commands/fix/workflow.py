@@ -17,12 +17,12 @@ from demeanor.commands.fix.agent import Work, check_fixer, let_fix
 from demeanor.commands.fix.before_after import doubts, fix_cells, why_not
 from demeanor.commands.fix.brief import evidence, fix_brief
 from demeanor.commands.fix.check_rules import held_against_the_rules, touches_evals
-from demeanor.commands.fix.diagnosis import Investigation
+from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.phrases import told_round
-from demeanor.commands.fix.project import Scene
+from demeanor.commands.fix.project import FixProject
 from demeanor.commands.fix.report import CODES, FixOutcome, FixReport, FixRound
 from demeanor.commands.fix.rules import guard_suite, standing
-from demeanor.commands.fix.verify import Proof, prove
+from demeanor.commands.fix.verify import Verification, prove
 from demeanor.config.fix import FixRules
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.eval import Eval
@@ -33,12 +33,12 @@ from demeanor.core.tree import Change, unified_diff
 from demeanor.core.trial import Plan
 from demeanor.core.verdict import Void
 from demeanor.runner.assemble import check_sandbox
-from demeanor.runner.budget import NothingLeft, Purse
-from demeanor.runner.catalog import Cast
+from demeanor.runner.budget import BudgetSpent, RunBudget
+from demeanor.runner.catalog import Catalog
 from demeanor.runner.planning import choose_evals, plan_evals
 from demeanor.runner.tasks import has_tasks, require_harbor
 from demeanor.runner.template import check_template
-from demeanor.runner.ui import Helm
+from demeanor.runner.ui import UI
 from demeanor.vcs.checkout import BuildFailed, Checkout, checked_out
 from demeanor.vcs.patch import without_ignored, write_changes, write_patch
 
@@ -46,13 +46,13 @@ _STANDING = {"accept": FixOutcome.FIXED, "reject": FixOutcome.NOT_FIXED, "undeci
 
 
 @dataclass(kw_only=True)
-class Fixing:
+class FixState:
     """A fix that is under way."""
 
-    scene: Scene
+    project: FixProject
     """The project; `fix` of its configuration says how."""
 
-    found: Investigation
+    found: Diagnosis
     """What is known of what fails."""
 
     request: RunRequest
@@ -61,7 +61,7 @@ class Fixing:
     environ: Mapping[str, str]
     """Where keys are."""
 
-    helm: Helm
+    ui: UI
     """How it is steered and shown."""
 
     folder: Path = Path()
@@ -75,26 +75,26 @@ class Fixing:
 
     def check(self) -> None:
         """Find what is missing before anything is spent."""
-        check_fixer(self._cast, self._fix.fixer)
+        check_fixer(self._catalog, self._fix.fixer)
         if not self.found.allowed:
             raise UsageError(
                 "nothing may be changed: what the model was told was found in no file of the repository\n"
                 '  → say what may be: [fix] allowed = ["prompts/**"]'
             )
         for name in self._guard:
-            if name not in self.scene.evals:
-                raise UnknownName("eval", name, self.scene.evals, where=f"{self.scene.config.where}: fix.guard")
-        tried = [*self._targets, *(self.scene.evals[name] for name in self._guard)]
+            if name not in self.project.evals:
+                raise UnknownName("eval", name, self.project.evals, where=f"{self.project.config.where}: fix.guard")
+        tried = [*self._targets, *(self.project.evals[name] for name in self._guard)]
         request = replace(self.request, subjects=self._subjects)
-        if has_tasks(plan_evals(self._cast, tried, request, self.environ)):
-            require_harbor(self.scene.config, self.environ)
-        check_sandbox(self.scene.config, request, Plan(cells=()))  # the fixer works in it, whatever is tried
-        check_template(Scenario(prompts=("",), template=self.scene.tree), self.scene.top)
+        if has_tasks(plan_evals(self._catalog, tried, request, self.environ)):
+            require_harbor(self.project.config, self.environ)
+        check_sandbox(self.project.config, request, Plan(cells=()))  # the fixer works in it, whatever is tried
+        check_template(Scenario(prompts=("",), template=self.project.tree), self.project.top)
 
     def run(self, folder: Path) -> FixReport:
         """All of it, kept in a folder of its own."""
         self.folder = folder
-        before: Proof | None = None
+        before: Verification | None = None
         outcome = FixOutcome.UNDECIDED
         try:
             with self._built() as base:
@@ -106,7 +106,7 @@ class Fixing:
                         break
                     self.rounds.append(self._round(number, base, before))
                     outcome = self.rounds[-1].outcome
-        except NothingLeft as error:
+        except BudgetSpent as error:
             outcome = self.rounds[-1].outcome if self.rounds else FixOutcome.UNDECIDED
             self.notes.append(f"stopped: {error}")
         if outcome is FixOutcome.FIXED and not self.rounds:
@@ -115,7 +115,7 @@ class Fixing:
             self.notes += doubts(self.rounds[-1].cells)
         return self._report(outcome, before)
 
-    def _report(self, outcome: FixOutcome, before: Proof | None) -> FixReport:
+    def _report(self, outcome: FixOutcome, before: Verification | None) -> FixReport:
         spent, unpriced, _ = self._purse.total
         return FixReport(
             id=self.folder.name,
@@ -123,7 +123,7 @@ class Fixing:
             exit_code=CODES[outcome],
             evals=tuple(one.name for one in self.found.evals),
             run=self.found.run.id,
-            commit=self.scene.commit,
+            commit=self.project.commit,
             fixer=self._fix.fixer,
             rule=self._fix.rule,
             before=fix_cells(before),
@@ -134,10 +134,10 @@ class Fixing:
             notes=tuple(dict.fromkeys((*self.found.notes, *self.notes))),
         )
 
-    def _round(self, number: int, base: Checkout, before: Proof) -> FixRound:
+    def _round(self, number: int, base: Checkout, before: Verification) -> FixRound:
         place = self.folder / f"round-{number}"
         work = self._work(place)
-        changed = without_ignored(work.changes, self.scene.tree)
+        changed = without_ignored(work.changes, self.project.tree)
         told = FixRound(
             number=number,
             outcome=FixOutcome.NOT_FIXED,
@@ -154,7 +154,7 @@ class Fixing:
             return replace(told, detail=f"the fixer did not end well, so its work is not used: {work.problem}")
         if not changed:
             return told
-        broken = held_against_the_rules(self.scene, self.found, changed, self._cast.redactor, self.environ)
+        broken = held_against_the_rules(self.project, self.found, changed, self._catalog.redactor, self.environ)
         if broken:
             detail = f"{count(len(broken), 'rule')} broken, so the change was not tried"
             return replace(told, outcome=FixOutcome.REFUSED, detail=detail, refusals=broken)
@@ -163,20 +163,22 @@ class Fixing:
     def _work(self, place: Path) -> Work:
         brief = fix_brief(self.found, earlier=[told_round(one) for one in self.rounds])
         place.mkdir(parents=True)
-        (place / "brief.md").write_text(self._cast.redactor.text(brief), "utf-8")
-        self.helm.tell(f"round {len(self.rounds) + 1}: {self._fix.fixer} is asked to mend it")
+        (place / "brief.md").write_text(self._catalog.redactor.text(brief), "utf-8")
+        self.ui.tell(f"round {len(self.rounds) + 1}: {self._fix.fixer} is asked to mend it")
         work = let_fix(
-            self._cast,
+            self._catalog,
             replace(self._purse.paid(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
-            self.scene.tree,
+            self.project.tree,
             {"brief.md": brief, **evidence(self.found)},
             folder=place / "fixer",
-            helm=self.helm,
+            ui=self.ui,
         )
         self._purse.pay([work.record])
         return work
 
-    def _tried(self, told: FixRound, changed: Sequence[Change], place: Path, base: Checkout, before: Proof) -> FixRound:
+    def _tried(
+        self, told: FixRound, changed: Sequence[Change], place: Path, base: Checkout, before: Verification
+    ) -> FixRound:
         """A change that breaks no rule, built and proven."""
         patch = place / "patch.diff"
 
@@ -195,13 +197,13 @@ class Fixing:
                 return self._guarded(told, evals, place, base, mended)
         except BuildFailed as error:
             return replace(told, detail=f"what was changed can't be built: {error}")
-        except NothingLeft as error:
+        except BudgetSpent as error:
             return replace(told, outcome=FixOutcome.UNDECIDED, detail=str(error))
 
     def _evals_of(self, mended: Checkout, changed: Sequence[Change]) -> Mapping[str, Eval]:
         """The evals to try a change with: those of the project, unless the change is to evals too."""
-        if not touches_evals(self.scene, changed):
-            return self.scene.evals
+        if not touches_evals(self.project, changed):
+            return self.project.evals
         self.notes.append("evals were changed too: before and after are not judged by the same evals")
         return {one.name: one for one in choose_evals(mended.config, policy="all")}
 
@@ -213,7 +215,7 @@ class Fixing:
             return replace(told, detail="nothing else was tried: there is no guard suite")
         after = self._prove([evals[name] for name in self._guard], mended, f"{place.name}/guard")
         fallen = dict.fromkeys(tally.eval for tally, said in after.found if said.answer == "reject")
-        doubtful = [self.scene.evals[name] for name in fallen]
+        doubtful = [self.project.evals[name] for name in fallen]
         old = self._prove(doubtful, base, f"{place.name}/guard-before") if doubtful else None
         told = replace(told, guard=fix_cells(old, after))
         worse = [f"{cell.eval} on {cell.subject}" for cell in told.guard if cell.worse]
@@ -223,7 +225,7 @@ class Fixing:
             return replace(told, outcome=FixOutcome.UNDECIDED, detail=f"the guard suite: {why_not(after)}")
         return replace(told, detail=f"{count(len(self._guard), 'other eval')} held")
 
-    def _prove(self, evals: Sequence[Eval], place: Checkout, name: str) -> Proof:
+    def _prove(self, evals: Sequence[Eval], place: Checkout, name: str) -> Verification:
         proof = prove(
             evals,
             place.config,
@@ -232,7 +234,7 @@ class Fixing:
             rule=self._fix.rule,
             commit=place.commit,
             folder=self.folder / name,
-            helm=self.helm,
+            ui=self.ui,
         )
         self._purse.pay(proof.records)
         self.notes += [*proof.notes, *([proof.stopped] if proof.stopped else [])]
@@ -240,12 +242,12 @@ class Fixing:
 
     def _built(self, change: Callable[[Path], None] | None = None) -> AbstractContextManager[Checkout]:
         return checked_out(
-            self.scene.config, self.scene.commit, environ=self.environ, tell=self.helm.tell, change=change
+            self.project.config, self.project.commit, environ=self.environ, tell=self.ui.tell, change=change
         )
 
     @property
     def _fix(self) -> FixRules:
-        return self.scene.config.fix
+        return self.project.config.fix
 
     @property
     def _subjects(self) -> tuple[str, ...]:
@@ -253,23 +255,23 @@ class Fixing:
 
     @property
     def _targets(self) -> list[Eval]:
-        return [self.scene.evals[one.name] for one in self.found.evals]
+        return [self.project.evals[one.name] for one in self.found.evals]
 
     @cached_property
     def _guard(self) -> tuple[str, ...]:
         """The other evals that must not get worse."""
-        return guard_suite(self.scene.evals.values(), self._fix.guard, but=[one.name for one in self.found.evals])
+        return guard_suite(self.project.evals.values(), self._fix.guard, but=[one.name for one in self.found.evals])
 
     @cached_property
-    def _purse(self) -> Purse:
-        return Purse(limit_usd=self._fix.budget_usd)
+    def _purse(self) -> RunBudget:
+        return RunBudget(limit_usd=self._fix.budget_usd)
 
     @cached_property
-    def _cast(self) -> Cast:
-        return Cast(config=self.scene.config, environ=self.environ)
+    def _catalog(self) -> Catalog:
+        return Catalog(config=self.project.config, environ=self.environ)
 
 
-def _stands(proof: Proof) -> FixOutcome:
+def _stands(proof: Verification) -> FixOutcome:
     """What a proof says; one that was stopped proves nothing but failure."""
     stands = standing(said for _, said in proof.found)
     return _STANDING["undecided" if proof.stopped and stands == "accept" else stands]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from demeanor.core.error_rates import Characteristics, Operating
+from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.gate import GateAnswer, GateCell
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision
@@ -61,13 +61,13 @@ def given_up(cell: GateCell) -> bool:
     return cell.voided > MOST_VOIDS
 
 
-def characteristics(rates: Sequence[float] = RATES) -> Characteristics:
+def characteristics(rates: Sequence[float] = RATES) -> ErrorRates:
     """How often an eval of a given rate is blocked."""
     rows = []
     for rate in rates:
         found = operate(lambda passed, failed: "reject" if failed else None, rate, cap=TRIALS)
         rows.append(Operating(rate=rate, chance=found.chance("reject"), trials=found.trials))
-    return Characteristics(
+    return ErrorRates(
         rule="every_trial",
         action="reject",
         about=f"ALWAYS_PASSES: {TRIALS} trials, all of which must pass; the first fail ends it",

@@ -12,12 +12,12 @@ from demeanor.commands.gate.markdown import gate_markdown
 from demeanor.commands.gate.report import GateReport, gate_report
 from demeanor.commands.gate.rules import rule_named
 from demeanor.commands.gate.to_json import gate_json
-from demeanor.commands.gate.workflow import Gating
-from demeanor.commands.run.past_runs import history_of
+from demeanor.commands.gate.workflow import GateState
+from demeanor.commands.run.past_runs import open_project_history
 from demeanor.commands.run.report import RunReport
 from demeanor.config.config import Config
 from demeanor.core.codec import encode
-from demeanor.core.error_rates import Characteristics
+from demeanor.core.error_rates import ErrorRates
 from demeanor.core.history import KeptDecision
 from demeanor.core.policy import Policy
 from demeanor.core.text import count
@@ -30,26 +30,26 @@ class Files(TypedDict):
     files: Mapping[str, str]
 
 
-def gate_notes(gating: Gating, *, stopped: bool) -> tuple[str, ...]:
+def gate_notes(state: GateState, *, stopped: bool) -> tuple[str, ...]:
     """What a person should know of a gate."""
     notes = []
-    wanting = sum(one.more for one in gating.answers())
-    if wanting and not stopped and gating.max_trials is not None:
-        notes.append(f"stopped: {count(gating.max_trials, 'trial')} at most, and {wanting} more are wanted")
-    if gating.base.problem:
-        notes.append(f"new and edited evals are told by the history alone: {gating.base.problem}")
+    wanting = sum(one.more for one in state.answers())
+    if wanting and not stopped and state.max_trials is not None:
+        notes.append(f"stopped: {count(state.max_trials, 'trial')} at most, and {wanting} more are wanted")
+    if state.base.problem:
+        notes.append(f"new and edited evals are told by the history alone: {state.base.problem}")
     return tuple(notes)
 
 
-def make_gate_report(gating: Gating, report: RunReport) -> GateReport:
+def make_gate_report(state: GateState, report: RunReport) -> GateReport:
     """The value that all formats are made of."""
     return gate_report(
         report,
-        gating.answers(),
-        rule=gating.rule,
-        base=gating.base.base,
-        edited=gating.edited,
-        characteristics=tuple(_characteristics(gating)),
+        state.answers(),
+        rule=state.rule,
+        base=state.base.base,
+        edited=state.edited,
+        characteristics=tuple(_characteristics(state)),
         notes=report.notes,
     )
 
@@ -59,10 +59,12 @@ def gate_files(found: GateReport) -> Files:
     return Files(lead=gate_markdown(found), files={"gate.json": gate_json(found)})
 
 
-def keep_answers(gating: Gating, found: GateReport, config: Config, environ: Mapping[str, str], results: Path) -> None:
+def keep_answers(
+    state: GateState, found: GateReport, config: Config, environ: Mapping[str, str], results: Path
+) -> None:
     """Keep what was decided, each with the numbers it was decided from."""
     made = datetime.now(UTC).isoformat(timespec="milliseconds")
-    history = history_of(config, environ, results=results, reading=False)
+    history = open_project_history(config, environ, results=results, reading=False)
     try:
         for row in found.rows:
             if row.decision.answer == "skipped":
@@ -78,7 +80,7 @@ def keep_answers(gating: Gating, found: GateReport, config: Config, environ: Map
                     reason=row.decision.reason,
                     run=found.run.id,
                     commit=found.run.commit,
-                    eval_hash=gating.hashes.get(row.eval, ""),
+                    eval_hash=state.hashes.get(row.eval, ""),
                     evidence={
                         "passed": row.passed,
                         "failed": row.failed,
@@ -93,7 +95,7 @@ def keep_answers(gating: Gating, found: GateReport, config: Config, environ: Map
         history.close()
 
 
-def _characteristics(gating: Gating) -> list[Characteristics]:
-    policies = {cell.eval.policy for cell in gating.plan.cells}
+def _characteristics(state: GateState) -> list[ErrorRates]:
+    policies = {cell.eval.policy for cell in state.plan.cells}
     found = [gate_always.characteristics()] if Policy.ALWAYS_PASSES in policies else []
-    return found + ([rule_named(gating.rule).characteristics()] if Policy.USUALLY_PASSES in policies else [])
+    return found + ([rule_named(state.rule).characteristics()] if Policy.USUALLY_PASSES in policies else [])

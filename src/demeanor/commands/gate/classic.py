@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from demeanor.commands.gate.always import RATES, answer, go_on
-from demeanor.core.error_rates import Characteristics, Operating
+from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.gate import GateAnswer, GateCell
 from demeanor.statistics.operating import operate
 
@@ -25,10 +25,10 @@ def verdict(passed: int, failed: int) -> str | None:
     return "reject" if failed > TRIALS - NEEDED else None
 
 
-def characteristics(rates: Sequence[float] = RATES, *, base: float = 0.95) -> Characteristics:
+def characteristics(rates: Sequence[float] = RATES, *, base: float = 0.95) -> ErrorRates:
     """How often a cell of a given rate is rejected; its past does not matter."""
     found = [(rate, operate(verdict, rate, cap=TRIALS)) for rate in rates]
-    return Characteristics(
+    return ErrorRates(
         rule="seed",
         action="reject",
         about=f"USUALLY_PASSES: {TRIALS} trials, at least {NEEDED} of which must pass",

@@ -27,7 +27,7 @@ from demeanor.core.run_request import RunRequest
 
 if TYPE_CHECKING:
     from demeanor.commands.gate.report import GateReport
-    from demeanor.commands.gate.workflow import Gating
+    from demeanor.commands.gate.workflow import GateState
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
     from demeanor.core.progress import Progress
@@ -65,30 +65,30 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Ask the rule, run a round of trials, ask again; then report and keep the decisions."""
     from demeanor.commands.gate.build_report import gate_files, gate_notes, keep_answers, make_gate_report
-    from demeanor.commands.gate.workflow import make_gating
+    from demeanor.commands.gate.workflow import make_gate_state
     from demeanor.commands.interrupts import run_interruptibly
     from demeanor.commands.run.command import watching_on
     from demeanor.commands.run.outputs import make_report, publish
-    from demeanor.commands.run.past_runs import history_of
-    from demeanor.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
-    from demeanor.runner.catalog import Cast
-    from demeanor.runner.execute import conduct
+    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info, stop_conditions
+    from demeanor.runner.catalog import Catalog
+    from demeanor.runner.execute import execute
     from demeanor.runner.schedule import Stop
     from demeanor.runner.tasks import task_environment
 
     config = _for_gates(load_config(args))
     results = args.out or config.root / config.results
     request = _request(args)
-    cast = Cast(config=config, environ=os.environ)
-    history = history_of(config, os.environ, results=results)
+    catalog = Catalog(config=config, environ=os.environ)
+    history = open_project_history(config, os.environ, results=results)
     try:
-        gating = make_gating(
-            cast, request, history, os.environ, rule=args.rule, base=args.base, max_trials=args.max_trials
+        state = make_gate_state(
+            catalog, request, history, os.environ, rule=args.rule, base=args.base, max_trials=args.max_trials
         )
     finally:
         history.close()
-    gating.round()
-    plan = gating.planned()
+    state.round()
+    plan = state.planned()
     if args.dry_run:
         from demeanor.commands.run.plan_text import plan_json, plan_text
 
@@ -97,33 +97,33 @@ def run(args: argparse.Namespace) -> ExitCode:
     sandbox = open_sandbox(config, request, plan)
     store = new_store(results)
     info = replace(run_info(config, request), id=store.folder.name)
-    house = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    context = assemble(catalog, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop = Stop()
     started = time.monotonic()
-    terms = run_terms(config, request)
+    terms = stop_conditions(config, request)
     with watching_on(plan, (), quiet=args.json) as watch:
         interrupted = run_interruptibly(
-            conduct(plan, info, house, terms=terms, watch=_both(gating, watch), stop=stop, more=gating.round)
+            execute(plan, info, context, terms=terms, watch=_both(state, watch), stop=stop, more=state.round)
         )
-    said = gating.decisions()
+    said = state.decisions()
     report = make_report(
         info,
-        gating.planned(),
+        state.planned(),
         store.records(),
         folder=store.folder,
         seconds=time.monotonic() - started,
         stopped=stop.reason,
         interrupted=interrupted,
-        notes=(*gate_notes(gating, stopped=stop.reason is not None), *house.notes, *house.store.notes),
+        notes=(*gate_notes(state, stopped=stop.reason is not None), *context.notes, *context.store.notes),
         decide=lambda tally: said[tally.eval, tally.subject],
     )
-    found = make_gate_report(gating, report)
-    keep_answers(gating, found, config, os.environ, results)
+    found = make_gate_report(state, report)
+    keep_answers(state, found, config, os.environ, results)
     publish(
         report,
         store.folder,
         environ=os.environ,
-        redactor=cast.redactor,
+        redactor=catalog.redactor,
         junit=args.junit,
         **gate_files(found),
     )
@@ -160,9 +160,9 @@ def _request(args: argparse.Namespace) -> RunRequest:
     )
 
 
-def _both(gating: Gating, watch: Callable[[Progress], None]) -> Callable[[Progress], None]:
+def _both(state: GateState, watch: Callable[[Progress], None]) -> Callable[[Progress], None]:
     def tell(news: Progress) -> None:
-        gating.watch(news)
+        state.watch(news)
         watch(news)
 
     return tell

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from demeanor.commands.gate.report import GateReport, GateRow
-from demeanor.core.error_rates import Characteristics
+from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import Past
+from demeanor.core.gate import Baseline
 from demeanor.core.percent import rate, share
 from demeanor.core.text import count
 
@@ -35,7 +35,7 @@ def p_value(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.2g}"
 
 
-def nights(past: Past | None) -> str:
+def nights(past: Baseline | None) -> str:
     """`57/60 in 20 nights`."""
     return "none" if past is None else f"{past.passed}/{past.judged} in {count(past.nights, 'night')}"
 
@@ -45,7 +45,7 @@ def score(row: GateRow) -> str:
     return f"{row.passed}/{row.judged}" + (f" +{row.voided} void" if row.voided else "")
 
 
-def error_rates(found: Characteristics) -> str:
+def error_rates(found: ErrorRates) -> str:
     """How often a rule acts, at three true pass rates."""
     told = ", ".join(f"{share(row.chance)} at {rate(row.rate)}" for row in found.rows if row.rate in _SHOWN)
     return f"{found.rule}: {found.about}. It {found.action}s, by true pass rate: {told}"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from demeanor.commands.run.report import RunReport
-from demeanor.core.error_rates import Characteristics
+from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import GateAnswer, Past
+from demeanor.core.gate import Baseline, GateAnswer
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.tally import Decision
@@ -42,7 +42,7 @@ class GateRow:
     voided: int
     """Trials of this change that could not be judged."""
 
-    past: Past | None
+    past: Baseline | None
     """Its nights, if any are of the eval as it is now."""
 
     p_value: float | None
@@ -76,7 +76,7 @@ class GateReport:
     rows: tuple[GateRow, ...]
     """One per eval and subject."""
 
-    characteristics: tuple[Characteristics, ...]
+    characteristics: tuple[ErrorRates, ...]
     """The error rates of the rules that were applied."""
 
     exit_code: ExitCode
@@ -97,7 +97,7 @@ def gate_report(
     rule: str,
     base: str | None,
     edited: Mapping[str, str],
-    characteristics: tuple[Characteristics, ...],
+    characteristics: tuple[ErrorRates, ...],
     notes: tuple[str, ...] = (),
 ) -> GateReport:
     """Everything that can be said of a gate."""

@@ -15,7 +15,7 @@ from demeanor.commands.gate import classic as gate_seed
 from demeanor.commands.gate import screen as gate_screen
 from demeanor.commands.gate.always import RATES
 from demeanor.commands.run.exit_code import exit_code
-from demeanor.core.error_rates import Characteristics
+from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UnknownName
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.gate import GateAnswer, GateCell
@@ -24,7 +24,7 @@ DEFAULT = "screen"
 
 
 class _Telling(Protocol):
-    def __call__(self, rates: Sequence[float] = RATES, *, base: float = ...) -> Characteristics: ...
+    def __call__(self, rates: Sequence[float] = RATES, *, base: float = ...) -> ErrorRates: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

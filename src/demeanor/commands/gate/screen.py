@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from demeanor.commands.gate.always import answer, given_up, go_on
-from demeanor.commands.gate.screen_cell import FRESH, LEVEL, SCREEN, Look, fewest_to_settle, look, p_value
+from demeanor.commands.gate.screen_cell import FRESH, LEVEL, SCREEN, TrialSplit, fewest_to_settle, look, p_value
 from demeanor.commands.gate.screen_error_rates import characteristics
 from demeanor.core.gate import GateAnswer, GateCell
 from demeanor.statistics.beta_binomial import JEFFREYS, Prior
@@ -33,7 +33,7 @@ class _Escalated:
     """A cell that is held against its own past."""
 
     cell: GateCell
-    look: Look
+    look: TrialSplit
     belief: Prior
 
     @property
@@ -96,7 +96,7 @@ def _against_the_past(family: Sequence[_Escalated], may_join: int) -> list[GateA
     return found + [go_on(one.cell, "screen", 0, _score(one)) for one in family if one not in going]
 
 
-def _by_itself(cell: GateCell, seen: Look) -> GateAnswer:
+def _by_itself(cell: GateCell, seen: TrialSplit) -> GateAnswer:
     passed, judged = sum(cell.outcomes), len(cell.outcomes)
     if seen.state == "fine":
         return answer(cell, "screen", "accept", f"the first {SCREEN} passed")

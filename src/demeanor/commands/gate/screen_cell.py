@@ -20,7 +20,7 @@ LEVEL = 0.10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Look:
+class TrialSplit:
     """The trials of a cell, taken apart."""
 
     state: Literal["screening", "fine", "escalated"]
@@ -41,14 +41,14 @@ class Look:
         return FRESH - self.judged if self.state == "escalated" else 0
 
 
-def look(outcomes: Sequence[bool]) -> Look:
+def look(outcomes: Sequence[bool]) -> TrialSplit:
     """Take the trials of a cell apart, in the order of their numbers."""
     first = list(outcomes[:SCREEN])
     if False in first:
         screened = first.index(False) + 1
         fresh = outcomes[screened : screened + FRESH]
-        return Look(state="escalated", screened=screened, passed=sum(fresh), judged=len(fresh))
-    return Look(state="fine" if len(first) == SCREEN else "screening", screened=len(first))
+        return TrialSplit(state="escalated", screened=screened, passed=sum(fresh), judged=len(fresh))
+    return TrialSplit(state="fine" if len(first) == SCREEN else "screening", screened=len(first))
 
 
 def p_value(passed: int, belief: Prior) -> float:

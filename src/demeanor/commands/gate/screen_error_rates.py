@@ -8,7 +8,7 @@ from math import fsum
 
 from demeanor.commands.gate.always import RATES
 from demeanor.commands.gate.screen_cell import FRESH, LEVEL, SCREEN, p_value
-from demeanor.core.error_rates import Characteristics, Operating
+from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
 from demeanor.statistics.beta_binomial import JEFFREYS
@@ -21,7 +21,7 @@ _CROWD = 20
 _SHORT = 21
 
 
-def characteristics(rates: Sequence[float] = RATES, *, base: float = PAST_RATE) -> Characteristics:
+def characteristics(rates: Sequence[float] = RATES, *, base: float = PAST_RATE) -> ErrorRates:
     """How often a cell is rejected whose past, in twenty nights, had the rate `base`."""
     rows = [
         Operating(rate=rate, chance=reject(rate, past_rate=base), trials=mean_trials(rate, past_rate=base))
@@ -36,7 +36,7 @@ def characteristics(rates: Sequence[float] = RATES, *, base: float = PAST_RATE) 
     if base > 0.5:
         shorter = reject(0.5, past=_SHORT, past_rate=base)
         notes.append(f"with a past of {_SHORT} trials only, it sees a fall to 50 % in {share(shorter)} of all cases")
-    return Characteristics(
+    return ErrorRates(
         rule="screen",
         action="reject",
         about=(

@@ -9,7 +9,7 @@ from demeanor.commands.gate.rules import DEFAULT, gate, next_trials, rule_named
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.eval import Eval
-from demeanor.core.gate import GateAnswer, GateCell, Past
+from demeanor.core.gate import Baseline, GateAnswer, GateCell
 from demeanor.core.ports import History
 from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.record import Record
@@ -18,14 +18,14 @@ from demeanor.core.tally import Decision
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
-from demeanor.runner.baselines import eval_hashes, latest_nights, pasts_of, unknown_to
-from demeanor.runner.catalog import Cast
+from demeanor.runner.baselines import baselines_of, eval_hashes, latest_nights, unknown_to
+from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import DEFAULT_TIMEOUT
 from demeanor.runner.planning import choose_evals, plan_evals
 
 
 @dataclass(kw_only=True)
-class Gating:
+class GateState:
     """The cells of a gate, and what is known of them so far."""
 
     plan: Plan
@@ -37,7 +37,7 @@ class Gating:
     key_subjects: frozenset[str] = frozenset()
     """Those that the gate depends on; empty means all."""
 
-    pasts: Mapping[str, Past] = field(default_factory=dict)
+    pasts: Mapping[str, Baseline] = field(default_factory=dict)
     """By cell: its nights."""
 
     hashes: Mapping[str, str] = field(default_factory=dict)
@@ -132,8 +132,8 @@ def _skipped(known: GateCell, cell: Cell) -> GateAnswer:
     return GateAnswer(cell=known, decision=Decision(answer="skipped", rule="none", reason=reason))
 
 
-def make_gating(
-    cast: Cast,
+def make_gate_state(
+    catalog: Catalog,
     request: RunRequest,
     history: History,
     environ: Mapping[str, str],
@@ -141,9 +141,9 @@ def make_gating(
     rule: str | None = None,
     base: str | None = None,
     max_trials: int | None = None,
-) -> Gating:
+) -> GateState:
     """Which cells a gate looks at: those that were chosen, and whatever the change itself adds or edits."""
-    config = cast.config
+    config = catalog.config
     name = rule_named(rule or config.gate.rule or DEFAULT).name
     every = choose_evals(config, paths=request.paths, policy="all")
     chosen = {
@@ -162,18 +162,18 @@ def make_gating(
     held = edits(every, config.root, base=base)
     if base is not None and held.problem:
         raise UsageError(f"--base {base}: {held.problem}\n  → name a branch or a commit, such as --base main")
-    plan = plan_evals(cast, every, request, environ)
+    plan = plan_evals(catalog, every, request, environ)
     nights = latest_nights(history, plan)
     hashes = eval_hashes(one for one in _evals(plan) if nights)
     edited: dict[str, Edit] = {**dict.fromkeys(unknown_to(nights, hashes), "edited"), **held.evals}
     plan = Plan(
         cells=tuple(replace(c, trials=()) for c in plan.cells if c.eval.name in chosen or c.eval.name in edited)
     )
-    return Gating(
+    return GateState(
         plan=plan,
         rule=name,
-        key_subjects=frozenset(() if request.subjects or request.model else _key(cast, config)),
-        pasts=pasts_of(plan, nights, hashes),
+        key_subjects=frozenset(() if request.subjects or request.model else _key(catalog, config)),
+        pasts=baselines_of(plan, nights, hashes),
         hashes=hashes,
         edited=edited,
         base=held,
@@ -187,6 +187,6 @@ def _evals(plan: Plan) -> Sequence[Eval]:
     return list({cell.eval.name: cell.eval for cell in plan.cells}.values())
 
 
-def _key(cast: Cast, config: Config) -> Sequence[str]:
+def _key(catalog: Catalog, config: Config) -> Sequence[str]:
     """The key subjects, each of which must be one."""
-    return [str(cast.subject(text)) for text in config.gate.subjects]
+    return [str(catalog.subject(text)) for text in config.gate.subjects]

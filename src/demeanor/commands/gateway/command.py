@@ -57,14 +57,14 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
     from demeanor.commands.interrupts import run_interruptibly
     from demeanor.gateway.server.server import GatewayServer
-    from demeanor.runner.catalog import Cast
+    from demeanor.runner.catalog import Catalog
 
-    cast = Cast(config=load_config(args), environ=os.environ)
+    catalog = Catalog(config=load_config(args), environ=os.environ)
     faults = parse_faults(args.fault, where="--fault")
-    names = args.model or list(cast.models.names())
-    models = {name: cast.models.model(name) for name in names}
+    names = args.model or list(catalog.models.names())
+    models = {name: catalog.models.model(name) for name in names}
     server = GatewayServer(models, host=args.host, port=args.port, unix_path=args.unix)
-    run_interruptibly(_serve(server, _person(names[0], faults), names, args, cast.redactor), farewell="")
+    run_interruptibly(_serve(server, _person(names[0], faults), names, args, catalog.redactor), farewell="")
     counters = server.counters()
     print(f"{counters.exchanges} exchanges, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")
     return ExitCode.ACCEPTED

@@ -26,10 +26,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Ask the history, find the change points, print."""
     from demeanor.commands.report.workflow import make_eval_course
-    from demeanor.commands.run.past_runs import history_of
+    from demeanor.commands.run.past_runs import open_project_history
 
     config = load_config(args)
-    history = history_of(config, os.environ, results=args.results)
+    history = open_project_history(config, os.environ, results=args.results)
     try:
         found = make_eval_course(history, args.eval, args.subject, kind=args.kind)
     finally:

@@ -9,7 +9,7 @@ from demeanor.commands.report.report import Mark, NightCell
 from demeanor.commands.report.rows import estimate, night_cells
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
-from demeanor.core.run_diff import Course
+from demeanor.core.run_diff import RateHistory
 from demeanor.core.tally import Estimate
 
 
@@ -31,7 +31,7 @@ class PastCell:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stretch:
+class Segment:
     """Runs in a row in which neither the subject nor the eval changed: only these are put into one rate."""
 
     first: str
@@ -57,7 +57,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SubjectCourse:
+class SubjectHistory:
     """One subject at it."""
 
     subject: str
@@ -69,15 +69,15 @@ class SubjectCourse:
     past: tuple[PastCell, ...]
     """Every run, the oldest first."""
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[Segment, ...]
     """The runs, divided wherever the subject or the eval changed."""
 
-    course: Course
+    course: RateHistory
     """The change points, and how often there is one that is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EvalCourse:
+class EvalHistory:
     """One eval over time."""
 
     eval: str
@@ -86,7 +86,7 @@ class EvalCourse:
     kind: str
     """Which runs: nightly, ci, local or all."""
 
-    subjects: tuple[SubjectCourse, ...]
+    subjects: tuple[SubjectHistory, ...]
     """One per subject."""
 
 
@@ -95,18 +95,18 @@ def eval_course(
     cells: Iterable[RunCell],
     *,
     kind: str,
-    course_of: Callable[[Sequence[RunCell]], Course],
+    course_of: Callable[[Sequence[RunCell]], RateHistory],
     runs: Sequence[PastRun] = (),
-) -> EvalCourse:
+) -> EvalHistory:
     """One eval over time, from all its cells, the oldest first; `runs` are those that should have had it."""
     by_subject: dict[str, list[RunCell]] = {}
     for cell in cells:
         by_subject.setdefault(cell.subject, []).append(cell)
     found = tuple(_subject(subject, own, course_of(own), runs) for subject, own in by_subject.items())
-    return EvalCourse(eval=name, kind=kind, subjects=found)
+    return EvalHistory(eval=name, kind=kind, subjects=found)
 
 
-def _subject(subject: str, cells: Sequence[RunCell], course: Course, runs: Sequence[PastRun]) -> SubjectCourse:
+def _subject(subject: str, cells: Sequence[RunCell], course: RateHistory, runs: Sequence[PastRun]) -> SubjectHistory:
     own = {cell.run: cell for cell in cells}
     facts = {cell.run: (cell.started, cell.commit) for cell in cells}
     facts |= {run.name: (run.info.started, run.info.commit) for run in runs if run.info.started > cells[0].started}
@@ -116,7 +116,7 @@ def _subject(subject: str, cells: Sequence[RunCell], course: Course, runs: Seque
         PastCell(run=run, started=facts[run][0], commit=facts[run][1], cell=shown)
         for run, shown in zip(order, told, strict=True)
     )
-    return SubjectCourse(
+    return SubjectHistory(
         subject=subject,
         policy=cells[-1].policy,
         past=past,
@@ -136,10 +136,10 @@ def _divided(past: Sequence[PastCell]) -> list[list[PastCell]]:
     return parts
 
 
-def _stretch(own: Sequence[PastCell], *, first: bool) -> Stretch:
+def _stretch(own: Sequence[PastCell], *, first: bool) -> Segment:
     passed, judged = sum(one.cell.passed for one in own), sum(one.cell.judged for one in own)
     mark: Mark = "eval" if own[0].cell.marks == ("eval",) else "subject"
-    return Stretch(
+    return Segment(
         first=own[0].run,
         last=own[-1].run,
         runs=sum(one.cell.judged > 0 for one in own),

@@ -6,27 +6,27 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from demeanor.commands.history.report import EvalCourse, PastCell, Stretch, SubjectCourse
+from demeanor.commands.history.report import EvalHistory, PastCell, Segment, SubjectHistory
 from demeanor.commands.report import phrases as night_words
+from demeanor.commands.report.sparkline import sparkline
 from demeanor.commands.run.phrases import POLICIES
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers as figures
 from demeanor.render.paint import paint
-from demeanor.render.sparkline import sparkline
 from demeanor.render.table import wrapped
 from demeanor.render.terminal import Screen
 
 _WARM_UP = "there are fewer than seven nights since the eval or its rate last changed: too few to watch from"
 
 
-def course_terminal(found: EvalCourse, screen: Screen | None = None) -> str:
+def course_terminal(found: EvalHistory, screen: Screen | None = None) -> str:
     """The whole of it as text for `screen`."""
     screen = screen or Screen()
     return paint(_lines(found, screen), screen)
 
 
-def _lines(found: EvalCourse, screen: Screen) -> Iterator[Text]:
+def _lines(found: EvalHistory, screen: Screen) -> Iterator[Text]:
     runs = "all runs" if found.kind == "all" else f"{found.kind} runs"
     yield Text.assemble((screen.safe(one_line(found.eval, width=300)), "bold"), (f"  {runs}", "dim"))
     for one in found.subjects:
@@ -34,7 +34,7 @@ def _lines(found: EvalCourse, screen: Screen) -> Iterator[Text]:
         yield from _subject(one, screen)
 
 
-def _subject(one: SubjectCourse, screen: Screen) -> Iterator[Text]:
+def _subject(one: SubjectHistory, screen: Screen) -> Iterator[Text]:
     judged = sum(past.cell.judged > 0 for past in one.past)
     told = f"  {POLICIES[one.policy]}, {count(len(one.past), 'run')}, {judged} with data"
     yield from wrapped(Text.assemble((screen.safe(one_line(one.subject)), "bold"), (told, "dim")), screen.width)
@@ -71,7 +71,7 @@ def _bars(past: Sequence[PastCell], screen: Screen) -> Iterator[Text]:
             used += wide
 
 
-def _stretch(found: Stretch, days: dict[str, str]) -> str:
+def _stretch(found: Segment, days: dict[str, str]) -> str:
     rate = f"{figures.rate(found.rate)}, {found.passed} of {found.judged}" if found.rate else "no data"
     mark = {None: "from", "eval": f"{night_words.EVAL_MARK} from", "subject": f"{night_words.SUBJECT_MARK} from"}
     return f"{mark[found.mark]} {days[found.first]} on: {rate} in {count(found.runs, 'run')}"
@@ -86,7 +86,7 @@ def _point(point: ChangePoint, days: dict[str, str]) -> str:
     return f"{sign} {word} {days[point.began]} (run {point.began}){noticed}: {before} → {after}"
 
 
-def _false_alarms(one: SubjectCourse) -> str:
+def _false_alarms(one: SubjectHistory) -> str:
     nights = f"{one.course.nights_between_false_alarms:g}"
     stated = f"a fall that is none is seen once in about {nights} nights, and so is a rise (CUSUM"
     if one.course.assumed_rate is not None:

@@ -29,12 +29,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read everything, then write it."""
-    from demeanor.commands.run.past_runs import history_of
-    from demeanor.store.imports import Wishes, read_imports, write_imports
+    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.store.imports import ImportOptions, read_imports, write_imports
 
     config = load_config(args)
-    found = read_imports(args.paths, Wishes(kind=args.kind, subject=args.subject))
-    history = history_of(config, os.environ, results=args.out, reading=False)
+    found = read_imports(args.paths, ImportOptions(kind=args.kind, subject=args.subject))
+    history = open_project_history(config, os.environ, results=args.out, reading=False)
     try:
         for one in write_imports(history.database, found):
             new = f"{one.new} new" if one.new else "already there"

@@ -12,7 +12,7 @@ from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.core.error_rates import Characteristics
+    from demeanor.core.error_rates import ErrorRates
 
 _LONGEST_HISTORY = 400
 
@@ -93,7 +93,7 @@ def a_rate(text: str) -> float:
 a_rate.__name__ = "rate"  # argparse shows the name when the text is no number at all
 
 
-def _rules(name: str, subjects: int) -> tuple[Characteristics, ...]:
+def _rules(name: str, subjects: int) -> tuple[ErrorRates, ...]:
     """The error rates of all rules of this name: of the gate, of promotion, of demotion."""
     from demeanor.commands.gate import always as gate_always
     from demeanor.commands.gate.rules import RULES
@@ -108,7 +108,7 @@ def _rules(name: str, subjects: int) -> tuple[Characteristics, ...]:
     return tuple(found)
 
 
-def _print_rules(found: tuple[Characteristics, ...]) -> None:
+def _print_rules(found: tuple[ErrorRates, ...]) -> None:
     from rich.text import Text
 
     from demeanor.commands.power.error_rates_text import characteristics_lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from demeanor.core.error_rates import Characteristics
+from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate, share
 from demeanor.render.table import Column, table, wrapped
 
@@ -14,7 +14,7 @@ def trials(value: float) -> str:
     return f"{value:.1f}" if value < 20 else f"{value:.0f}"
 
 
-def characteristics_lines(found: Characteristics, width: int) -> list[Text]:
+def characteristics_lines(found: ErrorRates, width: int) -> list[Text]:
     """The rule in a sentence, its error rates as a table, and what else to know."""
     columns = [
         Column(title="true pass rate", cells=[Text(rate(row.rate)) for row in found.rows], align="right"),

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from demeanor.commands.power.error_rates_text import trials
 from demeanor.commands.power.values import PowerReport
-from demeanor.core.error_rates import Characteristics
+from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate, share
 from demeanor.render.table import Column, table, wrapped
 
@@ -108,7 +108,7 @@ def _policy(report: PowerReport, width: int) -> list[Text]:
     )
 
 
-def _acts(rows: Sequence[Characteristics], at: float) -> list[Text]:
+def _acts(rows: Sequence[ErrorRates], at: float) -> list[Text]:
     return [Text(share(one.at(at).chance)) for one in rows]
 
 

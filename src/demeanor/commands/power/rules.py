@@ -6,7 +6,7 @@ from functools import partial
 
 from demeanor.commands.gate import always as gate_always
 from demeanor.commands.gate.rules import RULES
-from demeanor.commands.power.values import PowerReport, Visible
+from demeanor.commands.power.values import DetectableDrop, PowerReport
 from demeanor.commands.promote.rules import DEMOTE, PROMOTE
 from demeanor.statistics.binomial import at_least
 from demeanor.statistics.power import (
@@ -70,10 +70,10 @@ def power_report(
     )
 
 
-def _visible(trials: int, base: float, history: int, *, level: float, power: float) -> Visible:
+def _visible(trials: int, base: float, history: int, *, level: float, power: float) -> DetectableDrop:
     fails = fails_that_surprise(trials, base, level=level)
     region = region_of("boschloo", history, trials, level)
-    return Visible(
+    return DetectableDrop(
         trials=trials,
         known=detectable_drop(lambda rate: at_least(fails, trials, 1 - rate), base, power=power),
         history=detectable_drop(partial(region.chance, base), base, power=power),

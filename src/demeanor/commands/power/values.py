@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from demeanor.core.error_rates import Characteristics
+from demeanor.core.error_rates import ErrorRates
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Visible:
+class DetectableDrop:
     """The smallest drop that a number of trials shows."""
 
     trials: int
@@ -52,16 +52,16 @@ class PowerReport:
     sequential: tuple[float, float]
     """Trials of a sequential test on average: where nothing dropped, and where it did."""
 
-    visible: tuple[Visible, ...]
+    visible: tuple[DetectableDrop, ...]
     """What numbers of trials can see."""
 
-    gate: tuple[Characteristics, ...]
+    gate: tuple[ErrorRates, ...]
     """The rules of the gate, at both rates."""
 
-    promote: tuple[Characteristics, ...]
+    promote: tuple[ErrorRates, ...]
     """The rules of promotion, at both rates."""
 
-    demote: tuple[Characteristics, ...]
+    demote: tuple[ErrorRates, ...]
     """The rules of demotion, at both rates."""
 
     suite: tuple[int, int, float] | None = None

@@ -42,8 +42,8 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     """Ask the nights; print, or apply."""
     from demeanor.commands.promote.workflow import make_promotion_report
-    from demeanor.commands.run.past_runs import history_of
-    from demeanor.runner.catalog import Cast
+    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.catalog import Catalog
     from demeanor.runner.planning import choose_evals
 
     config = load_config(args)
@@ -53,10 +53,10 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
         if name not in every:
             raise UnknownName("eval", name, every)
     evals = [one for name, one in every.items() if not args.evals or name in args.evals]
-    cast = Cast(config=config.at_night(), environ=os.environ, replaying=True)
-    history = history_of(config, os.environ, results=results)
+    catalog = Catalog(config=config.at_night(), environ=os.environ, replaying=True)
+    history = open_project_history(config, os.environ, results=results)
     try:
-        report = make_promotion_report(history, cast, evals, action, rule=args.rule)
+        report = make_promotion_report(history, catalog, evals, action, rule=args.rule)
     finally:
         history.close()
     if not args.apply:
@@ -110,18 +110,18 @@ def _change(
     """Change the policy of one eval, verify and record; None where it did not hold, and the file is as it was."""
     from demeanor.commands.promote.render import TARGETS
     from demeanor.commands.promote.workflow import keep_change
-    from demeanor.commands.run.past_runs import history_of
-    from demeanor.define.discover import load
+    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.define.discover import discover
     from demeanor.define.set_policy import policy_file, repolicied
 
-    (own,) = load([f"{own.source.path}::{own.name}"])  # an earlier change may have moved its lines
+    (own,) = discover([f"{own.source.path}::{own.name}"])  # an earlier change may have moved its lines
     path = policy_file(own)
     before = path.read_bytes()
     content = repolicied(own, TARGETS[action])
     kept = False
     try:
         path.write_bytes(content)
-        (now,) = load([f"{own.source.path}::{own.name}"])
+        (now,) = discover([f"{own.source.path}::{own.name}"])
         if now.policy is not TARGETS[action]:
             raise UsageError(f"{path}: the policy of {own.name!r} could not be changed\n  → change it by hand")
         said, run, commit, kept = "", "", None, action == "demote"
@@ -140,7 +140,7 @@ def _change(
     print(f"{'changed' if kept else 'kept'}  {where}  {own.name}" + (f"  {said}" if said else ""))
     if not kept:
         return None
-    history = history_of(config, os.environ, results=results, reading=False)
+    history = open_project_history(config, os.environ, results=results, reading=False)
     try:
         keep_change(history, action, one, now, run=run, commit=commit)
     finally:
@@ -153,9 +153,9 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
     from demeanor.commands.interrupts import run_interruptibly, tell
     from demeanor.commands.run.command import watching_on
     from demeanor.commands.run.outputs import make_report, publish
-    from demeanor.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
-    from demeanor.runner.catalog import Cast
-    from demeanor.runner.execute import conduct
+    from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info, stop_conditions
+    from demeanor.runner.catalog import Catalog
+    from demeanor.runner.execute import execute
     from demeanor.runner.planning import plan_run
     from demeanor.runner.schedule import Stop
 
@@ -170,16 +170,16 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
         sandbox=args.sandbox,
         seed=args.seed,
     )
-    cast = Cast(config=config, environ=os.environ)
-    plan = plan_run(cast, request, os.environ)
+    catalog = Catalog(config=config, environ=os.environ)
+    plan = plan_run(catalog, request, os.environ)
     sandbox = open_sandbox(config, request, plan)
     store = new_store(results)
     info = replace(run_info(config, request), id=store.folder.name)
-    house = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    context = assemble(catalog, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop, started = Stop(), time.monotonic()
     with watching_on(plan, (), quiet=args.json) as watch:
         interrupted = run_interruptibly(
-            conduct(plan, info, house, terms=run_terms(config, request), watch=watch, stop=stop)
+            execute(plan, info, context, terms=stop_conditions(config, request), watch=watch, stop=stop)
         )
     report = make_report(
         info,
@@ -189,9 +189,9 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
         seconds=time.monotonic() - started,
         stopped=stop.reason,
         interrupted=interrupted,
-        notes=(*house.notes, *house.store.notes),
+        notes=(*context.notes, *context.store.notes),
     )
-    publish(report, store.folder, environ={}, redactor=cast.redactor)
+    publish(report, store.folder, environ={}, redactor=catalog.redactor)
     for note in report.notes:
         tell(note)
     return report

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from demeanor.commands.gate.always import RATES
-from demeanor.commands.promote.incubation import Era, era_of
+from demeanor.commands.promote.incubation import Incubation, era_of
 from demeanor.commands.promote.values import Candidate, Night
-from demeanor.core.error_rates import Characteristics, Operating
+from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
 from demeanor.core.policy import Policy
@@ -25,7 +25,7 @@ TRIALS = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SeedPromotion:
+class ClassicPromotion:
     """Its numbers."""
 
     incubation: int = 10
@@ -70,7 +70,7 @@ class SeedPromotion:
             changes=era.changes(latest),
         )
 
-    def _missing(self, era: Era, window: Sequence[Night]) -> tuple[str, ...]:
+    def _missing(self, era: Incubation, window: Sequence[Night]) -> tuple[str, ...]:
         found = []
         if era.complete < self.incubation:
             found.append(f"{era.complete} of {self.incubation} nights in which every enabled subject was judged")
@@ -85,7 +85,7 @@ class SeedPromotion:
                     found.append(f"{night.run}: {words} {', '.join(subjects)}")
         return tuple(found)
 
-    def characteristics(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics:
+    def characteristics(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
         """How often an eval of a given rate is promoted, if somebody asks every night."""
 
         def within(rate: float, nights: int) -> float:
@@ -94,7 +94,7 @@ class SeedPromotion:
             )
 
         later = ", ".join(f"{share(within(rate, 60))} at {percent(rate)}" for rate in (0.99, 0.95, 0.9, 0.8))
-        return Characteristics(
+        return ErrorRates(
             rule="seed",
             action="promote",
             about=(

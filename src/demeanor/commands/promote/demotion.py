@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from demeanor.commands.gate.always import RATES
 from demeanor.commands.promote.incubation import era_of
 from demeanor.commands.promote.values import Candidate
-from demeanor.core.error_rates import Characteristics, Operating
+from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.policy import Policy
 from demeanor.core.text import count
@@ -70,9 +70,9 @@ def judge_cusum(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], 
     )
 
 
-def seed_characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics:
+def seed_characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
     """How often an eval of a given rate is demoted by a single week."""
-    return Characteristics(
+    return ErrorRates(
         rule="seed",
         action="demote",
         about=f"one fail on any enabled subject within the last {WINDOW} nights",
@@ -82,12 +82,12 @@ def seed_characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -
     )
 
 
-def cusum_characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics:
+def cusum_characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
     """How soon an eval of a given rate is demoted."""
     watch = _chart()
     nights = {rate: watch.nights_to_alarm(rate, TRIALS) for rate in rates}
     soon = ", ".join(f"{nights[rate]:.3g} at {percent(rate)}" for rate in rates)
-    return Characteristics(
+    return ErrorRates(
         rule="cusum",
         action="demote",
         about=f"a cumulative sum that watches for a fall from {percent(GOOD)} to {percent(BAD)}",

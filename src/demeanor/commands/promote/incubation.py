@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from demeanor.commands.promote.values import Night, NightState
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
-from demeanor.core.run_diff import Change
+from demeanor.core.run_diff import RunDiff
 from demeanor.store.history.nights import ByRun, RunId, changes, count
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Era:
+class Incubation:
     """One eval's nights, as far as they count."""
 
     nights: tuple[Night, ...]
@@ -50,9 +50,9 @@ class Era:
         by_run = self.cells[subject]
         return count(cell for run in runs for cell in by_run.get(run[1], ()))
 
-    def changes(self, runs: Sequence[RunId]) -> tuple[Change, ...]:
+    def changes(self, runs: Sequence[RunId]) -> tuple[RunDiff, ...]:
         """What changed from one of these nights to the next."""
-        found: list[Change] = []
+        found: list[RunDiff] = []
         for by_run in self.cells.values():
             found += changes([cell for run in runs for cell in by_run.get(run[1], ()) if cell.judged])
         return tuple(sorted(found, key=lambda change: (change.started, change.subject)))
@@ -67,7 +67,7 @@ def era_of(
     least: int | None = None,
     complete: int = 0,
     restart_on_subject_change: bool = False,
-) -> Era:
+) -> Incubation:
     """The era of an eval that has `policy` now, on the enabled subjects: from the latest night backwards.
 
     With `least`, it looks no further back than it must: at `least` nights, and until so many are complete.
@@ -90,7 +90,7 @@ def era_of(
         elif least is None:
             break
         told.append(night)
-    return Era(nights=tuple(reversed(told)), counting=tuple(reversed(counting)), cells=ours)
+    return Incubation(nights=tuple(reversed(told)), counting=tuple(reversed(counting)), cells=ours)
 
 
 class _Same:

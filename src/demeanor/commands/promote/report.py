@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.commands.promote.values import Candidate
-from demeanor.core.error_rates import Characteristics
+from demeanor.core.error_rates import ErrorRates
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,7 +25,7 @@ class PromotionReport:
     nights: int
     """How many nightly runs the history has."""
 
-    characteristics: Characteristics
+    characteristics: ErrorRates
     """The error rates of the rule."""
 
     @property

@@ -9,9 +9,9 @@ from typing import Protocol
 from demeanor.commands.gate.always import RATES
 from demeanor.commands.promote import demotion
 from demeanor.commands.promote import sprt as promote_sprt
-from demeanor.commands.promote.classic import SeedPromotion
+from demeanor.commands.promote.classic import ClassicPromotion
 from demeanor.commands.promote.values import Candidate
-from demeanor.core.error_rates import Characteristics
+from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UnknownName
 from demeanor.core.history import RunCell
 from demeanor.store.history.nights import ByRun, RunId, by_eval, nights_of
@@ -20,7 +20,7 @@ DEFAULT = "seed"
 
 
 class _OfSubjects(Protocol):
-    def __call__(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics: ...
+    def __call__(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +38,7 @@ class PolicyRule:
 
 
 PROMOTE: Mapping[str, PolicyRule] = {
-    "seed": PolicyRule(name="seed", judge=SeedPromotion().judge, characteristics=SeedPromotion().characteristics),
+    "seed": PolicyRule(name="seed", judge=ClassicPromotion().judge, characteristics=ClassicPromotion().characteristics),
     "sprt": PolicyRule(name="sprt", judge=promote_sprt.judge, characteristics=promote_sprt.characteristics),
 }
 """The rules of promotion by name."""

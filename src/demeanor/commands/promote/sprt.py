@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.commands.gate.always import RATES
-from demeanor.commands.promote.incubation import Era, era_of
+from demeanor.commands.promote.incubation import Incubation, era_of
 from demeanor.commands.promote.values import Candidate
-from demeanor.core.error_rates import Characteristics, Operating
+from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.policy import Policy
 from demeanor.core.text import count
@@ -60,10 +60,10 @@ def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjec
     )
 
 
-def characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> Characteristics:
+def characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
     """How often an eval of a given rate is promoted."""
     found = [(rate, TEST.operation(rate, cap=CAP + 1, batch=TRIALS)) for rate in rates]
-    return Characteristics(
+    return ErrorRates(
         rule="sprt",
         action="promote",
         about=(
@@ -78,7 +78,7 @@ def characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> Cha
     )
 
 
-def _test(era: Era, subject: str) -> _Standing:
+def _test(era: Incubation, subject: str) -> _Standing:
     passed = failed = tested_passed = tested_failed = 0
     proven = False
     for run in era.counting:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.core.run_diff import Change
+from demeanor.core.run_diff import RunDiff
 
 NightState: TypeAlias = Literal["pass", "fail", "no data", "before"]
 """All judged trials passed; one failed; none could be judged; a night of the eval before it changed."""
@@ -64,5 +64,5 @@ class Candidate:
     counts: Mapping[str, tuple[int, int]] | None = None
     """Enabled subject → passed and judged in the nights that count."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RunDiff, ...] = ()
     """What changed within these nights: their trials are not all of one thing."""

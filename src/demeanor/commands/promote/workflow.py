@@ -17,7 +17,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.ports import History
 from demeanor.core.run_request import RunRequest
 from demeanor.runner.baselines import eval_hashes
-from demeanor.runner.catalog import Cast
+from demeanor.runner.catalog import Catalog
 from demeanor.runner.planning import plan_evals
 
 Action: TypeAlias = Literal["promote", "demote"]
@@ -32,10 +32,10 @@ _LOOK_BACK = 60
 """Nights that are looked through for the others, in which some are missing."""
 
 
-def enabled_subjects(cast: Cast, evals: Sequence[Eval]) -> dict[str, tuple[str, ...]]:
+def enabled_subjects(catalog: Catalog, evals: Sequence[Eval]) -> dict[str, tuple[str, ...]]:
     """By eval: the subjects that nightly runs try it on, whatever this machine lacks to try them itself."""
     wanted = {name: "set" for one in evals for name in one.scenario.requires_env}
-    plan = plan_evals(cast, evals, RunRequest(kind="nightly", policy="all"), wanted)
+    plan = plan_evals(catalog, evals, RunRequest(kind="nightly", policy="all"), wanted)
     return {
         one.name: tuple(str(c.subject) for c in plan.cells if c.eval.name == one.name and not c.skipped)
         for one in evals
@@ -43,12 +43,12 @@ def enabled_subjects(cast: Cast, evals: Sequence[Eval]) -> dict[str, tuple[str, 
 
 
 def make_promotion_report(
-    history: History, cast: Cast, evals: Sequence[Eval], action: Action, *, rule: str | None = None
+    history: History, catalog: Catalog, evals: Sequence[Eval], action: Action, *, rule: str | None = None
 ) -> PromotionReport:
     """Hold the nights of each eval against a rule."""
     name = rule or DEFAULT
     asked = {one.name: one for one in evals if one.policy is BEFORE[action]}
-    enabled = enabled_subjects(cast, list(asked.values()))
+    enabled = enabled_subjects(catalog, list(asked.values()))
     runs = history.runs(kind="nightly")
     nights = [(run.info.started, run.name) for run in reversed(runs)]
     cells = _nights(history, enabled, seed=name == "seed")

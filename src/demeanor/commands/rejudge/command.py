@@ -14,7 +14,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
-    from demeanor.commands.run.stored_runs import KeptRun
+    from demeanor.commands.run.stored_runs import StoredRun
     from demeanor.config.config import Config
 
 
@@ -59,13 +59,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the captures, judge them, tell what changed."""
-    from demeanor.commands.rejudge.workflow import Wishes, judge_again, keep_judgements, make_rejudgement
+    from demeanor.commands.rejudge.workflow import RejudgeOptions, judge_again, keep_judgements, make_rejudgement
 
     config = load_config(args)
     results = args.out or config.root / config.results
     runs, evals = _runs(args, results, config)
-    wishes = Wishes(evals=evals, paths=args.evals, sandbox=args.sandbox, jobs=args.jobs, as_it_was=args.as_it_was)
-    answered = judge_again(runs, config, os.environ, wishes)
+    options = RejudgeOptions(
+        evals=evals, paths=args.evals, sandbox=args.sandbox, jobs=args.jobs, as_it_was=args.as_it_was
+    )
+    answered = judge_again(runs, config, os.environ, options)
     if not answered:
         raise UsageError(f"{', '.join(one.name for one in runs)}: there is no such trial to judge again")
     kept = keep_judgements(runs, answered, config) if args.keep else ()
@@ -82,12 +84,12 @@ def run(args: argparse.Namespace) -> ExitCode:
     return report.exit_code
 
 
-def _runs(args: argparse.Namespace, results: Path, config: Config) -> tuple[tuple[KeptRun, ...], tuple[str, ...]]:
+def _runs(args: argparse.Namespace, results: Path, config: Config) -> tuple[tuple[StoredRun, ...], tuple[str, ...]]:
     """The runs that are meant, and the evals of them."""
-    from demeanor.commands.run.stored_runs import find_kept_run, runs_with_eval
+    from demeanor.commands.run.stored_runs import find_stored_run, runs_with_eval
 
     names = tuple(args.scenario)
     try:
-        return (find_kept_run(args.what, results, config, os.environ),), names
+        return (find_stored_run(args.what, results, config, os.environ),), names
     except UnknownName:
         return runs_with_eval(args.what, results, last=args.last), (args.what,)

@@ -138,7 +138,7 @@ class Rejudgement:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answered:
+class RejudgedTrial:
     """One trial that was taken up again; what a rejudgement is made of."""
 
     run: str
@@ -155,7 +155,7 @@ class Answered:
 
 
 def rejudgement(
-    answered: Sequence[Answered],
+    answered: Sequence[RejudgedTrial],
     *,
     demeanor: str,
     decide: Callable[[Tally], Decision],
@@ -164,7 +164,7 @@ def rejudgement(
     kept: tuple[str, ...] = (),
 ) -> Rejudgement:
     """Everything that can be said of trials that were judged again."""
-    by_cell: dict[tuple[str, str, str], list[Answered]] = {}
+    by_cell: dict[tuple[str, str, str], list[RejudgedTrial]] = {}
     for one in answered:
         by_cell.setdefault((one.run, one.before.eval, one.before.subject), []).append(one)
     cells = []
@@ -210,7 +210,7 @@ def _told(finding: Finding) -> str:
     return "" if finding.answer == "yes" else finding.reason
 
 
-def _trial(one: Answered) -> TrialAgain:
+def _trial(one: RejudgedTrial) -> TrialAgain:
     before, after = one.before.verdict, one.after.verdict if one.after is not None else None
     return TrialAgain(
         run=one.run,

@@ -15,14 +15,14 @@ from demeanor.core.starting_state import SECRETS, start_hash
 from demeanor.core.tree import Tree
 from demeanor.runner.template import TemplateCache
 from demeanor.store.captures.capture_json import read_capture_json, read_start_hash
-from demeanor.store.captures.capture_store import Vault, capture_text, read_start
+from demeanor.store.captures.capture_store import CaptureStore, capture_text, read_start
 from demeanor.store.runs.run_folder import RunFolder
 
 _AT_HAND = 4
 """How many starting states are held in memory at once."""
 
 
-class Refused(Exception):
+class NotRestorable(Exception):
     """A trial can't be judged again; the text says why."""
 
 
@@ -41,7 +41,7 @@ class Restorer:
     """Restores the captures of one run."""
 
     def __init__(
-        self, run: RunFolder | None, vault: Vault | None, templates: TemplateCache, *, as_it_was: bool
+        self, run: RunFolder | None, vault: CaptureStore | None, templates: TemplateCache, *, as_it_was: bool
     ) -> None:
         """`as_it_was`: whether a trial may be judged whose scenario has been edited since."""
         self._run = run
@@ -60,7 +60,7 @@ class Restorer:
             before = await self._before(record, one, capture, read_start_hash(text, where=where))
             return read_capture_json(text, before, where=where)
         except StoreError as error:
-            raise Refused(str(error).splitlines()[0]) from None
+            raise NotRestorable(str(error).splitlines()[0]) from None
 
     async def _before(self, record: Record, one: Eval, capture: Capture, start: str | None) -> Tree:
         """The state that the workspace started from."""
@@ -68,18 +68,20 @@ class Restorer:
         if start is None:
             return _unnamed(record, one, today)
         if not start:
-            raise Refused(SECRETS)
+            raise NotRestorable(SECRETS)
         kept = await asyncio.to_thread(self._start, start)
         edited = _edited(one, capture, today, start)
         if edited and not self._as_it_was:
-            raise Refused(
+            raise NotRestorable(
                 f"its scenario has been edited since ({', '.join(edited)}), so it was a trial of something else;"
                 " --as-it-was judges it all the same"
             )
         if kept is not None:
             return kept
         if today.tree is None or start_hash(today.tree) != start:
-            raise Refused("its starting files were not kept, being too large, and those of the scenario are others now")
+            raise NotRestorable(
+                "its starting files were not kept, being too large, and those of the scenario are others now"
+            )
         return today.tree
 
     async def _today(self, one: Eval) -> _Today:
@@ -95,9 +97,9 @@ class Restorer:
 def _unnamed(record: Record, one: Eval, today: _Today) -> Tree:
     """Of a capture that does not say what it started from: the scenario's own files, if nothing was edited at all."""
     if today.tree is None:
-        raise Refused(f"its workspace can't be laid out any more: {today.problem}")
+        raise NotRestorable(f"its workspace can't be laid out any more: {today.problem}")
     if not record.eval_hash or eval_hash(one, today.tree) != record.eval_hash:
-        raise Refused(
+        raise NotRestorable(
             "it was kept by an older Demeanor, without its starting files, and its eval has been edited since:"
             " nobody can tell whether those are still the same"
         )

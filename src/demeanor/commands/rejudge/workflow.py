@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from demeanor._version import __version__
-from demeanor.commands.rejudge.report import Answered, Rejudgement, rejudgement
-from demeanor.commands.rejudge.restore import Refused, Restorer
+from demeanor.commands.rejudge.report import RejudgedTrial, Rejudgement, rejudgement
+from demeanor.commands.rejudge.restore import NotRestorable, Restorer
 from demeanor.commands.rejudge.to_json import rejudge_json
 from demeanor.commands.run.exit_code import exit_code
 from demeanor.commands.run.policies import decide
-from demeanor.commands.run.stored_runs import KeptRun
+from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, DemeanorError, UsageError
 from demeanor.core.eval import Eval
@@ -28,21 +28,21 @@ from demeanor.core.text import count
 from demeanor.core.trial import Plan, Trial, named_cell
 from demeanor.core.verdict import Void
 from demeanor.runner.assemble import open_sandbox, run_info
-from demeanor.runner.attempt import told_by
-from demeanor.runner.catalog import Cast
-from demeanor.runner.execute import Court, judged
+from demeanor.runner.attempt import with_agent_log
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import JudgingContext, judged
 from demeanor.runner.plan import DEFAULT_TIMEOUT
 from demeanor.runner.planning import choose_evals, under_faults
 from demeanor.runner.sandbox import Level
 from demeanor.runner.template import TemplateCache
-from demeanor.sandboxes.levels.none import OpenSandbox
-from demeanor.store.captures.capture_store import open_vault
+from demeanor.sandboxes.levels.none import NoneSandbox
+from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.runs.rejudged import keep_rejudged
 from demeanor.store.runs.run_folder import write_whole
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wishes:
+class RejudgeOptions:
     """What is to be judged again, and how."""
 
     evals: Collection[str] = ()
@@ -62,37 +62,37 @@ class Wishes:
 
 
 def judge_again(
-    runs: Sequence[KeptRun], config: Config, environ: Mapping[str, str], wishes: Wishes
-) -> tuple[Answered, ...]:
+    runs: Sequence[StoredRun], config: Config, environ: Mapping[str, str], options: RejudgeOptions
+) -> tuple[RejudgedTrial, ...]:
     """The trials of some runs that count, each judged again or refused with a reason."""
-    cast = Cast(config=config, environ=environ, replaying=True)
-    found: list[Answered] = []
+    catalog = Catalog(config=config, environ=environ, replaying=True)
+    found: list[RejudgedTrial] = []
     for run in runs:
         if run.info.rejudges:
             raise UsageError(f"{run.name} holds verdicts of another run, judged again\n  → judge that run again")
-        trials = run.trials(wishes.evals)
+        trials = run.trials(options.evals)
         if run.folder is None and run.origin != "demeanor":
             refusal = f"its run was imported from {run.origin}, which keeps no captures here"
-            found += [Answered(run=run.name, before=one, after=None, refusal=refusal) for one in trials]
+            found += [RejudgedTrial(run=run.name, before=one, after=None, refusal=refusal) for one in trials]
             continue
-        evals = _evals(run, config, wishes)
-        sandbox = _sandbox(run, trials, evals, config, wishes)
-        found += asyncio.run(_judge_all(run, trials, evals, cast, sandbox, wishes))
+        evals = _evals(run, config, options)
+        sandbox = _sandbox(run, trials, evals, config, options)
+        found += asyncio.run(_judge_all(run, trials, evals, catalog, sandbox, options))
     return tuple(found)
 
 
 def _sandbox(
-    run: KeptRun, trials: Sequence[Record], evals: Mapping[str, Eval], config: Config, wishes: Wishes
+    run: StoredRun, trials: Sequence[Record], evals: Mapping[str, Eval], config: Config, options: RejudgeOptions
 ) -> Level:
     """Where the commands of checks run; of tasks the reward was kept, so that neither it nor Harbor is needed."""
     known = [evals[one.eval] for one in trials if one.eval in evals]
     if known and all(one.task is not None for one in known):
-        return OpenSandbox()
-    request = replace(run.request, sandbox=wishes.sandbox or run.request.sandbox)
+        return NoneSandbox()
+    request = replace(run.request, sandbox=options.sandbox or run.request.sandbox)
     return open_sandbox(config, request, Plan(cells=()))
 
 
-def make_rejudgement(answered: Sequence[Answered], *, kept: Sequence[Path] = ()) -> Rejudgement:
+def make_rejudgement(answered: Sequence[RejudgedTrial], *, kept: Sequence[Path] = ()) -> Rejudgement:
     """Everything that can be said of trials that were judged again."""
     broken = sum(isinstance(one.before.verdict, Void) and not one.before.eval_hash for one in answered if one.after)
     here = Path.cwd()
@@ -107,7 +107,7 @@ def make_rejudgement(answered: Sequence[Answered], *, kept: Sequence[Path] = ())
     )
 
 
-def keep_judgements(runs: Sequence[KeptRun], answered: Sequence[Answered], config: Config) -> tuple[Path, ...]:
+def keep_judgements(runs: Sequence[StoredRun], answered: Sequence[RejudgedTrial], config: Config) -> tuple[Path, ...]:
     """Write the new verdicts down inside of each run's folder, which stays as it is; where they are."""
     made = []
     for run in runs:
@@ -141,20 +141,25 @@ def _plan(records: Sequence[Record]) -> Plan:
 
 
 async def _judge_all(
-    run: KeptRun, trials: Sequence[Record], evals: Mapping[str, Eval], cast: Cast, sandbox: Level, wishes: Wishes
-) -> list[Answered]:
+    run: StoredRun,
+    trials: Sequence[Record],
+    evals: Mapping[str, Eval],
+    catalog: Catalog,
+    sandbox: Level,
+    options: RejudgeOptions,
+) -> list[RejudgedTrial]:
     await sandbox.start()
     templates = TemplateCache(sandbox.folder)
-    restorer = Restorer(run.folder, open_vault(cast.config), templates, as_it_was=wishes.as_it_was)
-    turns = asyncio.Semaphore(wishes.jobs or min(2 * (os.cpu_count() or 1), 8))
+    restorer = Restorer(run.folder, open_capture_store(catalog.config), templates, as_it_was=options.as_it_was)
+    turns = asyncio.Semaphore(options.jobs or min(2 * (os.cpu_count() or 1), 8))
 
-    async def one(record: Record) -> Answered:
+    async def one(record: Record) -> RejudgedTrial:
         async with turns:
             try:
-                after = await _judge(record, evals, cast, restorer, sandbox.command)
-            except Refused as refused:
-                return Answered(run=run.name, before=record, after=None, refusal=str(refused))
-            return Answered(run=run.name, before=record, after=after)
+                after = await _judge(record, evals, catalog, restorer, sandbox.command)
+            except NotRestorable as refused:
+                return RejudgedTrial(run=run.name, before=record, after=None, refusal=str(refused))
+            return RejudgedTrial(run=run.name, before=record, after=after)
 
     try:
         return list(await asyncio.gather(*map(one, trials)))
@@ -164,25 +169,27 @@ async def _judge_all(
 
 
 async def _judge(
-    record: Record, evals: Mapping[str, Eval], cast: Cast, restorer: Restorer, command: RunCommand
+    record: Record, evals: Mapping[str, Eval], catalog: Catalog, restorer: Restorer, command: RunCommand
 ) -> Record:
     """One attempt again; raises Refused."""
     one = evals.get(record.eval)
     if one is None:
-        raise Refused("no eval of this name is defined any more")
+        raise NotRestorable("no eval of this name is defined any more")
     try:
-        subject = cast.subject(record.subject)
-        agent = cast.of(subject)
+        subject = catalog.subject(record.subject)
+        agent = catalog.of(subject)
     except DemeanorError as error:
-        raise Refused(f"its agent is not known here: {str(error).splitlines()[0]}") from None
+        raise NotRestorable(f"its agent is not known here: {str(error).splitlines()[0]}") from None
     capture = await restorer.capture(record, one)
     # The first version of captures did not keep what an agent's own log is read from; of a task Harbor read it.
     if capture.scenario and one.task is None:
-        capture = told_by(agent, capture)
-    redactor = cast.redactor
-    court = Court(agent=agent, command=command, redactor=redactor, leaks_fail=cast.config.canary == "fail")
+        capture = with_agent_log(agent, capture)
+    redactor = catalog.redactor
+    judging = JudgingContext(
+        agent=agent, command=command, redactor=redactor, leaks_fail=catalog.config.canary == "fail"
+    )
     trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
-    found, _ = await asyncio.to_thread(partial(judged, trial, record.attempt, capture, court))
+    found, _ = await asyncio.to_thread(partial(judged, trial, record.attempt, capture, judging))
     told = redacted(found, redactor)
     return replace(
         record,
@@ -198,10 +205,10 @@ async def _judge(
     )
 
 
-def _evals(run: KeptRun, config: Config, wishes: Wishes) -> dict[str, Eval]:
+def _evals(run: StoredRun, config: Config, options: RejudgeOptions) -> dict[str, Eval]:
     """The evals as they are now, under the faults that the run was asked for."""
-    paths = wishes.paths or list(dict.fromkeys(path.partition("::")[0] for path in run.request.paths))
-    for path in () if wishes.paths else paths:
+    paths = options.paths or list(dict.fromkeys(path.partition("::")[0] for path in run.request.paths))
+    for path in () if options.paths else paths:
         if not Path(path).exists():
             raise BadInput("the run had its evals here", where=path, remedy="say where they are now: --evals PATH")
     faults = run.request.faults or config.faults

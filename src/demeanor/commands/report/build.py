@@ -6,21 +6,21 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from demeanor.commands.report.report import (
+    FailingCell,
+    FailureMode,
     NightChange,
     NightReport,
     NightRow,
+    NightStep,
     NightTotal,
-    Step,
     SubjectNights,
-    Trouble,
-    Way,
 )
 from demeanor.commands.report.rows import Changes, night_row
 from demeanor.commands.run.failure_groups import Failure
 from demeanor.commands.run.tallies import summary
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
-from demeanor.core.run_diff import Change, Part
+from demeanor.core.run_diff import Part, RunDiff
 from demeanor.core.tally import Decision, Estimate, Tally
 from demeanor.core.usage import total
 from demeanor.statistics.intervals import wilson_of_mean
@@ -81,10 +81,10 @@ def _quiet(row: NightRow) -> tuple[bool, bool, bool]:
     return accepted, not clear, not row.tonight.failed
 
 
-def trouble(name: str, subject: str, ways: Iterable[Failure]) -> Trouble:
+def trouble(name: str, subject: str, ways: Iterable[Failure]) -> FailingCell:
     """Why trials of one eval did not pass."""
-    told = tuple(Way(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain) for one in ways)
-    return Trouble(eval=name, subject=subject, ways=told)
+    told = tuple(FailureMode(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain) for one in ways)
+    return FailingCell(eval=name, subject=subject, ways=told)
 
 
 def _rejected(row: NightRow) -> bool:
@@ -137,7 +137,7 @@ def _mean(judged: Sequence[RunCell]) -> Estimate:
     return Estimate(value=math.fsum(rates) / len(rates), low=low, high=high)
 
 
-def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> Step | None:
+def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> NightStep | None:
     """The mean change since the last night with data, over the evals that were judged then and now and not edited."""
     for index in range(len(runs) - 2, -1, -1):
         if any(row.cells[index].judged for row in rows):
@@ -150,7 +150,7 @@ def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> Step | None:
             if found is None:
                 return None
             alike = not any(_differs(row, index) for row in rows)
-            return Step(
+            return NightStep(
                 value=found.value, low=found.low, high=found.high, since=runs[index], alike=alike, evals=found.pairs
             )
     return None
@@ -165,7 +165,7 @@ def _differs(row: NightRow, index: int) -> bool:
     return row.cells[index].mixed or any("subject" in cell.marks or cell.mixed for cell in later)
 
 
-def _gathered(seen: Iterable[tuple[str, Change]], runs: Sequence[str]) -> Iterable[NightChange]:
+def _gathered(seen: Iterable[tuple[str, RunDiff]], runs: Sequence[str]) -> Iterable[NightChange]:
     """The same change of many evals, told once; edits of several evals in one night too."""
     groups: dict[tuple[str, Part], dict[tuple[str, str], list[str]]] = {}
     for name, change in seen:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.core.history import RunCell
-from demeanor.core.run_diff import ChangePoint, Course
+from demeanor.core.run_diff import ChangePoint, RateHistory
 from demeanor.statistics.cusum import Chart, chart
 from demeanor.store.history.nights import changes, count, fingerprints
 
@@ -43,7 +43,7 @@ class _Alarm:
     noticed: int
 
 
-class _Watch:
+class _ChangeWatch:
     """A chart over one stretch, which learns what is normal as it goes."""
 
     def __init__(self, direction: Literal["fall", "rise"], warm: Sequence[RunCell], start: int) -> None:
@@ -81,7 +81,7 @@ class _Watch:
         return chart(normal, round(after, 4), trials=trials, between_false_alarms=DESIGNED)
 
 
-def course_of(cells: Sequence[RunCell]) -> Course:
+def course_of(cells: Sequence[RunCell]) -> RateHistory:
     """The change points of one eval with one subject, from its cells with judged trials in the order of time."""
     judged = sorted((cell for cell in cells if cell.judged), key=lambda cell: (cell.started, cell.run))
     marks = tuple(changes(judged))
@@ -110,7 +110,7 @@ def course_of(cells: Sequence[RunCell]) -> Course:
             )
         )
     last = judged[starts[-1] :]
-    return Course(
+    return RateHistory(
         points=tuple(points),
         changes=marks,
         nights_between_false_alarms=NIGHTS_BETWEEN_FALSE_ALARMS,
@@ -124,7 +124,7 @@ def _next(judged: Sequence[RunCell], start: int, edited: set[str]) -> _Alarm | i
     end = next((i for i in range(start + 1, len(judged)) if judged[i].run in edited), len(judged))
     warm = judged[start : start + WARM_UP]
     if start + WARM_UP < end:
-        watches = [_Watch("fall", warm, start), _Watch("rise", warm, start)]
+        watches = [_ChangeWatch("fall", warm, start), _ChangeWatch("rise", warm, start)]
         for index in range(start + WARM_UP, end):
             for watch in watches:
                 if watch.alarm(judged[index], index):

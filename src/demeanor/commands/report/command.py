@@ -42,11 +42,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run, put it beside the nights before it, print."""
     from demeanor.commands.report.workflow import find_past_run, make_night_report
-    from demeanor.commands.run.past_runs import history_of
+    from demeanor.commands.run.past_runs import open_project_history
 
     config = load_config(args)
     results = args.results or config.root / config.results
-    history = history_of(config, os.environ, results=results)
+    history = open_project_history(config, os.environ, results=results)
     try:
         report = make_night_report(
             history,

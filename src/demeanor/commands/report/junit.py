@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from demeanor.commands.report import phrases as night_words
-from demeanor.commands.report.report import NightReport, NightRow, SubjectNights, Trouble
+from demeanor.commands.report.report import FailingCell, NightReport, NightRow, SubjectNights
 from demeanor.core.text import one_line, opening, printable
 from demeanor.render import numbers as figures
 
@@ -76,7 +76,7 @@ def _properties(report: NightReport, row: NightRow) -> Iterator[tuple[str, str]]
     yield from night_words.spending(row).items()
 
 
-def _told(found: tuple[Trouble, ...], row: NightRow, subject: str) -> str:
+def _told(found: tuple[FailingCell, ...], row: NightRow, subject: str) -> str:
     own = [one for one in found if one.eval == row.eval and one.subject == subject]
     parts = [
         f"{figures.trials(list(way.trials))}:\n{opening(way.reason, lines=_REASON_LINES)}\n"

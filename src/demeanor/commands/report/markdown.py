@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from demeanor.commands.report import phrases as night_words
-from demeanor.commands.report.report import NightCell, NightReport, NightRow, SubjectNights, Trouble
+from demeanor.commands.report.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
 from demeanor.core.text import markdown_block, markdown_code, one_line, opening
 from demeanor.render import numbers as figures
 
@@ -94,7 +94,7 @@ def _marks(cell: NightCell) -> str:
     return found + " " if found else ""
 
 
-def _troubles(heading: str, report: NightReport, found: Sequence[Trouble], more: int) -> Iterator[str]:
+def _troubles(heading: str, report: NightReport, found: Sequence[FailingCell], more: int) -> Iterator[str]:
     for index, one in enumerate(found):
         row = report.row(one.eval, one.subject)
         title = f"### {heading}\n\n" if index == 0 else ""

@@ -6,15 +6,15 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from demeanor.commands.report.report import (
+    FailingCell,
     NightCell,
     NightChange,
     NightReport,
     NightRow,
     NightState,
+    NightStep,
     NightTotal,
-    Step,
     SubjectNights,
-    Trouble,
 )
 from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
@@ -113,14 +113,14 @@ def status(row: NightRow) -> str:
     return "NO DATA" if row.tally.status is Status.VOID else row.tally.status.value
 
 
-def points(step: Step | None) -> str:
+def points(step: NightStep | None) -> str:
     """`−33`, `+7`, `0`: percentage points; `▼ −100` where chance does not explain it."""
     if step is None:
         return MISSING
     return _clear(step) + _signed(step.value)
 
 
-def points_with_interval(step: Step | None) -> str:
+def points_with_interval(step: NightStep | None) -> str:
     """`−33 [−72…+14]`, with a mark where it compares different things."""
     if step is None:
         return MISSING
@@ -222,7 +222,7 @@ def _change(found: NightChange, report: NightReport) -> str:
     return f"{when(night.info.started)}  {PARTS[found.part]}{values}: {names}{more}"
 
 
-def commands(report: NightReport, found: Trouble) -> Iterator[str]:
+def commands(report: NightReport, found: FailingCell) -> Iterator[str]:
     """Commands that show more of it."""
     name, subject = one_line(found.eval, width=_LONGEST), one_line(found.subject, width=_LONGEST)
     number = found.ways[0].trials[0] if found.ways and found.ways[0].trials else 1
@@ -250,7 +250,7 @@ def used_marks(report: NightReport) -> list[str]:
     return found
 
 
-def _clear(step: Step) -> str:
+def _clear(step: NightStep) -> str:
     return ("▲ " if step.value > 0 else "▼ ") if step.clear else ""
 
 

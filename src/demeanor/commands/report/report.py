@@ -61,7 +61,7 @@ ABSENT = NightCell(state="absent")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
+class NightStep:
     """The change of a rate since the last night with data."""
 
     value: float
@@ -121,7 +121,7 @@ class NightRow:
     decision: Decision | None
     """This night's tally held against the policy; None where it was not part of this run."""
 
-    change: Step | None
+    change: NightStep | None
     """Since the last night with data; None where there is nothing to compare."""
 
     together: Together
@@ -197,7 +197,7 @@ class SubjectNights:
     totals: tuple[NightTotal, ...]
     """One per run of the report, the oldest first."""
 
-    change: Step | None
+    change: NightStep | None
     """The mean change since the last night with data, eval by eval."""
 
     summary: Summary
@@ -208,7 +208,7 @@ class SubjectNights:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Way:
+class FailureMode:
     """One way in which trials failed, or were void."""
 
     reason: str
@@ -222,7 +222,7 @@ class Way:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Trouble:
+class FailingCell:
     """An eval with one subject that did not pass all its trials, and why."""
 
     eval: str
@@ -231,7 +231,7 @@ class Trouble:
     subject: str
     """The subject, as `agent:model`."""
 
-    ways: tuple[Way, ...]
+    ways: tuple[FailureMode, ...]
     """The ways in which it happened."""
 
 
@@ -248,13 +248,13 @@ class NightReport:
     subjects: tuple[SubjectNights, ...]
     """One per subject."""
 
-    failures: tuple[Trouble, ...] = ()
+    failures: tuple[FailingCell, ...] = ()
     """Evals that failed this night, the worst first; as many as were asked for."""
 
     more_failures: int = 0
     """How many more there are."""
 
-    voids: tuple[Trouble, ...] = ()
+    voids: tuple[FailingCell, ...] = ()
     """Evals with trials that could not be judged this night; as many as were asked for."""
 
     more_voids: int = 0

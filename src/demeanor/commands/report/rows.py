@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from demeanor.commands.report.report import ABSENT, Mark, NightCell, NightRow, Step, Together
+from demeanor.commands.report.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
 from demeanor.core.history import RunCell
-from demeanor.core.run_diff import Change
+from demeanor.core.run_diff import RunDiff
 from demeanor.core.tally import Decision, Estimate, Tally
 from demeanor.statistics.difference import newcombe
 from demeanor.statistics.intervals import wilson
 
-Changes: TypeAlias = Callable[[Sequence[RunCell]], Iterable[Change]]
+Changes: TypeAlias = Callable[[Sequence[RunCell]], Iterable[RunDiff]]
 """What changed from one cell with judged trials to the next."""
 
 _MARKS: Mapping[str, Mark] = {"eval": "eval", "agent": "subject", "prompt": "subject", "subject": "subject"}
@@ -39,7 +39,7 @@ def night_row(
     runs: Sequence[str],
     *,
     decide: Callable[[Tally], Decision],
-    seen: Sequence[Change],
+    seen: Sequence[RunDiff],
 ) -> NightRow:
     """One row: its cells by the run they are of, the runs in order, and what changed between them."""
     cells = night_cells(found, runs, seen)
@@ -57,7 +57,7 @@ def night_row(
     )
 
 
-def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterable[Change]) -> tuple[NightCell, ...]:
+def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterable[RunDiff]) -> tuple[NightCell, ...]:
     """One cell per run, in order, marked where something changed."""
     marks: dict[str, list[Mark]] = {}
     for change in seen:
@@ -105,7 +105,7 @@ def _night_cell(cell: RunCell, marks: Sequence[Mark]) -> NightCell:
     )
 
 
-def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> Step | None:
+def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> NightStep | None:
     """This night against the last one with data."""
     *earlier, tonight = cells
     if not tonight.judged:
@@ -114,7 +114,7 @@ def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> Step | None:
         if cell.judged:
             value, low, high = _difference((cell.passed, cell.judged), (tonight.passed, tonight.judged))
             alike = not (tonight.marks or tonight.mixed or cell.mixed)
-            return Step(value=value, low=low, high=high, since=run, alike=alike)
+            return NightStep(value=value, low=low, high=high, since=run, alike=alike)
     return None
 
 

@@ -8,13 +8,13 @@ from rich.text import Text
 
 from demeanor.commands.report import phrases as night_words
 from demeanor.commands.report.build import telling
-from demeanor.commands.report.report import NightReport, NightRow, SubjectNights, Trouble
+from demeanor.commands.report.report import FailingCell, NightReport, NightRow, SubjectNights
+from demeanor.commands.report.sparkline import sparkline
 from demeanor.commands.run.phrases import POLICIES
 from demeanor.core.text import one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, sign
 from demeanor.render.paint import paint
-from demeanor.render.sparkline import sparkline
 from demeanor.render.table import Column, table, wrapped
 from demeanor.render.terminal import Screen
 
@@ -134,7 +134,9 @@ def _change(row: NightRow, screen: Screen) -> Text:
     return Text(screen.safe(night_words.points(step)), style)
 
 
-def _troubles(heading: str, report: NightReport, found: Sequence[Trouble], more: int, screen: Screen) -> Iterator[Text]:
+def _troubles(
+    heading: str, report: NightReport, found: Sequence[FailingCell], more: int, screen: Screen
+) -> Iterator[Text]:
     if not found:
         return
     yield Text()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, cast
 
-from demeanor.commands.history.report import EvalCourse, eval_course
+from demeanor.commands.history.report import EvalHistory, eval_course
 from demeanor.commands.report.build import failing, night_report, trouble, voided
 from demeanor.commands.report.change_points import course_of
 from demeanor.commands.report.report import NightReport
@@ -75,7 +75,7 @@ def _notes(run: PastRun) -> tuple[str, ...]:
     return (f"this is a run of kind {run.info.kind}, held against the nights before it",)
 
 
-def make_eval_course(history: History, name: str, subject: str | None = None, *, kind: str = "nightly") -> EvalCourse:
+def make_eval_course(history: History, name: str, subject: str | None = None, *, kind: str = "nightly") -> EvalHistory:
     """One eval over time; an eval or subject that no run has is an error that names those that they have."""
     cells = history.eval_history(name, subject, kind=None if kind == "all" else cast(RunKind, kind))
     if not cells:

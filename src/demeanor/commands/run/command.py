@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from demeanor.core.progress import Progress
     from demeanor.core.record import Record
     from demeanor.core.trial import Plan
-    from demeanor.runner.execute import House
+    from demeanor.runner.execute import RunContext
     from demeanor.store.runs.run_folder import RunFolder
 
 _NOTHING_GATES = """\
@@ -105,9 +105,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
     from demeanor.commands.interrupts import run_interruptibly
     from demeanor.commands.run.outputs import make_report, publish
-    from demeanor.runner.assemble import new_store, open_house, open_sandbox, run_info, run_terms
-    from demeanor.runner.catalog import Cast
-    from demeanor.runner.execute import conduct
+    from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info, stop_conditions
+    from demeanor.runner.catalog import Catalog
+    from demeanor.runner.execute import execute
     from demeanor.runner.planning import plan_run
     from demeanor.runner.schedule import Stop
     from demeanor.runner.tasks import task_environment
@@ -118,10 +118,10 @@ def run(args: argparse.Namespace) -> ExitCode:
     earlier = find_run(results, args.resume) if args.resume else None
     request = _earlier_request(earlier, jobs=args.jobs) if earlier else _request(args, config)
     config = config.at_night() if request.kind == "nightly" else config
-    cast = Cast(config=config, environ=os.environ, replaying=request.replay is not None)
-    plan = plan_run(cast, request, os.environ)
-    if not (earlier or request.subjects or request.model or config.subjects) and cast.no_local_model:
-        sys.stderr.write(_NO_MODEL.format(why=cast.no_local_model))
+    catalog = Catalog(config=config, environ=os.environ, replaying=request.replay is not None)
+    plan = plan_run(catalog, request, os.environ)
+    if not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
+        sys.stderr.write(_NO_MODEL.format(why=catalog.no_local_model))
     if not plan.cells:
         sys.stderr.write(_NOTHING_GATES)
         return ExitCode.ACCEPTED
@@ -133,12 +133,12 @@ def run(args: argparse.Namespace) -> ExitCode:
     sandbox = open_sandbox(config, request, plan)
     store = earlier or new_store(results)
     info = earlier.info() if earlier else replace(run_info(config, request), id=store.folder.name)
-    house = open_house(cast, plan, request, store, seed=info.seed, sandbox=sandbox)
+    context = assemble(catalog, plan, request, store, seed=info.seed, sandbox=sandbox)
     stop = Stop()
-    terms = run_terms(config, request)
+    terms = stop_conditions(config, request)
     started = time.monotonic()
     with watching_on(plan, store.records(), quiet=args.json) as watch:
-        interrupted = run_interruptibly(conduct(plan, info, house, terms=terms, watch=watch, stop=stop))
+        interrupted = run_interruptibly(execute(plan, info, context, terms=terms, watch=watch, stop=stop))
     report = make_report(
         info,
         plan,
@@ -148,9 +148,9 @@ def run(args: argparse.Namespace) -> ExitCode:
         stopped=stop.reason,
         interrupted=interrupted,
         plug_in=args.plug_in,
-        notes=(*_cassette_notes(request, house), *house.notes, *house.store.notes),
+        notes=(*_cassette_notes(request, context), *context.notes, *context.store.notes),
     )
-    publish(report, store.folder, environ=os.environ, redactor=cast.redactor, junit=args.junit)
+    publish(report, store.folder, environ=os.environ, redactor=catalog.redactor, junit=args.junit)
     _print(report, as_json=args.json)
     return report.exit_code
 
@@ -178,13 +178,13 @@ def _print(report: RunReport, *, as_json: bool) -> None:
         print(terminal(report, screen_of(sys.stdout)), end="")
 
 
-def _cassette_notes(request: RunRequest, house: House) -> tuple[str, ...]:
+def _cassette_notes(request: RunRequest, context: RunContext) -> tuple[str, ...]:
     """Where answers came from or went to, and what could not be recorded."""
     if request.replay is not None:
         return (f"replayed from {_near(request.replay)}: no model was asked, nothing was spent",)
     if request.record is None:
         return ()
-    problems: list[str] = getattr(house.record, "problems", [])
+    problems: list[str] = getattr(context.record, "problems", [])
     return (f"recorded in {_near(request.record)}", *problems)
 
 

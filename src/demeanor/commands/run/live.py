@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.text import Text
 
-from demeanor.commands.run.progress_state import Row, Standing
+from demeanor.commands.run.progress_state import ProgressState, Row
 from demeanor.core.progress import AttemptStarted, Progress
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
@@ -44,7 +44,7 @@ def watching(
     `kept` are the records of an earlier part of a run that is resumed.
     """
     screen = screen or screen_of(stream)
-    standing = Standing(plan, now=clock(), kept=kept)
+    standing = ProgressState(plan, now=clock(), kept=kept)
     if screen.live:
         with _drawing(standing, stream, screen, clock):
             yield standing.update
@@ -59,7 +59,7 @@ def watching(
     yield tell
 
 
-def line(standing: Standing, record: Record, screen: Screen) -> Text:
+def line(standing: ProgressState, record: Record, screen: Screen) -> Text:
     """One finished attempt, on one line."""
     verdict = record.verdict
     place = f"[{standing.ended:>{len(str(standing.planned))}}/{standing.planned}]"
@@ -77,7 +77,7 @@ def line(standing: Standing, record: Record, screen: Screen) -> Text:
     )
 
 
-def frame(standing: Standing, screen: Screen, *, height: int, now: float) -> list[Text]:
+def frame(standing: ProgressState, screen: Screen, *, height: int, now: float) -> list[Text]:
     """What a terminal of `height` lines shows: a row per eval and subject as far as there is room, and the totals."""
     rows, hidden = _chosen(list(standing.rows.values()), max(2, height - 4))
     widest = max((len(row.eval) for row in standing.rows.values()), default=0)
@@ -105,7 +105,7 @@ def _chosen(rows: Sequence[Row], room: int) -> tuple[list[Row], int]:
     return [rows[index] for index in sorted(ranked[: room - 1])], len(rows) - room + 1
 
 
-def _totals(standing: Standing, screen: Screen, now: float) -> Text:
+def _totals(standing: ProgressState, screen: Screen, now: float) -> Text:
     spent, unpriced, _ = total(standing.spent)
     counts = standing.counts
     told = [f"{standing.ended}/{standing.planned} trials"]
@@ -120,7 +120,7 @@ def _totals(standing: Standing, screen: Screen, now: float) -> Text:
 
 
 @contextmanager
-def _drawing(standing: Standing, stream: TextIO, screen: Screen, clock: Callable[[], float]) -> Iterator[None]:
+def _drawing(standing: ProgressState, stream: TextIO, screen: Screen, clock: Callable[[], float]) -> Iterator[None]:
     """Draw the standing over and over again until the run ends; then the terminal is left to the report."""
     from rich.console import Console, Group
     from rich.live import Live

@@ -21,14 +21,14 @@ from demeanor.store.history import SqlHistory, open_history, place_of
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder, write_whole
 
 
-def history_of(
+def open_project_history(
     config: Config, environ: Mapping[str, str], *, results: Path | None = None, reading: bool = True
 ) -> SqlHistory:
     """The project's history, wherever it lies; who only reads leaves no file."""
     return open_history(place_of(config, environ, results), reading=reading)
 
 
-def past_report(history: History, name: str = "latest") -> RunReport:
+def report_of_past_run(history: History, name: str = "latest") -> RunReport:
     """The report of a run that is in the history; what only the evals' files could tell is left empty."""
     run = history.run(name)
     plan = Plan(cells=tuple(_cell(one) for one in history.cells(run.name)))
@@ -64,7 +64,7 @@ def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str
         from demeanor.store.exports.table import as_csv
 
         return as_csv(run, records)
-    report = past_report(history, run.name)
+    report = report_of_past_run(history, run.name)
     if form == "junit":
         from demeanor.commands.run.junit import junit
 

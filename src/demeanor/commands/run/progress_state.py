@@ -36,7 +36,7 @@ class Row:
         return not {"running", "missing"} & set(self.trials.values())
 
 
-class Standing:
+class ProgressState:
     """Where a run stands. Its rows are fixed at the start, their trials replaced: it may be drawn at any moment."""
 
     def __init__(self, plan: Plan, *, now: float, kept: Iterable[Record] = ()) -> None:

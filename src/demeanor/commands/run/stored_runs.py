@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.commands.run.past_runs import history_of
+from demeanor.commands.run.past_runs import open_project_history
 from demeanor.commands.run.tallies import last_attempts
 from demeanor.config.config import Config
 from demeanor.core.codec import DecodeError, decode
@@ -18,7 +18,7 @@ from demeanor.store.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptRun:
+class StoredRun:
     """A run that is over, with all that was kept of it."""
 
     info: RunInfo
@@ -58,24 +58,24 @@ class KeptRun:
         return tuple(record for own in by_cell.values() for record in last_attempts(own))
 
 
-def find_kept_run(name: str, results: Path, config: Config, environ: Mapping[str, str]) -> KeptRun:
+def find_stored_run(name: str, results: Path, config: Config, environ: Mapping[str, str]) -> StoredRun:
     """A run by its name or its folder, or the latest; raises UnknownName."""
     try:
-        return kept_run(find_run(results, name))
+        return stored_run(find_run(results, name))
     except UnknownName as unknown:
         return _from_history(name, results, config, environ, unknown)
 
 
-def runs_with_eval(name: str, results: Path, *, last: int) -> tuple[KeptRun, ...]:
+def runs_with_eval(name: str, results: Path, *, last: int) -> tuple[StoredRun, ...]:
     """The last runs here that have tried an eval, the oldest first; raises UnknownName where none has."""
-    found: list[KeptRun] = []
+    found: list[StoredRun] = []
     seen: set[str] = set()
     for path in reversed(runs(results)):
         folder = RunFolder(path)
         evals = {str(cell["eval"]) for cell in folder.cells()}
         seen |= evals
         if name in evals and any(record.eval == name for record in folder.records()):
-            found.append(kept_run(folder))
+            found.append(stored_run(folder))
         if len(found) == last:
             break
     if not found:
@@ -83,24 +83,24 @@ def runs_with_eval(name: str, results: Path, *, last: int) -> tuple[KeptRun, ...
     return tuple(reversed(found))
 
 
-def kept_run(folder: RunFolder) -> KeptRun:
+def stored_run(folder: RunFolder) -> StoredRun:
     """The run that a folder holds."""
     cells = tuple(f"{cell['eval']}/{cell['subject']}" for cell in folder.cells())
-    return KeptRun(info=folder.info(), records=folder.records(), cells=cells, folder=folder)
+    return StoredRun(info=folder.info(), records=folder.records(), cells=cells, folder=folder)
 
 
 def _from_history(
     name: str, results: Path, config: Config, environ: Mapping[str, str], unknown: UnknownName
-) -> KeptRun:
+) -> StoredRun:
     """A run that was imported, or that lies on another machine."""
     try:
-        history = history_of(config, environ, results=results)
+        history = open_project_history(config, environ, results=results)
     except UsageError:
         raise unknown from None
     try:
         run = history.run(name)
         cells = tuple(f"{cell.eval}/{cell.subject}" for cell in history.cells(run.name))
-        return KeptRun(info=run.info, records=history.records(run.name), cells=cells, origin=run.origin)
+        return StoredRun(info=run.info, records=history.records(run.name), cells=cells, origin=run.origin)
     except UnknownName:
         raise unknown from None
     finally:

@@ -20,7 +20,7 @@ _FOR = ("claude", "gemini", "agents", "all")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Target:
+class SkillTarget:
     """A file that guides are written to."""
 
     path: Path
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     return _check(targets)
 
 
-def _install(targets: Sequence[Target]) -> None:
+def _install(targets: Sequence[SkillTarget]) -> None:
     from demeanor.store.runs.run_folder import write_whole
 
     for one in targets:
@@ -85,7 +85,7 @@ def _install(targets: Sequence[Target]) -> None:
         print(f"{done:<8} {one.path}")
 
 
-def _check(targets: Sequence[Target]) -> ExitCode:
+def _check(targets: Sequence[SkillTarget]) -> ExitCode:
     wrong = [one for one in targets if one.state != "fresh"]
     for one in wrong:
         sys.stderr.write(f"{one.state:<8} {one.path}\n")
@@ -97,20 +97,20 @@ def _check(targets: Sequence[Target]) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
-def _of_installed(targets: Sequence[Target]) -> list[Target]:
+def _of_installed(targets: Sequence[SkillTarget]) -> list[SkillTarget]:
     """Those for whom anything is there: a guide that is missing among others is missed, a reader without any is not."""
     there = {_reader(one) for one in targets if one.old is not None and (_reader(one) != _SECTION or _BEGIN in one.old)}
     return [one for one in targets if _reader(one) in there]
 
 
-def _reader(one: Target) -> str:
+def _reader(one: SkillTarget) -> str:
     return one.path.name if one.path.name == _SECTION else str(one.path.parent.parent)
 
 
-def _targets(folder: Path, reader: str) -> Iterator[Target]:
+def _targets(folder: Path, reader: str) -> Iterator[SkillTarget]:
     if reader == "agents":
         old = _read(folder / _SECTION)
-        yield Target(path=folder / _SECTION, old=old, new=_with_section(old, folder / _SECTION))
+        yield SkillTarget(path=folder / _SECTION, old=old, new=_with_section(old, folder / _SECTION))
         return
     from demeanor.commands.skills.guide import guides
 
@@ -118,11 +118,11 @@ def _targets(folder: Path, reader: str) -> Iterator[Target]:
     for guide in guides():
         path = home / guide.name / "SKILL.md"
         head = f"---\nname: {guide.name}\ndescription: {json.dumps(guide.description)}\n---\n\n{_MADE}\n\n"
-        yield Target(path=path, old=_ours(path), new=f"{head}{guide.steps}\n\n{guide.reference}\n")
+        yield SkillTarget(path=path, old=_ours(path), new=f"{head}{guide.steps}\n\n{guide.reference}\n")
     known = {guide.name for guide in guides()}
     for path in sorted(home.glob("demeanor-*/SKILL.md")):
         if path.parent.name not in known and _MADE in (_read(path) or ""):
-            yield Target(path=path, old=_read(path), new=None)
+            yield SkillTarget(path=path, old=_read(path), new=None)
 
 
 def _ours(path: Path) -> str | None:

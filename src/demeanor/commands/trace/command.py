@@ -78,15 +78,15 @@ def _print_both(store: RunFolder, record: Record, elsewhere: RunFolder, args: ar
 def nearest_pass(record: Record, events: Sequence[Event], store: RunFolder) -> Record:
     """The trial of the same eval that passed, and went the most similar way; of the same subject where there is one."""
     from demeanor.commands.trace.divergence import nearest
-    from demeanor.commands.trace.trial_steps import Story
+    from demeanor.commands.trace.trial_steps import TrialSteps
 
     name = store.folder.name
     passed = [
-        Story(run=name, record=one, events=store.events(one))
+        TrialSteps(run=name, record=one, events=store.events(one))
         for one in store.records()
         if one.eval == record.eval and isinstance(one.verdict, Pass) and one != record
     ]
-    found = nearest(Story(run=name, record=record, events=tuple(events)), passed)
+    found = nearest(TrialSteps(run=name, record=record, events=tuple(events)), passed)
     if found is None:
         raise UsageError(
             f"no other trial of {record.eval!r} has passed in {store.folder.name}\n  → name another run: --against RUN"

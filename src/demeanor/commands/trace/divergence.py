@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.commands.trace.side_by_side import told_step
-from demeanor.commands.trace.trial_steps import Story
+from demeanor.commands.trace.trial_steps import TrialSteps
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said
@@ -17,7 +17,7 @@ _WIDTH = 60
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Parting:
+class Divergence:
     """Where a trial that failed and one that passed part."""
 
     step: int
@@ -36,7 +36,7 @@ class Parting:
     """The run that it is of."""
 
 
-def nearest(story: Story, passed: Sequence[Story]) -> Story | None:
+def nearest(story: TrialSteps, passed: Sequence[TrialSteps]) -> TrialSteps | None:
     """Of trials that passed, the one that went the most similar way; of the same subject where there is one."""
     told = [one for one in passed if one.events is not None]
     own = [one for one in told if one.record.subject == story.record.subject] or told
@@ -44,12 +44,12 @@ def nearest(story: Story, passed: Sequence[Story]) -> Story | None:
     return min(own, key=lambda one: (distance(events, one.events or ()), place(one)), default=None)
 
 
-def place(story: Story) -> tuple[str, str, int, str]:
+def place(story: TrialSteps) -> tuple[str, str, int, str]:
     """What trials are put in order by."""
     return story.record.eval, story.record.subject, story.record.number, story.run
 
 
-def parted(story: Story, passing: Story | None) -> tuple[str, Parting | None]:
+def parted(story: TrialSteps, passing: TrialSteps | None) -> tuple[str, Divergence | None]:
     """What a trial did otherwise than one that passed, and where; None where they took the same steps."""
     if passing is None or story.events is None or passing.events is None:
         return "", None
@@ -57,7 +57,7 @@ def parted(story: Story, passing: Story | None) -> tuple[str, Parting | None]:
     at = first_divergence(pairs)
     if at is None:
         return "", None
-    parting = Parting(
+    parting = Divergence(
         step=at + 1,
         did=_at(pairs, at, "left"),
         instead=_at(pairs, at, "right"),

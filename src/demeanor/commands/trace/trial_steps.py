@@ -9,7 +9,7 @@ from demeanor.core.trajectory import Event
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Story:
+class TrialSteps:
     """One trial, told by its steps."""
 
     run: str
@@ -26,7 +26,7 @@ class Story:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StoryPair:
+class TrialStepsPair:
     """Two trials of one eval with one subject."""
 
     eval: str
@@ -35,8 +35,8 @@ class StoryPair:
     subject: str
     """The subject, as `agent:model`."""
 
-    failing: Story | None
+    failing: TrialSteps | None
     """A trial that failed; None where the history has none of this night."""
 
-    passing: Story | None
+    passing: TrialSteps | None
     """The nearest trial that passed, of this night or of one before; None where none of the shown nights has one."""

@@ -45,13 +45,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run, sort what went wrong in it, print."""
-    from demeanor.commands.run.stored_runs import find_kept_run
+    from demeanor.commands.run.stored_runs import find_stored_run
     from demeanor.commands.triage.workflow import make_triage
 
     config = load_config(args)
     results = args.out or config.root / config.results
-    kept = find_kept_run(args.run, results, config, os.environ)
-    against = find_kept_run(args.against, results, config, os.environ) if args.against else None
+    kept = find_stored_run(args.run, results, config, os.environ)
+    against = find_stored_run(args.against, results, config, os.environ) if args.against else None
     options = [
         word for name in ("config", "out") if getattr(args, name) for word in (f"--{name}", str(getattr(args, name)))
     ]

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from demeanor.commands.trace.divergence import Parting, nearest, parted, place
-from demeanor.commands.trace.trial_steps import Story
+from demeanor.commands.trace.divergence import Divergence, nearest, parted, place
+from demeanor.commands.trace.trial_steps import TrialSteps
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
@@ -55,7 +55,7 @@ class Group:
     expected: bool = False
     """Whether they are all of evals that are known to fail."""
 
-    parting: Parting | None = None
+    parting: Divergence | None = None
     """Where the example parts from the nearest trial that passed; None where that is not known."""
 
     reasons: tuple[Reason, ...] = ()
@@ -112,7 +112,7 @@ class Triage:
     """What a person should know."""
 
 
-def triage(stories: Iterable[Story], others: Iterable[Story] = ()) -> tuple[Group, ...]:
+def triage(stories: Iterable[TrialSteps], others: Iterable[TrialSteps] = ()) -> tuple[Group, ...]:
     """The trials that did not pass, in groups: known failures last, and before that the largest first.
 
     `stories` are the trials of a run; `others` those of earlier runs, to be held against where none of them passed.
@@ -121,7 +121,7 @@ def triage(stories: Iterable[Story], others: Iterable[Story] = ()) -> tuple[Grou
     found = sorted(stories, key=place)
     passed = _passed(found)
     earlier = _passed(sorted(others, key=place))
-    groups: dict[tuple[bool, GroupKind, str], list[tuple[Story, Parting | None]]] = {}
+    groups: dict[tuple[bool, GroupKind, str], list[tuple[TrialSteps, Divergence | None]]] = {}
     titles: dict[tuple[bool, GroupKind, str], str] = {}
     for story in found:
         if isinstance(story.record.verdict, Pass):
@@ -139,16 +139,16 @@ def _rank(group: Group) -> tuple[bool, int, str, str, str]:
     return group.expected, -len(group.trials), group.kind, group.title, group.example.trial
 
 
-def _passed(stories: Iterable[Story]) -> dict[str, list[Story]]:
+def _passed(stories: Iterable[TrialSteps]) -> dict[str, list[TrialSteps]]:
     """By eval: the trials that passed, one for each way to get there."""
-    found: dict[str, dict[tuple[str, tuple[str, ...]], Story]] = {}
+    found: dict[str, dict[tuple[str, tuple[str, ...]], TrialSteps]] = {}
     for story in stories:
         if isinstance(story.record.verdict, Pass):
             found.setdefault(story.record.eval, {}).setdefault((story.record.subject, way(story.events or ())), story)
     return {name: list(ways.values()) for name, ways in found.items()}
 
 
-def _sorted_in(story: Story, passed: Sequence[Story]) -> tuple[GroupKind, str, str, Parting | None]:
+def _sorted_in(story: TrialSteps, passed: Sequence[TrialSteps]) -> tuple[GroupKind, str, str, Divergence | None]:
     """The kind and key of the group that a trial belongs to, its title, and where it parts from one that passed."""
     record, verdict = story.record, story.record.verdict
     if isinstance(verdict, Void):
@@ -177,7 +177,7 @@ def _rough(text: str, record: Record) -> str:
     return _NUMBERS.sub("#", one_line(first, width=400))
 
 
-def _group(kind: GroupKind, title: str, expected: bool, own: Sequence[tuple[Story, Parting | None]]) -> Group:
+def _group(kind: GroupKind, title: str, expected: bool, own: Sequence[tuple[TrialSteps, Divergence | None]]) -> Group:
     reasons = Counter(_reason(story.record) for story, _ in own)
     return Group(
         kind=kind,

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.commands.run.stored_runs import KeptRun, kept_run
+from demeanor.commands.run.stored_runs import StoredRun, stored_run
 from demeanor.commands.trace.kept_trials import story_of
-from demeanor.commands.trace.trial_steps import Story
+from demeanor.commands.trace.trial_steps import TrialSteps
 from demeanor.commands.triage.report import Group, Triage, triage
 from demeanor.config.config import Config
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import one_line
 from demeanor.core.verdict import Fail, Pass, Void
-from demeanor.store.captures.capture_store import Vault, open_vault
+from demeanor.store.captures.capture_store import CaptureStore, open_capture_store
 from demeanor.store.runs.run_dirs import runs
 from demeanor.store.runs.run_folder import RunFolder
 
@@ -26,14 +26,14 @@ _LONGEST = 1000
 
 
 def make_triage(
-    run: KeptRun, config: Config, results: Path, *, against: KeptRun | None = None, options: Sequence[str] = ()
+    run: StoredRun, config: Config, results: Path, *, against: StoredRun | None = None, options: Sequence[str] = ()
 ) -> Triage:
     """What went wrong in a run.
 
     Where no trial of an eval passed, one is looked for in `against`, or in earlier runs. `options` are needed by every
     command here, such as `--config FILE`.
     """
-    vault = open_vault(config)
+    vault = open_capture_store(config)
     trials = run.trials()
     wrong = {record.eval for record in trials if not isinstance(record.verdict, Pass)}
     stories = [_story(run, record, vault) for record in trials if record.eval in wrong]
@@ -53,7 +53,7 @@ def make_triage(
     )
 
 
-def with_commands(group: Group, run: KeptRun, options: Sequence[str] = ()) -> Group:
+def with_commands(group: Group, run: StoredRun, options: Sequence[str] = ()) -> Group:
     """A group with the commands that show its example, and try it again; of a run of another tool there are none."""
     where = str(run.folder.folder) if run.info.rejudges and run.folder else run.name
     words = ["demeanor", "trace", one_line(group.example.trial, width=_LONGEST), "--run", where]
@@ -85,16 +85,18 @@ def reproduce(record: Record, request: RunRequest, *, trials: int = 3) -> list[s
     return words
 
 
-def _earlier(run: KeptRun, results: Path) -> Iterator[KeptRun]:
+def _earlier(run: StoredRun, results: Path) -> Iterator[StoredRun]:
     """The runs before this one, the newest first."""
     if run.folder is None:
         return
     before = [path for path in runs(results) if path.name < run.name]
     for path in reversed(before[-_RUNS_BACK:]):
-        yield kept_run(RunFolder(path))
+        yield stored_run(RunFolder(path))
 
 
-def _passes(alone: dict[str, str], others: Iterator[KeptRun] | Sequence[KeptRun]) -> Iterator[tuple[KeptRun, Record]]:
+def _passes(
+    alone: dict[str, str], others: Iterator[StoredRun] | Sequence[StoredRun]
+) -> Iterator[tuple[StoredRun, Record]]:
     """For evals of which no trial passed: the trials that did, of the last run that has any of the same eval."""
     wanted = dict(alone)
     for other in others:
@@ -109,5 +111,5 @@ def _passes(alone: dict[str, str], others: Iterator[KeptRun] | Sequence[KeptRun]
             del wanted[name]
 
 
-def _story(run: KeptRun, record: Record, vault: Vault | None) -> Story:
+def _story(run: StoredRun, record: Record, vault: CaptureStore | None) -> TrialSteps:
     return story_of(run.name, record, run.folder, vault)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from demeanor.config.config import Config
     from demeanor.core.eval import Eval
     from demeanor.judge.self_test import SelfTest
-    from demeanor.runner.catalog import Cast
+    from demeanor.runner.catalog import Catalog
 
 _TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; it is promoted when it has proven to be stable"
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Load, self-test, look into git, print."""
     from demeanor.define.policy_history import policy_history
     from demeanor.runner.cassettes import cassette_faults
-    from demeanor.runner.catalog import Cast
+    from demeanor.runner.catalog import Catalog
     from demeanor.runner.planning import choose_evals
     from demeanor.runner.self_tests import self_tests
 
@@ -64,11 +64,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
     history = policy_history(evals, config.root, base=args.base)
     too_early = {change.eval.name for change in history.new}
-    cast = Cast(config=config, environ=os.environ)
+    catalog = Catalog(config=config, environ=os.environ)
     own, tasks = [one for one in evals if one.task is None], [one for one in evals if one.task is not None]
-    of_tasks, unrun = _task_tests(cast, tasks, args)
+    of_tasks, unrun = _task_tests(catalog, tasks, args)
     tests = [*(self_tests(own, config) if own else ()), *of_tasks]
-    cassettes = cassette_faults(cast, evals)
+    cassettes = cassette_faults(catalog, evals)
     by_hand, faulty_by_hand = _by_hand(config, evals, {change.eval.name for change in history.promoted}, args)
     faulty = [
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or _faults(test, strict=args.strict)
@@ -105,16 +105,16 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.REJECTED if faulty else ExitCode.ACCEPTED
 
 
-def _task_tests(cast: Cast, tasks: Sequence[Eval], args: argparse.Namespace) -> tuple[list[SelfTest], str | None]:
+def _task_tests(catalog: Catalog, tasks: Sequence[Eval], args: argparse.Namespace) -> tuple[list[SelfTest], str | None]:
     """What is found of whole tasks; and why they were only read and not run, if so."""
     if not tasks:
         return [], None
-    from demeanor.commands.validate.tasks import Goes, read_tests, task_tests, unprovable
+    from demeanor.commands.validate.tasks import ValidationOptions, read_tests, task_tests, unprovable
 
-    unrun = "--static asks for no more" if args.static else unprovable(cast)
+    unrun = "--static asks for no more" if args.static else unprovable(catalog)
     if unrun:
         return list(read_tests(tasks)), unrun
-    found = list(task_tests(cast, tasks, Goes(repeat=args.repeat, env=args.env), _told))
+    found = list(task_tests(catalog, tasks, ValidationOptions(repeat=args.repeat, env=args.env), _told))
     if sys.stderr.isatty():
         sys.stderr.write(_CLEARED)
     return found, None
@@ -134,9 +134,9 @@ def _by_hand(
     A project that never used `demeanor promote` hears only of what was raised on this branch.
     """
     from demeanor.commands.promote.workflow import unrecorded
-    from demeanor.commands.run.past_runs import history_of
+    from demeanor.commands.run.past_runs import open_project_history
 
-    history = history_of(config, os.environ)
+    history = open_project_history(config, os.environ)
     try:
         missing, in_use = unrecorded(history, evals)
     finally:

@@ -16,26 +16,26 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Trial
 from demeanor.define.harbor.answer_leaks import answers_in_sight
 from demeanor.define.harbor.task_offline import offline
-from demeanor.gateway.null import AbsentGateway
+from demeanor.gateway.null import NullGateway
 from demeanor.harbor.agents import NOP, ORACLE
 from demeanor.harbor.attempt import attempt_task
-from demeanor.judge.self_test import Complaint, Fault, SelfTest
+from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
 from demeanor.judge.task_self_test import needs_network, proof_complaints, solved
-from demeanor.runner.attempt import carried_out
+from demeanor.runner.attempt import capture_errors
 from demeanor.runner.plan import DEFAULT_TIMEOUT
 from demeanor.runner.tasks import harbor_problem, task_means
-from demeanor.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox
 
 if TYPE_CHECKING:
     from demeanor.core.capture import Capture
-    from demeanor.harbor.context import TaskMeans
-    from demeanor.runner.catalog import Cast
+    from demeanor.harbor.context import TaskContext
+    from demeanor.runner.catalog import Catalog
 
 Watch = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Goes:
+class ValidationOptions:
     """How tasks are tried."""
 
     repeat: int = 3
@@ -54,21 +54,21 @@ def read_tests(tasks: Sequence[Eval]) -> Iterator[SelfTest]:
         yield SelfTest(eval=one.name, rehearsed=0, complaints=tuple(_read(one)))
 
 
-def unprovable(cast: Cast) -> str | None:
+def unprovable(catalog: Catalog) -> str | None:
     """Why tasks can't be run here, with the remedy; None where they can."""
-    return harbor_problem(cast.config, cast.environ)
+    return harbor_problem(catalog.config, catalog.environ)
 
 
-def task_tests(cast: Cast, tasks: Sequence[Eval], goes: Goes, watch: Watch) -> Iterator[SelfTest]:
+def task_tests(catalog: Catalog, tasks: Sequence[Eval], goes: ValidationOptions, watch: Watch) -> Iterator[SelfTest]:
     """Prove of each task that its solution passes and that doing nothing does not; `watch` hears how far it is."""
     for one in tasks:
-        yield asyncio.run(_tested(cast, one, goes, watch))
+        yield asyncio.run(_tested(catalog, one, goes, watch))
 
 
-async def _tested(cast: Cast, one: Eval, goes: Goes, watch: Watch) -> SelfTest:
-    sandbox = OpenSandbox()
-    means = task_means(cast, RunRequest(env=goes.env), sandbox, AbsentGateway(), seed=0)
-    tried = _Tried(cast, means, goes, watch)
+async def _tested(catalog: Catalog, one: Eval, goes: ValidationOptions, watch: Watch) -> SelfTest:
+    sandbox = NoneSandbox()
+    means = task_means(catalog, RunRequest(env=goes.env), sandbox, NullGateway(), seed=0)
+    tried = _Tried(catalog, means, goes, watch)
     found = list(_read(one))
     await sandbox.start()
     try:
@@ -95,9 +95,9 @@ async def _complaints(one: Eval, without: Eval | None, tried: _Tried) -> list[Co
 class _Tried:
     """Goes at tasks, so many at a time, counted."""
 
-    def __init__(self, cast: Cast, means: TaskMeans, goes: Goes, watch: Watch) -> None:
+    def __init__(self, catalog: Catalog, means: TaskContext, goes: ValidationOptions, watch: Watch) -> None:
         self.number = 0
-        self._cast, self._means, self._goes, self._watch = cast, means, goes, watch
+        self._catalog, self._means, self._goes, self._watch = catalog, means, goes, watch
         self._turns = asyncio.Semaphore(goes.at_once)
 
     async def several(self, one: Eval) -> tuple[list[Capture], list[Capture]]:
@@ -110,10 +110,10 @@ class _Tried:
 
     async def go(self, agent: str, one: Eval, number: int, of: int) -> Capture:
         """What one go leaves."""
-        subject = self._cast.subject(agent)
+        subject = self._catalog.subject(agent)
         trial = Trial(eval=one, subject=subject, number=number, timeout=one.scenario.timeout or DEFAULT_TIMEOUT)
         async with self._turns:
-            capture = await carried_out(trial, 1, attempt_task(trial, 1, self._means))
+            capture = await capture_errors(trial, 1, attempt_task(trial, 1, self._means))
         self.number += 1
         self._watch(f"{one.name}: {agent} {number} of {of}")
         return capture
@@ -124,9 +124,11 @@ def _read(one: Eval) -> Iterator[Complaint]:
     if task is None:
         return
     if not _solvable(one):
-        yield Complaint(fault=Fault.UNPROVEN, detail="there is no solution: nothing shows that it can be solved")
+        yield Complaint(
+            fault=SelfTestFault.UNPROVEN, detail="there is no solution: nothing shows that it can be solved"
+        )
     for answer in answers_in_sight(task):
-        yield Complaint(fault=Fault.REVEALED, detail=answer)
+        yield Complaint(fault=SelfTestFault.REVEALED, detail=answer)
 
 
 def _solvable(one: Eval) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 
-class Stage(Protocol):
+class ScriptedStage(Protocol):
     """What a behaviour may do; the real one is in judge/rehearsal.py."""
 
     @property
@@ -94,7 +94,7 @@ class Act:
         """Functions have a name; so do behaviours that are data."""
         return self.title
 
-    def __call__(self, stage: Stage) -> None:
+    def __call__(self, stage: ScriptedStage) -> None:
         """Play it."""
         for path, content in self.files.items():
             _at(stage, path).write_bytes(content)
@@ -111,7 +111,7 @@ class Act:
         stage.exit(self.exit_code)
 
 
-def _at(stage: Stage, path: str) -> Path:
+def _at(stage: ScriptedStage, path: str) -> Path:
     full = stage.workspace / path
     full.parent.mkdir(parents=True, exist_ok=True)
     return full

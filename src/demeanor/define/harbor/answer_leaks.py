@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from demeanor.core.git import GitSays, blob_contents, git
+from demeanor.core.git import GitError, blob_contents, git
 from demeanor.core.harbor_task import HarborTask
 
 _LARGEST = 2**20
@@ -34,7 +34,7 @@ def answers_in_sight(task: HarborTask) -> Iterator[str]:
         shown = _shown(repository, task)
         try:
             yield from (f"{shown}: {one}" for one in _in_repository(repository, telling, task))
-        except GitSays as error:
+        except GitError as error:
             yield f"{shown}: its history can't be read: {error}; mend the repository, or ship the files without it"
 
 
@@ -64,7 +64,7 @@ def _objects(repository: Path) -> dict[str, str]:
     for line in _git(repository, "cat-file", "--batch-all-objects", asked).splitlines():
         name, kind, *size = line.split()
         if not size:
-            raise GitSays(f"the object {name} is {kind}")
+            raise GitError(f"the object {name} is {kind}")
         if kind != "blob" or int(size[0]) <= _LARGEST:
             found[name] = kind
     return found

@@ -21,7 +21,7 @@ _NOTHING = object()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Difference:
+class RequestDiff:
     """Where two meanings first differ."""
 
     path: str
@@ -34,7 +34,7 @@ class Difference:
     """What is asked there, for a person."""
 
 
-class Deck:
+class ReplayQueue:
     """The recorded exchanges of one trial while it is replayed. Order does not matter.
 
     Each exchange answers once. Where the same request was recorded several times, its answers come in their order; and
@@ -58,7 +58,7 @@ class Deck:
             return None
         return self._exchanges[left.pop(0) if len(left) > 1 else left[0]]
 
-    def nearest(self, meaning: Meaning) -> tuple[Exchange, Difference] | None:
+    def nearest(self, meaning: Meaning) -> tuple[Exchange, RequestDiff] | None:
         """The recorded exchange that has most in common with a request, and where they first differ."""
         asked = set(_leaves(meaning, ""))
         best = max(range(len(self)), key=lambda index: self._likeness(asked, index), default=None)
@@ -72,7 +72,7 @@ class Deck:
         return len(asked & recorded) / max(1, len(asked | recorded))
 
 
-def difference(recorded: Any, asked: Any, path: str = "") -> Difference | None:
+def difference(recorded: Any, asked: Any, path: str = "") -> RequestDiff | None:
     """Where two meanings first differ, in the order in which a person would read them."""
     if type(recorded) is type(asked) is dict:
         for key in dict.fromkeys((*recorded, *asked)):
@@ -94,8 +94,8 @@ def difference(recorded: Any, asked: Any, path: str = "") -> Difference | None:
     if isinstance(recorded, str) and isinstance(asked, str):
         same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(recorded, asked, strict=False))
         at = sum(1 for _ in same)
-        return Difference(path=path, recorded=_around(recorded, at), asked=_around(asked, at))
-    return Difference(path=path, recorded=_told(recorded), asked=_told(asked))
+        return RequestDiff(path=path, recorded=_around(recorded, at), asked=_around(asked, at))
+    return RequestDiff(path=path, recorded=_told(recorded), asked=_told(asked))
 
 
 def _around(text: str, at: int) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from demeanor.gateway.cassette.rules import IGNORED, RULES, Rule
+from demeanor.gateway.cassette.rules import IGNORED, RULES, NormalisationRule
 
 if TYPE_CHECKING:
     from demeanor.config.tables import ReplayRules
@@ -27,7 +27,9 @@ class Normaliser:
     def __init__(self, extra: ReplayRules | None = None) -> None:
         ignore = (*IGNORED, *(extra.ignore if extra else ()))
         self._ignored: list[_Steps] = [tuple(path.split(".")) for path in ignore]
-        own = [Rule(pattern=re.compile(pattern), put=put) for pattern, put in (extra.replace if extra else ())]
+        own = [
+            NormalisationRule(pattern=re.compile(pattern), put=put) for pattern, put in (extra.replace if extra else ())
+        ]
         rules = (*own, *RULES)
         self._results = [rule for rule in rules if rule.scope != "prose"]
         self._prose = [rule for rule in rules if rule.scope != "results"]

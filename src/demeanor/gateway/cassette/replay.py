@@ -12,12 +12,12 @@ from demeanor.core.codec import decode, encode
 from demeanor.core.errors import CassetteError, CassetteUnmatched
 from demeanor.core.exchange import ProviderError, Response
 from demeanor.gateway.cassette.make import own_text
-from demeanor.gateway.cassette.match import Deck
+from demeanor.gateway.cassette.match import ReplayQueue
 from demeanor.gateway.cassette.normalise import Normaliser
 from demeanor.gateway.cassette.placeholders import Places
 from demeanor.gateway.dialects.stream_events import Broke, Finished, deltas_of
 from demeanor.gateway.models.prices import FREE
-from demeanor.gateway.models.upstream import Answered, Counted, Refused, Streamed
+from demeanor.gateway.models.upstream import Answered, Counted, ProviderRefused, Streamed
 from demeanor.gateway.server.session import BYTES_PER_TOKEN
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Played:
     path: Path
     """Its file."""
 
-    deck: Deck
+    deck: ReplayQueue
     """Its exchanges."""
 
     places: Places
@@ -82,7 +82,7 @@ class ReplayModel:
             played = await self._played(ask)
             exchange = self._found(ask, played)
         except CassetteError as error:
-            yield Refused(error=ProviderError(status=400, reason="cassette", message=error.detail))
+            yield ProviderRefused(error=ProviderError(status=400, reason="cassette", message=error.detail))
             return
         yield _reply(exchange, played.places, stream=ask.request.stream)
 
@@ -102,7 +102,9 @@ class ReplayModel:
         path, cassette = self.folder.read(trial.eval.name, str(trial.subject), trial.number)
         own = own_text(trial.eval.scenario)
         meanings = [self.normaliser.meaning(encode(exchange.request)) for exchange in cassette.exchanges]
-        return Played(path=path, deck=Deck(cassette.exchanges, meanings), places=Places(ask.facts, self.secrets, own))
+        return Played(
+            path=path, deck=ReplayQueue(cassette.exchanges, meanings), places=Places(ask.facts, self.secrets, own)
+        )
 
     def _found(self, ask: Ask, played: Played) -> Exchange:
         meaning = self.normaliser.meaning(played.places.hide_request(encode(ask.request)))
@@ -129,7 +131,7 @@ def _reply(exchange: Exchange, places: Places, *, stream: bool) -> Reply:
         return Streamed(deltas=_broken_off(response, error))
     if response is not None and error is None:
         return Answered(response=response)
-    return Refused(error=error or ProviderError(status=None, reason="cut", message="no answer was recorded"))
+    return ProviderRefused(error=error or ProviderError(status=None, reason="cut", message="no answer was recorded"))
 
 
 async def _broken_off(response: Response, error: ProviderError) -> AsyncIterator[Delta]:

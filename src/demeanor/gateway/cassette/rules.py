@@ -14,7 +14,7 @@ Scope: TypeAlias = Literal["anywhere", "results", "prose"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+class NormalisationRule:
     """One kind of volatile text."""
 
     pattern: re.Pattern[str]
@@ -50,8 +50,8 @@ _KERNEL = r"\b(?:Linux|Darwin|Windows(?:_NT)?|Debian|Ubuntu) \d+\.\d+[\w.+~-]*"
 _OS_LINE = r"(?im)^([ \t]*(?:[-*][ \t]*)?(?:platform|os|os version|operating system|kernel|shell|arch|architecture|hostname)[ \t]*:[ \t]*).*$"  # noqa: E501
 
 
-def _rule(pattern: str, put: str, scope: Scope = "anywhere") -> Rule:
-    return Rule(pattern=re.compile(pattern), put=put, scope=scope)
+def _rule(pattern: str, put: str, scope: Scope = "anywhere") -> NormalisationRule:
+    return NormalisationRule(pattern=re.compile(pattern), put=put, scope=scope)
 
 
 RULES = (

@@ -8,7 +8,7 @@ from demeanor.core.text import printable
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class ContractOutcome:
     """One question, and how it went."""
 
     name: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from demeanor.core.exchange import Request, Response, Sampling, StopReason
 from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.core.text import excerpt
-from demeanor.gateway.contract.outcome import Outcome
+from demeanor.gateway.contract.outcome import ContractOutcome
 from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.contract.wellformed import complaints
 from demeanor.gateway.dialects import DIALECTS
@@ -23,7 +23,9 @@ _SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "requir
 _TOOL = Tool(name="get_weather", description="Tells the weather in a city.", schema=_SCHEMA)
 
 
-async def probe_url(url: str, dialect: str, model: str, key: str = "", *, patience: float = 60) -> tuple[Outcome, ...]:
+async def probe_url(
+    url: str, dialect: str, model: str, key: str = "", *, patience: float = 60
+) -> tuple[ContractOutcome, ...]:
     """Every probe against the server at `url`, the base URL as the dialect's own clients are given it.
 
     `patience` is how many seconds an answer may take.
@@ -82,7 +84,7 @@ class _Caller:
 _Ask: TypeAlias = Callable[[_Caller], Awaitable[list[str]]]
 
 
-async def _ask(name: str, why: str, ask: _Ask, caller: _Caller) -> Outcome:
+async def _ask(name: str, why: str, ask: _Ask, caller: _Caller) -> ContractOutcome:
     import aiohttp
 
     try:
@@ -91,7 +93,7 @@ async def _ask(name: str, why: str, ask: _Ask, caller: _Caller) -> Outcome:
         problems = [str(error)]
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         problems = [f"no answer from {caller.url}: {type(error).__name__} {error}"]
-    return Outcome(name=name, why=why, problems=tuple(excerpt(problem) for problem in problems))
+    return ContractOutcome(name=name, why=why, problems=tuple(excerpt(problem) for problem in problems))
 
 
 async def _answers(caller: _Caller) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from demeanor.core.exchange import Request
 from demeanor.gateway.contract.case import Case, Kind, cases
 from demeanor.gateway.contract.expectation import unmet
-from demeanor.gateway.contract.outcome import Outcome
+from demeanor.gateway.contract.outcome import ContractOutcome
 from demeanor.gateway.contract.view import stream_view
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Route
@@ -18,7 +18,7 @@ Converter: TypeAlias = Callable[[str, str, Kind, bytes], bytes]
 """Takes the dialect of a message, the dialect it is to be told in, what it is, and the message; gives the message."""
 
 
-def run(convert: Converter | None = None, *, only: Iterable[Case] | None = None) -> tuple[Outcome, ...]:
+def run(convert: Converter | None = None, *, only: Iterable[Case] | None = None) -> tuple[ContractOutcome, ...]:
     """Every case through `convert`, which is our own where none is given."""
     return tuple(_run_one(case, convert or ours) for case in (cases() if only is None else only))
 
@@ -39,15 +39,15 @@ def ours(source: str, target: str, kind: Kind, body: bytes) -> bytes:
     return b"".join(told) + telling.close()
 
 
-def _run_one(case: Case, convert: Converter) -> Outcome:
+def _run_one(case: Case, convert: Converter) -> ContractOutcome:
     try:
         output = convert(case.source, case.target, case.kind, case.body)
         seen = _seen(case, output)
     except Exception as error:  # noqa: BLE001 - whatever a foreign converter raises is its answer to this case
-        return Outcome(
+        return ContractOutcome(
             name=case.name, why=case.why, problems=(f"the converter raised {type(error).__name__}: {error}",)
         )
-    return Outcome(name=case.name, why=case.why, problems=tuple(unmet(seen, dict(case.expected))))
+    return ContractOutcome(name=case.name, why=case.why, problems=tuple(unmet(seen, dict(case.expected))))
 
 
 def _seen(case: Case, output: bytes) -> Any:

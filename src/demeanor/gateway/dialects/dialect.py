@@ -32,7 +32,7 @@ class Route:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wire:
+class WireFormat:
     """A message of the wire format, ready to be sent."""
 
     body: bytes
@@ -99,13 +99,13 @@ class Dialect:
     read_request: Callable[[bytes, Route], Request]
     """What a client asks; raises Malformed."""
 
-    write_request: Callable[[Request], Wire]
+    write_request: Callable[[Request], WireFormat]
     """The same, as the provider wants to read it."""
 
     read_response: Callable[[bytes], Response]
     """What a provider answers when it does not stream; raises Malformed."""
 
-    write_response: Callable[[Response, Request], Wire]
+    write_response: Callable[[Response, Request], WireFormat]
     """The same, as the client wants to read it."""
 
     stream_reader: Callable[[], StreamReader]
@@ -117,11 +117,11 @@ class Dialect:
     read_error: Callable[[int, bytes, Mapping[str, str]], ProviderError]
     """What a provider's refusal (status, body, head) means; never raises."""
 
-    write_error: Callable[[ProviderError], Wire]
+    write_error: Callable[[ProviderError], WireFormat]
     """A refusal, as the dialect's clients understand it."""
 
-    write_count: Callable[[int], Wire]
+    write_count: Callable[[int], WireFormat]
     """The answer to a count of tokens."""
 
-    write_models: Callable[[Iterable[str]], Wire]
+    write_models: Callable[[Iterable[str]], WireFormat]
     """The list of models."""

@@ -90,7 +90,7 @@ def _joined(parts: Iterable[Part]) -> list[Part]:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCall:
     given: str
     call: ToolCall
     result: ToolResult | None = None
@@ -100,7 +100,7 @@ class _Desk:
     """The calls of the last assistant turns, and what has been said since."""
 
     def __init__(self) -> None:
-        self.calls: list[_Open] = []
+        self.calls: list[_OpenCall] = []
         self.rest: list[Message] = []
         self.seen: set[str] = set()
 
@@ -120,7 +120,7 @@ class _Desk:
             name = f"{stem}_{turn}"
         self.seen.add(name)
         call = part if name == part.id else replace(part, id=name)
-        self.calls.append(_Open(given=part.id, call=call))
+        self.calls.append(_OpenCall(given=part.id, call=call))
         return call
 
     def answer(self, message: Message) -> None:
@@ -148,7 +148,7 @@ class _Desk:
         self.calls, self.rest = [], []
         return told
 
-    def _match(self, result: ToolResult) -> _Open | None:
+    def _match(self, result: ToolResult) -> _OpenCall | None:
         for one in self.calls:
             named = result.name in {None, "", one.call.name}
             if one.result is None and (one.given == result.call_id if result.call_id else named):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from demeanor.core.exchange import ProviderError, Response
-from demeanor.gateway.models.upstream import Answered, Passed, Refused, Streamed, UpstreamBroke
-from demeanor.gateway.server.exchange_recorder import Recording
+from demeanor.gateway.models.upstream import Answered, Passed, ProviderRefused, Streamed, UpstreamBroke
+from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 from demeanor.gateway.server.tee import listener
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 _RETRY = ("Retry-After", "Retry-After-Ms", "X-Should-Retry")
 
 
-async def gather(reply: Reply, ask: Ask, recording: Recording) -> Response | Refused:
+async def gather(reply: Reply, ask: Ask, recording: ExchangeRecorder) -> Response | ProviderRefused:
     """The answer, or the failure that came instead; the recording only learns that bytes move."""
     if isinstance(reply, Answered):
         return reply.response
-    if isinstance(reply, Refused):
+    if isinstance(reply, ProviderRefused):
         return reply
-    aside = Recording(number=0, dialect=ask.dialect.name, request=ask.request, started=0.0, origin=0.0)
+    aside = ExchangeRecorder(number=0, dialect=ask.dialect.name, request=ask.request, started=0.0, origin=0.0)
     headers: dict[str, str] = {}
     if isinstance(reply, Streamed):
         async for delta in reply.deltas:
@@ -33,11 +33,11 @@ async def gather(reply: Reply, ask: Ask, recording: Recording) -> Response | Ref
     heard = aside.exchange()
     if heard.error is not None or heard.response is None:
         nothing = ProviderError(status=502, reason="server", message="the provider gave no answer")
-        return Refused(error=heard.error or nothing, headers=headers)
+        return ProviderRefused(error=heard.error or nothing, headers=headers)
     return heard.response
 
 
-async def _listen(reply: Passed, ask: Ask, aside: Recording, recording: Recording) -> None:
+async def _listen(reply: Passed, ask: Ask, aside: ExchangeRecorder, recording: ExchangeRecorder) -> None:
     hearing = listener(ask, reply, aside)
     try:
         async for chunk in reply.chunks:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from demeanor.core.exchange import Response
     from demeanor.core.fault import Fault
     from demeanor.gateway.models.upstream import Ask
-    from demeanor.gateway.server.exchange_recorder import Recording
+    from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
 _DELAY = 0.5
 _WRONG_TYPE = "text/html"
@@ -27,7 +27,7 @@ _DROPS = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Telling:
+class TransportFault:
     """An answer as it would be sent if nothing were wrong."""
 
     pieces: tuple[bytes, ...]
@@ -41,7 +41,7 @@ class Telling:
 
 
 async def tell_badly(
-    fault: Fault, response: Response, ask: Ask, recording: Recording, request: web.BaseRequest
+    fault: Fault, response: Response, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
     """Send the answer with the fault in it, and record what the agent can know of it."""
     telling = _telling(response, ask)
@@ -65,19 +65,19 @@ async def tell_badly(
     return await _cut((*before, half), telling, recording, request)
 
 
-def _telling(response: Response, ask: Ask) -> Telling:
+def _telling(response: Response, ask: Ask) -> TransportFault:
     if not ask.request.stream:
         wire = ask.dialect.write_response(response, ask.request)
         headers = {**wire.headers, "Content-Type": wire.content_type}
-        return Telling(pieces=(wire.body,), headers=headers, streamed=False)
+        return TransportFault(pieces=(wire.body,), headers=headers, streamed=False)
     writer = ask.dialect.stream_writer(ask.request)
     pieces = [*(writer.write(delta) for delta in told(response)), writer.close()]
     headers = {"Content-Type": writer.content_type, "Cache-Control": "no-cache"}
-    return Telling(pieces=tuple(piece for piece in pieces if piece), headers=headers, streamed=True)
+    return TransportFault(pieces=tuple(piece for piece in pieces if piece), headers=headers, streamed=True)
 
 
 async def _drip(
-    fault: Fault, telling: Telling, response: Response, recording: Recording, request: web.BaseRequest
+    fault: Fault, telling: TransportFault, response: Response, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
     """Whoever does not wait for the end had a provider that stalled."""
     recording.error = _error(fault, "stalled")
@@ -89,7 +89,7 @@ async def _drip(
 
 
 async def _spoil(
-    fault: Fault, telling: Telling, response: Response, recording: Recording, request: web.BaseRequest
+    fault: Fault, telling: TransportFault, response: Response, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
     """A stream holds all events and a broken one, which an agent may skip; a spoiled body can't be read by anybody."""
     if not telling.streamed:
@@ -102,7 +102,7 @@ async def _spoil(
 
 
 async def _cut(
-    begun: tuple[bytes, ...], telling: Telling, recording: Recording, request: web.BaseRequest
+    begun: tuple[bytes, ...], telling: TransportFault, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
     """The head promises the whole answer; the connection ends before it is there."""
     head = dict(telling.headers)
@@ -121,7 +121,7 @@ async def _cut(
 async def _send(
     pieces: tuple[bytes, ...],
     headers: Mapping[str, str],
-    recording: Recording,
+    recording: ExchangeRecorder,
     request: web.BaseRequest,
     *,
     delay: float = 0.0,

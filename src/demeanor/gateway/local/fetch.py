@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from demeanor.core.errors import UsageError
-from demeanor.gateway.local.sources import SOURCES, Source, Unavailable
+from demeanor.gateway.local.sources import SOURCES, Unavailable, WeightsSource
 from demeanor.gateway.local.weights import Cache, Weights
 
 
@@ -35,7 +35,7 @@ class NotFetched(UsageError):
     slug = "not-fetched"
 
 
-def fetch(weights: Weights, cache: Cache, *, watch: Watch, sources: Sequence[Source] = SOURCES) -> Path:
+def fetch(weights: Weights, cache: Cache, *, watch: Watch, sources: Sequence[WeightsSource] = SOURCES) -> Path:
     """The model's file, fetched if it is not there; raises NotFetched. Safe to stop at any time, and to run twice."""
     path, partial = cache.path(weights), cache.partial(weights)
     try:
@@ -58,7 +58,7 @@ def fetch(weights: Weights, cache: Cache, *, watch: Watch, sources: Sequence[Sou
     )
 
 
-def _try(source: Source, weights: Weights, partial: Path, watch: Watch, problems: list[str]) -> bool:
+def _try(source: WeightsSource, weights: Weights, partial: Path, watch: Watch, problems: list[str]) -> bool:
     """Whether the source completed the file, rightly. Wrong bytes are deleted; if they may be an earlier source's, the
     source is asked once more, from the beginning."""
     resumed = partial.exists()

@@ -68,7 +68,7 @@ def installed() -> bool:
     return find_spec(RUNTIME) is not None
 
 
-class Engine:
+class LlamaProcess:
     """The process of one model. It may be used from several event loops, and ends when the last of them lets go."""
 
     def __init__(self, path: Path, *, room: Room | None = None, python: str = sys.executable) -> None:

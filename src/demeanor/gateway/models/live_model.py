@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.stream_events import Broke
-from demeanor.gateway.models.upstream import Answered, Counted, Passed, Refused, Streamed, UpstreamBroke
+from demeanor.gateway.models.upstream import Answered, Counted, Passed, ProviderRefused, Streamed, UpstreamBroke
 from demeanor.gateway.server.session import BYTES_PER_TOKEN
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class LiveModel:
         path, body, headers = self._outward(ask, spoken)
         async with self.provider.post(path, body, {**headers, **spoken.key_headers(self.provider.key)}) as opened:
             if isinstance(opened, ProviderError):
-                yield Refused(error=opened)
+                yield ProviderRefused(error=opened)
             elif 300 <= opened.status < 400:
-                yield Refused(error=self._moved(opened))
+                yield ProviderRefused(error=self._moved(opened))
             elif same:
                 yield Passed(status=opened.status, headers=opened.headers, chunks=opened.chunks)
             else:
@@ -96,13 +96,13 @@ class LiveModel:
             if opened.status < 400:
                 return Answered(response=spoken.read_response(body))
         except UpstreamBroke as broke:
-            return Refused(error=broke.error)
+            return ProviderRefused(error=broke.error)
         except Malformed as error:
             message = f"{self.provider.name} gave an answer that can't be read: {error}"
-            return Refused(error=ProviderError(status=502, reason="server", message=message))
+            return ProviderRefused(error=ProviderError(status=502, reason="server", message=message))
         lower = {name.lower(): value for name, value in opened.headers.items()}
         again = {name: opened.headers[name] for name in _RETRY if name in opened.headers}
-        return Refused(error=spoken.read_error(opened.status, body, lower), headers=again)
+        return ProviderRefused(error=spoken.read_error(opened.status, body, lower), headers=again)
 
     def _moved(self, opened: Opened) -> ProviderError:
         """Nobody is led to another address: not this key, and not the agent."""

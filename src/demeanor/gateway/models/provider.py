@@ -18,7 +18,7 @@ from yarl import URL
 
 from demeanor.core.exchange import ProviderError
 from demeanor.core.redaction.redactor import Mask
-from demeanor.gateway.models.rate_limit import Throttle
+from demeanor.gateway.models.rate_limit import RateLimiter
 from demeanor.gateway.models.upstream import UpstreamBroke
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Provider:
         self.name = name
         self.dialects = tuple(dialects)
         self.key = key
-        self.throttle = Throttle(concurrency=concurrency, per_minute=per_minute)
+        self.throttle = RateLimiter(concurrency=concurrency, per_minute=per_minute)
         self._base_url = base_url.rstrip("/")
         self._headers = dict(headers or {})
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout, sock_read=stall_after)

@@ -13,7 +13,7 @@ _LONGEST_HOLD = 120.0
 """Seconds for which a provider's Retry-After is waited out here; the agent is told the whole of it."""
 
 
-class Throttle:
+class RateLimiter:
     """Lets requests through one by one, in the order in which they came."""
 
     def __init__(

@@ -44,7 +44,7 @@ _WELL_KNOWN: Mapping[str, tuple[str, str, str]] = {
 """Provider → where it is, what it speaks, and where its key is usually found."""
 
 
-class ModelBook:
+class ModelRegistry:
     """The models of a configuration, each made when it is first asked for: a key that nobody needs may be missing."""
 
     def __init__(

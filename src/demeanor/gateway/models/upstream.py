@@ -86,7 +86,7 @@ class Passed:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Refused:
+class ProviderRefused:
     """No answer, but an error."""
 
     error: ProviderError
@@ -104,7 +104,7 @@ class Counted:
     """How many."""
 
 
-Reply: TypeAlias = Answered | Streamed | Passed | Refused | Counted
+Reply: TypeAlias = Answered | Streamed | Passed | ProviderRefused | Counted
 
 
 class UpstreamBroke(Exception):

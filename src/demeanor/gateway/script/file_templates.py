@@ -63,12 +63,12 @@ def _page(_path: str, sentence: str, prompt: str, paths: Sequence[str]) -> str:
 
 
 def _style(_path: str, _sentence: str, prompt: str, paths: Sequence[str]) -> str:
-    wishes = {
+    options = {
         "font-family": r"\bfont\b[^.\n]*?\b(?:to|is|of)\s+['\"`]?([A-Z]\w*(?: [A-Z]\w*)*)",
         "background-color": r"\bbackground\b[^.\n]*?\b(?:to|is|of)\s+['\"`]?(#\w+|[a-z]+)",
         "color": r"\btext colou?r\b[^.\n]*?\b(?:to|is|of)\s+['\"`]?(#\w+|[a-z]+)",
     }
-    found = {name: match[1] for name, wish in wishes.items() if (match := re.search(wish, prompt))}
+    found = {name: match[1] for name, wish in options.items() if (match := re.search(wish, prompt))}
     lines = [f"  {name}: {value}{', sans-serif' if name == 'font-family' else ''};" for name, value in found.items()]
     return "\n".join(["body {", *(lines or ["  margin: 0;"]), "}", ""])
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from demeanor.core.exchange import ProviderError, Response, StopReason, Usage
 from demeanor.core.messages import Text, Thinking
 from demeanor.gateway.models.prices import FREE, Price
-from demeanor.gateway.models.upstream import Answered, Ask, Counted, Refused, Reply
+from demeanor.gateway.models.upstream import Answered, Ask, Counted, ProviderRefused, Reply
 from demeanor.gateway.script.turn import Answer, Played, Turn, Unable, answer_of
 
 Script: TypeAlias = Callable[[Turn], Played]
@@ -49,7 +49,7 @@ class ScriptedModel:
             answer = Answer(text=f"I can't do that: {lack}.")
         except Exception as error:  # noqa: BLE001 - a script is somebody's program: whatever it raises is told
             message = f"the script failed: {type(error).__name__}: {error}"
-            yield Refused(error=ProviderError(status=500, reason="server", message=message))
+            yield ProviderRefused(error=ProviderError(status=500, reason="server", message=message))
             return
         if not answer.calls and answer.stop is None and turn.ending:
             answer = replace(answer, calls=(turn.ending,))

@@ -54,7 +54,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
+class ScriptStep:
     """One tool call of a plan."""
 
     call: Callable[[Turn, Sequence[str]], ToolCall]
@@ -67,40 +67,40 @@ class Step:
     """Whether it leaves everything as it is."""
 
 
-def read(path: str, deed: str = "") -> Step:
+def read(path: str, deed: str = "") -> ScriptStep:
     """Read a file."""
-    return Step(call=lambda turn, _results: turn.call("read", path=path), deed=deed, harmless=True)
+    return ScriptStep(call=lambda turn, _results: turn.call("read", path=path), deed=deed, harmless=True)
 
 
-def write(path: str, content: Callable[[Sequence[str]], str], deed: str) -> Step:
+def write(path: str, content: Callable[[Sequence[str]], str], deed: str) -> ScriptStep:
     """Write a whole file; its text may depend on the results so far."""
-    return Step(call=lambda turn, results: turn.call("edit", path=path, content=content(results)), deed=deed)
+    return ScriptStep(call=lambda turn, results: turn.call("edit", path=path, content=content(results)), deed=deed)
 
 
 def _delete(path: str, turn: Turn, _results: Sequence[str]) -> ToolCall:
     return turn.call("delete", path=path)
 
 
-def answers(job: Job) -> list[Step]:
+def answers(job: Job) -> list[ScriptStep]:
     """A question: look, tell, and leave everything as it is."""
     if not job.paths:
-        return [Step(call=lambda turn, _: turn.call("search"), deed="There is:\n{}", harmless=True)]
+        return [ScriptStep(call=lambda turn, _: turn.call("search"), deed="There is:\n{}", harmless=True)]
     return [read(path, f"{path} says:\n" + "{}") for path in job.paths]
 
 
-def runs(job: Job) -> list[Step]:
+def runs(job: Job) -> list[ScriptStep]:
     """A command: run it and tell what it printed."""
     command = re.search(r"`([^`]+)`", job.sentence)
     words = command[1] if command else (quoted(job.sentence) or [""])[0]
-    return [Step(call=lambda turn, _: turn.call("execute", command=words), deed=f"`{words}` printed:\n" + "{}")]
+    return [ScriptStep(call=lambda turn, _: turn.call("execute", command=words), deed=f"`{words}` printed:\n" + "{}")]
 
 
-def deletes(job: Job) -> list[Step]:
+def deletes(job: Job) -> list[ScriptStep]:
     """Delete files."""
-    return [Step(call=partial(_delete, path), deed=f"I deleted {path}") for path in job.paths]
+    return [ScriptStep(call=partial(_delete, path), deed=f"I deleted {path}") for path in job.paths]
 
 
-def replaces(job: Job) -> list[Step]:
+def replaces(job: Job) -> list[ScriptStep]:
     """Read a file, then change some words of it and keep the rest."""
     found = _REPLACE.search(job.sentence)
     if not found:
@@ -116,10 +116,10 @@ def replaces(job: Job) -> list[Step]:
             return turn.call("edit", path=path, old=old, new=new)
         return turn.call("edit", path=path, content=text.replace(old, new))
 
-    return [read(path), Step(call=change, deed=f"I replaced {old!r} with {new!r} in {path}")]
+    return [read(path), ScriptStep(call=change, deed=f"I replaced {old!r} with {new!r} in {path}")]
 
 
-def appends(job: Job) -> list[Step]:
+def appends(job: Job) -> list[ScriptStep]:
     """Read a file, then add a line at its end."""
     path, words = job.paths[-1], next(iter(quoted(job.sentence, but=job.paths)), "")
 
@@ -129,7 +129,7 @@ def appends(job: Job) -> list[Step]:
     return [read(path), write(path, longer, f"I added a line to {path}")]
 
 
-def summarises(job: Job) -> list[Step]:
+def summarises(job: Job) -> list[ScriptStep]:
     """Read a file, then write its first sentence into another."""
     source, target = job.all_paths[0], job.paths[-1]
 
@@ -140,7 +140,7 @@ def summarises(job: Job) -> list[Step]:
     return [read(source), write(target, first_sentence, f"I summarised {source} in {target}")]
 
 
-def creates(job: Job) -> list[Step]:
+def creates(job: Job) -> list[ScriptStep]:
     """Write new files."""
     texts = {path: draft(path, sentence=job.sentence, prompt=job.prompt, paths=job.all_paths) for path in job.paths}
     return [write(path, partial(_known, text), f"I wrote {path}") for path, text in texts.items()]
@@ -150,7 +150,7 @@ def _known(text: str, _results: Sequence[str]) -> str:
     return text
 
 
-RULES: Sequence[tuple[str, Callable[[Job], list[Step]]]] = (
+RULES: Sequence[tuple[str, Callable[[Job], list[ScriptStep]]]] = (
     (r"^(what|which|who|where|how|does|is|are|explain|describe|show|list|tell)\b|\?$", answers),
     (r"\brun\b.*[`'\"]", runs),
     (r"\b(delete|remove)\b.*FILE", deletes),
@@ -183,11 +183,11 @@ def play(turn: Turn) -> Answer:
     return Answer(text=_closing(steps, results))
 
 
-def plan(prompt: str) -> list[Step]:
+def plan(prompt: str) -> list[ScriptStep]:
     """The steps that a prompt asks for; none where no rule fits. What stands far below is data, and no wish."""
     prompt = prompt[:_MOST_READ]
     all_paths = files(prompt)
-    steps: list[Step] = []
+    steps: list[ScriptStep] = []
     for sentence in sentences(prompt):
         job = Job(sentence=sentence, prompt=prompt, paths=files(sentence), all_paths=all_paths)
         fitting = (make for pattern, make in RULES if re.search(pattern.replace("FILE", _FILE.pattern), sentence, re.I))
@@ -211,7 +211,7 @@ def sentences(prompt: str) -> list[str]:
     return [sentence for sentence in (*found, prompt[start:]) if sentence.strip()]
 
 
-def _closing(steps: Sequence[Step], results: Sequence[str]) -> str:
+def _closing(steps: Sequence[ScriptStep], results: Sequence[str]) -> str:
     pairs = zip(steps, results, strict=False)
     deeds = [step.deed.replace("{}", result.strip()[:500]) for step, result in pairs if step.deed]
     return "\n".join(deeds) or "Done."

@@ -71,7 +71,7 @@ class Move:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+class ScriptRule:
     """When to speak, and what to say, turn by turn."""
 
     name: str
@@ -123,7 +123,7 @@ class Rule:
 class Rules:
     """A script of rules: the first one that fits speaks."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[ScriptRule, ...]
     """In the order in which they are asked."""
 
     def __call__(self, turn: Turn) -> Answer:
@@ -141,14 +141,14 @@ def read_rules(table: Table) -> Rules:
     return Rules(rules=tuple(rules))
 
 
-def _rule(table: Table, name: str) -> Rule:
+def _rule(table: Table, name: str) -> ScriptRule:
     when = table.table("when") or Table({}, where=table.where, prefix=f"{table.prefix}when.")
     pattern = _pattern(when)
     known = (*_ALWAYS, *(pattern.groupindex if pattern else ()))
     chance = table.number("chance", least=0.0, most=1.0)
     turns = table.tables("turns") or [table]
     moves = [_move(row, known) for row in turns]
-    rule = Rule(
+    rule = ScriptRule(
         name=name,
         moves=tuple(moves),
         prompt=pattern,

@@ -34,10 +34,10 @@ class Budgets:
     """For everything."""
 
 
-class Purse:
+class BudgetAccount:
     """What was spent of a budget; a trial's purse hangs on its eval's, and that on the run's."""
 
-    def __init__(self, name: str, budget: Budget, parent: Purse | None = None) -> None:
+    def __init__(self, name: str, budget: Budget, parent: BudgetAccount | None = None) -> None:
         self.name = name
         self.budget = budget
         self.parent = parent

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from demeanor.gateway.models.prices import Price
 
 
-class Recording:
+class ExchangeRecorder:
     """An exchange being recorded; `exchange` gives what is known at any moment."""
 
     def __init__(self, *, number: int, dialect: str, request: Request, started: float, origin: float) -> None:

@@ -14,8 +14,8 @@ from demeanor.core.redaction.values import redacted
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
-from demeanor.gateway.models.upstream import Ask, Refused
-from demeanor.gateway.server.exchange_recorder import Recording
+from demeanor.gateway.models.upstream import Ask, ProviderRefused
+from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 from demeanor.gateway.server.respond import deliver, plain
 from demeanor.gateway.server.routing import match, onward, split_prefix
 
@@ -48,7 +48,7 @@ def polite(request: web.BaseRequest) -> web.Response:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Desk:
+class RequestHandler:
     """Serves the requests of sessions."""
 
     dialects: Sequence[Dialect]
@@ -75,7 +75,7 @@ class Desk:
             return plain(found.dialect.write_models(name for name in known if name))
         ask, problem = await _read(request, session, found, headers)
         if found.route.wish == "count_tokens":
-            aside = Recording(number=0, dialect=found.dialect.name, request=ask.request, started=0.0, origin=0.0)
+            aside = ExchangeRecorder(number=0, dialect=found.dialect.name, request=ask.request, started=0.0, origin=0.0)
             return await self._answer(request, session, ask, problem, aside)
         with session.recording(found.dialect.name, ask.request, started=started, size=len(ask.body)) as recording:
             return await self._answer(request, session, ask, problem, recording)
@@ -86,14 +86,14 @@ class Desk:
         session: Session,
         ask: Ask,
         problem: ProviderError | None,
-        recording: Recording,
+        recording: ExchangeRecorder,
     ) -> web.StreamResponse:
         """Give the ask to its upstream, unless there is a problem with it, and deliver the reply."""
         upstream = None if problem else self._upstream(session, ask.request.model)
         if upstream is None:
-            return await deliver(Refused(error=problem or _unknown(ask)), ask, recording, request)
+            return await deliver(ProviderRefused(error=problem or _unknown(ask)), ask, recording, request)
         if spent := session.purse.empty(free=upstream.price == FREE):
-            return await deliver(Refused(error=_failure(402, "budget", spent)), ask, recording, request)
+            return await deliver(ProviderRefused(error=_failure(402, "budget", spent)), ask, recording, request)
         session.note(*upstream.notes)
         recording.price = upstream.price if self.resolve(ask.request.model) or upstream.price == FREE else None
         if upstream.secret and upstream.secret.encode() in ask.body:

@@ -40,7 +40,7 @@ class Counters:
     """Reason → how many exchanges ended in such an error."""
 
 
-class Books:
+class MetricsCollector:
     """Adds up what the sessions report."""
 
     def __init__(self) -> None:

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from demeanor.gateway.dialects.stream_events import Broke, PartGrew, deltas_of
-from demeanor.gateway.models.upstream import Answered, Passed, Refused, Streamed, UpstreamBroke
+from demeanor.gateway.models.upstream import Answered, Passed, ProviderRefused, Streamed, UpstreamBroke
 from demeanor.gateway.server.tee import listener
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from demeanor.core.exchange import Response
-    from demeanor.gateway.dialects.dialect import Wire
+    from demeanor.gateway.dialects.dialect import WireFormat
     from demeanor.gateway.dialects.stream_events import Delta
     from demeanor.gateway.models.upstream import Ask, Reply
-    from demeanor.gateway.server.exchange_recorder import Recording
+    from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
 _PIECE = 40
 """Characters of a known answer that are told at a time when a stream is wanted."""
 
 
-async def deliver(reply: Reply, ask: Ask, recording: Recording, request: web.BaseRequest) -> web.StreamResponse:
+async def deliver(reply: Reply, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest) -> web.StreamResponse:
     """Send a reply to the agent and note in the recording what it says."""
     if isinstance(reply, Answered):
         recording.answered(reply.response)
@@ -36,13 +36,13 @@ async def deliver(reply: Reply, ask: Ask, recording: Recording, request: web.Bas
         return await _stream(reply, ask, recording, request)
     if isinstance(reply, Passed):
         return await _pass(reply, ask, recording, request)
-    if isinstance(reply, Refused):
+    if isinstance(reply, ProviderRefused):
         recording.failed(reply.error)
         return plain(ask.dialect.write_error(reply.error), reply.headers)
     return plain(ask.dialect.write_count(reply.tokens))
 
 
-def plain(wire: Wire, headers: Mapping[str, str] | None = None) -> web.Response:
+def plain(wire: WireFormat, headers: Mapping[str, str] | None = None) -> web.Response:
     """A message of the wire format as an HTTP response."""
     return web.Response(
         status=wire.status,
@@ -62,7 +62,7 @@ def told(response: Response) -> Iterator[Delta]:
 
 
 async def _stream_known(
-    response: Response, ask: Ask, recording: Recording, request: web.BaseRequest
+    response: Response, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
     writer = ask.dialect.stream_writer(ask.request)
     answer = await _begin(request, writer.content_type)
@@ -73,7 +73,9 @@ async def _stream_known(
     return answer
 
 
-async def _stream(reply: Streamed, ask: Ask, recording: Recording, request: web.BaseRequest) -> web.StreamResponse:
+async def _stream(
+    reply: Streamed, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest
+) -> web.StreamResponse:
     """Tell deltas in the agent's dialect, each as soon as it is known."""
     writer = ask.dialect.stream_writer(ask.request)
     answer = await _begin(request, writer.content_type)
@@ -93,7 +95,7 @@ async def _begin(request: web.BaseRequest, content_type: str) -> web.StreamRespo
     return answer
 
 
-async def _pass(reply: Passed, ask: Ask, recording: Recording, request: web.BaseRequest) -> web.StreamResponse:
+async def _pass(reply: Passed, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest) -> web.StreamResponse:
     """Pass bytes on as they come: first on their way, then into the side reader."""
     answer = web.StreamResponse(status=reply.status, headers=reply.headers)
     aside = listener(ask, reply, recording)

@@ -17,9 +17,9 @@ from aiohttp import web
 
 from demeanor.core.errors import UsageError
 from demeanor.gateway.dialects import DIALECTS
-from demeanor.gateway.server.budget import Budgets, Purse
-from demeanor.gateway.server.handler import LARGEST_BODY, Desk, polite
-from demeanor.gateway.server.metrics import Books
+from demeanor.gateway.server.budget import BudgetAccount, Budgets
+from demeanor.gateway.server.handler import LARGEST_BODY, RequestHandler, polite
+from demeanor.gateway.server.metrics import MetricsCollector
 from demeanor.gateway.server.routing import split_prefix
 from demeanor.gateway.server.session import Session
 
@@ -59,10 +59,10 @@ class GatewayServer:
         self._where = (host, port)
         self._unix_path = unix_path
         self._sock = sock
-        self._desk = Desk(dialects=dialects, resolve=self._resolve, names=self._names)
-        self._books = Books()
-        self._run_purse = Purse("the run", self._budgets.run)
-        self._eval_purses: dict[str, Purse] = {}
+        self._desk = RequestHandler(dialects=dialects, resolve=self._resolve, names=self._names)
+        self._books = MetricsCollector()
+        self._run_purse = BudgetAccount("the run", self._budgets.run)
+        self._eval_purses: dict[str, BudgetAccount] = {}
         self._sessions: dict[str, Session] = {}
         self._met: dict[int, Upstream] = {}
         self._runner: web.ServerRunner | None = None
@@ -94,8 +94,10 @@ class GatewayServer:
     async def session(self, trial: Trial, *, seed: int) -> AsyncIterator[Session]:
         """A door for one attempt at one trial."""
         name = trial.eval.name
-        purse = self._eval_purses.setdefault(name, Purse(f"the eval {name!r}", self._budgets.eval, self._run_purse))
-        purse = Purse("the trial", self._budgets.trial, purse)
+        purse = self._eval_purses.setdefault(
+            name, BudgetAccount(f"the eval {name!r}", self._budgets.eval, self._run_purse)
+        )
+        purse = BudgetAccount("the trial", self._budgets.trial, purse)
         session = Session(trial, seed=seed, address=self._address, purse=purse, books=self._books, serve=self.listen)
         if (model := self._resolve(trial.subject.model)) is not None:
             session.note(*model.notes)

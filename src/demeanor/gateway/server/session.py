@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from demeanor.gateway.server.exchange_recorder import Recording
+from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
 if TYPE_CHECKING:
     import socket
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from demeanor.core.exchange import Exchange, Request
     from demeanor.core.fault import Fault
     from demeanor.core.trial import Trial
-    from demeanor.gateway.server.budget import Purse
-    from demeanor.gateway.server.metrics import Books
+    from demeanor.gateway.server.budget import BudgetAccount
+    from demeanor.gateway.server.metrics import MetricsCollector
 
 Serve: TypeAlias = "Callable[[socket.socket, Session], Awaitable[None]]"
 """Serves one session on a socket of its own; `GatewayServer.listen` is one."""
@@ -45,7 +45,9 @@ def shared(request: Request, earlier: Request | None) -> Request:
 class Session:
     """What one attempt at one trial is given; see `GatewaySession` in core/ports.py."""
 
-    def __init__(self, trial: Trial, *, seed: int, address: str, purse: Purse, books: Books, serve: Serve) -> None:
+    def __init__(
+        self, trial: Trial, *, seed: int, address: str, purse: BudgetAccount, books: MetricsCollector, serve: Serve
+    ) -> None:
         self.id = secrets.token_hex(8)
         self.trial = trial
         self.seed = seed
@@ -59,8 +61,8 @@ class Session:
         self._books = books
         self._serve = serve
         self._began = self._activity = time.monotonic()
-        self._entries: list[Exchange | Recording] = []
-        self._open: set[Recording] = set()
+        self._entries: list[Exchange | ExchangeRecorder] = []
+        self._open: set[ExchangeRecorder] = set()
         self._tasks: set[asyncio.Task[object]] = set()
         self._notes: dict[str, None] = {}
         self._latest: Request | None = None
@@ -88,7 +90,7 @@ class Session:
         """Serve this session, and no other, on a socket of its own."""
         await self._serve(listener, self)
 
-    async def hang_up(self) -> None:
+    async def close_connections(self) -> None:
         """End what is under way and answer nothing any more; what went over the wire can still be asked."""
         self.over = True
         await self.close()
@@ -97,7 +99,7 @@ class Session:
         """Add what a person should know, each thing once."""
         self._notes.update(dict.fromkeys(texts))
 
-    def know(self, facts: Mapping[str, str]) -> None:
+    def set_facts(self, facts: Mapping[str, str]) -> None:
         """Take note of the bench that the agent works on."""
         self.facts.update(facts)
 
@@ -111,7 +113,7 @@ class Session:
 
     def exchanges(self) -> tuple[Exchange, ...]:
         """Everything that went over the wire, in order of arrival; also what is still under way, as far as it came."""
-        return tuple(entry.exchange() if isinstance(entry, Recording) else entry for entry in self._entries)
+        return tuple(entry.exchange() if isinstance(entry, ExchangeRecorder) else entry for entry in self._entries)
 
     def fault(self, number: int) -> Fault | None:
         """The fault that goes into the answer of exchange `number`, if any; what is no exchange has none."""
@@ -135,9 +137,9 @@ class Session:
             self._tasks.discard(task)
 
     @contextmanager
-    def recording(self, dialect: str, request: Request, *, started: float, size: int) -> Iterator[Recording]:
+    def recording(self, dialect: str, request: Request, *, started: float, size: int) -> Iterator[ExchangeRecorder]:
         """Record one exchange from here to the end of the block, however that ends."""
-        recording = Recording(
+        recording = ExchangeRecorder(
             number=len(self._entries) + 1,
             dialect=dialect,
             request=shared(request, self._latest),

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
     from demeanor.gateway.dialects.dialect import Dialect
     from demeanor.gateway.models.upstream import Ask, Passed
-    from demeanor.gateway.server.exchange_recorder import Recording
+    from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
 _MOST_KEPT = 64 * 2**20
 """Bytes of an answer that are kept to be read once it is complete."""
 
 
-def listener(ask: Ask, reply: Passed, recording: Recording) -> Listener:
+def listener(ask: Ask, reply: Passed, recording: ExchangeRecorder) -> ResponseTee:
     """Whoever understands this answer: a stream, a whole answer, or an error."""
     return _Careful(_listener(ask, reply, recording), recording)
 
 
-def _listener(ask: Ask, reply: Passed, recording: Recording) -> Listener:
+def _listener(ask: Ask, reply: Passed, recording: ExchangeRecorder) -> ResponseTee:
     if reply.status >= 400:
         return _Error(ask.dialect, reply, recording)
     growing = ask.request.stream and ask.route.framing == "array"
@@ -33,7 +33,7 @@ def _listener(ask: Ask, reply: Passed, recording: Recording) -> Listener:
     return _Whole(ask.dialect, reply, recording)
 
 
-class Listener(Protocol):
+class ResponseTee(Protocol):
     """Hears every byte of an answer and tells a recording what it means."""
 
     def feed(self, chunk: bytes) -> None:
@@ -48,8 +48,8 @@ class Listener(Protocol):
 class _Careful:
     """Keeps what goes wrong in the reading from disturbing what passes through."""
 
-    def __init__(self, listener: Listener, recording: Recording) -> None:
-        self._listener: Listener | None = listener
+    def __init__(self, listener: ResponseTee, recording: ExchangeRecorder) -> None:
+        self._listener: ResponseTee | None = listener
         self._recording = recording
 
     def feed(self, chunk: bytes) -> None:
@@ -70,7 +70,7 @@ class _Careful:
 
 
 class _Stream:
-    def __init__(self, dialect: Dialect, recording: Recording) -> None:
+    def __init__(self, dialect: Dialect, recording: ExchangeRecorder) -> None:
         self._reader = dialect.stream_reader()
         self._recording = recording
 
@@ -84,7 +84,7 @@ class _Stream:
 class _Kept:
     """Keeps the bytes until they are complete, up to a limit."""
 
-    def __init__(self, dialect: Dialect, reply: Passed, recording: Recording) -> None:
+    def __init__(self, dialect: Dialect, reply: Passed, recording: ExchangeRecorder) -> None:
         self._dialect = dialect
         self._reply = reply
         self._recording = recording

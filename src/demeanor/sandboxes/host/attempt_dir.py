@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from demeanor.core.tree_io import Stamp, stamp
-from demeanor.sandboxes.host.copytree import SMALL, Master, copy, copy_piece, remove
+from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, copy, copy_piece, remove
 
 WORKSPACE, HOME, TEMP = "workspace", "home", "tmp"
 
@@ -27,10 +27,10 @@ _TICK_NS = 20_000_000
 _Nature: TypeAlias = tuple[int, int, int, tuple[str, ...]]
 
 
-class Place:
+class AttemptDir:
     """One attempt's folders."""
 
-    def __init__(self, path: str, master: Master) -> None:
+    def __init__(self, path: str, master: TemplateCopy) -> None:
         self.path = path
         self.stamps: dict[str, Stamp] = {}
         self.settled_before = 0
@@ -48,7 +48,7 @@ class Place:
         self._natures = {folder: _nature(f"{self.path}/{folder}") for folder in folders}
         self.settled_before = time.time_ns() - _TICK_NS
 
-    def moved(self, path: str) -> Place:
+    def moved(self, path: str) -> AttemptDir:
         """The same under another name: nothing that somebody remembers of the old one leads here."""
         os.rename(self.path, path)
         self.path = path

@@ -22,7 +22,7 @@ _WORDS = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RoomPlan:
+class BwrapSpec:
     """What kind of room it is to be."""
 
     bwrap: str
@@ -85,10 +85,10 @@ def check_words(words: Iterable[str]) -> None:
             raise WorldError(VoidCause.HARNESS, why) from None
 
 
-class Room:
+class BwrapClient:
     """One room, and whoever watches over it."""
 
-    def __init__(self, launcher: Launcher, plan: RoomPlan) -> None:
+    def __init__(self, launcher: Launcher, plan: BwrapSpec) -> None:
         self.door: socket.socket | None = None
         """The socket that listens in there."""
         self.disk: int | None = None

@@ -45,7 +45,7 @@ _TAKES = 60.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Engine:
+class ContainerEngine:
     """An engine that answers."""
 
     name: EngineName
@@ -83,7 +83,7 @@ class Engine:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ContainerPlan:
+class ContainerSpec:
     """What kind of container it is to be."""
 
     name: str
@@ -111,7 +111,7 @@ def last_words(done: subprocess.CompletedProcess[bytes]) -> str:
     return one_line(said.rpartition("\n")[2].removeprefix("Error: "), width=300)
 
 
-def find_engine(name: EngineName) -> Engine:
+def find_engine(name: EngineName) -> ContainerEngine:
     """The engine of that name; raises WorldError where it does not answer."""
     if sys.platform != "linux":
         raise WorldError(
@@ -120,16 +120,16 @@ def find_engine(name: EngineName) -> Engine:
     path = shutil.which(name)
     if path is None:
         raise WorldError(VoidCause.SANDBOX, f"{name} is not on PATH")
-    asked = Engine(name=name, path=path, version="", rootless=False)
+    asked = ContainerEngine(name=name, path=path, version="", rootless=False)
     done = asked.ask("info", "--format", _ASK[name])
     version, _, security = done.stdout.decode("utf-8", "replace").strip().partition(" ")
     if done.returncode != 0 or not version:
         raise WorldError(VoidCause.SANDBOX, f"{name} is installed, but no engine answers: {last_words(done)}")
     rootless = "rootless=true" in security or "name=rootless" in security
-    return Engine(name=name, path=path, version=version, rootless=rootless)
+    return ContainerEngine(name=name, path=path, version=version, rootless=rootless)
 
 
-def run_words(engine: Engine, plan: ContainerPlan, program: Sequence[str]) -> list[str]:
+def run_words(engine: ContainerEngine, plan: ContainerSpec, program: Sequence[str]) -> list[str]:
     """How an engine is told to start a container, and to be done with it when that ends."""
     most = plan.ceilings
     words = ["run", "--detach", "--rm", "--name", plan.name, "--label", "demeanor", "--pull", "never"]
@@ -168,7 +168,7 @@ def _plain(path: str) -> str:
     return path
 
 
-def image(engine: Engine) -> str:
+def image(engine: ContainerEngine) -> str:
     """The name of the image, which is made where it is not there."""
     content = _empty_root()
     name = f"{_IMAGE}:{hashlib.sha256(content).hexdigest()[:12]}"
@@ -200,7 +200,7 @@ def _empty_root() -> bytes:
     return archive.getvalue()
 
 
-def whom(engine: Engine, spare: int | None) -> tuple[int, int]:
+def whom(engine: ContainerEngine, spare: int | None) -> tuple[int, int]:
     """Who programs in a container are, user and group: somebody that root is not, or we ourselves."""
     if spare is not None:
         return spare, spare

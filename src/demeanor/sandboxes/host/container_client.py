@@ -18,7 +18,7 @@ from demeanor.core.errors import WorldError
 from demeanor.core.text import one_line
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.bwrap_client import check_words, message
-from demeanor.sandboxes.host.container_cli import ContainerPlan, Engine, last_words, run_words
+from demeanor.sandboxes.host.container_cli import ContainerEngine, ContainerSpec, last_words, run_words
 from demeanor.sandboxes.host.copytree import remove
 from demeanor.sandboxes.host.launcher import hand_over
 from demeanor.sandboxes.supervisor.container_init import CODE, SOCKET
@@ -45,10 +45,10 @@ def launch_message(argv: Sequence[str], env: Mapping[str, str], home: Mapping[st
     return message({"argv": list(argv), "env": dict(env), "home": dict(home)})
 
 
-class Vessel:
+class ContainerClient:
     """One container. It is made by `start`, and gone when `end` has returned."""
 
-    def __init__(self, engine: Engine, plan: ContainerPlan, folder: str) -> None:
+    def __init__(self, engine: ContainerEngine, plan: ContainerSpec, folder: str) -> None:
         self.door: socket.socket | None = None
         """The socket that listens in there."""
         self.disk: int | None = None

@@ -43,7 +43,7 @@ class Piece:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Master:
+class TemplateCopy:
     """A folder made ready to be copied many times."""
 
     folder: str
@@ -64,7 +64,7 @@ class Master:
         return len(self.pieces) <= SMALL and all(piece.content is not None for piece in self.pieces.values())
 
 
-def read_master(folder: Path) -> Master:
+def read_master(folder: Path) -> TemplateCopy:
     """Make `folder` ready to be copied. Small files are held in memory, up to a limit."""
     folders, pieces, links, room = {}, {}, {}, _ALL_IN_MEMORY
     for top, names, files in os.walk(folder):
@@ -82,10 +82,10 @@ def read_master(folder: Path) -> Master:
                 content = Path(top, name).read_bytes() if small else None
                 room -= len(content or b"")
                 pieces[prefix + name] = Piece(mode=mode, mtime_ns=found.st_mtime_ns, content=content)
-    return Master(folder=str(folder), folders=folders, pieces=pieces, links=links)
+    return TemplateCopy(folder=str(folder), folders=folders, pieces=pieces, links=links)
 
 
-def copy(master: Master, into: str) -> dict[str, Stamp]:
+def copy(master: TemplateCopy, into: str) -> dict[str, Stamp]:
     """Copy a folder to `into`, which is made; the stamps of the copied files."""
     os.mkdir(into)
     if len(master.pieces) > _MANY and _copy_by_program(master.folder, into):
@@ -112,7 +112,7 @@ def _copy_by_program(folder: str, into: str) -> bool:
     return False
 
 
-def copy_piece(master: Master, path: str, into: str) -> Stamp:
+def copy_piece(master: TemplateCopy, path: str, into: str) -> Stamp:
     """Copy one file, which must not be there yet."""
     piece = master.pieces[path]
     handle = os.open(f"{into}/{path}", _NEW, piece.mode)

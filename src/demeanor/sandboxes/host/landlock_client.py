@@ -17,7 +17,7 @@ _WORDS = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Grounds:
+class LandlockSpec:
     """What lies behind one fence."""
 
     place: str
@@ -47,7 +47,7 @@ def launch_message(order: Mapping[str, Any]) -> bytes:
     return message(order)
 
 
-class Enclosure:
+class LandlockClient:
     """One fence, and whoever watches over it."""
 
     def __init__(self, launcher: Launcher) -> None:

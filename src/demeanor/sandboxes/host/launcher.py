@@ -64,7 +64,7 @@ class Launcher:
         """What is left in here when Demeanor has gone is removed by the nursery."""
         self._branch = branch
         self._lock = threading.Lock()
-        self._nursery: subprocess.Popen[bytes] | None = None
+        self._forkserver: subprocess.Popen[bytes] | None = None
         self._door: socket.socket | None = None
         self._idle: list[socket.socket] = []
         self._warm: dict[bytes, socket.socket] = {}
@@ -72,14 +72,14 @@ class Launcher:
     def start(self) -> None:
         """Start the nursery, unless it runs. It gets ready while we go on."""
         with self._lock:
-            if self._nursery is not None:
+            if self._forkserver is not None:
                 return
             ours, theirs = socket.socketpair()
             with theirs:
                 ours.setblocking(False)
                 program = (sys.executable, "-I", "-S", "-c", _PROGRAM, _PACKAGES)
                 try:
-                    self._nursery = subprocess.Popen(
+                    self._forkserver = subprocess.Popen(
                         [
                             *program,
                             str(theirs.fileno()),
@@ -137,17 +137,19 @@ class Launcher:
 
     def give_back(self, control: socket.socket, *, in_peace: bool) -> None:
         """Let a supervisor whose program has ended in peace serve again."""
-        if self._nursery is None or not in_peace:
+        if self._forkserver is None or not in_peace:
             control.close()
         else:
             self._idle.append(control)
 
     def _look_after_nursery(self) -> None:
         """Start the nursery where there is none. Where it has died, say so once: what fell to it may live on."""
-        nursery = self._nursery
-        if nursery is not None and nursery.poll() is not None:
+        forkserver = self._forkserver
+        if forkserver is not None and forkserver.poll() is not None:
             self.stop()
-            raise WorldError(VoidCause.SANDBOX, f"the nursery of supervisors has died (exit code {nursery.returncode})")
+            raise WorldError(
+                VoidCause.SANDBOX, f"the nursery of supervisors has died (exit code {forkserver.returncode})"
+            )
         self.start()
 
     def _fresh(self, kind: bytes) -> socket.socket:
@@ -165,19 +167,19 @@ class Launcher:
     def stop(self) -> None:
         """Close the door: the nursery ends after its last supervisor, and removes what is left of the benches."""
         with self._lock:
-            nursery, door = self._nursery, self._door
-            self._nursery = self._door = None
+            forkserver, door = self._forkserver, self._door
+            self._forkserver = self._door = None
         while self._idle:
             self._idle.pop().close()
         while self._warm:
             self._warm.popitem()[1].close()
-        if nursery is None or door is None:
+        if forkserver is None or door is None:
             return
         with door, contextlib.suppress(OSError):
             door.settimeout(_PATIENCE)
             door.shutdown(socket.SHUT_WR)
             door.recv(1)  # its end of the socket closes when it has ended
         with contextlib.suppress(subprocess.TimeoutExpired):
-            nursery.wait(0.5)
-        nursery.kill()
-        nursery.wait()
+            forkserver.wait(0.5)
+        forkserver.kill()
+        forkserver.wait()

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from demeanor.core.bounded_output import Kept
+from demeanor.core.bounded_output import BoundedOutput
 from demeanor.core.errors import WorldError
 from demeanor.core.process import Limits, ProcessEnd
 from demeanor.core.text import one_line
@@ -28,7 +28,7 @@ _STRERRORS = {os.strerror(number): number for number in errno.errorcode}
 _NOT_THERE = {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP, errno.EISDIR}
 
 
-async def attend(program: Program, last_activity: Callable[[], float]) -> ProcessEnd:
+async def supervise(program: SupervisedProcess, last_activity: Callable[[], float]) -> ProcessEnd:
     """See a program to its end. When this returns or raises, every process it started is gone."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
@@ -38,7 +38,7 @@ async def attend(program: Program, last_activity: Callable[[], float]) -> Proces
         if program.listen() and not over.done():
             over.set_result(None)
 
-    def hear(pipe: int, kept: Kept) -> None:
+    def hear(pipe: int, kept: BoundedOutput) -> None:
         if not program.hear(pipe, kept):
             loop.remove_reader(pipe)
 
@@ -79,7 +79,7 @@ async def attend(program: Program, last_activity: Callable[[], float]) -> Proces
             loop.remove_reader(pipe)
 
 
-def attend_blocking(program: Program) -> ProcessEnd:
+def attend_blocking(program: SupervisedProcess) -> ProcessEnd:
     """See a program to its end in a worker thread."""
     ears = select.poll()
     ears.register(program.control, select.POLLIN)
@@ -112,7 +112,7 @@ class Starter(Protocol):
         ...
 
 
-class Program:
+class SupervisedProcess:
     """A program that was handed to its supervisor, and what is known of it so far."""
 
     def __init__(self, starter: Starter, message: bytes, *, name: str, limits: Limits) -> None:
@@ -128,7 +128,7 @@ class Program:
         err, to_err = os.pipe()
         os.set_blocking(out, False)
         os.set_blocking(err, False)
-        self.streams = ((out, Kept(limits.output_bytes)), (err, Kept(limits.output_bytes)))
+        self.streams = ((out, BoundedOutput(limits.output_bytes)), (err, BoundedOutput(limits.output_bytes)))
         self._started = self._heard = time.monotonic()
         try:
             self.control = starter.launch(message, (to_out, to_err))
@@ -150,7 +150,7 @@ class Program:
         """Whether it ended by itself and left nothing running."""
         return self._next is None and self._report.startswith(b"end") and self._report.split()[2] == b"0"
 
-    def hear(self, pipe: int, kept: Kept) -> bool:
+    def hear(self, pipe: int, kept: BoundedOutput) -> bool:
         """Take in what was printed; whether there may be more."""
         try:
             data = os.read(pipe, _CHUNK)
@@ -266,7 +266,7 @@ class Program:
             peak_bytes=int(peak),
         )
 
-    def _drain(self, pipe: int, kept: Kept) -> None:
+    def _drain(self, pipe: int, kept: BoundedOutput) -> None:
         """Take what is in the pipe, and no more: somebody else may hold it open."""
         for _ in range(64):
             try:

@@ -26,7 +26,7 @@ from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE
 from demeanor.sandboxes.host.copytree import remove
 from demeanor.sandboxes.host.launcher import Launcher
-from demeanor.sandboxes.host.process import Program, attend_blocking
+from demeanor.sandboxes.host.process import SupervisedProcess, attend_blocking
 from demeanor.sandboxes.host.uids import give_to, spare_user
 from demeanor.sandboxes.supervisor.cgroup import Branch, branch
 
@@ -84,7 +84,7 @@ def command_limits(timeout: float) -> Limits:
     return Limits(wall=timeout, grace=0.0, output_bytes=_COMMAND_OUTPUT)
 
 
-def command_result(program: Program) -> CommandResult:
+def command_result(program: SupervisedProcess) -> CommandResult:
     """How a command of a check ends, seen through in a worker thread."""
     try:
         end = attend_blocking(program)
@@ -124,7 +124,7 @@ def leavings_in(home: Path | int, paths: tuple[str, ...]) -> dict[str, bytes]:
     return found
 
 
-class Premises:
+class SandboxRuntime:
     """The folder of a run's benches and the nursery of its supervisors, made when they are first needed."""
 
     def __init__(self, root: Path | None = None, mode: int = 0o700, memory: int | None = None) -> None:

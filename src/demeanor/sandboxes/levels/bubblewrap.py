@@ -34,11 +34,11 @@ from demeanor.sandboxes.host.bwrap_args import (
     path_seen,
     to_show,
 )
-from demeanor.sandboxes.host.bwrap_client import Room, RoomPlan, launch_message
+from demeanor.sandboxes.host.bwrap_client import BwrapClient, BwrapSpec, launch_message
 from demeanor.sandboxes.host.copytree import SMALL
-from demeanor.sandboxes.host.process import Program, attend
+from demeanor.sandboxes.host.process import SupervisedProcess, supervise
 from demeanor.sandboxes.host.runtime import (
-    Premises,
+    SandboxRuntime,
     address_of,
     base_environment,
     check_home_files,
@@ -73,7 +73,7 @@ class BubblewrapSandbox:
         self._path = path if path is not None else os.environ.get("PATH", os.defpath)
         self._pass_env = tuple(pass_env)
         self._ceilings = ceilings or Ceilings()
-        self._premises = Premises(root, memory=self._ceilings.memory + self._ceilings.disk)
+        self._runtime = SandboxRuntime(root, memory=self._ceilings.memory + self._ceilings.disk)
         self._network = network
         self._overlay = overlay
         self._laying = threading.Lock()
@@ -83,7 +83,7 @@ class BubblewrapSandbox:
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record should say of this level."""
-        most, branch = self._ceilings, self._premises.branch
+        most, branch = self._ceilings, self._runtime.branch
         return {
             "sandbox": self.name,
             "ends": "pid namespace",
@@ -101,7 +101,7 @@ class BubblewrapSandbox:
     @property
     def folder(self) -> Path:
         """Everything lies in here; it is removed at the end, also when Demeanor itself is killed."""
-        return self._premises.ready().folder
+        return self._runtime.ready().folder
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
@@ -109,27 +109,27 @@ class BubblewrapSandbox:
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
-        self._premises.ready()
+        self._runtime.ready()
 
     async def stop(self) -> None:
         """Take everything down."""
-        await in_thread(self._premises.leave)
+        await in_thread(self._runtime.leave)
 
     @asynccontextmanager
-    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[BubblewrapBench]:
+    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[BubblewrapSession]:
         """A fresh bench whose workspace starts as the template."""
-        lower = await self._premises.start_of(template.folder)
-        room = Room(self._premises.ready(), self._plan(lower, network or self._network))
+        lower = await self._runtime.start_of(template.folder)
+        room = BwrapClient(self._runtime.ready(), self._plan(lower, network or self._network))
         try:
             await room.entered()
-            yield BubblewrapBench(room, self, template.tree, network or self._network)
+            yield BubblewrapSession(room, self, template.tree, network or self._network)
         finally:
             room.close()
 
-    def _plan(self, lower: str, network: Network) -> RoomPlan:
+    def _plan(self, lower: str, network: Network) -> BwrapSpec:
         ceilings = self._ceilings
         bwrap, rules = means()
-        return RoomPlan(
+        return BwrapSpec(
             bwrap=bwrap,
             filter=rules,
             lower=lower,
@@ -144,15 +144,21 @@ class BubblewrapSandbox:
         )
 
     def start_program(
-        self, room: Room, launch: Launch, home: Mapping[str, bytes], limits: Limits, *, host_network: bool = False
-    ) -> Program:
+        self,
+        room: BwrapClient,
+        launch: Launch,
+        home: Mapping[str, bytes],
+        limits: Limits,
+        *,
+        host_network: bool = False,
+    ) -> SupervisedProcess:
         """Start a program in a room."""
         shown = to_show(launch.reads)
         base = base_environment(path_seen(self._path, shown), self._pass_env)
         env = {**environment(base, HOME_SEEN, TEMP_SEEN), **launch.env}
         words = arguments(env=env, shown=shown, fds=(FILTER, STATUS), host_network=host_network)
         message = launch_message(launch.argv, words, reads=(self._etc(), *shown), home=home)
-        return Program(room, message, name=launch.argv[0] if launch.argv else "", limits=limits)
+        return SupervisedProcess(room, message, name=launch.argv[0] if launch.argv else "", limits=limits)
 
     def _etc(self) -> str:
         folder = self.folder / "etc"
@@ -163,8 +169,8 @@ class BubblewrapSandbox:
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        with self._premises.laid_out(tree, spare_user()) as place:
-            room = Room(self._premises.ready(), self._plan(f"{place}/{WORKSPACE}", "none"))
+        with self._runtime.laid_out(tree, spare_user()) as place:
+            room = BwrapClient(self._runtime.ready(), self._plan(f"{place}/{WORKSPACE}", "none"))
             try:
                 room.entered_blocking()
                 return command_result(self.start_program(room, Launch(argv=argv), {}, command_limits(timeout)))
@@ -172,13 +178,13 @@ class BubblewrapSandbox:
                 room.close()
 
 
-class BubblewrapBench:
+class BubblewrapSession:
     """One attempt's room, and the programs run in it."""
 
     workspace = Path(WORKSPACE_SEEN)
     home = Path(HOME_SEEN)
 
-    def __init__(self, room: Room, sandbox: BubblewrapSandbox, before: Tree, network: Network) -> None:
+    def __init__(self, room: BwrapClient, sandbox: BubblewrapSandbox, before: Tree, network: Network) -> None:
         self._room = room
         self._sandbox = sandbox
         self._before = before
@@ -200,7 +206,7 @@ class BubblewrapBench:
         """What a trial's record should say of this bench."""
         return {"network": self._network, "disk": "overlay" if self._room.layered else "copy"}
 
-    def lay_home(self, files: Mapping[str, bytes]) -> None:
+    def write_home_files(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME, before the first program runs."""
         check_home_files(files)
         self._home_files.update(files)
@@ -213,7 +219,7 @@ class BubblewrapBench:
         files, self._home_files = self._home_files, {}
         program = self._sandbox.start_program(self._room, launch, files, limits, host_network=self._network == "host")
         try:
-            return await attend(program, last_activity)
+            return await supervise(program, last_activity)
         finally:
             program.close()
 
@@ -227,7 +233,7 @@ class BubblewrapBench:
         finally:
             os.close(home)
 
-    async def harvest(self) -> Tree:
+    async def snapshot(self) -> Tree:
         """The workspace's content now."""
         room, before = self._room, self._before
         if room.disk is None:

@@ -22,11 +22,11 @@ from demeanor.core.tree_io import Known, scan
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import WORKSPACE
 from demeanor.sandboxes.host.bwrap_args import PORT, TEMP_SEEN, etc_folders, lay_etc, path_seen, system_folders, to_show
-from demeanor.sandboxes.host.container_cli import ContainerPlan, Engine, EngineName, find_engine, image, whom
-from demeanor.sandboxes.host.container_client import PYTHON_READS, SEES, Vessel, launch_message
-from demeanor.sandboxes.host.process import Program, attend
+from demeanor.sandboxes.host.container_cli import ContainerEngine, ContainerSpec, EngineName, find_engine, image, whom
+from demeanor.sandboxes.host.container_client import PYTHON_READS, SEES, ContainerClient, launch_message
+from demeanor.sandboxes.host.process import SupervisedProcess, supervise
 from demeanor.sandboxes.host.runtime import (
-    Premises,
+    SandboxRuntime,
     base_environment,
     check_home_files,
     command_limits,
@@ -61,12 +61,12 @@ class ContainerSandbox:
         self._engine_name: EngineName = engine
         self._path = path if path is not None else os.environ.get("PATH", os.defpath)
         self._pass_env = tuple(pass_env)
-        self._premises = Premises(root)
+        self._runtime = SandboxRuntime(root)
         self._ceilings = ceilings or Ceilings()
         self._network = network
         self.proof: dict[str, str] = {}
         """What was proven of it."""
-        self._found: tuple[Engine, str] | None = None
+        self._found: tuple[ContainerEngine, str] | None = None
         self._held: frozenset[str] = frozenset()
         self._lock = threading.Lock()
 
@@ -93,7 +93,7 @@ class ContainerSandbox:
     @property
     def folder(self) -> Path:
         """Everything lies in here; it is removed at the end, also when Demeanor itself is killed."""
-        return self._premises.ready().folder
+        return self._runtime.ready().folder
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
@@ -101,24 +101,24 @@ class ContainerSandbox:
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
-        self._premises.ready()
+        self._runtime.ready()
         await in_thread(self._means)
 
     async def stop(self) -> None:
         """Take everything down."""
-        await in_thread(self._premises.leave)
+        await in_thread(self._runtime.leave)
 
     @asynccontextmanager
-    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[ContainerBench]:
+    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[ContainerSession]:
         """A fresh bench whose workspace starts as the template."""
-        start = await self._premises.start_of(template.folder)
-        bench = ContainerBench(self, start, template.tree, network or self._network)
+        start = await self._runtime.start_of(template.folder)
+        bench = ContainerSession(self, start, template.tree, network or self._network)
         try:
             yield bench
         finally:
             await in_thread(bench.close)
 
-    def _means(self) -> tuple[Engine, str]:
+    def _means(self) -> tuple[ContainerEngine, str]:
         """The engine, and the image that containers are made of; raises WorldError where they can't be had."""
         with self._lock:
             if self._found is None:
@@ -126,12 +126,12 @@ class ContainerSandbox:
                 self._found = engine, image(engine)
             return self._found
 
-    def set_out(self, start: str, reads: tuple[str, ...], network: Network) -> Vessel:
+    def set_out(self, start: str, reads: tuple[str, ...], network: Network) -> ContainerClient:
         """A container for programs that read these, from a starting state of the workspace; for a worker thread."""
         engine, root = self._means()
-        folder = Path(self._premises.new_path())
+        folder = Path(self._runtime.new_path())
         folder.mkdir()
-        plan = ContainerPlan(
+        plan = ContainerSpec(
             name=f"{self.folder.name}-{folder.name}",
             image=root,
             user="{}:{}".format(*whom(engine, spare_user())),
@@ -139,7 +139,7 @@ class ContainerSandbox:
             ceilings=self._ceilings,
             shows=self._shows(engine, start, reads, network),
         )
-        vessel = Vessel(engine, plan, str(folder))
+        client = ContainerClient(engine, plan, str(folder))
         order = {
             "filter": _filter(),
             "port": PORT if network == "gateway" else None,
@@ -148,14 +148,14 @@ class ContainerSandbox:
             "processes": self._ceilings.processes,
         }
         try:
-            vessel.start(order)
-            self._held = vessel.held
+            client.start(order)
+            self._held = client.held
         except BaseException:
-            vessel.close()
+            client.close()
             raise
-        return vessel
+        return client
 
-    def _shows(self, engine: Engine, start: str, reads: tuple[str, ...], network: Network) -> dict[str, str]:
+    def _shows(self, engine: ContainerEngine, start: str, reads: tuple[str, ...], network: Network) -> dict[str, str]:
         shows = {path: path for path in system_folders()}
         shows["/etc"] = self._etc(whom(engine, spare_user())[0])
         for name in (*etc_folders(), *(("resolv.conf", "hosts") if network == "host" else ())):
@@ -170,24 +170,26 @@ class ContainerSandbox:
                 lay_etc(folder, uid, _HOME_SEEN)
         return str(folder)
 
-    def start_program(self, vessel: Vessel, launch: Launch, home: Mapping[str, bytes], limits: Limits) -> Program:
+    def start_program(
+        self, client: ContainerClient, launch: Launch, home: Mapping[str, bytes], limits: Limits
+    ) -> SupervisedProcess:
         """Start a program in a container."""
         base = base_environment(path_seen(self._path, to_show(launch.reads)), self._pass_env)
         env = {**environment(base, _HOME_SEEN, TEMP_SEEN), **launch.env}
         message = launch_message(launch.argv, env, home)
-        return Program(vessel, message, name=launch.argv[0] if launch.argv else "", limits=limits)
+        return SupervisedProcess(client, message, name=launch.argv[0] if launch.argv else "", limits=limits)
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        with self._premises.laid_out(tree, spare_user()) as place:
-            vessel = self.set_out(f"{place}/{WORKSPACE}", (), "none")
+        with self._runtime.laid_out(tree, spare_user()) as place:
+            client = self.set_out(f"{place}/{WORKSPACE}", (), "none")
             try:
-                return command_result(self.start_program(vessel, Launch(argv=argv), {}, command_limits(timeout)))
+                return command_result(self.start_program(client, Launch(argv=argv), {}, command_limits(timeout)))
             finally:
-                vessel.close()
+                client.close()
 
 
-class ContainerBench:
+class ContainerSession:
     """One attempt's container, and the programs run in it."""
 
     workspace = Path(f"{ROOM}/{MERGED}")
@@ -198,7 +200,7 @@ class ContainerBench:
         self._start = start
         self._before = before
         self._network = network
-        self._vessel: Vessel | None = None
+        self._client: ContainerClient | None = None
         self._reads: tuple[str, ...] = ()
         self._home_files: dict[str, bytes] = {}
 
@@ -210,14 +212,14 @@ class ContainerBench:
     @property
     def listener(self) -> socket.socket | None:
         """The socket on which this bench's programs, and nobody else, can reach whoever serves it."""
-        return self._vessel.door if self._vessel else None
+        return self._client.door if self._client else None
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record should say of this bench."""
         return {"network": self._network, "disk": "copy"}
 
-    def lay_home(self, files: Mapping[str, bytes]) -> None:
+    def write_home_files(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME, before the first program runs."""
         check_home_files(files)
         self._home_files.update(files)
@@ -232,40 +234,40 @@ class ContainerBench:
 
     def _set_out(self) -> None:
         """In the thread, so that it is known and closed also where nobody waits for it any more."""
-        self._vessel = self._sandbox.set_out(self._start, self._reads, self._network)
+        self._client = self._sandbox.set_out(self._start, self._reads, self._network)
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""
-        if self._vessel is None:
+        if self._client is None:
             await self.furnish((launch,))
-        if not set(to_show(launch.reads)) <= set(self._reads) or self._vessel is None:
+        if not set(to_show(launch.reads)) <= set(self._reads) or self._client is None:
             raise WorldError(VoidCause.SANDBOX, "all programs of an attempt must read the same of the host")
         files, self._home_files = self._home_files, {}
-        program = self._sandbox.start_program(self._vessel, launch, files, limits)
+        program = self._sandbox.start_program(self._client, launch, files, limits)
         try:
-            return await attend(program, last_activity)
+            return await supervise(program, last_activity)
         finally:
             program.close()
 
     def leavings(self, paths: tuple[str, ...]) -> dict[str, bytes]:
         """Files that the agent left in its HOME, as far as they are there; links are not followed."""
-        if self._vessel is None or self._vessel.disk is None:
+        if self._client is None or self._client.disk is None:
             return {}
-        return leavings_in(Path(f"/proc/self/fd/{self._vessel.disk}", HOME), paths)
+        return leavings_in(Path(f"/proc/self/fd/{self._client.disk}", HOME), paths)
 
-    async def harvest(self) -> Tree:
+    async def snapshot(self) -> Tree:
         """The workspace's content, when the container is gone."""
-        vessel = self._vessel
-        if vessel is None or vessel.disk is None:
+        client = self._client
+        if client is None or client.disk is None:
             return self._before
-        await in_thread(vessel.end)
-        look = partial(scan, Path(f"/proc/self/fd/{vessel.disk}", MERGED), known=Known(entries=self._before.entries))
+        await in_thread(client.end)
+        look = partial(scan, Path(f"/proc/self/fd/{client.disk}", MERGED), known=Known(entries=self._before.entries))
         return await in_thread(look)
 
     def close(self) -> None:
         """Leave: the container is removed; for a worker thread."""
-        if self._vessel is not None:
-            self._vessel.close()
+        if self._client is not None:
+            self._client.close()
 
 
 @cache

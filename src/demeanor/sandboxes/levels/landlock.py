@@ -20,14 +20,14 @@ from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.core.tree import Tree
 from demeanor.core.verdict import VoidCause
-from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, Place
+from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
 from demeanor.sandboxes.host.bwrap_args import path_seen, to_show
-from demeanor.sandboxes.host.copytree import SMALL, Master, read_master, remove
-from demeanor.sandboxes.host.landlock_client import Enclosure, Grounds, launch_message
+from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_master, remove
+from demeanor.sandboxes.host.landlock_client import LandlockClient, LandlockSpec, launch_message
 from demeanor.sandboxes.host.landlock_paths import check_readable, devices, readable
-from demeanor.sandboxes.host.process import Program, attend
+from demeanor.sandboxes.host.process import SupervisedProcess, supervise
 from demeanor.sandboxes.host.runtime import (
-    Premises,
+    SandboxRuntime,
     base_environment,
     command_limits,
     command_result,
@@ -37,7 +37,7 @@ from demeanor.sandboxes.host.runtime import (
 )
 from demeanor.sandboxes.host.seccomp import filter_for
 from demeanor.sandboxes.host.uids import give_to, own_user, spare_user
-from demeanor.sandboxes.levels.none import OpenBench
+from demeanor.sandboxes.levels.none import NoneSession
 from demeanor.sandboxes.supervisor import landlock_abi as ruleset
 
 
@@ -59,11 +59,11 @@ class LandlockSandbox:
         self._pass_env = tuple(pass_env)
         self._ceilings = ceilings or Ceilings()
         mode = 0o711 if os.getuid() == 0 else 0o700  # whom root becomes must be able to enter what is its own
-        self._premises = Premises(root, mode, memory=self._ceilings.memory)
+        self._runtime = SandboxRuntime(root, mode, memory=self._ceilings.memory)
         self._network = network
         self.proof: dict[str, str] = {}
         """What was proven of it."""
-        self._masters: dict[Path, Master] = {}
+        self._masters: dict[Path, TemplateCopy] = {}
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -86,7 +86,7 @@ class LandlockSandbox:
             "limit.disk": "unsupported",
             "limit.file_size": f"hard {most.disk}",
             "limit.files": "unsupported",
-            "limit.memory": f"{'hard' if self._premises.branch else 'soft'} {most.memory}",
+            "limit.memory": f"{'hard' if self._runtime.branch else 'soft'} {most.memory}",
             "limit.output": "hard",
             **self.proof,
         }
@@ -94,7 +94,7 @@ class LandlockSandbox:
     @property
     def folder(self) -> Path:
         """Everything lies in here; it is removed at the end, also when Demeanor itself is killed."""
-        return self._premises.ready().folder
+        return self._runtime.ready().folder
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
@@ -104,22 +104,22 @@ class LandlockSandbox:
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
-        self._premises.ready()
+        self._runtime.ready()
 
     async def stop(self) -> None:
         """Take everything down."""
-        await in_thread(self._premises.leave)
+        await in_thread(self._runtime.leave)
 
     @asynccontextmanager
-    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[LandlockBench]:
+    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[LandlockSession]:
         """A fresh bench whose workspace is a copy of the template."""
         calls = _calls(network or self._network)
         master = self._masters.get(template.folder)
         if master is None:
             master = self._masters[template.folder] = await in_thread(read_master, template.folder)
-        place = Place(self._premises.new_path(), master)
+        place = AttemptDir(self._runtime.new_path(), master)
         uid = own_user()
-        enclosure: Enclosure | None = None
+        client: LandlockClient | None = None
         door: socket.socket | None = None
         try:
             try:
@@ -128,19 +128,21 @@ class LandlockSandbox:
                     door = socket.create_server(("127.0.0.1", 0), backlog=128)
             except OSError as error:
                 raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
-            enclosure = Enclosure(self._premises.ready())
-            grounds = Grounds(place=place.path, uid=uid, door=door, network=network or self._network, filter=calls)
-            yield LandlockBench(place, self, enclosure, grounds, template.tree)
+            client = LandlockClient(self._runtime.ready())
+            grounds = LandlockSpec(place=place.path, uid=uid, door=door, network=network or self._network, filter=calls)
+            yield LandlockSession(place, self, client, grounds, template.tree)
         finally:
-            if enclosure is not None:
-                enclosure.close()
+            if client is not None:
+                client.close()
             if door is not None:
                 with contextlib.suppress(OSError):  # the gateway may have closed it
                     door.close()
             if not remove(place.path, at_most=SMALL):
                 await in_thread(remove, place.path)
 
-    def start_program(self, enclosure: Enclosure, grounds: Grounds, launch: Launch, limits: Limits) -> Program:
+    def start_program(
+        self, client: LandlockClient, grounds: LandlockSpec, launch: Launch, limits: Limits
+    ) -> SupervisedProcess:
         """Start a program behind the fence."""
         shown = to_show(launch.reads)
         if grounds.uid != os.getuid():
@@ -163,31 +165,29 @@ class LandlockSandbox:
                 "rlimits": {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": most.disk},
             }
         )
-        return Program(enclosure, message, name=launch.argv[0] if launch.argv else "", limits=limits)
+        return SupervisedProcess(client, message, name=launch.argv[0] if launch.argv else "", limits=limits)
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
         calls, uid = _calls("none"), own_user()
-        with self._premises.laid_out(tree, uid if os.getuid() == 0 else None) as place:
-            enclosure = Enclosure(self._premises.ready())
+        with self._runtime.laid_out(tree, uid if os.getuid() == 0 else None) as place:
+            client = LandlockClient(self._runtime.ready())
             try:
-                grounds = Grounds(place=place, uid=uid, door=None, network="none", filter=calls)
-                return command_result(
-                    self.start_program(enclosure, grounds, Launch(argv=argv), command_limits(timeout))
-                )
+                grounds = LandlockSpec(place=place, uid=uid, door=None, network="none", filter=calls)
+                return command_result(self.start_program(client, grounds, Launch(argv=argv), command_limits(timeout)))
             finally:
-                enclosure.close()
+                client.close()
 
 
-class LandlockBench(OpenBench):
+class LandlockSession(NoneSession):
     """One attempt's folders, and the programs run in them behind the fence."""
 
     def __init__(
-        self, place: Place, sandbox: LandlockSandbox, enclosure: Enclosure, grounds: Grounds, before: Tree
+        self, place: AttemptDir, sandbox: LandlockSandbox, client: LandlockClient, grounds: LandlockSpec, before: Tree
     ) -> None:
-        super().__init__(place, enclosure.launcher, {}, before)
+        super().__init__(place, client.launcher, {}, before)
         self._sandbox = sandbox
-        self._enclosure = enclosure
+        self._client = client
         self._grounds = grounds
 
     @property
@@ -200,22 +200,22 @@ class LandlockBench(OpenBench):
         """What a trial's record should say of this bench."""
         return {"network": self._grounds.network, "disk": "copy"}
 
-    def lay_home(self, files: Mapping[str, bytes]) -> None:
+    def write_home_files(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME, before the first program runs."""
-        super().lay_home(files)
+        super().write_home_files(files)
         if os.getuid() == 0:
             give_to(str(self.home), self._grounds.uid)
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""
-        program = self._sandbox.start_program(self._enclosure, self._grounds, launch, limits)
+        program = self._sandbox.start_program(self._client, self._grounds, launch, limits)
         try:
-            return await attend(program, last_activity)
+            return await supervise(program, last_activity)
         finally:
             program.close()
 
 
-def _lay_out(place: Place, uid: int) -> None:
+def _lay_out(place: AttemptDir, uid: int) -> None:
     place.make()
     if os.getuid() == 0:
         give_to(place.path, uid)

@@ -21,12 +21,12 @@ from demeanor.core.sandbox_spec import Network
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import Known, TooMany, scan
 from demeanor.core.verdict import VoidCause
-from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, Place
-from demeanor.sandboxes.host.copytree import SMALL, Master, read_master, remove
+from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
+from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_master, remove
 from demeanor.sandboxes.host.launcher import Launcher, pack
-from demeanor.sandboxes.host.process import Program, attend
+from demeanor.sandboxes.host.process import SupervisedProcess, supervise
 from demeanor.sandboxes.host.runtime import (
-    Premises,
+    SandboxRuntime,
     address_of,
     base_environment,
     check_home_files,
@@ -42,16 +42,16 @@ from demeanor.sandboxes.supervisor.process_tree import WHOLE
 _MOST_IDLE = 64
 
 
-class OpenSandbox:
+class NoneSandbox:
     """Agents run as ordinary processes of this user, each attempt in folders of its own."""
 
     name = "none"
 
     def __init__(self, root: Path | None = None, pass_env: Sequence[str] = (), path: str | None = None) -> None:
         self._base = base_environment(path if path is not None else _host_path(), tuple(pass_env))
-        self._premises = Premises(root)
-        self._masters: dict[Path, Master] = {}
-        self._idle: dict[str, list[Place]] = {}
+        self._runtime = SandboxRuntime(root)
+        self._masters: dict[Path, TemplateCopy] = {}
+        self._idle: dict[str, list[AttemptDir]] = {}
         self.proof: dict[str, str] = {}
         """What was proven of it: nothing is promised that could be."""
 
@@ -71,7 +71,7 @@ class OpenSandbox:
     @property
     def folder(self) -> Path:
         """Everything lies in here; it is removed at the end, also when Demeanor itself is killed."""
-        return self._premises.ready().folder
+        return self._runtime.ready().folder
 
     def prove(self) -> None:
         """Run a program in it, really; raises WorldError where that does not work."""
@@ -79,20 +79,20 @@ class OpenSandbox:
 
     async def start(self) -> None:
         """Make ready; raises WorldError where that is not possible."""
-        self._premises.ready()
+        self._runtime.ready()
 
     async def stop(self) -> None:
         """Take everything down."""
         self._idle.clear()
-        await in_thread(self._premises.leave)
+        await in_thread(self._runtime.leave)
 
     @asynccontextmanager
-    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[OpenBench]:
+    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[NoneSession]:
         """A fresh bench whose workspace is a copy of the template. Its network is the host's, whatever is asked for."""
         master = self._masters.get(template.folder)
         if master is None:
             master = self._masters[template.folder] = await asyncio.to_thread(read_master, template.folder)
-        place = await self._take_place(master, self._premises.new_path())
+        place = await self._take_place(master, self._runtime.new_path())
         bench = self._bench(place, template, network)
         in_peace = False
         try:
@@ -102,18 +102,18 @@ class OpenSandbox:
             bench.close()
             await self._leave_place(place, master, in_peace)
 
-    def _bench(self, place: Place, template: Template, network: Network | None) -> OpenBench:
-        return OpenBench(place, self._premises.ready(), self.environment(place.path), template.tree)
+    def _bench(self, place: AttemptDir, template: Template, network: Network | None) -> NoneSession:
+        return NoneSession(place, self._runtime.ready(), self.environment(place.path), template.tree)
 
     def fenced(self, launch: Launch, place: str, network: Network, port: int | None) -> Launch:
         """A launch as it is carried out at this level: as it is."""
         return launch
 
-    async def _take_place(self, master: Master, path: str) -> Place:
+    async def _take_place(self, master: TemplateCopy, path: str) -> AttemptDir:
         if idle := self._idle.get(master.folder):
             with contextlib.suppress(OSError):  # somebody has removed it
                 return idle.pop().moved(path)
-        place = Place(path, master)
+        place = AttemptDir(path, master)
         try:
             if master.small:
                 place.make()
@@ -126,7 +126,7 @@ class OpenSandbox:
             raise
         return place
 
-    async def _leave_place(self, place: Place, master: Master, in_peace: bool) -> None:
+    async def _leave_place(self, place: AttemptDir, master: TemplateCopy, in_peace: bool) -> None:
         if in_peace and master.small and sum(map(len, self._idle.values())) < _MOST_IDLE and place.reset():
             self._idle.setdefault(master.folder, []).append(place)
         elif not remove(place.path, at_most=SMALL):
@@ -138,11 +138,11 @@ class OpenSandbox:
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
         """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        launcher = self._premises.ready()
-        with self._premises.laid_out(tree) as place:
+        launcher = self._runtime.ready()
+        with self._runtime.laid_out(tree) as place:
             fenced = self.fenced(Launch(argv=argv), place, "none", None)
             message = pack(f"{place}/{WORKSPACE}", fenced.argv, self.environment(place))
-            program = Program(launcher, message, name=argv[0] if argv else "", limits=command_limits(timeout))
+            program = SupervisedProcess(launcher, message, name=argv[0] if argv else "", limits=command_limits(timeout))
             return command_result(program)
 
 
@@ -150,10 +150,10 @@ def _host_path() -> str:
     return os.environ.get("PATH", os.defpath)
 
 
-class OpenBench:
+class NoneSession:
     """One attempt's folders, and the programs run in them."""
 
-    def __init__(self, place: Place, launcher: Launcher, env: Mapping[str, str], before: Tree) -> None:
+    def __init__(self, place: AttemptDir, launcher: Launcher, env: Mapping[str, str], before: Tree) -> None:
         self.workspace = Path(place.path, WORKSPACE)
         self.home = Path(place.path, HOME)
         self.in_peace = True
@@ -178,7 +178,7 @@ class OpenBench:
         """What a trial's record should say of this bench: nothing that its sandbox does not say."""
         return {}
 
-    def lay_home(self, files: Mapping[str, bytes]) -> None:
+    def write_home_files(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME, before the first program runs."""
         check_home_files(files)
         for path, content in files.items():
@@ -195,9 +195,9 @@ class OpenBench:
         peace, self.in_peace = self.in_peace, False
         env = {**self._env, **launch.env}
         message = pack(str(self.workspace), launch.argv, env)
-        program = Program(self._launcher, message, name=launch.argv[0] if launch.argv else "", limits=limits)
+        program = SupervisedProcess(self._launcher, message, name=launch.argv[0] if launch.argv else "", limits=limits)
         try:
-            end = await attend(program, last_activity)
+            end = await supervise(program, last_activity)
         finally:
             program.close()
         self.in_peace = peace and end.ended_by == "exit" and not end.leftovers
@@ -210,7 +210,7 @@ class OpenBench:
         """Files that the agent left in its HOME, as far as they are there; links are not followed."""
         return leavings_in(self.home, paths)
 
-    async def harvest(self) -> Tree:
+    async def snapshot(self) -> Tree:
         """The workspace's content now."""
         place = self._place
         if not place.still_there():

@@ -24,10 +24,10 @@ from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.sandbox_spec import Network
 from demeanor.core.tree import Tree
 from demeanor.core.verdict import VoidCause
-from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, Place
+from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
 from demeanor.sandboxes.host.launcher import Launcher
 from demeanor.sandboxes.host.runtime import prove_by
-from demeanor.sandboxes.levels.none import OpenBench, OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
 
 _PROGRAM = "/usr/bin/sandbox-exec"
 
@@ -83,7 +83,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-class SeatbeltSandbox(OpenSandbox):
+class SeatbeltSandbox(NoneSandbox):
     """Agents run as processes of this user, fenced in by the system."""
 
     name = "seatbelt"
@@ -116,17 +116,17 @@ class SeatbeltSandbox(OpenSandbox):
         rules = profile(reads=reads, writes=writes, network=network, port=port)
         return replace(launch, argv=(_PROGRAM, "-p", rules, *launch.argv))
 
-    def _bench(self, place: Place, template: Template, network: Network | None) -> SeatbeltBench:
+    def _bench(self, place: AttemptDir, template: Template, network: Network | None) -> SeatbeltSession:
         env = self.environment(place.path)
-        return SeatbeltBench(place, self._premises.ready(), env, template.tree, self, network or self._network)
+        return SeatbeltSession(place, self._runtime.ready(), env, template.tree, self, network or self._network)
 
 
-class SeatbeltBench(OpenBench):
+class SeatbeltSession(NoneSession):
     """One attempt's folders, a port of its own, and the programs run behind the fence."""
 
     def __init__(
         self,
-        place: Place,
+        place: AttemptDir,
         launcher: Launcher,
         env: Mapping[str, str],
         before: Tree,

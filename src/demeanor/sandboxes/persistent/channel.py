@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 
-from demeanor.core.bounded_output import Kept
+from demeanor.core.bounded_output import BoundedOutput
 
 _WORDS = 65536
 _CHUNK = 65536
@@ -38,10 +38,10 @@ async def receive(line: socket.socket, timeout: float | None) -> tuple[bytes, li
     return words, fds
 
 
-class Hearing:
+class OutputReader:
     """Takes in what a program prints while it runs."""
 
-    def __init__(self, pipes: list[int], kept: tuple[Kept, Kept]) -> None:
+    def __init__(self, pipes: list[int], kept: tuple[BoundedOutput, BoundedOutput]) -> None:
         self._loop = asyncio.get_running_loop()
         self._streams = dict(zip(pipes, kept, strict=True))
         for pipe in pipes:

@@ -13,16 +13,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from demeanor.core.bounded_output import Kept
+from demeanor.core.bounded_output import BoundedOutput
 from demeanor.core.errors import WorldError
 from demeanor.core.text import one_line
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.bwrap_client import check_words, message
 from demeanor.sandboxes.host.launcher import Launcher, hand_over
 from demeanor.sandboxes.host.runtime import in_thread
-from demeanor.sandboxes.persistent.channel import Hearing, receive
-from demeanor.sandboxes.persistent.command import Done, Errand
-from demeanor.sandboxes.persistent.spec import LodgePlan
+from demeanor.sandboxes.persistent.channel import OutputReader, receive
+from demeanor.sandboxes.persistent.command import ExecRequest, ExecResult
+from demeanor.sandboxes.persistent.spec import PersistentSpec
 from demeanor.sandboxes.supervisor.archive import pack, pack_file, unpack_file, unpack_hostile
 
 _PATIENCE = 60.0
@@ -30,10 +30,10 @@ _WORDS = 4096
 _DEATH_TAKES = 10.0
 
 
-class Lodge:
+class PersistentSandbox:
     """One lodge, and whoever keeps it."""
 
-    def __init__(self, launcher: Launcher, plan: LodgePlan) -> None:
+    def __init__(self, launcher: Launcher, plan: PersistentSpec) -> None:
         self.door: socket.socket | None = None
         """The socket that listens in there."""
         self.users = ""
@@ -62,20 +62,20 @@ class Lodge:
 
     async def run(
         self,
-        errand: Errand,
+        request: ExecRequest,
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - the clock starts when the program does
         output_bytes: int = 2**25,
-    ) -> Done:
+    ) -> ExecResult:
         """Run a program to its end. Where this is cancelled, or takes too long, everything that it started is ended."""
-        check_words((*(word for argv in errand.argvs for word in argv), errand.cwd, errand.user))
-        check_words(f"{name}={value}" for name, value in errand.env.items())
-        order = {"do": "run", "argvs": [list(argv) for argv in errand.argvs], "env": dict(errand.env)}
-        line = self._send({**order, "cwd": errand.cwd, "user": errand.user})
+        check_words((*(word for argv in request.argvs for word in argv), request.cwd, request.user))
+        check_words(f"{name}={value}" for name, value in request.env.items())
+        order = {"do": "run", "argvs": [list(argv) for argv in request.argvs], "env": dict(request.env)}
+        line = self._send({**order, "cwd": request.cwd, "user": request.user})
         with line:
             fds = await self._opened(line)
-            kept = (Kept(output_bytes), Kept(output_bytes))
-            hearing = Hearing(fds, kept)
+            kept = (BoundedOutput(output_bytes), BoundedOutput(output_bytes))
+            hearing = OutputReader(fds, kept)
             try:
                 words, timed_out = await self._wait(line, timeout)
                 hearing.drain()
@@ -87,7 +87,7 @@ class Lodge:
             words = b"end %d 0\n" % signal.SIGKILL
         await self._check(int(words.split()[2]))
         code = os.waitstatus_to_exitcode(int(words.split()[1]))
-        return Done(
+        return ExecResult(
             code=code if code >= 0 else 128 - code,
             stdout=kept[0].output().text,
             stderr=kept[1].output().text,

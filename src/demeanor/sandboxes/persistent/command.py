@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Errand:
+class ExecRequest:
     """A program to be run in a lodge."""
 
     argvs: tuple[tuple[str, ...], ...]
@@ -24,7 +24,7 @@ class Errand:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Done:
+class ExecResult:
     """How an errand went."""
 
     code: int

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.sandboxes.host.bwrap_args import HOST_ETC, PORT, SYSTEM, lay_etc, to_show
-from demeanor.sandboxes.host.runtime import Premises, in_thread
+from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
 from demeanor.sandboxes.host.uids import MANY, many_users, spare_user
 from demeanor.sandboxes.levels.bubblewrap import means
-from demeanor.sandboxes.persistent.client import Lodge
-from demeanor.sandboxes.persistent.spec import LodgePlan
+from demeanor.sandboxes.persistent.client import PersistentSandbox
+from demeanor.sandboxes.persistent.spec import PersistentSpec
 
 _MORE_ETC = (
     "login.defs", "adduser.conf", "deluser.conf", "default/useradd", "skel", "shells", "debian_version", "pam.d",
@@ -29,7 +29,7 @@ _SYSTEM_USERS = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wishes:
+class PersistentOptions:
     """What is wanted of a lodge."""
 
     network: Network = "none"
@@ -45,47 +45,47 @@ class Wishes:
     """What else is shown of the host, read-only, where it lies."""
 
 
-class Lodgings:
+class PersistentSandboxes:
     """Makes lodges that may all use as much."""
 
     def __init__(self, root: Path | None = None, *, ceilings: Ceilings | None = None, many: bool = True) -> None:
         self._ceilings = ceilings or Ceilings()
-        self._premises = Premises(root, memory=self._ceilings.memory + self._ceilings.disk)
+        self._runtime = SandboxRuntime(root, memory=self._ceilings.memory + self._ceilings.disk)
         self._many = many
         self._laying = threading.Lock()
 
     @property
     def folder(self) -> Path:
         """Everything lies in here; it is removed at the end, also when Demeanor itself is killed."""
-        return self._premises.ready().folder
+        return self._runtime.ready().folder
 
-    async def open(self, wishes: Wishes) -> Lodge:
+    async def open(self, options: PersistentOptions) -> PersistentSandbox:
         """A new lodge; raises WorldError where none can be had."""
-        plan = await in_thread(self._plan, wishes)
-        lodge = Lodge(self._premises.ready(), plan)
+        plan = await in_thread(self._plan, options)
+        sandbox = PersistentSandbox(self._runtime.ready(), plan)
         try:
-            await lodge.entered()
+            await sandbox.entered()
         except BaseException:
-            await lodge.close()
+            await sandbox.close()
             raise
-        return lodge
+        return sandbox
 
     def leave(self) -> None:
         """Remove what is left."""
-        self._premises.leave()
+        self._runtime.leave()
 
-    def _plan(self, wishes: Wishes) -> LodgePlan:
+    def _plan(self, options: PersistentOptions) -> PersistentSpec:
         bwrap, rules = means()
         most, first = self._ceilings, many_users() if self._many else None
-        return LodgePlan(
+        return PersistentSpec(
             bwrap=bwrap,
             filter=rules,
-            etc=self._etc(host_network=wishes.network == "host"),
+            etc=self._etc(host_network=options.network == "host"),
             system=SYSTEM,
-            rootfs=str(wishes.rootfs.resolve()) if wishes.rootfs else None,
-            reads=to_show(wishes.reads),
-            network=wishes.network,
-            port=wishes.port,
+            rootfs=str(options.rootfs.resolve()) if options.rootfs else None,
+            reads=to_show(options.reads),
+            network=options.network,
+            port=options.port,
             uid=spare_user(),
             many=first is not None,
             first=first or 0,

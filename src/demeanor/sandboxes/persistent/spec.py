@@ -8,7 +8,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LodgePlan:
+class PersistentSpec:
     """What kind of lodge it is to be."""
 
     bwrap: str

@@ -23,7 +23,7 @@ _TOOLS = {"bubblewrap": "bwrap"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Proof:
+class CachedProbes:
     """What came of all probes at one level."""
 
     when: str
@@ -49,14 +49,14 @@ class Proof:
         return facts
 
 
-class Proofs:
+class ProbeCache:
     """The proofs that are kept in a folder."""
 
     def __init__(self, folder: Path, version: str) -> None:
         self._folder = folder
         self._version = version
 
-    def get(self, level: str) -> Proof | None:
+    def get(self, level: str) -> CachedProbes | None:
         """What is known of a level here; None where nothing is."""
         try:
             found = json.loads(self._path(level).read_text())
@@ -64,11 +64,11 @@ class Proofs:
             when = datetime.fromisoformat(found["when"]).isoformat(timespec="seconds")
         except (OSError, ValueError, TypeError, KeyError):
             return None
-        return Proof(when=when, probes=probes) if probes else None
+        return CachedProbes(when=when, probes=probes) if probes else None
 
-    def keep(self, level: str, probes: Sequence[Probe], when: datetime) -> Proof:
+    def keep(self, level: str, probes: Sequence[Probe], when: datetime) -> CachedProbes:
         """Keep what came of the probes, unless a promise was broken; a folder that can't be written is no matter."""
-        proof = Proof(when=when.isoformat(timespec="seconds"), probes=tuple(probes))
+        proof = CachedProbes(when=when.isoformat(timespec="seconds"), probes=tuple(probes))
         path = self._path(level)
         with contextlib.suppress(OSError):
             if proof.broken:

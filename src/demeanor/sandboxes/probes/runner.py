@@ -24,10 +24,10 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from demeanor.core.ports import Bench, Sandbox, Template
+from demeanor.core.ports import Sandbox, SandboxSession, Template
 from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.tree_io import scan
-from demeanor.sandboxes.levels.none import OpenSandbox
+from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.sandboxes.probes.result import Probe, State
 from demeanor.sandboxes.probes.targets import door_and_twin, oracles
 from demeanor.sandboxes.supervisor import landlock_abi as ruleset
@@ -64,7 +64,7 @@ async def matrix(sandboxes: Mapping[str, Sandbox]) -> dict[str, tuple[Probe, ...
     """Try everything in each of the sandboxes, beside one control."""
     with oracles() as oracle, tempfile.TemporaryDirectory(prefix="demeanor-probe-") as folder:
         template = _template(Path(folder))
-        control = OpenSandbox()
+        control = NoneSandbox()
         try:
             free = {**await attempt(control, template, oracle), **await asyncio.to_thread(_stay_without_walls)}
         finally:
@@ -101,7 +101,7 @@ async def attempt(sandbox: Sandbox, template: Template, oracle: Mapping[str, str
     return {**_answers(end), **survived}
 
 
-async def _run(bench: Bench, *words: str) -> ProcessEnd:
+async def _run(bench: SandboxSession, *words: str) -> ProcessEnd:
     return await bench.run(_launch(*words), limits=Limits(wall=_TAKES), last_activity=time.monotonic)
 
 

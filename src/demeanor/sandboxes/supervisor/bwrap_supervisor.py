@@ -23,7 +23,7 @@ from typing import Any
 from demeanor.sandboxes.supervisor import linux as kernel
 from demeanor.sandboxes.supervisor.cgroup import Leaf
 from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
-from demeanor.sandboxes.supervisor.namespaces import furnish, lay_home, seclude
+from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, lay_home, mount_workspace
 from demeanor.sandboxes.supervisor.privileges import hold_to
 from demeanor.sandboxes.supervisor.process_tree import adopt_orphans, children, cpu_of, descendants, hear_children, send
 from demeanor.sandboxes.supervisor.supervisor import DEAF_TO, LENGTH, receive_fds, watch
@@ -45,21 +45,21 @@ def guard(control: socket.socket, leaf: Leaf | None) -> None:
     if order is None:
         return
     try:
-        door = seclude(order)
+        door = enter_namespaces(order)
     except OSError as error:
         answer(control, b"fail %s\n" % os.fsencode(error.strerror or str(error)))
         return
     answer(control, b"ready\n", [] if door is None else [door.fileno()])
     if door is not None:
         door.close()
-    room: Room | None = None
+    room: BwrapSetup | None = None
     while True:
         launch, fds = receive(control, 2)
         if launch is None:
             return
         try:
             if room is None:
-                room = Room(order, launch, control, leaf)
+                room = BwrapSetup(order, launch, control, leaf)
             report = room.run(launch, fds, control, bell)
         except OSError as error:
             if error.errno == errno.E2BIG:
@@ -97,13 +97,13 @@ def answer(control: socket.socket, words: bytes, fds: list[int] | None = None) -
     return True
 
 
-class Room:
+class BwrapSetup:
     """A furnished room."""
 
     def __init__(
         self, order: dict[str, Any], launch: dict[str, Any], control: socket.socket, leaf: Leaf | None
     ) -> None:
-        layered, disk = furnish({**order, "reads": launch["reads"]})
+        layered, disk = mount_workspace({**order, "reads": launch["reads"]})
         self._reads = launch["reads"]
         self._bwrap: str = order["bwrap"]
         self._filter: bytes = order["filter"]
@@ -134,7 +134,7 @@ class Room:
             return b"fail bwrap\n"
         return tree.report()
 
-    def _start(self, launch: dict[str, Any], fds: list[int], status: int) -> RoomTree:
+    def _start(self, launch: dict[str, Any], fds: list[int], status: int) -> BwrapTree:
         """Start bubblewrap in a session of its own. What it is told goes through memory."""
         words = in_memory("\0".join(launch["arguments"]).encode("utf-8", "surrogateescape"))
         rules = in_memory(self._filter)
@@ -157,7 +157,7 @@ class Room:
         finally:
             os.close(words)
             os.close(rules)
-        return RoomTree(pid, self._memory, kills)
+        return BwrapTree(pid, self._memory, kills)
 
 
 def in_memory(content: bytes) -> int:
@@ -175,7 +175,7 @@ def _read_all(pipe: int) -> bytes:
     return b"".join(pieces)
 
 
-class RoomTree(MeasuredTree):
+class BwrapTree(MeasuredTree):
     """bubblewrap, the init of its pid namespace, and everything in that."""
 
     def __init__(self, leader: int, memory: int, kills: OomKills) -> None:

@@ -106,7 +106,7 @@ def _run(launch: dict[str, Any], memory: int, turn: int, fds: list[int], control
         kills = OomKills(around_us())
         with kernel.first_to_go(turn):
             pid = start(argv or [b""], env, *fds)
-        tree = BoxedTree(pid, memory, kills)
+        tree = ContainerTree(pid, memory, kills)
     except OSError as error:
         why = os.fsencode(error.strerror or str(error)) if step == b"room" else b"%d" % (error.errno or 0)
         return b"fail %s %s\n" % (step, why.replace(b"\n", b" "))
@@ -118,7 +118,7 @@ def _run(launch: dict[str, Any], memory: int, turn: int, fds: list[int], control
     return tree.report()
 
 
-class BoxedTree(MeasuredTree):
+class ContainerTree(MeasuredTree):
     """Everybody in the container but the steward."""
 
     def signal(self, number: int) -> list[int]:

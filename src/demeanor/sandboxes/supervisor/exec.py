@@ -36,7 +36,7 @@ _AWAY = 64
 _NOT_FOUND, _NOT_RUN = 127, 126
 
 
-def carry(errand: dict[str, Any], talk: int, namespaces: Mapping[str, int], rules: bytes) -> NoReturn:
+def carry(request: dict[str, Any], talk: int, namespaces: Mapping[str, int], rules: bytes) -> NoReturn:
     """In a fork of the keeper: go in, and run the errand."""
     code = 1
     try:
@@ -54,7 +54,7 @@ def carry(errand: dict[str, Any], talk: int, namespaces: Mapping[str, int], rule
         adopt_orphans()
         sys.meta_path.clear()
         with socket.socket(fileno=talk) as line:
-            _answer(line, errand)
+            _answer(line, request)
         code = 0
     except OSError as error:
         os.write(talk, b"fail %s\n" % os.fsencode(error.strerror or str(error)))
@@ -71,9 +71,9 @@ def _let_go(talk: int) -> None:
     os.closerange(talk + 1, 4096)
 
 
-def _answer(line: socket.socket, errand: dict[str, Any]) -> None:
+def _answer(line: socket.socket, request: dict[str, Any]) -> None:
     try:
-        words = _ERRANDS[errand["do"]](line, errand)
+        words = _ERRANDS[request["do"]](line, request)
     except Exception as error:  # noqa: BLE001 - whatever it is, Demeanor is told
         why = os.fsencode(getattr(error, "strerror", None) or str(error) or type(error).__name__)
         where = os.fsencode(str(getattr(error, "filename", None) or ""))
@@ -82,31 +82,31 @@ def _answer(line: socket.socket, errand: dict[str, Any]) -> None:
         line.sendall(words)
 
 
-def _pack(line: socket.socket, errand: dict[str, Any]) -> bytes:
+def _pack(line: socket.socket, request: dict[str, Any]) -> bytes:
     reading, writing = os.pipe()
     socket.send_fds(line, [b"open\n"], [reading])
     os.close(reading)
     with os.fdopen(writing, "wb") as stream:
-        if errand["do"] == "pack file":
-            pack_file(errand["path"], "file", stream, most=errand["most"])
+        if request["do"] == "pack file":
+            pack_file(request["path"], "file", stream, most=request["most"])
             return b"end 0\n"
-        left_out = pack(errand["path"], stream, most=errand["most"], files=errand["files"])
+        left_out = pack(request["path"], stream, most=request["most"], files=request["files"])
     return b"end 0%s\n" % b"".join(b"\0" + os.fsencode(line) for line in left_out)
 
 
-def _unpack(line: socket.socket, errand: dict[str, Any]) -> bytes:
-    person = Person(errand["owner"])
+def _unpack(line: socket.socket, request: dict[str, Any]) -> bytes:
+    person = UserSpec(request["owner"])
     reading, writing = os.pipe()
     socket.send_fds(line, [b"open\n"], [writing])
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
-        unpack(stream, errand["path"], owner=(person.uid, person.gid), mode=errand["mode"])
+        unpack(stream, request["path"], owner=(person.uid, person.gid), mode=request["mode"])
     return b"end 0\n"
 
 
-def _run(line: socket.socket, errand: dict[str, Any]) -> bytes:
+def _run(line: socket.socket, request: dict[str, Any]) -> bytes:
     """Run a program, and wait for it."""
-    person = Person(errand["user"])
+    person = UserSpec(request["user"])
     out, to_out = os.pipe()
     err, to_err = os.pipe()
     for pipe in (to_out, to_err):
@@ -116,7 +116,7 @@ def _run(line: socket.socket, errand: dict[str, Any]) -> bytes:
     bell = hear_children()
     program = os.fork()
     if program == 0:
-        _become(errand, person, to_out, to_err)
+        _become(request, person, to_out, to_err)
     for end in (out, err, to_out, to_err):
         os.close(end)
     tree = ProcessTree(program)
@@ -133,7 +133,7 @@ def _run(line: socket.socket, errand: dict[str, Any]) -> bytes:
     return b"end %d %d\n" % (tree.status or 0, tree.peak * 1024)
 
 
-def _become(errand: dict[str, Any], person: Person, out: int, err: int) -> NoReturn:
+def _become(request: dict[str, Any], person: UserSpec, out: int, err: int) -> NoReturn:
     """In a fork: become the program. What does not work is told as a shell would."""
     code = _NOT_RUN
     try:
@@ -145,11 +145,11 @@ def _become(errand: dict[str, Any], person: Person, out: int, err: int) -> NoRet
         with contextlib.suppress(OSError):
             kernel.go_first()
         person.be()
-        os.chdir(errand["cwd"])
-        env = {"HOME": person.home, **errand["env"]}
+        os.chdir(request["cwd"])
+        env = {"HOME": person.home, **request["env"]}
         path = os.fsencode(env.get("PATH", os.defpath))
         code = _NOT_FOUND
-        program, argv = _choose(errand["argvs"], path)
+        program, argv = _choose(request["argvs"], path)
         code = _NOT_RUN
         os.execve(program, argv, env)  # noqa: S606 - argv is always a list
     except (OSError, ValueError) as error:
@@ -167,7 +167,7 @@ def _choose(argvs: list[list[str]], path: bytes) -> tuple[bytes, list[bytes]]:
     raise FileNotFoundError(2, "not found", argvs[-1][0])
 
 
-class Person:
+class UserSpec:
     """Whom a program is run as: a name, a number, or `name:group` as in Dockerfiles."""
 
     def __init__(self, name: str) -> None:

@@ -26,7 +26,7 @@ _STRANGERS_TAKE = 5.0
 _KINDS = {WARDEN: guard, FENCE: fence, KEEPER: keep}
 
 
-def bury(supervisors: dict[int, socket.socket], branch: Branch | None = None) -> None:
+def reap(supervisors: dict[int, socket.socket], branch: Branch | None = None) -> None:
     """Take note of supervisors that have ended. Where one did not end by itself, end what fell to us from it first."""
     while True:
         try:
@@ -40,13 +40,13 @@ def bury(supervisors: dict[int, socket.socket], branch: Branch | None = None) ->
         elif pid in supervisors:
             control = supervisors.pop(pid)
             if status != 0:
-                end_strangers(supervisors)
+                kill_orphans(supervisors)
             if branch is not None:
                 branch.leaf(pid).remove()
             control.close()
 
 
-def end_strangers(supervisors: dict[int, socket.socket]) -> None:
+def kill_orphans(supervisors: dict[int, socket.socket]) -> None:
     """Kill every child that is no supervisor, and all below it."""
     deadline = time.monotonic() + _STRANGERS_TAKE
     rounds_without = 0
@@ -74,7 +74,7 @@ def serve(door: socket.socket, branch: Branch | None = None) -> None:
         ready = [fd for fd, _ in ears.poll()]
         if bell in ready:
             os.read(bell, 4096)
-            bury(supervisors, branch)
+            reap(supervisors, branch)
         if door.fileno() in ready:
             kind, fds = receive_fds(door, 1, 1)
             if not fds:
@@ -86,7 +86,7 @@ def serve(door: socket.socket, branch: Branch | None = None) -> None:
             supervisors[pid] = control
     while supervisors:  # they hear of it too, and end
         select.select([bell], [], [], 1.0)
-        bury(supervisors, branch)
+        reap(supervisors, branch)
 
 
 def become_supervisor(control: socket.socket, kind: bytes, branch: Branch | None) -> None:

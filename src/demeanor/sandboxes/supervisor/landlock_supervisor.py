@@ -54,7 +54,7 @@ def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, bell: i
             _become_agent(launch, fds, to_trouble, crowd)
         os.close(to_trouble)
         to_trouble = -1
-        tree = FencedTree(pid, launch["memory"], kills)
+        tree = LandlockTree(pid, launch["memory"], kills)
         said = os.read(trouble, 4096)
     finally:
         for fd in (trouble, to_trouble, *fds):
@@ -105,7 +105,7 @@ def tasks_of(uid: int) -> int:
     return found
 
 
-class FencedTree(MeasuredTree):
+class LandlockTree(MeasuredTree):
     """The agent and everything below it."""
 
     def members(self) -> list[int]:

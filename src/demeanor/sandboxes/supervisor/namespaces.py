@@ -39,7 +39,7 @@ def read_at(number: int) -> str:
     return f"{STAGE}/reads/{number}"
 
 
-def seclude(order: dict[str, Any]) -> socket.socket | None:
+def enter_namespaces(order: dict[str, Any]) -> socket.socket | None:
     """Enter namespaces of our own; the socket that listens in there, where one is wanted."""
     own_network = order["network"] != "host"
     if order["uid"] is not None:
@@ -64,7 +64,7 @@ def listen_at(port: int) -> socket.socket:
     return door
 
 
-def furnish(order: dict[str, Any]) -> tuple[bool, int]:
+def mount_workspace(order: dict[str, Any]) -> tuple[bool, int]:
     """Lay out everything that programs in the room will find; whether it is an overlay, and the disk, opened."""
     _set_stage(order["lower"], order["reads"])
     uid = order["uid"]

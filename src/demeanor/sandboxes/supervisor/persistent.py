@@ -26,10 +26,10 @@ from demeanor.sandboxes.supervisor.bwrap_supervisor import answer, in_memory, re
 from demeanor.sandboxes.supervisor.cgroup import Leaf
 from demeanor.sandboxes.supervisor.exec import NAMESPACES, carry
 from demeanor.sandboxes.supervisor.memory_watch import MemoryWatch, OomKills
-from demeanor.sandboxes.supervisor.namespaces import read_at, seclude
+from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, read_at
 from demeanor.sandboxes.supervisor.privileges import hold_to
 from demeanor.sandboxes.supervisor.process_tree import adopt_orphans, children, descendants, hear_children
-from demeanor.sandboxes.supervisor.rootfs import ROOT, SHARED, furnish
+from demeanor.sandboxes.supervisor.rootfs import ROOT, SHARED, mount_rootfs
 from demeanor.sandboxes.supervisor.supervisor import DEAF_TO
 
 _PATIENCE = 20_000
@@ -48,21 +48,21 @@ def keep(control: socket.socket, leaf: Leaf | None) -> None:
     if order is None:
         return
     _forget_name()
-    lodge: Lodge | None = None
+    sandbox: PersistentSupervisor | None = None
     try:
-        door = seclude(order)
+        door = enter_namespaces(order)
         if order["network"] != "host":
             _free_low_ports()
-        lodge = Lodge(order, leaf)
-        answer(control, b"ready %s\n" % lodge.users.encode(), [] if door is None else [door.fileno()])
+        sandbox = PersistentSupervisor(order, leaf)
+        answer(control, b"ready %s\n" % sandbox.users.encode(), [] if door is None else [door.fileno()])
         if door is not None:
             door.close()
-        lodge.serve(control, bell)
+        sandbox.serve(control, bell)
     except OSError as error:
         answer(control, b"fail %s\n" % os.fsencode(error.strerror or str(error)).replace(b"\n", b" "))
     finally:
-        if lodge is not None:
-            lodge.end()
+        if sandbox is not None:
+            sandbox.end()
 
 
 def _forget_name() -> None:
@@ -82,12 +82,12 @@ def _free_low_ports() -> None:
         file.write("0")
 
 
-class Lodge:
+class PersistentSupervisor:
     """A furnished lodge, and its init."""
 
     def __init__(self, order: dict[str, Any], leaf: Leaf | None) -> None:
         self._kills = OomKills(leaf)
-        self.users = furnish(order)
+        self.users = mount_rootfs(order)
         """Whom it knows."""
         self._filter: bytes = order["filter"]
         self._watch = MemoryWatch(order["memory"])
@@ -166,18 +166,18 @@ class Lodge:
 
     def _next(self, control: socket.socket) -> bool:
         """Take an errand; False when the lodge is to be ended."""
-        errand, fds = receive(control, 1)
-        if errand is None:
+        request, fds = receive(control, 1)
+        if request is None:
             return False
         try:
-            if errand["do"] == "check":
-                if self._broken(control, errand["peak"]):
+            if request["do"] == "check":
+                if self._broken(control, request["peak"]):
                     return False
                 os.write(fds[0], b"kept\n")
             elif fds:
                 pid = os.fork()
                 if pid == 0:
-                    carry(errand, fds[0], self._namespaces, self._filter)
+                    carry(request, fds[0], self._namespaces, self._filter)
         finally:
             for fd in fds:
                 os.close(fd)

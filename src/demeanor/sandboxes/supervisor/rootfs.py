@@ -36,7 +36,7 @@ _DEEP = ("/usr/local",)
 _SHALLOW = 3
 
 
-def furnish(order: dict[str, Any]) -> Users:
+def mount_rootfs(order: dict[str, Any]) -> Users:
     """Lay out everything that programs in the lodge will find; whom it knows."""
     lowers: list[str] = [order["rootfs"]] if order["rootfs"] else [path for path in order["system"] if _is_folder(path)]
     namespace, mounts = _shifted(lowers, order) if order["many"] else (None, [])

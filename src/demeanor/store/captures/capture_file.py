@@ -22,7 +22,7 @@ def append_whole(file: int, data: bytes) -> None:
         raise
 
 
-class Captures:
+class CaptureFile:
     """A file of captures. Concatenated, the compressed lines are a compressed file again."""
 
     def __init__(self, path: Path) -> None:

@@ -29,7 +29,7 @@ _START = "starts/"
 """What the names of starting states begin with: they are lines, and named after the files in them."""
 
 
-class Vault(Protocol):
+class CaptureStore(Protocol):
     """Where captures are published."""
 
     @property
@@ -46,7 +46,7 @@ class Vault(Protocol):
         ...
 
 
-class FolderVault:
+class FolderCaptureStore:
     """A folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -75,7 +75,7 @@ class FolderVault:
             return None
 
 
-class RemoteVault:
+class RemoteCaptureStore:
     """Object storage, as fsspec reaches it."""
 
     def __init__(self, url: str, *, where: Path | str) -> None:
@@ -103,16 +103,16 @@ class RemoteVault:
             return None
 
 
-def open_vault(config: Config) -> Vault | None:
+def open_capture_store(config: Config) -> CaptureStore | None:
     """The place that the configuration names, if any."""
     if not config.captures:
         return None
     if "://" in config.captures:
-        return RemoteVault(config.captures, where=config.where)
-    return FolderVault(config.root / config.captures)
+        return RemoteCaptureStore(config.captures, where=config.where)
+    return FolderCaptureStore(config.root / config.captures)
 
 
-def publish(vault: Vault, run: RunFolder, records: Iterable[Record]) -> int:
+def publish(vault: CaptureStore, run: RunFolder, records: Iterable[Record]) -> int:
     """Publish the captures of some attempts, and what they started from; how many captures there are.
 
     Raises StoreError where one can't be.
@@ -135,7 +135,9 @@ def publish(vault: Vault, run: RunFolder, records: Iterable[Record]) -> int:
         return sum(_guarded(vault.place, lambda: list(pool.map(one, records))))
 
 
-def read_capture(record: Record, before: Tree, *, run: RunFolder | None = None, vault: Vault | None = None) -> Capture:
+def read_capture(
+    record: Record, before: Tree, *, run: RunFolder | None = None, vault: CaptureStore | None = None
+) -> Capture:
     """An attempt's capture, from its run's folder or from where it was published.
 
     `before` is the workspace's starting state: the capture holds only what changed.
@@ -144,7 +146,7 @@ def read_capture(record: Record, before: Tree, *, run: RunFolder | None = None, 
     return read_capture_json(text, before, where=where)
 
 
-def read_start(name: str, *, run: RunFolder | None = None, vault: Vault | None = None) -> Tree | None:
+def read_start(name: str, *, run: RunFolder | None = None, vault: CaptureStore | None = None) -> Tree | None:
     """A starting state by its hash, from a run's folder or from where it was published; None where neither has it."""
     found = run.starts.read(name) if run else None
     if found is not None or vault is None:
@@ -153,7 +155,9 @@ def read_start(name: str, *, run: RunFolder | None = None, vault: Vault | None =
     return None if packed is None else unpack_start(packed, name, where=f"{vault.place}: {name}")
 
 
-def capture_text(record: Record, *, run: RunFolder | None = None, vault: Vault | None = None) -> tuple[bytes, str]:
+def capture_text(
+    record: Record, *, run: RunFolder | None = None, vault: CaptureStore | None = None
+) -> tuple[bytes, str]:
     """An attempt's capture as it was written, and where it was found."""
     packed, where = (run.packed_capture(record), str(run.folder)) if run else (None, "")
     if packed is None and vault is not None and record.capture_hash:

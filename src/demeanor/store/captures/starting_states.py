@@ -28,7 +28,7 @@ _WORTH_A_LOOK = 2**20
 _REMEMBERED = 256
 
 
-class Starts:
+class StartingStates:
     """The starting states of one run."""
 
     def __init__(self, run: Path) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from demeanor.core.history import RunCell
-from demeanor.core.run_diff import Change, Part
+from demeanor.core.run_diff import Part, RunDiff
 
 RunId: TypeAlias = tuple[str, str]
 """When a run started, and its id: runs in the order of time."""
@@ -47,7 +47,7 @@ def fingerprints(cells: Iterable[RunCell]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for several in known for one in several))
 
 
-def changes(cells: Sequence[RunCell]) -> Iterator[Change]:
+def changes(cells: Sequence[RunCell]) -> Iterator[RunDiff]:
     """What changed between consecutive cells of one eval and subject, oldest first; what is unknown does not differ."""
     for before, after in pairwise(cells):
         if _same(before, after):
@@ -64,7 +64,7 @@ def changes(cells: Sequence[RunCell]) -> Iterator[Change]:
         if x and y and x != y and not explained:
             differing.append(("subject", x, y))
         for part, x, y in differing:
-            yield Change(run=after.run, started=after.started, part=part, subject=after.subject, before=x, after=y)
+            yield RunDiff(run=after.run, started=after.started, part=part, subject=after.subject, before=x, after=y)
 
 
 def _same(before: RunCell, after: RunCell) -> bool:

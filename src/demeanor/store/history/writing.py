@@ -34,7 +34,7 @@ class PlannedCell:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Kept:
+class WrittenRecord:
     """An attempt, with what its exchanges used."""
 
     record: Record
@@ -70,7 +70,7 @@ class RunWriter:
         self._id: int | None = None
         self._cells: dict[tuple[str, str], int] = {}
 
-    def write(self, cells: Iterable[PlannedCell], kept: Sequence[Kept]) -> int:
+    def write(self, cells: Iterable[PlannedCell], kept: Sequence[WrittenRecord]) -> int:
         """Write cells and attempts in one transaction; how many attempts were not there before."""
         known = dict(self._cells)
         try:
@@ -127,7 +127,7 @@ class RunWriter:
         found = self._database.rows("SELECT id, eval, subject FROM cells WHERE run_id = ?", (self._id,))
         self._cells = {(name, subject): number for number, name, subject in found}
 
-    def _add_attempts(self, kept: Sequence[Kept]) -> int:
+    def _add_attempts(self, kept: Sequence[WrittenRecord]) -> int:
         uid = rows.uid_of(self._run)
         made = {}
         for one in kept:
@@ -142,7 +142,9 @@ class RunWriter:
         self._database.append("usages", [(*key, *row) for key, (_, one) in made.items() for row in one.usages])
         return len(made)
 
-    def _count(self, cells: Sequence[int], made: dict[Row, tuple[Row, Kept]]) -> dict[Row, tuple[Row, Kept]]:
+    def _count(
+        self, cells: Sequence[int], made: dict[Row, tuple[Row, WrittenRecord]]
+    ) -> dict[Row, tuple[Row, WrittenRecord]]:
         """Count the attempts of some cells that were not there before, and leave out those that were."""
         known = {tally.cell_id: tally for tally in read_tallies(self._database, cells)}
         trials = sorted({key[:2] for key in made if key[0] in known})
@@ -171,6 +173,6 @@ def attempts_at(trials: int) -> str:
     )
 
 
-def _implied(kept: Iterable[Kept]) -> Iterable[PlannedCell]:
+def _implied(kept: Iterable[WrittenRecord]) -> Iterable[PlannedCell]:
     """Cells that nobody planned, but of which there are attempts."""
     return (PlannedCell(eval=k.record.eval, subject=k.record.subject, policy=k.record.policy) for k in kept)

@@ -4,8 +4,8 @@ Everything is read before anything is written, and each run is written whole or 
 known again.
 """
 
-from demeanor.store.imports.imported import Imported, Wishes
+from demeanor.store.imports.imported import Imported, ImportOptions
 from demeanor.store.imports.reading import read_imports
 from demeanor.store.imports.writing import Written, write_imports
 
-__all__ = ["Imported", "Wishes", "Written", "read_imports", "write_imports"]
+__all__ = ["ImportOptions", "Imported", "Written", "read_imports", "write_imports"]

@@ -10,10 +10,10 @@ from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.text import excerpt
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.store.history.writing import Kept
+from demeanor.store.history.writing import WrittenRecord
 from demeanor.store.imports.imported import (
     Imported,
-    Wishes,
+    ImportOptions,
     expect,
     moment,
     number,
@@ -33,7 +33,7 @@ def fits(data: Any) -> bool:
     return isinstance(data, dict) and "trialsPerTest" in data and "results" in data and "schema" not in data
 
 
-def read(path: Path, wishes: Wishes) -> Imported:
+def read(path: Path, options: ImportOptions) -> Imported:
     """The run that a report is about."""
     content = read_bytes(path)
     data = read_json(path, content)
@@ -51,7 +51,7 @@ def read(path: Path, wishes: Wishes) -> Imported:
             expect(trial.get("passed"), bool, path, f"{here}.passed")
             record = Record(
                 eval=name,
-                subject=wishes.subject or f"cline:{model}",
+                subject=options.subject or f"cline:{model}",
                 number=j + 1,
                 attempt=1,
                 verdict=_verdict(trial, name),
@@ -60,8 +60,8 @@ def read(path: Path, wishes: Wishes) -> Imported:
                 stderr=excerpt(text(trial.get("stderr")), lines=10),
                 ended=started,
             )
-            kept.append(Kept(record=record))
-    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=uid(ORIGIN, content), kind=wishes.kind or "ci")
+            kept.append(WrittenRecord(record=record))
+    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=uid(ORIGIN, content), kind=options.kind or "ci")
     return Imported(run=run, origin=ORIGIN, source=path, cells=planned(kept), kept=tuple(kept))
 
 

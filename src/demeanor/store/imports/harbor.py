@@ -16,11 +16,11 @@ from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.harbor_format.result import read_outcome, read_spent
-from demeanor.store.history.writing import Kept
+from demeanor.store.history.writing import WrittenRecord
 from demeanor.store.imports.atif import chain_of, turns_of
 from demeanor.store.imports.imported import (
     Imported,
-    Wishes,
+    ImportOptions,
     expect,
     moment,
     planned,
@@ -40,7 +40,7 @@ def fits(data: Any) -> bool:
     return isinstance(data, dict) and "trial_name" in data and "task_name" in data
 
 
-def read(results: list[Path], source: Path, wishes: Wishes) -> Imported:
+def read(results: list[Path], source: Path, options: ImportOptions) -> Imported:
     """The run that a job's folder holds; `results` are its trials' files."""
     found = []
     for path in sorted(results):
@@ -50,12 +50,12 @@ def read(results: list[Path], source: Path, wishes: Wishes) -> Imported:
     counted: dict[tuple[str, str], int] = {}
     kept = []
     for _, _, path, data in found:
-        record = _record(data, path, wishes)
+        record = _record(data, path, options)
         cell = (record.eval, record.subject)
         counted[cell] = counted.get(cell, 0) + 1  # attempts carry no number of their own
-        kept.append(Kept(record=replace(record, number=counted[cell])))
+        kept.append(WrittenRecord(record=replace(record, number=counted[cell])))
     started = min((when for when, *_ in found if when), default="1970-01-01T00:00:00.000+00:00")
-    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=_uid(source, results), kind=wishes.kind or "ci")
+    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=_uid(source, results), kind=options.kind or "ci")
     return Imported(run=run, origin=ORIGIN, source=source, cells=planned(kept), kept=tuple(kept))
 
 
@@ -69,14 +69,14 @@ def _uid(source: Path, results: list[Path]) -> str:
     return uid(ORIGIN, *sorted(read_bytes(path) for path in results))
 
 
-def _record(data: Mapping[str, Any], path: Path, wishes: Wishes) -> Record:
+def _record(data: Mapping[str, Any], path: Path, options: ImportOptions) -> Record:
     info = _table(data, "agent_info", path)
     doing = _table(data, "agent_execution", path)
     agent, version = text(info.get("name")) or "agent", info.get("version")
     model = _model(info)
     trajectory = path.parent / "agent" / "trajectory.json"
     steps = read_json(trajectory) if trajectory.is_file() else {}
-    subject = wishes.subject or (f"{agent}:{model}" if model else agent)
+    subject = options.subject or (f"{agent}:{model}" if model else agent)
     settings = _table(_table(data, "config", path), "agent", path).get("kwargs")
     return Record(
         eval=expect(data.get("task_name"), str, path, "task_name"),

@@ -12,13 +12,13 @@ from typing import Any
 
 from demeanor.core.errors import BadInput
 from demeanor.core.record import RunInfo, RunKind
-from demeanor.store.history.writing import Kept, PlannedCell
+from demeanor.store.history.writing import PlannedCell, WrittenRecord
 
 _MOST_BYTES = 512 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wishes:
+class ImportOptions:
     """What the files don't say."""
 
     kind: RunKind | None = None
@@ -44,7 +44,7 @@ class Imported:
     cells: tuple[PlannedCell, ...] = ()
     """The plan, as far as it can be told."""
 
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[WrittenRecord, ...] = ()
     """The attempts."""
 
     notes: tuple[str, ...] = field(default=())
@@ -137,7 +137,7 @@ def run_name(origin: str, started: str) -> str:
     return f"{origin}-{started[:19].replace(':', '-')}"
 
 
-def planned(kept: Iterable[Kept], skipped: Iterable[PlannedCell] = ()) -> tuple[PlannedCell, ...]:
+def planned(kept: Iterable[WrittenRecord], skipped: Iterable[PlannedCell] = ()) -> tuple[PlannedCell, ...]:
     """The cells of some attempts, and of those that were skipped and nowhere tried."""
     numbers: dict[tuple[str, str], set[int]] = {}
     for one in kept:

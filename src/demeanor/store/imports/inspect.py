@@ -18,10 +18,10 @@ from demeanor.core.errors import BadInput
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.store.history.writing import Kept
+from demeanor.store.history.writing import WrittenRecord
 from demeanor.store.imports.imported import (
     Imported,
-    Wishes,
+    ImportOptions,
     expect,
     moment,
     number,
@@ -45,7 +45,7 @@ def fits(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("eval"), dict) and "status" in data and "task" in data["eval"]
 
 
-def read(path: Path, wishes: Wishes) -> Imported:
+def read(path: Path, options: ImportOptions) -> Imported:
     """The run that a log is about."""
     header, samples = _read_json(path) if path.suffix == ".json" else _read_zip(path)
     spec = expect(header.get("eval"), dict, path, "eval")
@@ -60,7 +60,7 @@ def read(path: Path, wishes: Wishes) -> Imported:
         expect(sample, dict, path, f"samples[{i}]")
         record = Record(
             eval=f"{task}/{text(sample.get('id'))}",
-            subject=wishes.subject or f"{solver.replace(':', '_')}:{model}",
+            subject=options.subject or f"{solver.replace(':', '_')}:{model}",
             number=whole(sample.get("epoch")) or 1,
             attempt=1,
             verdict=_verdict(sample),
@@ -68,9 +68,9 @@ def read(path: Path, wishes: Wishes) -> Imported:
             ended=moment(sample.get("completed_at")) or started,
             eval_hash=text(spec.get("task_version")),
         )
-        kept.append(Kept(record=record))
+        kept.append(WrittenRecord(record=record))
     run = RunInfo(
-        id=run_name(ORIGIN, started), started=started, kind=wishes.kind or "ci", commit=revision.get("commit"),
+        id=run_name(ORIGIN, started), started=started, kind=options.kind or "ci", commit=revision.get("commit"),
         dirty=revision.get("dirty"),
         uid=uid(ORIGIN, *(text(spec.get(name)) for name in _IDENTITY)),
     )  # fmt: skip

@@ -15,8 +15,8 @@ from demeanor.core.errors import BadInput
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.store.history.writing import Kept, PlannedCell
-from demeanor.store.imports.imported import Imported, Wishes, moment, planned, read_bytes, run_name, uid
+from demeanor.store.history.writing import PlannedCell, WrittenRecord
+from demeanor.store.imports.imported import Imported, ImportOptions, moment, planned, read_bytes, run_name, uid
 
 ORIGIN = "junit"
 _OWN_TRIALS = re.compile(r"(\d{1,4}) passed, (\d{1,4}) failed, (\d{1,4}) void, (\d{1,4}) missing")
@@ -27,7 +27,7 @@ def fits(content: bytes) -> bool:
     return re.search(rb"<testsuites?[\s>/]", content[:4096]) is not None
 
 
-def read(path: Path, wishes: Wishes) -> Imported:
+def read(path: Path, options: ImportOptions) -> Imported:
     """The run that a report is about."""
     content = read_bytes(path)
     root = parse(content, path)
@@ -36,11 +36,11 @@ def read(path: Path, wishes: Wishes) -> Imported:
     own = root.tag == "testsuites" and root.get("name") == "demeanor"
     begun = [when for suite in root.iter("testsuite") if (when := moment(suite.get("timestamp")))]
     started = min(begun, default="1970-01-01T00:00:00.000+00:00")
-    kept: list[Kept] = []
+    kept: list[WrittenRecord] = []
     skipped: list[PlannedCell] = []
     counted: dict[tuple[str, str], int] = {}
     for case in root.iter("testcase"):
-        name, subject = _who(case, wishes, own=own)
+        name, subject = _who(case, options, own=own)
         if case.find("skipped") is not None:
             skipped.append(PlannedCell(eval=name, subject=subject, skipped=_reason(case.find("skipped")) or "skipped"))
             continue
@@ -51,8 +51,8 @@ def read(path: Path, wishes: Wishes) -> Imported:
                 eval=name, subject=subject, number=counted[name, subject], attempt=1, verdict=verdict, ended=started,
                 spent=Spent(seconds=_seconds(case) / len(verdicts)),
             )  # fmt: skip
-            kept.append(Kept(record=record))
-    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=uid(ORIGIN, content), kind=wishes.kind or "ci")
+            kept.append(WrittenRecord(record=record))
+    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=uid(ORIGIN, content), kind=options.kind or "ci")
     return Imported(run=run, origin=ORIGIN, source=path, cells=planned(kept, skipped), kept=tuple(kept))
 
 
@@ -77,11 +77,11 @@ def parse(content: bytes, path: Path) -> Element:
         raise BadInput(f"is no XML: {error}", where=path, remedy="is it cut off? fetch it again") from None
 
 
-def _who(case: Element, wishes: Wishes, *, own: bool) -> tuple[str, str]:
+def _who(case: Element, options: ImportOptions, *, own: bool) -> tuple[str, str]:
     name, group = case.get("name") or "", case.get("classname") or ""
     if own:
         return name, group
-    return f"{group}::{name}" if group else name, wishes.subject or ORIGIN
+    return f"{group}::{name}" if group else name, options.subject or ORIGIN
 
 
 def _verdicts(case: Element, name: str) -> Iterator[Verdict]:

@@ -10,8 +10,8 @@ from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import BadInput
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record, RunInfo
-from demeanor.store.history.writing import Kept, PlannedCell
-from demeanor.store.imports.imported import Imported, Wishes, expect, read_json, whole
+from demeanor.store.history.writing import PlannedCell, WrittenRecord
+from demeanor.store.imports.imported import Imported, ImportOptions, expect, read_json, whole
 
 ORIGIN = "demeanor"
 SCHEMA = "demeanor-report/1"
@@ -22,7 +22,7 @@ def fits(data: Any) -> bool:
     return isinstance(data, dict) and str(data.get("schema", "")).startswith("demeanor-report/")
 
 
-def read(path: Path, wishes: Wishes) -> Imported:
+def read(path: Path, options: ImportOptions) -> Imported:
     """The run that a report is about."""
     data = read_json(path)
     if data["schema"] != SCHEMA:
@@ -45,8 +45,8 @@ def read(path: Path, wishes: Wishes) -> Imported:
                     skipped=tally.get("skipped"),
                 )
             )
-            kept += [Kept(record=record) for record in records]
+            kept += [WrittenRecord(record=record) for record in records]
     except DecodeError as error:
         raise BadInput(f"can't be read: {error}", where=path, remedy="was it edited?") from None
-    run = replace(run, kind=wishes.kind) if wishes.kind else run
+    run = replace(run, kind=options.kind) if options.kind else run
     return Imported(run=run, origin=ORIGIN, source=path, cells=tuple(cells), kept=tuple(kept))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from demeanor.core.errors import BadInput
 from demeanor.store.imports import atif, cline, harbor, inspect, junit, own, vitest
-from demeanor.store.imports.imported import Imported, Wishes, read_bytes, read_json
+from demeanor.store.imports.imported import Imported, ImportOptions, read_bytes, read_json
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 from demeanor.store.runs.sync import kept_of, noted_cells
 
@@ -20,73 +20,73 @@ _REJUDGED = "holds trials of another run, judged again: counted here they would 
 _SUFFIXES = {".json", ".xml", ".eval"}
 
 
-def read_imports(paths: Iterable[Path], wishes: Wishes) -> tuple[Imported, ...]:
+def read_imports(paths: Iterable[Path], options: ImportOptions) -> tuple[Imported, ...]:
     """Every run that some files and folders hold; any mistake in one of them is a BadInput."""
-    found = [one for path in paths for one in _read(path, wishes)]
+    found = [one for path in paths for one in _read(path, options)]
     for one in found:
         if not one.kept and not one.cells:
             raise BadInput("holds no trials", where=one.source, remedy="is it the report of an empty run?")
     return tuple(found)
 
 
-def _read(path: Path, wishes: Wishes) -> Iterator[Imported]:
+def _read(path: Path, options: ImportOptions) -> Iterator[Imported]:
     if path.is_dir():
-        yield from _read_folder(path, wishes)
+        yield from _read_folder(path, options)
     elif path.is_file():
-        yield _read_file(path, wishes)
+        yield _read_file(path, options)
     else:
         raise BadInput("there is no such file or folder", where=path)
 
 
-def _read_file(path: Path, wishes: Wishes) -> Imported:
+def _read_file(path: Path, options: ImportOptions) -> Imported:
     if path.suffix == ".eval" or zipfile.is_zipfile(path):
-        return inspect.read(path, wishes)
+        return inspect.read(path, options)
     content = read_bytes(path)
     if content.lstrip()[:1] == b"<":
         if not junit.fits(content):
             raise BadInput("is XML, but no JUnit report", where=path, remedy=f"expected {_KNOWN}")
-        return junit.read(path, wishes)
+        return junit.read(path, options)
     data = read_json(path, content)
     if own.fits(data):
-        return own.read(path, wishes)
+        return own.read(path, options)
     if vitest.fits(data):
-        return vitest.read([path], path, wishes)
+        return vitest.read([path], path, options)
     if cline.fits(data):
-        return cline.read(path, wishes)
+        return cline.read(path, options)
     if harbor.fits(data):
-        return harbor.read([path], path, wishes)
+        return harbor.read([path], path, options)
     if inspect.fits(data):
-        return inspect.read(path, wishes)
+        return inspect.read(path, options)
     if atif.fits(data):
         raise BadInput("a trajectory says not whether it passed", where=path, remedy="import the job's folder instead")
     raise BadInput("is of no format that is known", where=path, remedy=f"expected {_KNOWN}")
 
 
-def _read_folder(folder: Path, wishes: Wishes) -> Iterator[Imported]:
+def _read_folder(folder: Path, options: ImportOptions) -> Iterator[Imported]:
     if (folder / RUN_FILE).is_file():
-        yield _read_run(RunFolder(folder), wishes)
+        yield _read_run(RunFolder(folder), options)
         return
     trials = [path for path in sorted(folder.glob("*/result.json")) if harbor.fits(read_json(path))]
     if trials:
-        yield harbor.read(trials, folder, wishes)
+        yield harbor.read(trials, folder, options)
         return
     reports: list[Path] = []
     others: list[Imported] = []
     for path in _files(folder):
         if path.name == RUN_FILE:
-            others.append(_read_run(RunFolder(path.parent), wishes))
+            others.append(_read_run(RunFolder(path.parent), options))
         elif path.suffix == ".json":
             data = read_json(path)
             if vitest.fits(data):
                 reports.append(path)
             elif any(fits(data) for fits in (own.fits, cline.fits, inspect.fits)):
-                others.append(_read_file(path, wishes))
+                others.append(_read_file(path, options))
         elif path.suffix == ".eval" or junit.fits(read_bytes(path)):
-            others.append(_read_file(path, wishes))
+            others.append(_read_file(path, options))
     if not reports and not others:
         raise BadInput("holds nothing that can be imported", where=folder, remedy=f"expected {_KNOWN}")
     if reports:
-        yield vitest.read(reports, folder, wishes)
+        yield vitest.read(reports, folder, options)
     yield from others
 
 
@@ -99,7 +99,7 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _read_run(run: RunFolder, wishes: Wishes) -> Imported:
+def _read_run(run: RunFolder, options: ImportOptions) -> Imported:
     """A run's folder, whichever machine it comes from."""
     from dataclasses import replace
 
@@ -107,7 +107,7 @@ def _read_run(run: RunFolder, wishes: Wishes) -> Imported:
     if info.rejudges:
         raise BadInput(_REJUDGED, where=run.folder, remedy=f"import the run itself: {run.folder.parent.parent}")
     records = run.records()
-    info = replace(info, kind=wishes.kind) if wishes.kind else info
+    info = replace(info, kind=options.kind) if options.kind else info
     return Imported(
         run=info,
         origin=own.ORIGIN,

@@ -20,10 +20,10 @@ from typing import Any
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.store.history.writing import Kept, PlannedCell
+from demeanor.store.history.writing import PlannedCell, WrittenRecord
 from demeanor.store.imports.imported import (
     Imported,
-    Wishes,
+    ImportOptions,
     expect,
     moment,
     number,
@@ -47,17 +47,17 @@ def fits(data: Any) -> bool:
     return isinstance(data, dict) and "testResults" in data and "numTotalTests" in data
 
 
-def read(paths: Sequence[Path], source: Path, wishes: Wishes) -> Imported:
+def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Imported:
     """All reports of one run."""
     contents = [read_bytes(path) for path in sorted(paths)]
-    kept: list[Kept] = []
+    kept: list[WrittenRecord] = []
     skipped: list[PlannedCell] = []
     begun = []
     nightly = False
     reports: dict[str, int] = {}
     for path, content in zip(sorted(paths), contents, strict=True):
         data = read_json(path, content)
-        subject, trial = _subject(path, wishes)
+        subject, trial = _subject(path, options)
         nightly = nightly or trial is not None
         reports[subject] = reports.get(subject, 0) + 1
         begun.append(moment(data.get("startTime")))
@@ -70,21 +70,21 @@ def read(paths: Sequence[Path], source: Path, wishes: Wishes) -> Imported:
             record = Record(
                 eval=name, subject=subject, number=own, attempt=1, verdict=verdict, spent=spent, ended=ended or ""
             )
-            kept.append(Kept(record=record))
+            kept.append(WrittenRecord(record=record))
     started = min((when for when in begun if when), default="1970-01-01T00:00:00.000+00:00")
-    kind = wishes.kind or ("nightly" if nightly else "ci")
+    kind = options.kind or ("nightly" if nightly else "ci")
     run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=uid(ORIGIN, *sorted(contents)), kind=kind)
     return Imported(run=run, origin=ORIGIN, source=source, cells=planned(kept, skipped), kept=tuple(kept))
 
 
-def _subject(path: Path, wishes: Wishes) -> tuple[str, int | None]:
+def _subject(path: Path, options: ImportOptions) -> tuple[str, int | None]:
     """The subject that a report is about, and the number of the trial, as its folder's name tells."""
     for part in reversed(path.absolute().parts[:-1]):
         if found := _ARTEFACT.fullmatch(part):
-            return wishes.subject or f"gemini-cli:{found[1]}", int(found[2])
+            return options.subject or f"gemini-cli:{found[1]}", int(found[2])
         if found := _OLD_ARTEFACT.fullmatch(part):
-            return wishes.subject or f"gemini-cli:{_OLD_MODEL}", int(found[1])
-    return wishes.subject or ORIGIN, None
+            return options.subject or f"gemini-cli:{_OLD_MODEL}", int(found[1])
+    return options.subject or ORIGIN, None
 
 
 def _tests(data: Any, path: Path, given_up: dict[str, str]) -> Iterator[tuple[str, Verdict | None, Spent, str | None]]:

@@ -34,9 +34,9 @@ from demeanor.core.tree import Tree, changes, is_git, unified_diff
 from demeanor.core.tree_io import tree_path_problem
 from demeanor.core.trial import Plan
 from demeanor.core.verdict import Fail
-from demeanor.store.captures.capture_file import Captures, append_whole
+from demeanor.store.captures.capture_file import CaptureFile, append_whole
 from demeanor.store.captures.capture_json import capture_json, content_hash
-from demeanor.store.captures.starting_states import Starts
+from demeanor.store.captures.starting_states import StartingStates
 
 RUN_FILE = "run.json"
 LEDGER = "ledger.jsonl"
@@ -52,8 +52,8 @@ class RunFolder:
         self._ledger: int | None = None
         self._users = 0
         self._turn = threading.Lock()
-        self._captures = Captures(folder / "captures.jsonl.gz")
-        self.starts = Starts(folder)
+        self._captures = CaptureFile(folder / "captures.jsonl.gz")
+        self.starts = StartingStates(folder)
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
         """Note what is going to be run. A run that was begun before keeps its first note."""

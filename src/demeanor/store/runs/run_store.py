@@ -19,11 +19,11 @@ from demeanor.core.errors import StoreBusy, StoreError
 from demeanor.core.evidence import Evidence
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.trial import Plan
-from demeanor.store.captures.capture_store import Vault, publish
+from demeanor.store.captures.capture_store import CaptureStore, publish
 from demeanor.store.history.connect import open_database
 from demeanor.store.history.database import Database
 from demeanor.store.history.rows import usage
-from demeanor.store.history.writing import Kept, RunWriter, planned_cells
+from demeanor.store.history.writing import RunWriter, WrittenRecord, planned_cells
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.store.runs.sync import catch_up
 
@@ -31,10 +31,10 @@ _GATHER = 0.25
 """Seconds to wait for more attempts before a transaction: a run of many short trials needs few of them."""
 
 
-class RememberedRun:
+class RunStore:
     """The keep of one run: its folder, and the history behind it."""
 
-    def __init__(self, run: RunFolder, place: str, *, vault: Vault | None = None, patience: float = 5.0) -> None:
+    def __init__(self, run: RunFolder, place: str, *, vault: CaptureStore | None = None, patience: float = 5.0) -> None:
         """`patience`: seconds to wait for somebody else who is writing into the history."""
         self.run = run
         self.notes: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class RememberedRun:
         self._patience = patience
         self._database: Database | None = None
         self._writer: RunWriter | None = None
-        self._queue: queue.SimpleQueue[Kept | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[WrittenRecord | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._failed = False
 
@@ -82,7 +82,7 @@ class RememberedRun:
     def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Keep one judged attempt; when this returns, a crash can't lose it."""
         kept = self.run.keep(record, capture, evidence)
-        self._queue.put(Kept(record=kept, usages=tuple(usage(one) for one in capture.exchanges)))
+        self._queue.put(WrittenRecord(record=kept, usages=tuple(usage(one) for one in capture.exchanges)))
         return kept
 
     def close(self) -> None:
@@ -118,7 +118,7 @@ class RememberedRun:
 
     def _work(self, writer: RunWriter) -> None:
         """Write what comes, as much as there is at once, until there is no more to come."""
-        waiting: list[Kept] = []
+        waiting: list[WrittenRecord] = []
         more = True
         while more:
             more = self._gather(waiting)
@@ -128,7 +128,7 @@ class RememberedRun:
             except StoreError:
                 self._failed = True  # it stays in the list, and in the ledger
 
-    def _gather(self, waiting: list[Kept]) -> bool:
+    def _gather(self, waiting: list[WrittenRecord]) -> bool:
         """Wait for an attempt and for some more after it; False where none will come."""
         until = None
         while True:

@@ -9,7 +9,7 @@ from demeanor.core.record import Record
 from demeanor.store.captures.capture_json import read_exchanges, unpack
 from demeanor.store.history.database import Database
 from demeanor.store.history.rows import uid_of, usage
-from demeanor.store.history.writing import Kept, PlannedCell, RunWriter
+from demeanor.store.history.writing import PlannedCell, RunWriter, WrittenRecord
 from demeanor.store.runs.run_folder import RunFolder
 
 
@@ -23,9 +23,9 @@ def catch_up(database: Database, run: RunFolder) -> int:
     return writer.write(noted_cells(run, records), kept_of(run, records))
 
 
-def kept_of(run: RunFolder, records: Iterable[Record]) -> tuple[Kept, ...]:
+def kept_of(run: RunFolder, records: Iterable[Record]) -> tuple[WrittenRecord, ...]:
     """The attempts of a folder, with what their exchanges used."""
-    return tuple(Kept(record=one, usages=_usages(run, one)) for one in records)
+    return tuple(WrittenRecord(record=one, usages=_usages(run, one)) for one in records)
 
 
 def noted_cells(run: RunFolder, records: Iterable[Record]) -> Iterator[PlannedCell]:

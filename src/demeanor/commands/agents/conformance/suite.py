@@ -21,11 +21,11 @@ from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trajectory import Called, Event
 from demeanor.core.verdict import Pass, Void, VoidCause
-from demeanor.define.discover import load
+from demeanor.define.discover import discover
 from demeanor.gateway.cassette.rules import settled
-from demeanor.runner.assemble import new_store, open_house, run_info
-from demeanor.runner.catalog import Cast
-from demeanor.runner.execute import Terms, conduct
+from demeanor.runner.assemble import assemble, new_store, run_info
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import StopConditions, execute
 from demeanor.runner.planning import plan_evals
 from demeanor.runner.schedule import Stop
 from demeanor.store.runs.run_folder import RunFolder
@@ -83,13 +83,13 @@ def check(
     config = replace(
         config, models={**config.models, MODEL: script}, trials=1, attempts=1, faults=(), budgets={}, jobs=_AT_ONCE
     )
-    cast = Cast(config=config, environ=environ)
-    agent = cast.agent(agent_name)
+    catalog = Catalog(config=config, environ=environ)
+    agent = catalog.agent(agent_name)
     if missing := agent.missing():
         raise UsageError(missing.replace("; ", "\n  → ", 1))
     if agent.dialect is None:
         raise UsageError(f"{agent_name} does not reach a model through the gateway, so nothing can be played to it")
-    evals = load([str(_HERE / "eval_conformance.py")])
+    evals = discover([str(_HERE / "eval_conformance.py")])
     meanings = {Ability(one.name): one.description for one in evals} | _LATER
     wanted = set(only or Ability)
     able = [one for one in evals if Ability(one.name) in wanted - agent.cannot.keys()]
@@ -99,8 +99,8 @@ def check(
         if ability in wanted
     }
     with tempfile.TemporaryDirectory(prefix="demeanor-check-") as scratch:
-        run = _Run(cast=cast, subject=f"{agent_name}:{MODEL}", folder=Path(scratch), tell=tell)
-        records = run.conduct(able)
+        run = _SuiteRun(catalog=catalog, subject=f"{agent_name}:{MODEL}", folder=Path(scratch), tell=tell)
+        records = run.execute(able)
         for one in able:
             ability = Ability(one.name)
             own = [record for record in records.values() if record.eval == one.name]
@@ -169,25 +169,25 @@ def _quiet(network: str, found: Sequence[Shown]) -> Shown:
 
 
 @dataclass(kw_only=True)
-class _Run:
+class _SuiteRun:
     """The runs that the suite consists of."""
 
-    cast: Cast
+    catalog: Catalog
     subject: str
     folder: Path
     tell: Callable[[str], None]
     network: str = ""
 
-    def conduct(self, evals: Sequence[Eval]) -> dict[str, Record]:
+    def execute(self, evals: Sequence[Eval]) -> dict[str, Record]:
         """Run them, recording cassettes."""
-        self.store, records = self._conduct(self.cast, evals, record=str(self.folder / "cassettes"))
+        self.store, records = self._conduct(self.catalog, evals, record=str(self.folder / "cassettes"))
         return records
 
     def replayed(self, evals: Sequence[Eval], before: Mapping[str, Record]) -> Shown:
         """Run some of them again from their cassettes, and compare."""
-        cast = replace(self.cast, replaying=True, made=dict(self.cast.made))
+        catalog = replace(self.catalog, replaying=True, made=dict(self.catalog.made))
         evals = [one for one in evals if all(_passed(record) for record in before.values() if record.eval == one.name)]
-        store, after = self._conduct(cast, evals, replay=str(self.folder / "cassettes"))
+        store, after = self._conduct(catalog, evals, replay=str(self.folder / "cassettes"))
         problem = next(self._differences(store, before, after), "" if after else "nothing could be replayed")
         return Shown(
             ability=Ability.REPLAY,
@@ -209,15 +209,15 @@ class _Run:
                 yield f"{record.eval}: another trajectory than the recorded one"
 
     def _conduct(
-        self, cast: Cast, evals: Sequence[Eval], *, record: str | None = None, replay: str | None = None
+        self, catalog: Catalog, evals: Sequence[Eval], *, record: str | None = None, replay: str | None = None
     ) -> tuple[RunFolder, dict[str, Record]]:
         request = RunRequest(subjects=(self.subject,), policy="all", record=record, replay=replay)
-        plan = plan_evals(cast, evals, request, cast.environ)
+        plan = plan_evals(catalog, evals, request, catalog.environ)
         store = new_store(self.folder / "results")
-        info = replace(run_info(cast.config, request), id=store.folder.name)
-        house = open_house(cast, plan, request, store, seed=info.seed)
-        asyncio.run(conduct(plan, info, house, terms=Terms(), watch=self._watch, stop=Stop()))
-        self.network = house.sandbox.facts.get("network", "host")
+        info = replace(run_info(catalog.config, request), id=store.folder.name)
+        context = assemble(catalog, plan, request, store, seed=info.seed)
+        asyncio.run(execute(plan, info, context, terms=StopConditions(), watch=self._watch, stop=Stop()))
+        self.network = context.sandbox.facts.get("network", "host")
         return store, {one.trial: one for one in store.records() if one.final}
 
     def _watch(self, news: Progress) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from demeanor.commands.report import phrases as night_words
-from demeanor.commands.report.report import NightCell, NightReport, NightRow, Step, SubjectNights
+from demeanor.commands.report.report import NightCell, NightReport, NightRow, NightStep, SubjectNights
 from demeanor.commands.run.phrases import POLICIES
 from demeanor.core.tally import Estimate
 from demeanor.core.text import one_line
@@ -124,7 +124,7 @@ def _cell(cell: NightCell, *, now: bool = False) -> Markup:
     return el("td", *parts, class_=f"{_level(cell.rate.value)} cell{suffix}", title=told)
 
 
-def _change(step: Step | None) -> Markup:
+def _change(step: NightStep | None) -> Markup:
     kind = None if step is None or not step.clear else "bad" if step.value < 0 else "good"
     value, bracket, interval = night_words.points_with_interval(step).partition("[")
     return el("td", value, el("span", bracket + interval, class_="small"), class_=kind)

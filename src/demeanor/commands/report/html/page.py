@@ -14,7 +14,7 @@ from demeanor.commands.report import phrases as night_words
 from demeanor.commands.report.html.heat_map import subject_section
 from demeanor.commands.report.html.side_by_side import failures_section, voids_section
 from demeanor.commands.report.report import NightReport
-from demeanor.commands.trace.trial_steps import StoryPair
+from demeanor.commands.trace.trial_steps import TrialStepsPair
 from demeanor.render.html.markup import Markup, el, joined
 from demeanor.render.html.style import style
 
@@ -25,7 +25,7 @@ _HOW_TO_READ = (
 )
 
 
-def night_html(report: NightReport, pairs: Sequence[StoryPair] = ()) -> str:
+def night_html(report: NightReport, pairs: Sequence[TrialStepsPair] = ()) -> str:
     """The report as one HTML file."""
     title = f"{night_words.title(report)} – Demeanor"
     sheet = style()
@@ -43,7 +43,7 @@ def night_html(report: NightReport, pairs: Sequence[StoryPair] = ()) -> str:
     return "<!DOCTYPE html>\n" + el("html", head, el("body", *_body(report, pairs)), lang="en") + "\n"
 
 
-def _body(report: NightReport, pairs: Sequence[StoryPair]) -> list[Markup]:
+def _body(report: NightReport, pairs: Sequence[TrialStepsPair]) -> list[Markup]:
     header = el(
         "header",
         el("h1", night_words.title(report)),

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from demeanor.commands.report import phrases as night_words
-from demeanor.commands.report.report import NightReport, Trouble
-from demeanor.commands.trace.trial_steps import Story, StoryPair
+from demeanor.commands.report.report import FailingCell, NightReport
+from demeanor.commands.trace.trial_steps import TrialSteps, TrialStepsPair
 from demeanor.core.text import opening
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said
 from demeanor.core.trajectory_diff import Pair, align, first_divergence
@@ -19,7 +19,7 @@ _REASON_LINES = 40
 _LINES, _WIDTH = 12, 400
 
 
-def failures_section(report: NightReport, pairs: Sequence[StoryPair]) -> Markup:
+def failures_section(report: NightReport, pairs: Sequence[TrialStepsPair]) -> Markup:
     """All failures that are told, each of which opens on a click."""
     if not report.failures:
         return Markup("")
@@ -39,26 +39,26 @@ def voids_section(report: NightReport) -> Markup:
     return el("section", heading, *parts, more, aria_labelledby="void")
 
 
-def _failure(report: NightReport, one: Trouble, found: Mapping[tuple[str, str], StoryPair]) -> Markup:
+def _failure(report: NightReport, one: FailingCell, found: Mapping[tuple[str, str], TrialStepsPair]) -> Markup:
     pair = found.get((one.eval, one.subject))
     steps = _steps(pair) if pair else el("p", "No steps were asked for.")
     commands = el("pre", "\n".join(night_words.commands(report, one)))
     return el("details", _summary(report, one), *_ways(one), steps, el("h3", "To see more"), commands)
 
 
-def _summary(report: NightReport, one: Trouble) -> Markup:
+def _summary(report: NightReport, one: FailingCell) -> Markup:
     now = report.row(one.eval, one.subject).tonight
     told = f": {now.passed} of {now.judged} passed" + (f", {now.voided} void" if now.voided else "")
     return el("summary", el("code", one.eval), " · ", el("code", one.subject), told)
 
 
-def _ways(one: Trouble) -> Iterator[Markup]:
+def _ways(one: FailingCell) -> Iterator[Markup]:
     for way in one.ways:
         yield el("h3", figures.trials(list(way.trials)).capitalize())
         yield el("pre", opening(way.reason, lines=_REASON_LINES))
 
 
-def _steps(pair: StoryPair) -> Markup:
+def _steps(pair: TrialStepsPair) -> Markup:
     """Both trials in one table; what is not at hand is said."""
     failing, passing = pair.failing, pair.passing
     notes = [el("p", note) for note in _absences(failing, passing)]
@@ -76,15 +76,15 @@ def _steps(pair: StoryPair) -> Markup:
     return joined(el("h3", "Step by step"), *notes, table)
 
 
-def _events(story: Story | None) -> Sequence[Event]:
+def _events(story: TrialSteps | None) -> Sequence[Event]:
     return story.events or () if story else ()
 
 
-def _title(word: str, story: Story | None) -> str:
+def _title(word: str, story: TrialSteps | None) -> str:
     return f"{word}: trial {story.record.number} of run {story.run}" if story else f"{word}: no such trial"
 
 
-def _absences(failing: Story | None, passing: Story | None) -> Iterator[str]:
+def _absences(failing: TrialSteps | None, passing: TrialSteps | None) -> Iterator[str]:
     for word, story in (("failing", failing), ("passing", passing)):
         if story is None:
             yield f"There is no {word} trial of it in the shown nights, so nothing to hold the other against."

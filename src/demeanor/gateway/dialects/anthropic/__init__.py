@@ -11,7 +11,7 @@ from demeanor.gateway.dialects.anthropic.refusal import write_error
 from demeanor.gateway.dialects.anthropic.request import read_request, write_request
 from demeanor.gateway.dialects.anthropic.response import read_response, write_response
 from demeanor.gateway.dialects.anthropic.writer import AnthropicWriter
-from demeanor.gateway.dialects.dialect import Dialect, Route, Wire
+from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat
 from demeanor.gateway.dialects.json_reader import dump
 from demeanor.gateway.dialects.refusal import read_refusal
 from demeanor.gateway.dialects.routes import bearer, common_route
@@ -40,18 +40,18 @@ def key_headers(key: str) -> Mapping[str, str]:
     return {"x-api-key": key, "anthropic-version": VERSION}
 
 
-def write_count(tokens: int) -> Wire:
+def write_count(tokens: int) -> WireFormat:
     """The answer to a count of tokens."""
-    return Wire(body=dump({"input_tokens": tokens}))
+    return WireFormat(body=dump({"input_tokens": tokens}))
 
 
-def write_models(models: Iterable[str]) -> Wire:
+def write_models(models: Iterable[str]) -> WireFormat:
     """The list of models."""
     listed = [
         {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"} for name in models
     ]
     first, last = (listed[0]["id"], listed[-1]["id"]) if listed else (None, None)
-    return Wire(body=dump({"data": listed, "has_more": False, "first_id": first, "last_id": last}))
+    return WireFormat(body=dump({"data": listed, "has_more": False, "first_id": first, "last_id": last}))
 
 
 ANTHROPIC = Dialect(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demeanor.core.exchange import ProviderError
-from demeanor.gateway.dialects.dialect import Wire
+from demeanor.gateway.dialects.dialect import WireFormat
 from demeanor.gateway.dialects.json_reader import Json, dump
 from demeanor.gateway.dialects.refusal import Reason, message_in, reason_of, status_of
 
@@ -36,10 +36,10 @@ def error_body(error: ProviderError) -> Json:
     return {"type": "error", "error": {"type": _TYPES.get(error.reason, "api_error"), "message": error.message}}
 
 
-def write_error(error: ProviderError) -> Wire:
+def write_error(error: ProviderError) -> WireFormat:
     """A refusal, as Anthropic's clients understand it."""
     status = _OVERLOADED if error.reason == "overloaded" and error.status is None else status_of(error)
-    return Wire(body=dump(error_body(error)), status=status)
+    return WireFormat(body=dump(error_body(error)), status=status)
 
 
 def read_stream_error(data: Json) -> ProviderError:

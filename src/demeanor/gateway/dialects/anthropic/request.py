@@ -12,7 +12,7 @@ from typing import Any
 from demeanor.core.exchange import Reasoning, Request, Sampling
 from demeanor.core.messages import Message, Part, Role, Text, Thinking, Tool, ToolCall
 from demeanor.gateway.dialects.anthropic.blocks import NAME, read_content, write_content
-from demeanor.gateway.dialects.dialect import Route, Wire
+from demeanor.gateway.dialects.dialect import Route, WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -66,7 +66,7 @@ def read_request(body: bytes, route: Route) -> Request:
     )
 
 
-def write_request(request: Request) -> Wire:
+def write_request(request: Request) -> WireFormat:
     """The same, as the provider wants to read it."""
     top: Json = {**own(request.extra, NAME), "model": request.model}
     if NAME in request.extra:
@@ -83,7 +83,7 @@ def write_request(request: Request) -> Wire:
     if request.tools:
         top["tools"] = [tool for tool in map(_write_tool, request.tools) if tool]
     _write_settings(request, top, thinkable=_thinkable(messages))
-    return Wire(body=dump(top), path="/v1/messages")
+    return WireFormat(body=dump(top), path="/v1/messages")
 
 
 def _is_top(message: Message) -> bool:

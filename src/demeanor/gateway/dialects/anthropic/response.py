@@ -6,7 +6,7 @@ from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.anthropic.blocks import NAME, read_block, write_blocks
-from demeanor.gateway.dialects.dialect import Wire
+from demeanor.gateway.dialects.dialect import WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -52,7 +52,7 @@ def read_response(body: bytes) -> Response:
     )
 
 
-def write_response(response: Response, request: Request) -> Wire:
+def write_response(response: Response, request: Request) -> WireFormat:
     """The same, as the client wants to read it."""
     given = response.id or ids.made("msg_", response.text, *(call.id for call in response.calls))
     fields = own(response.extra, NAME)
@@ -65,7 +65,7 @@ def write_response(response: Response, request: Request) -> Wire:
         top["id"] = response.id
     if "usage" not in fields or read_usage(fields["usage"]) != response.usage:
         top["usage"] = write_usage(response.usage)
-    return Wire(body=dump(top))
+    return WireFormat(body=dump(top))
 
 
 def head(given: str, model: str) -> Json:

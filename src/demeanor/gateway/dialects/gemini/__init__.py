@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from demeanor.gateway.dialects.dialect import Dialect, Route, Wire
+from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat
 from demeanor.gateway.dialects.gemini.parts import NAME
 from demeanor.gateway.dialects.gemini.reader import GeminiReader
 from demeanor.gateway.dialects.gemini.refusal import write_error
@@ -46,16 +46,16 @@ def key_headers(key: str) -> Mapping[str, str]:
     return {"x-goog-api-key": key}
 
 
-def write_count(tokens: int) -> Wire:
+def write_count(tokens: int) -> WireFormat:
     """The answer to a count of tokens."""
-    return Wire(body=dump({"totalTokens": tokens}))
+    return WireFormat(body=dump({"totalTokens": tokens}))
 
 
-def write_models(models: Iterable[str]) -> Wire:
+def write_models(models: Iterable[str]) -> WireFormat:
     """The list of models."""
     methods = ["generateContent", "countTokens"]
     listed = [{"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods} for name in models]
-    return Wire(body=dump({"models": listed}))
+    return WireFormat(body=dump({"models": listed}))
 
 
 GEMINI = Dialect(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demeanor.core.exchange import ProviderError
-from demeanor.gateway.dialects.dialect import Wire
+from demeanor.gateway.dialects.dialect import WireFormat
 from demeanor.gateway.dialects.json_reader import Json, dump
 from demeanor.gateway.dialects.refusal import Reason, message_in, reason_of, status_of
 
@@ -24,9 +24,9 @@ def error_body(error: ProviderError) -> Json:
     return {"error": {"code": status_of(error), "message": error.message, "status": status}}
 
 
-def write_error(error: ProviderError) -> Wire:
+def write_error(error: ProviderError) -> WireFormat:
     """A refusal, as Google's clients understand it."""
-    return Wire(body=dump(error_body(error)), status=status_of(error))
+    return WireFormat(body=dump(error_body(error)), status=status_of(error))
 
 
 def read_stream_error(data: Json) -> ProviderError:

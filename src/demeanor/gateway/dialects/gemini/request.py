@@ -14,7 +14,7 @@ from urllib.parse import quote
 from demeanor.core.exchange import Request
 from demeanor.core.messages import Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.dialect import Route, Wire
+from demeanor.gateway.dialects.dialect import Route, WireFormat
 from demeanor.gateway.dialects.gemini.key_case import SPELLING, camel, spelling
 from demeanor.gateway.dialects.gemini.parts import NAME, read_part, write_part, write_user
 from demeanor.gateway.dialects.gemini.settings import read_settings, write_settings
@@ -69,7 +69,7 @@ def read_request(body: bytes, route: Route) -> Request:
     return read_settings(extra, request)
 
 
-def write_request(request: Request) -> Wire:
+def write_request(request: Request) -> WireFormat:
     """The same, as the provider wants to read it."""
     top: Json = dict(own(request.extra, NAME))
     if NAME in request.extra:
@@ -88,7 +88,7 @@ def write_request(request: Request) -> Wire:
     verb = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
     odd = request.extra.get(SPELLING, {})
     top = {odd.get(key, key): value for key, value in top.items()}
-    return Wire(body=dump(top), path=f"/v1beta/models/{quote(request.model, safe='')}:{verb}")
+    return WireFormat(body=dump(top), path=f"/v1beta/models/{quote(request.model, safe='')}:{verb}")
 
 
 class _Ledger:

@@ -9,7 +9,7 @@ from typing import Any
 from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import Part, ToolCall
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.dialect import Malformed, Wire
+from demeanor.gateway.dialects.dialect import Malformed, WireFormat
 from demeanor.gateway.dialects.gemini.parts import NAME, read_part, sealed, write_part
 from demeanor.gateway.dialects.json_reader import (
     Json,
@@ -72,10 +72,10 @@ def read_response(body: bytes) -> Response:
     )
 
 
-def write_response(response: Response, request: Request) -> Wire:
+def write_response(response: Response, request: Request) -> WireFormat:
     """The same, as the client wants to read it."""
     if NAME not in response.extra:
-        return Wire(body=dump(_foreign(response, request)))
+        return WireFormat(body=dump(_foreign(response, request)))
     top: Json = dict(own(response.extra, NAME))
     candidate: Json = dict(own(response.extra, CANDIDATE))
     if CONTENT in response.extra or response.parts:
@@ -89,7 +89,7 @@ def write_response(response: Response, request: Request) -> Wire:
         top[USAGE] = write_usage(response.usage)
     if candidate:
         top["candidates"] = [candidate, *response.extra.get(OTHERS, ())]
-    return Wire(body=dump(top))
+    return WireFormat(body=dump(top))
 
 
 def _foreign(response: Response, request: Request) -> Json:

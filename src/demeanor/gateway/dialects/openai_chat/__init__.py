@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from demeanor.gateway.dialects.dialect import Dialect, Route, Wire
+from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat
 from demeanor.gateway.dialects.json_reader import dump
 from demeanor.gateway.dialects.openai_chat.reader import ChatReader
 from demeanor.gateway.dialects.openai_chat.refusal import write_error
@@ -36,15 +36,15 @@ def key_headers(key: str) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def write_count(tokens: int) -> Wire:
+def write_count(tokens: int) -> WireFormat:
     """The answer to a count of tokens, which this API itself does not offer."""
-    return Wire(body=dump({"object": "response.input_tokens", "input_tokens": tokens}))
+    return WireFormat(body=dump({"object": "response.input_tokens", "input_tokens": tokens}))
 
 
-def write_models(models: Iterable[str]) -> Wire:
+def write_models(models: Iterable[str]) -> WireFormat:
     """The list of models."""
     listed = [{"id": name, "object": "model", "created": 0, "owned_by": "demeanor"} for name in models]
-    return Wire(body=dump({"object": "list", "data": listed}))
+    return WireFormat(body=dump({"object": "list", "data": listed}))
 
 
 OPENAI_CHAT = Dialect(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demeanor.core.exchange import ProviderError
-from demeanor.gateway.dialects.dialect import Wire
+from demeanor.gateway.dialects.dialect import WireFormat
 from demeanor.gateway.dialects.json_reader import Json, dump
 from demeanor.gateway.dialects.refusal import Reason, status_of
 
@@ -23,6 +23,6 @@ def error_body(error: ProviderError) -> Json:
     return {"error": {"message": error.message, "type": kind, "param": None, "code": code}}
 
 
-def write_error(error: ProviderError) -> Wire:
+def write_error(error: ProviderError) -> WireFormat:
     """A refusal, as OpenAI's clients understand it."""
-    return Wire(body=dump(error_body(error)), status=status_of(error))
+    return WireFormat(body=dump(error_body(error)), status=status_of(error))

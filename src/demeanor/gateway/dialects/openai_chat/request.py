@@ -11,7 +11,7 @@ from typing import Any
 
 from demeanor.core.exchange import Reasoning, Request, Sampling
 from demeanor.core.messages import Tool
-from demeanor.gateway.dialects.dialect import Route, Wire
+from demeanor.gateway.dialects.dialect import Route, WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -65,7 +65,7 @@ def read_request(body: bytes, route: Route) -> Request:
     )
 
 
-def write_request(request: Request) -> Wire:
+def write_request(request: Request) -> WireFormat:
     """The same, as the provider wants to read it."""
     ours = NAME in request.extra
     top: Json = {**own(request.extra, NAME), "model": request.model}
@@ -75,7 +75,7 @@ def write_request(request: Request) -> Wire:
     _write_settings(request, top)
     if request.stream and not ours:
         top["stream_options"] = {"include_usage": True}
-    return Wire(body=dump(top), path="/chat/completions")
+    return WireFormat(body=dump(top), path="/chat/completions")
 
 
 def wants_usage(request: Request) -> bool:

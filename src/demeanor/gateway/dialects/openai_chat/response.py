@@ -5,7 +5,7 @@ from __future__ import annotations
 from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import Extra, Part, Text, ToolCall
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.dialect import Malformed, Wire
+from demeanor.gateway.dialects.dialect import Malformed, WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -69,7 +69,7 @@ def read_response(body: bytes) -> Response:
     )
 
 
-def write_response(response: Response, request: Request) -> Wire:
+def write_response(response: Response, request: Request) -> WireFormat:
     """The same, as the client wants to read it."""
     told = own(response.extra, CHOICE)
     choice: Json = {"index": 0, "logprobs": None} if NAME not in response.extra else {}
@@ -88,7 +88,7 @@ def write_response(response: Response, request: Request) -> Wire:
         top["id"] = response.id
     if read_usage(top.get("usage") or {}) != response.usage:
         top["usage"] = write_usage(response.usage)
-    return Wire(body=dump(top))
+    return WireFormat(body=dump(top))
 
 
 def head(given: str, kind: str) -> Json:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from demeanor.core.exchange import Request
 from demeanor.core.messages import Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
-from demeanor.gateway.dialects.dialect import Route, Wire
+from demeanor.gateway.dialects.dialect import Route, WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -72,7 +72,7 @@ def read_request(body: bytes, route: Route) -> Request:
     return read_settings(extra, request)
 
 
-def write_request(request: Request) -> Wire:
+def write_request(request: Request) -> WireFormat:
     """The same, as the provider wants to read it."""
     top: Json = {**own(request.extra, NAME), "model": request.model}
     messages = list(request.messages) if NAME in request.extra else list(paired(request.messages))
@@ -95,7 +95,7 @@ def write_request(request: Request) -> Wire:
     if request.tools:
         top["tools"] = [tool for tool in map(write_tool, request.tools) if tool]
     write_settings(request, top)
-    return Wire(body=dump(top), path="/responses")
+    return WireFormat(body=dump(top), path="/responses")
 
 
 def _ask_for_encrypted(request: Request, top: Json) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import Opaque, Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.dialect import Wire
+from demeanor.gateway.dialects.dialect import WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
     dump,
@@ -55,7 +55,7 @@ def read_response(body: bytes) -> Response:
     )
 
 
-def write_response(response: Response, request: Request) -> Wire:
+def write_response(response: Response, request: Request) -> WireFormat:
     """The same, as the client wants to read it."""
     given = response.id or ids.made("resp_", response.text, *(call.id for call in response.calls))
     fields = own(response.extra, NAME)
@@ -68,7 +68,7 @@ def write_response(response: Response, request: Request) -> Wire:
         top.update(write_stop(response.stop))
     if read_usage(inner(top, "usage")) != response.usage or not fields:
         top["usage"] = write_usage(response.usage)
-    return Wire(body=dump(top))
+    return WireFormat(body=dump(top))
 
 
 def head(given: str, model: str) -> Json:
