@@ -95,13 +95,13 @@ def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 def configuration(_page: str) -> str:
     """The keys of the configuration."""
-    rows = ((f"`{key}`", doc) for key, _, doc in fields("core/config.py", "Config") if key not in {"root", "file"})
+    rows = ((f"`{key}`", doc) for key, _, doc in fields("config/config.py", "Config") if key not in {"root", "file"})
     return _table(("key", "meaning"), rows)
 
 
 def fix_rules(_page: str) -> str:
     """The keys of `[fix]`."""
-    return _table(("key", "meaning"), ((f"`{key}`", doc) for key, _, doc in fields("core/fix_rules.py", "FixRules")))
+    return _table(("key", "meaning"), ((f"`{key}`", doc) for key, _, doc in fields("config/fix.py", "FixRules")))
 
 
 def exit_codes(_page: str) -> str:
