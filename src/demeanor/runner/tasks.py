@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.agents.package import Package, agents_folder, find, reads, version_of
+from demeanor.agents.package import Package, agents_folder, find_program, installed_version, program_paths
 from demeanor.agents.recipe import RecipeAgent
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError, WorldError
@@ -55,13 +55,13 @@ def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     beside = Path(sys.executable).parent / "harbor"
     if beside.is_file():
         return (str(beside),)
-    found = find("harbor", HARBOR, agents_folder(environ), None)
+    found = find_program("harbor", HARBOR, agents_folder(environ), None)
     return (str(found),) if found else ()
 
 
 def harbor_version(words: tuple[str, ...]) -> str:
     """What an installed Harbor says of itself; empty where it says nothing."""
-    return version_of(words, HARBOR, "--version") or ""
+    return installed_version(words, HARBOR, "--version") or ""
 
 
 def harbor_problem(config: Config, environ: Mapping[str, str]) -> str | None:
@@ -173,5 +173,5 @@ def _installed(catalog: Catalog, subject: Subject) -> dict[str, str]:
     if missing := agent.missing():
         raise WorldError(VoidCause.MISSING, missing)
     words = agent.setup.program
-    seen = reads(words, agents_folder(catalog.environ))
+    seen = program_paths(words, agents_folder(catalog.environ))
     return {"reads": ":".join(seen), "path": str(Path(words[-1]).parent)}
