@@ -83,10 +83,10 @@ def new_store(results: Path) -> RunFolder:
 def open_run_store(config: Config, run: RunFolder, environ: Mapping[str, str]) -> Store:
     """A run's folder with the history behind it, and the captures where they are to be published."""
     from demeanor.store.captures.capture_store import open_capture_store
-    from demeanor.store.history import place_of
+    from demeanor.store.history import history_address
     from demeanor.store.runs.run_store import RunStore
 
-    return RunStore(run, place_of(config, environ, run.folder.parent), vault=open_capture_store(config))
+    return RunStore(run, history_address(config, environ, run.folder.parent), captures=open_capture_store(config))
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     try:
         for one in write_imports(history.database, found):
             new = f"{one.new} new" if one.new else "already there"
-            trials = len(one.imported.kept)
+            trials = len(one.imported.records)
             print(f"{one.name}  {one.imported.origin}, {one.imported.run.kind}: {trials} attempts, {new}")
     finally:
         history.close()

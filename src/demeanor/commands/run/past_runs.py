@@ -17,7 +17,7 @@ from demeanor.core.record import Record
 from demeanor.core.text import slug
 from demeanor.core.trajectory import Event
 from demeanor.core.trial import Cell, Plan, named_cell
-from demeanor.store.history import SqlHistory, open_history, place_of
+from demeanor.store.history import SqlHistory, history_address, open_history
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder, write_whole
 
 
@@ -25,7 +25,7 @@ def open_project_history(
     config: Config, environ: Mapping[str, str], *, results: Path | None = None, reading: bool = True
 ) -> SqlHistory:
     """The project's history, wherever it lies; who only reads leaves no file."""
-    return open_history(place_of(config, environ, results), reading=reading)
+    return open_history(history_address(config, environ, results), reading=reading)
 
 
 def report_of_past_run(history: History, name: str = "latest") -> RunReport:
