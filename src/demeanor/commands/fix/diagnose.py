@@ -140,8 +140,8 @@ def _capture(
     if story is None:
         return None, "the history has no such trial"
     try:
-        captures = open_capture_store(project.config)
-        return kept_capture(nights[story.run], story.record, project.results, captures), ""
+        vault = open_capture_store(project.config)
+        return kept_capture(nights[story.run], story.record, project.results, vault), ""
     except StoreError as error:
         return None, str(error).partition("\n")[0]
 

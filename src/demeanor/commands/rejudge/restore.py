@@ -41,19 +41,19 @@ class Restorer:
     """Restores the captures of one run."""
 
     def __init__(
-        self, run: RunFolder | None, captures: CaptureStore | None, templates: TemplateCache, *, as_it_was: bool
+        self, run: RunFolder | None, vault: CaptureStore | None, templates: TemplateCache, *, as_it_was: bool
     ) -> None:
         """`as_it_was`: whether a trial may be judged whose scenario has been edited since."""
         self._run = run
-        self._captures = captures
+        self._vault = vault
         self._templates = templates
         self._as_it_was = as_it_was
-        self._start = lru_cache(_AT_HAND)(lambda name: read_start(name, run=run, captures=captures))
+        self._start = lru_cache(_AT_HAND)(lambda name: read_start(name, run=run, captures=vault))
 
     async def capture(self, record: Record, one: Eval) -> Capture:
         """An attempt's capture with its workspace before and after; raises Refused."""
         try:
-            text, where = await asyncio.to_thread(capture_text, record, run=self._run, captures=self._captures)
+            text, where = await asyncio.to_thread(capture_text, record, run=self._run, captures=self._vault)
             capture = read_capture_json(text, Tree(), where=where)
             if capture.breakdown is not None:
                 return capture

@@ -27,34 +27,34 @@ def story_pairs(history: History, report: NightReport, config: Config, results: 
     return tuple(teller.pair(one, report.row(one.eval, one.subject), report) for one in report.failures)
 
 
-def story_of(name: str, record: Record, run: RunFolder | None, captures: CaptureStore | None) -> TrialSteps:
-    """A trial of the run `name`, told by its steps as far as they are at hand: in its folder, or in the captures."""
+def story_of(name: str, record: Record, run: RunFolder | None, vault: CaptureStore | None) -> TrialSteps:
+    """A trial of the run `name`, told by its steps as far as they are at hand: in its folder, or in the vault."""
     try:
-        return TrialSteps(run=name, record=record, events=_events(name, record, run, captures))
+        return TrialSteps(run=name, record=record, events=_events(name, record, run, vault))
     except StoreError as error:
         absence, _, _ = str(error).partition("\n")
         return TrialSteps(run=name, record=record, events=None, absence=absence)
 
 
-def _events(name: str, record: Record, run: RunFolder | None, captures: CaptureStore | None) -> tuple[Event, ...]:
+def _events(name: str, record: Record, run: RunFolder | None, vault: CaptureStore | None) -> tuple[Event, ...]:
     if run is not None and (not record.steps or (run.folder / record.folder / "trajectory.jsonl").is_file()):
         return run.events(record)
-    if run is None and captures is None:
+    if run is None and vault is None:
         raise StoreError(f"the folder of the run is not on this machine ({name})")
     # The workspace as it was before is not needed to tell what happened.
-    return observe(read_capture(record, Tree(), run=run, captures=captures), {}).trajectory.events
+    return observe(read_capture(record, Tree(), run=run, captures=vault), {}).trajectory.events
 
 
 class _Teller:
     """Finds trials and reads their steps."""
 
     def __init__(
-        self, history: History, nights: Mapping[str, PastRun], results: Path, captures: CaptureStore | None
+        self, history: History, nights: Mapping[str, PastRun], results: Path, vault: CaptureStore | None
     ) -> None:
         self._history = history
         self._nights = nights
         self._results = results
-        self._captures = captures
+        self._vault = vault
 
     def pair(self, one: FailingCell, row: NightRow, report: NightReport) -> TrialStepsPair:
         """A trial that failed, and one that passed."""
@@ -86,15 +86,15 @@ class _Teller:
             folder = _folder(self._nights[run], self._results)
         except StoreError as error:
             return TrialSteps(run=run, record=record, events=None, absence=str(error))
-        return story_of(run, record, folder, self._captures)
+        return story_of(run, record, folder, self._vault)
 
 
-def kept_capture(night: PastRun, record: Record, results: Path, captures: CaptureStore | None) -> Capture:
+def kept_capture(night: PastRun, record: Record, results: Path, vault: CaptureStore | None) -> Capture:
     """A trial's capture, without the workspace as it was before; raises StoreError where it is not at hand."""
     run = _folder(night, results)
-    if run is None and captures is None:
+    if run is None and vault is None:
         raise StoreError(f"the folder of the run is not on this machine ({night.source or night.name})")
-    return read_capture(record, Tree(), run=run, captures=captures)
+    return read_capture(record, Tree(), run=run, captures=vault)
 
 
 def _folder(night: PastRun, results: Path) -> RunFolder | None:

@@ -33,15 +33,15 @@ def make_triage(
     Where no trial of an eval passed, one is looked for in `against`, or in earlier runs. `options` are needed by every
     command here, such as `--config FILE`.
     """
-    captures = open_capture_store(config)
+    vault = open_capture_store(config)
     trials = run.trials()
     wrong = {record.eval for record in trials if not isinstance(record.verdict, Pass)}
-    stories = [_story(run, record, captures) for record in trials if record.eval in wrong]
+    stories = [_story(run, record, vault) for record in trials if record.eval in wrong]
     passed = {record.eval for record in trials if isinstance(record.verdict, Pass)}
     failing = {record.eval: record.eval_hash for record in trials if isinstance(record.verdict, Fail)}
     alone = {name: asked for name, asked in failing.items() if name not in passed}
     others = [
-        _story(other, record, captures)
+        _story(other, record, vault)
         for other, record in _passes(alone, [against] if against else _earlier(run, results))
     ]
     return Triage(
@@ -111,5 +111,5 @@ def _passes(
             del wanted[name]
 
 
-def _story(run: StoredRun, record: Record, captures: CaptureStore | None) -> TrialSteps:
-    return story_of(run.name, record, run.folder, captures)
+def _story(run: StoredRun, record: Record, vault: CaptureStore | None) -> TrialSteps:
+    return story_of(run.name, record, run.folder, vault)

@@ -48,7 +48,7 @@ def read_capture_json(text: bytes, before: Tree, *, where: str) -> Capture:
 
 
 def read_start_hash(text: bytes, *, where: str) -> str | None:
-    """The hash of the starting state; empty if the attempt broke down before it, None in files of version 1."""
+    """The hash of the starting state; empty if it may contain a secret, None in files of version 1."""
     found = _data(text, where).get("start")
     if found and not re.fullmatch("[0-9a-f]{64}", str(found)):
         raise StoreError(f"{where}: the capture can't be read: {found!r} is not the hash of a starting state")

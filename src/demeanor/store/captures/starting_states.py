@@ -37,7 +37,10 @@ class StartingStates:
         self._lock = threading.Lock()
 
     def keep(self, tree: Tree) -> str:
-        """Store a state, unless it is stored already or too large; returns its hash, or "" for an incomplete state."""
+        """Store a state, unless it is stored already or too large; returns its hash.
+
+        The hash is "" for a state with gaps: it may contain a secret, which could be guessed from a hash.
+        """
         if tree.gaps:
             return ""
         with self._lock:
