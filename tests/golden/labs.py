@@ -54,11 +54,11 @@ from tests.commands.nights_lab import a_week
 from tests.commands.rejudge.test_report import again, judged
 from tests.commands.report.test_html import a_pair, a_story
 from tests.commands.triage.test_brief import groups
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import Versions
+from tests.helpers.project import Project
+from tests.helpers.runs import records
+from tests.journeys.decision_helpers import Versions
 from tests.journeys.fix_lab import HELP, MENDS, Patient
 from tests.journeys.toy_agent import ToyAgent
-from tests.store.past import records
 
 __all__ = ["CASES", "HELP", "MENDS", "Patient", "Project", "ToyAgent", "Versions", "commands", "main"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 LIAR = '''\
 """An agent with a shell that tells a good story: it asks its model, says that all is done, and does nothing."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.sandboxes.supervisor import landlock_abi as ruleset
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.test_walls import captures, marked, until, write
 
 pytestmark = pytest.mark.skipif(ruleset.version() < ruleset.LEAST, reason="landlock is not here")

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from tests.journeys.conftest import Project, project  # noqa: F401 - a fixture
+from tests.helpers.project import Project
 
 
 @pytest.mark.parametrize("width", ["60", "120"])
-def test_it_fits_the_terminal(project: Project, width: str):  # noqa: F811
+def test_it_fits_the_terminal(project: Project, width: str):
     """Narrow and wide, no line is longer than the terminal, and nothing that matters is left out."""
     project.env["COLUMNS"] = width
     shown = project.demeanor("power", "95%", "80%", "--evals", "50", "--trials", "7")
@@ -20,7 +20,7 @@ def test_it_fits_the_terminal(project: Project, width: str):  # noqa: F811
         assert told in " ".join(shown.stdout.split()), told
 
 
-def test_it_speaks_json(project: Project):  # noqa: F811
+def test_it_speaks_json(project: Project):
     """For programs, with all digits."""
     told = json.loads(project.demeanor("power", "0.95", "0.8", "--json").stdout)
     assert told["known"] == [33, 5]
@@ -30,7 +30,7 @@ def test_it_speaks_json(project: Project):  # noqa: F811
     assert rule["action"] == "reject"
 
 
-def test_a_rule_tells_its_error_rates(project: Project):  # noqa: F811
+def test_a_rule_tells_its_error_rates(project: Project):
     """All rules of that name: the gate's, promotion's, demotion's."""
     shown = project.demeanor("power", "--rule", "seed").stdout
     assert [word in shown for word in ("rejects", "promotes", "demotes")] == [True] * 3
@@ -46,7 +46,7 @@ def test_a_rule_tells_its_error_rates(project: Project):  # noqa: F811
         (["--history", "4000"], "at most 400"),
     ],
 )
-def test_what_makes_no_sense_is_refused(project: Project, words: list[str], told: str):  # noqa: F811
+def test_what_makes_no_sense_is_refused(project: Project, words: list[str], told: str):
     """Exit code 2, with the remedy."""
     shown = project.demeanor("power", *words)
     assert shown.returncode == 2

@@ -133,7 +133,7 @@ def write_task(found: Mapping[str, TaskFile], folder: Path) -> None:
 
 def _toml(one: Eval, before: Tree, org: str) -> str:
     scenario = one.scenario
-    network = "no-network" if scenario.network == "none" else "public"  # most agents are installed inside the environment
+    network = "no-network" if scenario.network == "none" else "public"  # agents are installed in there
     lines = [
         "# Written by `demeanor export --harbor`; change the eval, not this file.",
         'schema_version = "1.4"',

@@ -108,20 +108,21 @@ def file_absent(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
 
 def file_equals(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
     """A file has exactly this text, except for one trailing newline."""
-    return check_text(workspace, check, lambda text: without_newline(text) == without_newline(check["text"]), "does not have the expected text")
+    wanted = without_newline(check["text"])
+    return check_text(workspace, check, lambda text: without_newline(text) == wanted, "has another text")
 
 
 def file_contains(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
     """A file contains a string, or does not."""
-    negated = bool(check["negated"])
-    word = "contains" if negated else "does not contain"
-    return check_text(workspace, check, lambda text: (check["text"] in text) is not negated, f"{word} {check['text']!r}")
+    wanted, negated = check["text"], bool(check["negated"])
+    problem = f"{'contains' if negated else 'does not contain'} {wanted!r}"
+    return check_text(workspace, check, lambda text: (wanted in text) is not negated, problem)
 
 
 def file_matches(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
     """A regular expression matches in a file."""
-    pattern = check["pattern"]
-    return check_text(workspace, check, lambda text: bool(re.search(pattern, text, re.MULTILINE)), f"does not match {pattern!r}")
+    pattern = re.compile(check["pattern"], re.MULTILINE)
+    return check_text(workspace, check, lambda text: bool(pattern.search(text)), f"does not match {pattern.pattern!r}")
 
 
 def json_path(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
