@@ -264,7 +264,7 @@ def test_a_clone_made_by_setup_forgets_what_lies_beyond_its_branches(tmp_path: P
 def test_missing_git_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Void with a remedy, not a crash."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(WorldError, match="git: not found; install it") as caught:
+    with pytest.raises(WorldError, match="git is not installed; install it") as caught:
         build_template(scenario(), tmp_path / "made")
     assert caught.value.cause is VoidCause.MISSING
 

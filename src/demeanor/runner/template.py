@@ -25,7 +25,7 @@ from demeanor.core.ports import Template
 from demeanor.core.scenario import Scenario, Setup
 from demeanor.core.tree_io import scan, tree_path_problem
 from demeanor.core.verdict import VoidCause
-from demeanor.runner.workspace_git import EPOCH, commit, forget
+from demeanor.runner.workspace_git import EPOCH, commit, remove_unreachable
 
 _Key: TypeAlias = tuple[str, Hashable]
 
@@ -62,7 +62,7 @@ def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scena
     if not (into / ".git").exists():
         commit(into)
     elif (into / ".git").is_dir():
-        forget(into)
+        remove_unreachable(into)
     tree = scan(into, in_place=True)
     if tree.gaps:
         raise BadInput(tree.gaps[0], where=where, key="template", remedy="start from less")
