@@ -11,7 +11,7 @@ from demeanor.core.redaction.encodings import can_be_secret, telling
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
-    """Name → secret: keys of providers, variables that are passed to agents, and variables with a name like a secret."""
+    """Name → secret: keys of providers, variables passed to agents, and variables with a name like a secret."""
     found = telling(environ)
     for key in ("store", "captures"):
         if password := _url_password(getattr(config, key)):
