@@ -60,9 +60,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Look, let mend, prove, report; and apply where that is wanted."""
     from demeanor.commands.fix.artifacts import apply_fix, keep_brief, keep_report, new_fix
+    from demeanor.commands.fix.brief import brief_value
     from demeanor.commands.fix.diagnose import investigate
     from demeanor.commands.fix.project import scene_of
-    from demeanor.commands.fix.to_json import brief_value
     from demeanor.commands.fix.workflow import FixState
     from demeanor.commands.interrupts import make_ui, tell
     from demeanor.commands.run.past_runs import open_project_history
@@ -127,9 +127,9 @@ def _request(args: argparse.Namespace) -> RunRequest:
 
 def _print(report: FixReport, how: str) -> None:
     if how == "json":
-        from demeanor.commands.fix.to_json import fix_json
+        from demeanor.commands.fix.report import FIX_DOCUMENT
 
-        print(fix_json(report), end="")
+        print(FIX_DOCUMENT.write(report), end="")
     elif how == "markdown":
         from demeanor.commands.fix.markdown import fix_markdown
 

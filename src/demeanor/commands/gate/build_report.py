@@ -9,9 +9,8 @@ from typing import TypedDict
 
 from demeanor.commands.gate import always as gate_always
 from demeanor.commands.gate.markdown import gate_markdown
-from demeanor.commands.gate.report import GateReport, gate_report
+from demeanor.commands.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.commands.gate.rules import rule_named
-from demeanor.commands.gate.to_json import gate_json
 from demeanor.commands.gate.workflow import GateState
 from demeanor.commands.run.past_runs import open_project_history
 from demeanor.commands.run.report import RunReport
@@ -56,7 +55,7 @@ def make_gate_report(state: GateState, report: RunReport) -> GateReport:
 
 def gate_files(found: GateReport) -> Files:
     """What a gate adds to the files of a run."""
-    return Files(lead=gate_markdown(found), files={"gate.json": gate_json(found)})
+    return Files(lead=gate_markdown(found), files={"gate.json": GATE_DOCUMENT.write(found)})
 
 
 def keep_answers(

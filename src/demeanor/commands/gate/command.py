@@ -170,9 +170,9 @@ def _both(state: GateState, watch: Callable[[Progress], None]) -> Callable[[Prog
 
 def _print(found: GateReport, report: RunReport, *, as_json: bool) -> None:
     if as_json:
-        from demeanor.commands.gate.to_json import gate_json
+        from demeanor.commands.gate.report import GATE_DOCUMENT
 
-        print(gate_json(found), end="")
+        print(GATE_DOCUMENT.write(found), end="")
     else:
         from demeanor.commands.gate.terminal import gate_terminal
         from demeanor.render.terminal import screen_of

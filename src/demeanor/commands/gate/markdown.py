@@ -8,7 +8,7 @@ from demeanor.commands.gate import phrases as gate_words
 from demeanor.commands.gate.report import GateReport
 from demeanor.commands.run import phrases as words
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import markdown_code, one_line
+from demeanor.render.markdown import inline_code
 
 _SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 _MOST_ROWS = 1000
@@ -49,4 +49,4 @@ def _lines(report: GateReport) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    return markdown_code(one_line(text, width=400))
+    return inline_code(text, width=400)

@@ -12,6 +12,7 @@ from demeanor.core.gate import Baseline, GateAnswer
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.tally import Decision
+from demeanor.render.documents import Document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,6 +89,10 @@ class GateReport:
     def answered(self, answer: str) -> tuple[GateRow, ...]:
         """The rows with this answer."""
         return tuple(row for row in self.rows if row.decision.answer == answer)
+
+
+GATE_DOCUMENT = Document("gate", GateReport)
+"""The JSON document of this report."""
 
 
 def gate_report(

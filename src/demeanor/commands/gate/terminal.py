@@ -14,9 +14,8 @@ from demeanor.commands.run.terminal import details
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import one_line
 from demeanor.render.marks import STYLES, sign
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, table, wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _WORDS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
 _MOST = 30

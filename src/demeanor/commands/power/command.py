@@ -72,8 +72,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         print(json.dumps(encode(report), indent=2))
         return ExitCode.ACCEPTED
     from demeanor.commands.power.render import power_lines
-    from demeanor.render.paint import paint
-    from demeanor.render.terminal import screen_of
+    from demeanor.render.terminal import paint, screen_of
 
     screen = screen_of(sys.stdout)
     text = paint(power_lines(report, screen.width), screen)
@@ -112,8 +111,7 @@ def _print_rules(found: tuple[ErrorRates, ...]) -> None:
     from rich.text import Text
 
     from demeanor.commands.power.error_rates_text import characteristics_lines
-    from demeanor.render.paint import paint
-    from demeanor.render.terminal import screen_of
+    from demeanor.render.terminal import paint, screen_of
 
     screen = screen_of(sys.stdout)
     lines = [line for one in found for line in [*characteristics_lines(one, screen.width), Text()]]

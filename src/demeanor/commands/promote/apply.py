@@ -198,7 +198,8 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
 
 
 def _print(report: PromotionReport, *, as_json: bool) -> None:
-    from demeanor.commands.promote.render import promotion_json, promotion_terminal
+    from demeanor.commands.promote.render import promotion_terminal
+    from demeanor.commands.promote.report import PROMOTION_DOCUMENT
     from demeanor.render.terminal import screen_of
 
-    print(promotion_json(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")
+    print(PROMOTION_DOCUMENT.write(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,12 +13,9 @@ from demeanor.commands.promote.values import Candidate, Night
 from demeanor.core.policy import Policy
 from demeanor.core.text import count, one_line
 from demeanor.render.marks import sign
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, table, wrapped
-from demeanor.render.terminal import Screen
-from demeanor.render.to_json import plain
+from demeanor.render.terminal import Screen, paint
 
-SCHEMA = "demeanor-promotion/1"
 TARGETS = {"promote": Policy.ALWAYS_PASSES, "demote": Policy.USUALLY_PASSES}
 """What each action makes of a policy."""
 
@@ -27,11 +23,6 @@ _STYLES = {"promote": "bold green", "demote": "bold red", "wait": "yellow", "kee
 _MOST_MISSES = 10
 _MOST_MISSING = 3
 _NIGHTS = 10
-
-
-def promotion_json(report: PromotionReport) -> str:
-    """The report as JSON, in ASCII."""
-    return json.dumps({"schema": SCHEMA, **plain(report)}, indent=2, allow_nan=False) + "\n"
 
 
 def promotion_terminal(report: PromotionReport, screen: Screen | None = None) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from demeanor.commands.promote.values import Candidate
 from demeanor.core.error_rates import ErrorRates
+from demeanor.render.documents import Document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,3 +33,7 @@ class PromotionReport:
     def ripe(self) -> tuple[Candidate, ...]:
         """Those whose policy is to be changed."""
         return tuple(one for one in self.candidates if one.answer == self.action)
+
+
+PROMOTION_DOCUMENT = Document("promotion", PromotionReport)
+"""The JSON document of this report."""
