@@ -21,9 +21,8 @@ from demeanor.commands.compare.terminal import compare_terminal
 from demeanor.commands.fix.markdown import fix_markdown
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
 from demeanor.commands.fix.terminal import fix_terminal
-from demeanor.commands.gate.markdown import gate_markdown
+from demeanor.commands.gate.render import gate_markdown, gate_terminal
 from demeanor.commands.gate.report import GATE_DOCUMENT
-from demeanor.commands.gate.terminal import gate_terminal
 from demeanor.commands.history.report import HISTORY_DOCUMENT
 from demeanor.commands.history.terminal import course_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT

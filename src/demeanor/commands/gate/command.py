@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     who_arguments(parser)
     task_arguments(parser)
     how = parser.add_argument_group("how")
-    how.add_argument("--rule", metavar="NAME", help="how USUALLY_PASSES is judged: screen (default) or seed")
+    how.add_argument("--rule", metavar="NAME", help="how USUALLY_PASSES is judged: screen (default) or classic")
     how.add_argument(
         "--policy",
         choices=("always", "all"),
@@ -174,7 +174,7 @@ def _print(found: GateReport, report: RunReport, *, as_json: bool) -> None:
 
         print(GATE_DOCUMENT.write(found), end="")
     else:
-        from demeanor.commands.gate.terminal import gate_terminal
+        from demeanor.commands.gate.render import gate_terminal
         from demeanor.render.terminal import screen_of
 
         print(gate_terminal(found, report, screen_of(sys.stdout)), end="")
