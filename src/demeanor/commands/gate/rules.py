@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from demeanor.commands.gate import always, classic, screen
-from demeanor.commands.run.exit_code import exit_code
+from demeanor.commands.run.policies import exit_code
 from demeanor.config.rule_names import rule_name
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UnknownName
