@@ -1,4 +1,4 @@
-"""A project in git whose agent does as a file says, so that its behaviour can change from commit to commit."""
+"""A project in git whose agent follows a plan file, so that its behaviour can change from commit to commit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.helpers.project import Project
 
 AGENT = """\
 #!/bin/sh
-# Writes out.txt, or does not, as the next sign of the plan says: p, f; the last one is repeated.
+# Writes out.txt, or does not, by the next letter of the plan (p or f); the last one is repeated.
 plan=$(cat "$(dirname "$0")/plan")
 number=1
 while [ "$number" -lt "${#plan}" ] && ! mkdir "$COUNT/$number" 2>/dev/null; do number=$((number + 1)); done
@@ -48,7 +48,7 @@ PLAYED_IN_BUBBLEWRAP = "Harbor can use no container engine here, so tasks are pl
 
 
 class Versions:
-    """The project, and what can be done to it."""
+    """The project, with methods to change it."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -63,7 +63,7 @@ class Versions:
         self.commit()
 
     def behave(self, plan: str) -> None:
-        """From now on the agent does this, trial by trial; and it is built here."""
+        """Set the plan of the agent, one letter per trial, and build it."""
         (self.folder / "agent" / "plan").write_text(plan)
         for old in self.count.glob("*"):
             old.rmdir()
@@ -71,26 +71,31 @@ class Versions:
         subprocess.run(["make", "--silent", "build"], cwd=self.folder, check=True)
 
     def git(self, *words: str) -> str:
-        """What git says."""
-        who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        """Run git; returns its output."""
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
         done = subprocess.run(
-            ["git", *who, *words], cwd=self.folder, env=self.project.env, capture_output=True, text=True, check=True
+            ["git", *identity, *words],
+            cwd=self.folder,
+            env=self.project.env,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return done.stdout
 
     def commit(self, message: str = "x") -> None:
-        """Everything as it is now."""
+        """Commit all changes."""
         self.git("add", ".")
         self.git("commit", "--quiet", "--allow-empty", "-m", message)
 
     def nights(self, number: int, *, trials: int = 1) -> None:
-        """So many nights, one after the other."""
+        """Run several nights."""
         for _ in range(number):
             done = self.project.demeanor("nightly", "--json", "--trials", str(trials))
             assert done.returncode in {0, 1}, done.stderr
 
     def add_task(self, *, reward: int = 1) -> None:
-        """A task that its own solution plays, with a program in place of Harbor; no container engine answers here."""
+        """Add a task for the oracle agent, with a program in place of Harbor and no container engine."""
         tools = self.folder.parent / "tools"
         program = rewarding(tools / "harbor")
         (program.parent / "reward").write_text(str(reward))
@@ -109,12 +114,12 @@ class Versions:
         self.commit("A task")
 
     def lose_harbor(self) -> None:
-        """The program that runs tasks is gone."""
+        """Remove the program that runs tasks."""
         (self.folder.parent / "tools/harbor/bin/harbor").unlink()
         (self.folder.parent / "tools/harbor/lib/python3.12/site-packages/harbor-0.24.0.dist-info").rmdir()
 
     def worktrees(self) -> list[str]:
-        """Those that git knows, besides the project itself; and what is left of any."""
+        """The worktrees that git knows, except for the project, and the folders that are left."""
         known = self.git("worktree", "list", "--porcelain").split("worktree ")[2:]
         return known + [name for name in self.project.temporary() if "checkout" in name]
 

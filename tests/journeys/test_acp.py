@@ -94,21 +94,21 @@ def two_prompts(rig, result):
 """
 
 
-def test_a_small_agent_asks_is_denied_and_is_caught_not_asking(project: Project):
-    """Permission is answered by the eval, told in the trace, and known call by call; an early exit is a fail."""
+def test_permission_requests_of_a_small_agent(project: Project):
+    """The eval answers them, the trace shows them, and checks know which calls asked; an early exit is a fail."""
     project.write(demeanor_toml=SMALL, evals__eval_small_py=SMALL_EVALS)
     ran = project.demeanor("run", "--trials", "1")
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "3 of 4 evals held" in ran.stdout
-    assert "the agent ended (exit code 3) before it answered session/prompt" in ran.stdout
+    assert "the agent exited (exit code 3) before it answered session/prompt" in ran.stdout
     trace = project.demeanor("trace", "is_denied_once").stdout
     assert trace.index("asked for permission: write_file [edit] → deny") < trace.index("write_file [edit] → failed")
     assert "asked for permission: write_file [edit] → allow" in trace
     assert project.temporary() == []
 
 
-def test_an_agent_that_never_ends_is_ended(project: Project):
-    """At our deadline; what it said before is known."""
+def test_an_agent_that_does_not_exit_is_killed(project: Project):
+    """At the deadline; its earlier output is known."""
     evals = "from demeanor import ALWAYS_PASSES, eval_test\n\n@eval_test(ALWAYS_PASSES, timeout=2, "
     evals += 'prompt=\'[["call", "ls", "search", {}, "a"], ["sleep", 600]]\')\ndef sleeps(rig, result):\n    pass\n'
     project.write(demeanor_toml=SMALL, evals__eval_small_py=evals)
@@ -120,8 +120,8 @@ def test_an_agent_that_never_ends_is_ended(project: Project):
 
 @pytest.mark.agents
 @pytest.mark.parametrize("files", ["false", "true"])
-def test_goose_is_driven_over_acp(project: Project, files: str):
-    """It makes a file, is denied, and goes on in the same session; with the client's files and with its own."""
+def test_goose_over_acp(project: Project, files: str):
+    """It creates a file, is denied, and continues in the same session; with `files` and without."""
     program = installed("goose")
     project.write(demeanor_toml=GOOSE_CONFIG.format(goose=program, files=files), evals__eval_note_py=GOOSE_EVALS)
     ran = project.demeanor("run", "--trials", "1")
@@ -129,8 +129,8 @@ def test_goose_is_driven_over_acp(project: Project, files: str):
 
 
 @pytest.mark.agents
-def test_goose_says_end_turn_and_the_wire_knows_better(project: Project):
-    """Every model call fails; the trial is void, whatever the protocol says."""
+def test_failed_model_calls_void_the_trial_despite_end_turn(project: Project):
+    """Every model call fails, and goose reports `end_turn`."""
     program = installed("goose")
     project.write(demeanor_toml=GOOSE_CONFIG.format(goose=program, files="false"), evals__eval_note_py=GOOSE_EVALS)
     ran = project.demeanor("run", "evals/eval_note.py::saves_the_note", "--trials", "1", "--fault", "500")

@@ -1,4 +1,4 @@
-"""Which commit changed a behaviour? The toy agent's prompt lost a sentence in one of many commits."""
+"""`demeanor bisect`: the toy agent's prompt lost a sentence in one of many commits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVAL = "reads_before_editing"
 
 
 def bisect(project: Project, *words: str) -> tuple[int, dict[str, Any], str]:
-    """Exit code, report and what was told meanwhile."""
+    """Exit code, report and standard error."""
     done = project.demeanor("bisect", EVAL, "--sandbox", "none", "--json", *words)
     return done.returncode, json.loads(done.stdout or "{}"), done.stderr
 
@@ -28,13 +28,13 @@ def suspects(report: dict[str, Any]) -> list[str]:
 
 
 def tried(report: dict[str, Any]) -> dict[str, list[int]]:
-    """By commit: trials that passed and failed."""
+    """Commit → trials that passed and failed."""
     commits = report["commits"]
     return {one["commit"]["hash"]: [one["passed"], one["failed"]] for one in commits if one["passed"] or one["failed"]}
 
 
-def test_the_commit_is_named_and_asking_again_costs_nothing(project: Project):
-    """The trials of the first time are kept, and count."""
+def test_the_commit_is_found_and_a_second_bisect_is_free(project: Project):
+    """It uses the stored trials of the first."""
     toy = ToyAgent(project)
     commits = toy.history(9, breaks_at=6)
     code, report, told = bisect(project, "--good", commits[0])
@@ -55,8 +55,8 @@ def test_the_commit_is_named_and_asking_again_costs_nothing(project: Project):
     assert (shown.returncode, "read_file" in shown.stdout) == (0, True), shown.stderr
 
 
-def test_uncertain_answers_are_enough(project: Project):
-    """The agent does the right thing in nine of ten cases before the change, and in two of ten after it."""
+def test_flaky_behaviour_can_be_bisected(project: Project):
+    """The agent passes nine of ten trials before the change, and two of ten after it."""
     toy = ToyAgent(project, told=0.9, untold=0.2)
     commits = toy.history(7, breaks_at=3)
     commits.append(toy.commit("\x1b[31mred\x1b[0m"))
@@ -71,7 +71,7 @@ def test_uncertain_answers_are_enough(project: Project):
 
 
 def test_a_commit_that_does_not_build_is_skipped(project: Project):
-    """As with `git bisect skip`: the one after it can't be told from it."""
+    """As with `git bisect skip`: it can't be distinguished from the next one."""
     toy = ToyAgent(project)
     commits = toy.history(3, breaks_at=99)
     build = toy.folder / "build.py"
@@ -92,8 +92,8 @@ def test_a_commit_that_does_not_build_is_skipped(project: Project):
     assert (code, "no such compiler" in told, toy.worktrees()) == (2, True, [])
 
 
-def test_a_commit_whose_trials_are_void_is_no_answer(project: Project):
-    """Its model can't be reached, which says nothing about what the agent would do."""
+def test_void_trials_are_not_evidence(project: Project):
+    """The model of a commit can't be reached."""
     toy = ToyAgent(project)
     config, model = toy.folder / "demeanor.toml", toy.world / "model.py"
     config.write_text("attempts = 1\n" + config.read_text())
@@ -114,8 +114,8 @@ def test_a_commit_whose_trials_are_void_is_no_answer(project: Project):
     assert "void" in found[lost]["skipped"]
 
 
-def test_ends_that_do_not_differ_are_told_so(project: Project):
-    """With what may be behind it, and an exit code of its own."""
+def test_equal_ends_are_reported(project: Project):
+    """With possible causes and their own exit code."""
     toy = ToyAgent(project, told=0.0, untold=0.0)
     commits = toy.history(4, breaks_at=99)
     done = project.demeanor("bisect", EVAL, "--sandbox", "none", "--good", commits[0], "--trials", "4")
@@ -124,8 +124,8 @@ def test_ends_that_do_not_differ_are_told_so(project: Project):
     assert "the good end fails too: name an older commit with --good" in done.stdout
 
 
-def test_who_stops_early_says_so_and_goes_on_when_started_again(project: Project):
-    """At a number of trials; the eval as it is now is asked of every commit, and another eval is another question."""
+def test_a_bisect_that_reached_its_limit_can_be_continued(project: Project):
+    """The current version of the eval is used for every commit; an edited eval starts again."""
     toy = ToyAgent(project)
     commits = toy.history(9, breaks_at=6)
     code, first, told = bisect(project, "--good", commits[0], "--most", "7")
@@ -146,7 +146,7 @@ def test_who_stops_early_says_so_and_goes_on_when_started_again(project: Project
 
 
 def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Project):
-    """Here, because somebody forgot to build: what was tried at the last commit was the agent of the first one."""
+    """Here the agent was not rebuilt: the trials at the last commit used the agent of the first one."""
     toy = ToyAgent(project)
     commits = toy.history(4, breaks_at=2)
     words = ("run", "-k", "reads", "--policy", "all", "--trials", "3", "--sandbox", "none")
@@ -164,7 +164,7 @@ def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Proj
 
 
 def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):
-    """While an agent works."""
+    """While an agent runs."""
     toy = ToyAgent(project)
     sign = project.folder.parent / "started"
     now = str(sign / "now")
@@ -194,8 +194,8 @@ def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):
     assert (code, suspects(last), last["reused"]) == (0, [commits[6]], 6), told
 
 
-def test_mistakes_are_told(project: Project):
-    """Before anything is built."""
+def test_errors(project: Project):
+    """Before the first build."""
     toy = ToyAgent(project)
     commits = toy.history(3, breaks_at=1)
     for words, message in (
@@ -212,8 +212,8 @@ def test_mistakes_are_told(project: Project):
     assert not (project.folder / "results").exists()
 
 
-def test_the_notes_of_its_runs_are_told(project: Project):
-    """As those of any run are."""
+def test_notes_of_its_runs_are_shown(project: Project):
+    """As for any run."""
     versions = Versions(project)
     versions.add_task()
     versions.commit()
@@ -223,8 +223,8 @@ def test_the_notes_of_its_runs_are_told(project: Project):
     assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes
 
 
-def test_a_task_needs_harbor_and_no_sandbox_of_ours(project: Project):
-    """A level that does not work here is no obstacle; a Harbor that is missing is told before anything is built."""
+def test_a_task_needs_harbor_and_no_sandbox(project: Project):
+    """An unsupported sandbox level does not matter; a missing Harbor is an error before the build."""
     versions = Versions(project)
     versions.add_task()
     versions.commit()

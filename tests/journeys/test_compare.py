@@ -1,4 +1,4 @@
-"""Is one version worse than another? Two commits, each built, tried side by side; and what the history knows."""
+"""`demeanor compare`: two commits, built and tested side by side, or two stored runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.journeys.decision_helpers import PLAYED_IN_BUBBLEWRAP, Versions
 
 @pytest.fixture
 def versions(project: Project) -> Versions:
-    """A good main, and a branch whose agent never does what it should."""
+    """A good main branch, and a branch with a broken agent."""
     made = Versions(project)
     made.git("switch", "--quiet", "-c", "worse")
     made.behave("f")
@@ -30,8 +30,8 @@ def outcomes(text: str) -> dict[str, tuple]:
     return {one["eval"]: (one["outcome"], one["base"], one["new"]) for one in found}
 
 
-def test_both_commits_are_built_and_tried_side_by_side(versions: Versions):
-    """The working tree is not touched, and nothing is left; the two runs can be compared again for nothing."""
+def test_both_commits_are_built_and_tested_side_by_side(versions: Versions):
+    """The working tree is not changed, no worktree is left, and the two runs can be compared again for free."""
     (versions.folder / "agent" / "plan").write_text("p")  # not committed, so not tried
     done = versions.project.demeanor("compare", "--base", "main", "--trials", "6", "--json")
     assert done.returncode == 1, done.stderr
@@ -50,8 +50,8 @@ def test_both_commits_are_built_and_tried_side_by_side(versions: Versions):
     assert (turned.returncode, turned.stdout.count("| improved |")) == (0, 2)
 
 
-def test_a_build_that_fails_tells_so_and_leaves_nothing(versions: Versions):
-    """Before anything is tried."""
+def test_a_failed_build_is_an_error_and_leaves_nothing(versions: Versions):
+    """Before the first trial."""
     (versions.folder / "Makefile").write_text("build:\n\t@echo no such compiler; exit 3\n")
     versions.commit()
     done = versions.project.demeanor("compare", "--base", "main")
@@ -62,14 +62,14 @@ def test_a_build_that_fails_tells_so_and_leaves_nothing(versions: Versions):
 
 
 def _hears_ctrl_c() -> None:
-    """Tests that run in the background of a shell were told to ignore it, and what they start inherits that."""
+    """Restore the default: background jobs of a shell ignore SIGINT, and subprocesses inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 @pytest.mark.parametrize("during", ["build", "trials"])
-def test_whoever_stops_it_finds_no_worktree_left(versions: Versions, number: signal.Signals, during: str):
-    """While it builds and while it tries; what the build started is gone too."""
+def test_a_stopped_compare_leaves_no_worktree(versions: Versions, number: signal.Signals, during: str):
+    """During the build and during trials; processes of the build are gone too."""
     sign = versions.folder.parent / "started"
     if during == "build":
         (versions.folder / "Makefile").write_text(f"build:\n\techo $$$$ > {sign}; exec sleep 60\n")
@@ -90,8 +90,8 @@ def test_whoever_stops_it_finds_no_worktree_left(versions: Versions, number: sig
     assert not status.exists() or "\nState:\tZ" in status.read_text()
 
 
-def test_what_a_killed_one_left_is_removed_by_the_next(versions: Versions):
-    """Its worktree tells whose it was."""
+def test_worktrees_of_a_killed_process_are_removed_by_the_next(versions: Versions):
+    """The worktree contains the id of its process."""
     left = versions.folder.parent / "tmp" / "demeanor-checkout-99999999-x" / "tree"
     versions.git("worktree", "add", "--detach", str(left), "main")
     done = versions.project.demeanor("compare", "--base", "main", "--trials", "1", "-k", "usually")
@@ -99,8 +99,8 @@ def test_what_a_killed_one_left_is_removed_by_the_next(versions: Versions):
     assert "1 underpowered" in done.stdout
 
 
-def test_mistakes_are_told(versions: Versions):
-    """With what to do instead."""
+def test_errors(versions: Versions):
+    """With a remedy."""
     for words, told in (
         (("main",), "two sides are needed"),
         (("main", "worse"), "'main' is no run, subject, branch or commit that the history knows"),
@@ -111,8 +111,8 @@ def test_mistakes_are_told(versions: Versions):
         assert (done.returncode, told in done.stderr) == (2, True), done.stderr
 
 
-def test_the_notes_of_both_runs_are_told_once(project: Project):
-    """As those of any run are."""
+def test_notes_of_both_runs_are_shown_once(project: Project):
+    """As for any run."""
     versions = Versions(project)
     versions.add_task()
     versions.commit()
@@ -120,8 +120,8 @@ def test_the_notes_of_both_runs_are_told_once(project: Project):
     assert (done.returncode, done.stdout.count(PLAYED_IN_BUBBLEWRAP)) == (0, 1), done.stdout + done.stderr
 
 
-def test_tasks_need_harbor_and_no_sandbox_of_ours(project: Project):
-    """A level that does not work here is no obstacle; a Harbor that is missing is told before anything is built."""
+def test_tasks_need_harbor_and_no_sandbox(project: Project):
+    """An unsupported sandbox level does not matter; a missing Harbor is an error before the build."""
     versions = Versions(project)
     versions.add_task()
     versions.commit()
@@ -138,7 +138,7 @@ def test_tasks_need_harbor_and_no_sandbox_of_ours(project: Project):
 
 
 def test_a_harbor_of_the_working_tree_runs_the_tasks_of_both_commits(project: Project):
-    """It is a tool of the comparison, as the evals are, and not a part of what is compared."""
+    """Like the evals, it is a tool of the comparison and not compared itself."""
     versions = Versions(project)
     versions.add_task()
     tools = versions.folder.parent / "tools/harbor"
@@ -150,7 +150,7 @@ def test_a_harbor_of_the_working_tree_runs_the_tasks_of_both_commits(project: Pr
     assert done.returncode == 0, done.stderr
 
 
-def test_a_sandbox_that_does_not_work_here_is_told_before_anything_is_built(project: Project):
+def test_an_unsupported_sandbox_is_an_error_before_the_build(project: Project):
     """For evals that are not tasks."""
     versions = Versions(project)
     versions.add_task()  # and no container engine answers

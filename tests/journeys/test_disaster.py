@@ -90,7 +90,7 @@ def test_a_folder_that_can_only_be_read_is_told_before_anything_runs(project: Pr
     project.write(demeanor_toml=CONFIG.format(script="touch ../../../../ran"), evals__eval_writes_py=EVALS)
     ran = in_namespace(project, "mkdir results; mount -t tmpfs -o ro full results; demeanor run")
     assert ran.returncode == 70, ran.stderr
-    assert "results: no run can be kept here: Read-only file system" in ran.stderr
+    assert "results: can't store a run here: Read-only file system" in ran.stderr
     assert "--out" in ran.stderr
     assert "Traceback" not in ran.stderr
 
@@ -100,7 +100,7 @@ def test_a_run_that_somebody_else_is_writing_is_left_alone(slow: Project) -> Non
     run = start(slow)
     second = slow.demeanor("run", "--resume", "latest")
     assert second.returncode == 70
-    assert "another Demeanor is writing this run" in second.stderr
+    assert "another Demeanor process is writing this run" in second.stderr
     (slow.folder.parent / "gate").touch()
     assert "6 passed" in run.communicate(timeout=300)[0]
     assert run.returncode == 0

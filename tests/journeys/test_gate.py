@@ -1,4 +1,4 @@
-"""May this change merge? From nights to an answer, with no more trials than it takes."""
+"""`demeanor gate`: whether a change may merge, compared with the nights before it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def versions(project: Project) -> Versions:
 
 
 def rows(text: str) -> dict[str, dict]:
-    """The gate's rows by eval."""
+    """The rows of the report: eval → row."""
     return {row["eval"]: row for row in json.loads(text)["rows"]}
 
 
 def test_a_good_change_may_merge_after_three_passes_each(versions: Versions):
-    """In every format, with the past it was held against and the rule's error rates; and it is kept."""
+    """The report has the baseline and the error rates of the rule in every format, and the decision is stored."""
     done = versions.project.demeanor("gate", "--junit", "junit.xml", COLUMNS="100")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("May merge: all 2 cells are accepted")
@@ -43,8 +43,8 @@ def test_a_good_change_may_merge_after_three_passes_each(versions: Versions):
     assert kept == [("always", "accept", "every_trial"), ("usually", "accept", "screen")]
 
 
-def test_what_is_broken_must_not_merge_and_stops_as_soon_as_that_is_sure(versions: Versions):
-    """One fail ends the promise to pass always; the other is held against its own nights."""
+def test_a_broken_eval_blocks_the_change_as_early_as_possible(versions: Versions):
+    """One fail is enough for an always-passing eval; the other is compared with its nights."""
     versions.behave("f")
     done = versions.project.demeanor("gate", "--json")
     assert done.returncode == 1, done.stderr
@@ -55,8 +55,8 @@ def test_what_is_broken_must_not_merge_and_stops_as_soon_as_that_is_sure(version
     assert found["usually"]["failed"] < 11
 
 
-def test_one_fail_is_looked_at_again_and_forgiven(versions: Versions):
-    """Fresh trials decide, and no more of them than it takes."""
+def test_after_one_fail_more_trials_decide(versions: Versions):
+    """As few as possible."""
     versions.behave("ppfp")  # the third trial is the last of its first round
     done = versions.project.demeanor("gate", "--json", "-k", "usually")
     assert done.returncode == 0, done.stderr
@@ -79,7 +79,7 @@ def test_two_of_three_are_enough_for_the_rule_classic(versions: Versions, name: 
 
 
 def test_too_few_trials_leave_it_undecided(versions: Versions):
-    """With an exit code of its own, and what would still be wanted."""
+    """With its own exit code, and what is missing."""
     done = versions.project.demeanor("gate", "--max-trials", "4", COLUMNS="60")
     assert done.returncode == 3, done.stderr
     assert done.stdout.startswith("Undecided: ")
@@ -88,8 +88,8 @@ def test_too_few_trials_leave_it_undecided(versions: Versions):
     assert "2 more are" in done.stdout
 
 
-def test_what_the_change_adds_or_edits_is_always_looked_at(versions: Versions):
-    """Whatever is chosen; and an edited eval has no past."""
+def test_added_and_edited_evals_are_always_tested(versions: Versions):
+    """Whatever is selected. An edited eval has no baseline."""
     versions.git("switch", "--quiet", "-c", "change")
     only = versions.project.demeanor("gate", "--json", "--policy", "always")
     assert list(rows(only.stdout)) == ["always"]
@@ -105,8 +105,8 @@ def test_what_the_change_adds_or_edits_is_always_looked_at(versions: Versions):
     assert (wrong.returncode, "no commit 'nowhere'" in wrong.stderr) == (2, True)
 
 
-def test_only_the_tasks_that_were_asked_for_are_planned(project: Project):
-    """An unknown one is refused, also beside a known one, before anything is run or written; as `run` does."""
+def test_only_selected_tasks_are_planned(project: Project):
+    """An unknown task is refused before anything runs, as `run` does."""
     versions = Versions(project)
     for name in ("greet", "wave"):
         greet(versions.folder / "tasks" / name)
@@ -124,8 +124,8 @@ def test_only_the_tasks_that_were_asked_for_are_planned(project: Project):
     assert not (versions.folder / "results").exists()
 
 
-def test_the_notes_of_its_run_are_told(project: Project):
-    """Where tasks are not played on their own images, the gate says so, as `run` does."""
+def test_notes_of_the_run_are_shown(project: Project):
+    """For example that tasks do not run on their own images, as `run` does."""
     versions = Versions(project)
     versions.add_task()
     for command in ("gate", "run"):

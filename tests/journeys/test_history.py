@@ -1,4 +1,4 @@
-"""Results from everywhere in one history, and out of it again."""
+"""`demeanor import` and `demeanor export`."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def ran(project: Project) -> Project:
 
 
 def only_run(project: Project) -> Path:
-    """The folder of the one run."""
+    """The folder of the run."""
     return (project.folder / "results" / "latest").resolve()
 
 
-def test_a_run_goes_to_another_machine_and_is_known_there_only_once(ran: Project):
-    """As its folder, as its report and as an export: three ways, one run."""
+def test_a_run_can_be_imported_on_another_machine(ran: Project):
+    """From its folder, its report and an export; it is always the same run."""
     exported = ran.folder.parent / "export.json"
     assert ran.demeanor("export", "--out", str(exported)).stdout == f"{exported}: 2 attempts\n"
     folder = only_run(ran)
@@ -56,7 +56,7 @@ def test_a_run_goes_to_another_machine_and_is_known_there_only_once(ran: Project
 
 
 def test_captures_are_published_by_the_hash_of_their_content(ran: Project):
-    """In the folder that the configuration names."""
+    """To the folder in the configuration."""
     ledger = [json.loads(line) for line in (only_run(ran) / "ledger.jsonl").read_text().splitlines()]
     for record in ledger:
         name = record["capture_hash"]
@@ -64,7 +64,7 @@ def test_captures_are_published_by_the_hash_of_their_content(ran: Project):
 
 
 def test_a_run_is_exported_in_every_format(ran: Project):
-    """Printed or written."""
+    """To standard output or to a file."""
     assert ran.demeanor("export", "--format", "csv").stdout.count("\n") == 3
     suite = ET.fromstring(ran.demeanor("export", "--format", "junit").stdout)  # noqa: S314 - our own
     assert suite.get("tests") == "1"
@@ -80,8 +80,8 @@ def test_a_run_is_exported_in_every_format(ran: Project):
     assert "unknown run '2020'" in unknown.stderr
 
 
-def test_the_nights_that_a_team_has_already_are_brought_in(project: Project):
-    """From another runner's artefacts and logs; a mistake is told and changes nothing."""
+def test_nights_of_another_tool_are_imported(project: Project):
+    """From its artifacts and logs; an error changes nothing."""
     a_night(project.folder / "night")
     inspect_log(project.folder / "log.eval")
     done = project.demeanor("import", "night", "log.eval")
@@ -94,11 +94,11 @@ def test_the_nights_that_a_team_has_already_are_brought_in(project: Project):
     (project.folder / "broken.json").write_text("{")
     broken = project.demeanor("import", "night", "broken.json", "--out", "fresh")
     assert (broken.returncode, (project.folder / "fresh").exists()) == (2, False)
-    assert "broken.json: is no JSON" in broken.stderr
+    assert "broken.json: is not valid JSON" in broken.stderr
 
 
-def test_a_killed_run_that_never_reached_the_history_is_imported_from_its_folder(ran: Project):
-    """The ledger is the truth."""
+def test_a_killed_run_is_imported_from_its_folder(ran: Project):
+    """The ledger is authoritative."""
     (ran.folder / "results" / "demeanor.db").unlink()
     for left in (ran.folder / "results").glob("demeanor.db-*"):
         left.unlink()
@@ -107,7 +107,7 @@ def test_a_killed_run_that_never_reached_the_history_is_imported_from_its_folder
     assert ran.demeanor("trace").returncode == 0
 
 
-def test_a_history_of_a_newer_version_is_refused_before_anything_runs(ran: Project):
+def test_a_history_of_a_newer_version_is_refused_before_the_run(ran: Project):
     """Exit code 70, and no new run."""
     import sqlite3
 
@@ -117,5 +117,5 @@ def test_a_history_of_a_newer_version_is_refused_before_anything_runs(ran: Proje
     before = sorted(path.name for path in (ran.folder / "results").iterdir())
     done = ran.demeanor("run", "--policy", "all")
     assert done.returncode == 70
-    assert "a newer Demeanor (9.9) has changed the schema" in done.stderr
+    assert "a newer Demeanor (9.9) migrated the schema" in done.stderr
     assert sorted(path.name for path in (ran.folder / "results").iterdir()) == before

@@ -1,4 +1,4 @@
-"""Three nights on a real command line, with a model that changes its mind between them; then every way to look back."""
+"""Three nightly runs with a model that changes between them, and all reports about them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ trials = 3
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """All is well; a provider that is down for one eval; then one model is hasty, and an eval was edited."""
+    """A good night; one with a provider outage for one eval; one with a worse model and an edited eval."""
     project = Project(tmp_path_factory.mktemp("nights") / "project")
     project.write(evals__eval_files_py=EVALS, quick_py=SCRIPT, calm_py=SCRIPT, demeanor_toml=CONFIG)
     assert project.demeanor("nightly").returncode == 0
@@ -69,8 +69,8 @@ def report(project: Project, *words: str, **env: str) -> str:
     return done.stdout
 
 
-def test_a_night_is_all_evals_on_all_subjects_three_times(nights: Project):
-    """Whatever other runs do by default."""
+def test_a_night_runs_all_evals_with_all_subjects_three_times(nights: Project):
+    """Independent of the defaults of other runs."""
     found = json.loads(report(nights, "--format", "json"))
     assert found["run"]["kind"] == "nightly"
     assert [one["subject"] for one in found["subjects"]] == ["native:quick", "native:calm"]
@@ -79,8 +79,8 @@ def test_a_night_is_all_evals_on_all_subjects_three_times(nights: Project):
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_report_on_a_screen(nights: Project, width: int):
-    """This night, the change, the nights before it, marked where the eval was edited."""
+def test_terminal_report(nights: Project, width: int):
+    """This night, the difference, and the nights before it, with a mark where the eval was edited."""
     text = report(nights, COLUMNS=str(width))
     rows = [line.split() for line in text.splitlines() if "asks_before" in line and "%" in line]
     assert rows[0][-1] == "█○▁" or "█○▁" in rows[0]
@@ -90,8 +90,8 @@ def test_the_report_on_a_screen(nights: Project, width: int):
     assert "demeanor trace asks_before_deleting/native:quick/1 --run" in text
 
 
-def test_the_report_as_markdown(nights: Project):
-    """The table that a CI job shows."""
+def test_markdown_report(nights: Project):
+    """For the summary of a CI job."""
     text = report(nights, "--format", "markdown")
     row = next(line for line in text.splitlines() if "`asks_before_deleting`" in line)
     assert [cell.strip() for cell in row.split("|")][3:6] == ["100 %", "no data", "0 % [0–56]"]
@@ -99,14 +99,14 @@ def test_the_report_as_markdown(nights: Project):
     assert "<script>" not in re.sub(r"```text\n.*?```", "", text, flags=re.S)
 
 
-def test_the_report_as_junit(nights: Project):
-    """What was rejected fails, what was skipped is skipped."""
+def test_junit_report(nights: Project):
+    """Rejected evals fail, skipped ones are skipped."""
     root = XML(report(nights, "--format", "junit"))
     assert (root.get("tests"), root.get("failures"), root.get("errors"), root.get("skipped")) == ("6", "1", "0", "2")
 
 
 class Elements(HTMLParser):
-    """The elements of a page."""
+    """The elements of an HTML page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -117,8 +117,8 @@ class Elements(HTMLParser):
         self.names.append(tag)
 
 
-def test_the_report_as_a_page(nights: Project, tmp_path: Path):
-    """A failing trial of tonight beside the one that passed two nights ago, and nothing that a browser would run."""
+def test_html_report(nights: Project, tmp_path: Path):
+    """A failed trial beside one that passed two nights ago; no scripts."""
     place = tmp_path / "new" / "report.html"
     assert report(nights, "--format", "html", "--out", str(place)) == ""
     text = place.read_text("utf-8")
@@ -130,8 +130,8 @@ def test_the_report_as_a_page(nights: Project, tmp_path: Path):
     assert "said: Shall I?" in text
 
 
-def test_a_page_says_what_is_not_at_hand(nights: Project, tmp_path: Path):
-    """Where only the database was kept, as on another machine."""
+def test_html_report_without_run_folders(nights: Project, tmp_path: Path):
+    """If there is only the database, as on another machine, the page says what is missing."""
     history = tmp_path / "copy.db"
     done = nights.demeanor("export", "--format", "json", "--out", str(tmp_path / "run.json"))
     assert done.returncode == 0, done.stderr
@@ -141,15 +141,15 @@ def test_a_page_says_what_is_not_at_hand(nights: Project, tmp_path: Path):
     assert "are not at hand:" in text
 
 
-def test_an_older_night_can_be_told_again(nights: Project):
-    """By its name or its folder, with the nights before it only."""
+def test_report_of_an_older_night(nights: Project):
+    """By name or folder, with only the nights before it."""
     first, second, _ = sorted((nights.folder / "results").glob("2*"))
     assert "no night is kept before this run" in report(nights, first.name)
     assert "1 night before this run" in report(nights, str(second))
 
 
 def test_an_interrupted_night_is_resumed(nights: Project, tmp_path: Path):
-    """The last one that is a night, and only what is missing of it: here, nothing."""
+    """The last nightly run, and only what is missing; here, nothing."""
     done = nights.demeanor("nightly", "--resume", "--json")
     found = json.loads(done.stdout)
     assert done.returncode == 1
@@ -158,7 +158,7 @@ def test_an_interrupted_night_is_resumed(nights: Project, tmp_path: Path):
 
 
 def test_the_history_of_an_eval(nights: Project):
-    """Gaps are gaps, and what was edited is not averaged with what it was before."""
+    """With gaps, and without averaging over different versions of an eval."""
     shown = nights.demeanor("history", "saves_the_note", "--subject", "native:quick")
     assert "█–◇█" in shown.stdout, shown.stderr
     assert "100 % [44–100], 3 of 3 in 1 run" in shown.stdout
@@ -170,8 +170,8 @@ def test_the_history_of_an_eval(nights: Project):
     assert "saves_the_note" in unknown.stderr
 
 
-def test_runs_and_files_are_analysed(nights: Project, tmp_path: Path):
-    """The latest by default, several by name or folder, and files that were never imported; with a file of patterns."""
+def test_analyze_runs_and_files(nights: Project, tmp_path: Path):
+    """The latest run by default, several by name or folder, and files that were not imported; with a pattern file."""
     latest = nights.demeanor("analyze")
     assert "pass^3" in latest.stdout, latest.stderr
     assert "3  behaviour" in latest.stdout
@@ -192,8 +192,8 @@ def test_runs_and_files_are_analysed(nights: Project, tmp_path: Path):
     assert "hasty" in read.stdout
 
 
-def test_without_any_run_the_remedy_is_named(project: Project):
-    """Nothing is made up, and no file is left behind."""
+def test_without_runs_the_message_has_a_remedy(project: Project):
+    """No file is created."""
     for command in (["report"], ["analyze"], ["history", "x"]):
         done = project.demeanor(*command)
         assert done.returncode == 2, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""A promise that is earned by nights, and lost by them."""
+"""`demeanor promote`: a policy is raised after good nights and lowered after bad ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ path = "out.txt"
 
 @pytest.fixture
 def versions(project: Project) -> Versions:
-    """A project with ten good nights, and an eval that is younger."""
+    """A project with ten good nights, and an eval with fewer."""
     made = Versions(project)
     made.nights(1)
     project.write(evals__folder__scenario_toml=SCENARIO)
@@ -37,8 +37,8 @@ def changed_lines(before: str, after: str) -> list[str]:
     return [line for line in found if line[0] in "+-" and line[:3] not in {"+++", "---"}]
 
 
-def test_ten_nights_earn_a_promotion_and_nine_are_the_nearest_miss(versions: Versions):
-    """With the evidence, and what is missing."""
+def test_ten_good_nights_are_enough_and_nine_are_not(versions: Versions):
+    """The report has the evidence and what is missing."""
     done = versions.project.demeanor("promote", COLUMNS="60")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 of 2 evals to promote to ALWAYS_PASSES")
@@ -56,7 +56,7 @@ def test_ten_nights_earn_a_promotion_and_nine_are_the_nearest_miss(versions: Ver
 
 
 def test_applying_changes_one_argument_verifies_and_records_it(versions: Versions):
-    """And proposes a commit message with the evidence; a promise that was raised by hand is noticed."""
+    """It proposes a commit message with the evidence, and notices a policy that was raised by hand."""
     before = versions.project.demeanor("validate")
     assert "without a recorded promotion" not in before.stdout
     done = versions.project.demeanor("promote", "--apply")
@@ -78,8 +78,8 @@ def test_applying_changes_one_argument_verifies_and_records_it(versions: Version
     assert text == SCENARIO.replace("USUALLY", "ALWAYS")
 
 
-def test_what_does_not_hold_here_stays_as_it_was(versions: Versions):
-    """Whatever its nights say; and who asks for more than is earned is told what is missing."""
+def test_a_promotion_that_fails_verification_is_not_applied(versions: Versions):
+    """Whatever the nights say. A request without enough evidence says what is missing."""
     versions.behave("f")
     done = versions.project.demeanor("promote", "--apply")
     assert (done.returncode, versions.evals.read_text()) == (1, EVALS)
@@ -89,16 +89,16 @@ def test_what_does_not_hold_here_stays_as_it_was(versions: Versions):
     assert "is not ripe by the rule 'classic'" in early.stderr
 
 
-def test_an_eval_that_was_edited_after_its_nights_has_not_earned_it(versions: Versions):
-    """Its nights are of another eval."""
+def test_an_edited_eval_starts_again(versions: Versions):
+    """Its nights belong to the old version."""
     versions.evals.write_text(EVALS.replace("out.txt, usually", "out.txt, really"))
     done = versions.project.demeanor("promote", "usually")
     assert done.stdout.startswith("none of 1 eval to promote")
     assert "it was edited after its last night" in done.stdout
 
 
-def test_a_fail_at_night_costs_the_promise(versions: Versions):
-    """By the same door, and recorded."""
+def test_a_nightly_fail_demotes(versions: Versions):
+    """With the same command, and recorded."""
     calm = versions.project.demeanor("demote")
     assert calm.stdout.startswith("none of 1 eval to demote")
     versions.behave("f")
@@ -112,8 +112,8 @@ def test_a_fail_at_night_costs_the_promise(versions: Versions):
     assert "Demote eval always to USUALLY_PASSES" in done.stdout
 
 
-def test_the_notes_of_the_run_that_verifies_are_told_and_kept(project: Project):
-    """A task that was not played on its image when it was verified is promoted knowingly."""
+def test_notes_of_the_verification_are_shown_and_stored(project: Project):
+    """For example that a task did not run on its own image."""
     versions = Versions(project)
     versions.add_task()
     versions.nights(10)
@@ -125,7 +125,7 @@ def test_the_notes_of_the_run_that_verifies_are_told_and_kept(project: Project):
 
 
 def test_a_task_is_not_verified_without_harbor(project: Project):
-    """It is left as it was, and nothing is kept."""
+    """It is not changed, and nothing is stored."""
     versions = Versions(project)
     versions.add_task()
     versions.nights(10)

@@ -21,7 +21,7 @@ ENV = {"DEMEANOR_AGENTS": str(AGENTS_FOLDER)}
 
 
 def demeanor(project: Project, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """A command that may take minutes."""
+    """Run a command that may take minutes."""
     command = project.command(*words)
     return subprocess.run(
         command,
@@ -35,8 +35,8 @@ def demeanor(project: Project, *words: str, **env: str) -> subprocess.CompletedP
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_a_real_agent_shows_all_that_it_does_not_decline(project: Project, name: str):
-    """What an agent can't do is declared by its adapter; everything else works, in one go."""
+def test_real_agents_pass_the_conformance_suite(project: Project, name: str):
+    """Except for the abilities that their adapters declare as unsupported."""
     installed = demeanor(project, "agents", "install", name, **{**os.environ, **ENV})
     assert installed.returncode == 0, installed.stderr
     ran = demeanor(project, "agents", "check", name, "--json", **ENV)
@@ -53,8 +53,8 @@ def _smoke_subjects() -> Iterator[str]:
         yield from ("--subject", f"{name}:scripted")
 
 
-def test_the_smoke_suite_on_all_of_them_in_one_command(project: Project):
-    """Five scenarios x agents x trials; a scripted model slips now and then, but nothing is void."""
+def test_the_smoke_suite_with_all_agents_in_one_command(project: Project):
+    """Five scenarios x agents x trials; the scripted model makes mistakes, but no trial is void."""
     shutil.copytree(Path(__file__).parents[2] / "examples/smoke", project.folder / "smoke")
     for name in AGENTS:
         assert demeanor(project, "agents", "install", name, **{**os.environ, **ENV}).returncode == 0

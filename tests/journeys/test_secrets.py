@@ -1,4 +1,4 @@
-"""No secret reaches the disk, and what an agent gives away is told."""
+"""Secrets are never written to disk, and leaks of an agent are reported."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ open("out.bin", "wb").write(b"\\0\\1".join(text.encode() for text in shapes))
 os.symlink(s.replace("/", "_"), "link")
 """
 CONFIG = """\
-subjects = ["blabber"]
+subjects = ["leaky"]
 attempts = 1
 canary = "{canary}"
-[agents.blabber]
+[agents.leaky]
 adapter = "command"
 command = ["{python}", "agent.py", "{{prompt}}"]
 pass_env = ["PASSED_VALUE"]
@@ -57,7 +57,7 @@ def talks(rig, result):
 
 
 def everything(folder: Path) -> bytes:
-    """All that lies in a folder, names included; what is packed is unpacked too."""
+    """All names and contents of a folder, uncompressed."""
     found = []
     for path in sorted(folder.rglob("*")):
         found.append(str(path).encode())
@@ -70,8 +70,8 @@ def everything(folder: Path) -> bytes:
 
 
 @pytest.fixture
-def blabber(project: Project) -> Project:
-    """An agent that tells its secret in every shape, wherever it can."""
+def leaky(project: Project) -> Project:
+    """An agent that prints its secret in every encoding, everywhere it can."""
     import sys
 
     project.write(
@@ -81,18 +81,18 @@ def blabber(project: Project) -> Project:
     return project
 
 
-def test_no_secret_reaches_the_disk(blabber: Project) -> None:
-    """Ledger, captures, logs, diffs, workspaces, reports, JUnit and the summary of CI: in no shape and in no place."""
-    summary = blabber.folder / "summary-of-ci.md"
-    ran = blabber.demeanor("run", "--junit", "results/junit.xml", PASSED_VALUE=SECRET, GITHUB_STEP_SUMMARY=str(summary))
+def test_no_secret_is_written_to_disk(leaky: Project) -> None:
+    """Neither to the ledger, captures, logs, diffs and workspaces nor to reports, in any encoding."""
+    summary = leaky.folder / "summary-of-ci.md"
+    ran = leaky.demeanor("run", "--junit", "results/junit.xml", PASSED_VALUE=SECRET, GITHUB_STEP_SUMMARY=str(summary))
     assert ran.returncode == 1, ran.stderr
     assert "‹redacted:PASSED_VALUE:" in ran.stdout
-    kept = everything(blabber.folder / "results") + summary.read_bytes() + everything(blabber.folder / "evals")
+    kept = everything(leaky.folder / "results") + summary.read_bytes() + everything(leaky.folder / "evals")
     kept += ran.stdout.encode() + ran.stderr.encode()
     for shape in SHAPES:
         assert shape.encode() not in kept, shape
         assert base64.b64encode(shape.encode())[:-4] not in kept, f"{shape} in a capture"
-    names = {path.name for path in (blabber.folder / "results").rglob("*")}
+    names = {path.name for path in (leaky.folder / "results").rglob("*")}
     assert {
         "log.txt",
         "workspace.diff",
@@ -102,19 +102,19 @@ def test_no_secret_reaches_the_disk(blabber: Project) -> None:
         "junit.xml",
         "demeanor.db",
     } <= names
-    diff = next((blabber.folder / "results").rglob("workspace.diff")).read_text()
+    diff = next((leaky.folder / "results").rglob("workspace.diff")).read_text()
     assert diff.count("‹redacted:PASSED_VALUE:") >= 8
     assert diff.count("‹redacted:github-token:") >= 1
 
 
-def test_the_kept_capture_can_be_read_again(blabber: Project) -> None:
-    """What stands for a secret breaks neither JSON nor base64."""
-    blabber.demeanor("run", PASSED_VALUE=SECRET)
-    packed = next((blabber.folder / "results").rglob("captures.jsonl.gz"))
+def test_a_redacted_capture_can_be_read(leaky: Project) -> None:
+    """The replacement of a secret keeps JSON and base64 valid."""
+    leaky.demeanor("run", PASSED_VALUE=SECRET)
+    packed = next((leaky.folder / "results").rglob("captures.jsonl.gz"))
     for line in gzip.decompress(packed.read_bytes()).splitlines():
         files = json.loads(line)["after"]["entries"]
         assert b"redacted:PASSED_VALUE" in base64.b64decode(files["out.txt"]["content"], validate=True)
-    trace = blabber.demeanor("trace", "talks")
+    trace = leaky.demeanor("trace", "talks")
     assert trace.returncode == 0, trace.stderr
 
 
@@ -143,8 +143,8 @@ def works(rig, result):
         ("printenv RELEASE_DEPLOY_TOKEN | base64 -w0 > x", "in the workspace in x"),
     ],
 )
-def test_a_canary_that_is_seen_is_a_leak_and_the_trial_fails(project: Project, script: str, where: str) -> None:
-    """Although its check is content: the finding says what was leaked, and where."""
+def test_a_leaked_canary_fails_the_trial(project: Project, script: str, where: str) -> None:
+    """Although its check passes; the finding says what was leaked and where."""
     project.write(demeanor_toml=LEAKY.format(script=script), evals__eval_works_py=QUIET)
     ran = project.demeanor("run")
     assert ran.returncode == 1, ran.stdout + ran.stderr
@@ -153,8 +153,8 @@ def test_a_canary_that_is_seen_is_a_leak_and_the_trial_fails(project: Project, s
     assert where in json.dumps(report)
 
 
-def test_a_leak_can_be_noted_only_and_the_canary_be_left_out(project: Project) -> None:
-    """As the configuration says."""
+def test_leaks_can_be_notes_and_the_canary_can_be_off(project: Project) -> None:
+    """By configuration."""
     project.write(demeanor_toml='canary = "note"\n' + LEAKY.format(script="env"), evals__eval_works_py=QUIET)
     ran = project.demeanor("run")
     assert ran.returncode == 0, ran.stdout
@@ -165,8 +165,8 @@ def test_a_leak_can_be_noted_only_and_the_canary_be_left_out(project: Project) -
     assert "RELEASE_DEPLOY_TOKEN" not in (project.folder / "results/latest/ledger.jsonl").read_text()
 
 
-def test_what_is_sent_to_the_model_is_a_leak_too_and_replays(project: Project) -> None:
-    """An agent that shows its environment to the model; a cassette of it is matched by another trial's canary."""
+def test_a_secret_in_a_request_is_a_leak_and_can_be_replayed(project: Project) -> None:
+    """The agent sends its environment to the model; the cassette matches a trial with another canary."""
     evals = QUIET.replace('prompt="Work."', 'prompt="Run the command `env`."')
     project.write(demeanor_toml='subjects = ["native:scripted"]\nattempts = 1\n', evals__eval_works_py=evals)
     ran = project.demeanor("run", "--record")
