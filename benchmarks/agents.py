@@ -1,11 +1,11 @@
-"""What Demeanor adds around a real agent: from the start of an attempt to the agent's first instruction, and from its
-last one to the verdict; and what a replay of a real agent costs against its own run.
+"""The overhead of each adapter: the time from the start of an attempt to the start of the agent, and from its exit to
+the verdict; and the time of a replay relative to the live run.
 
     python benchmarks/agents.py [--trials N] [--sandbox LEVEL] [--replay AGENT]
 
-Each adapter is measured with a program in its agent's place that only tells the time, so that everything which the
-adapter does (settings, files in HOME, reading the log) is in the figures, and nothing of the agent's. What the sandbox
-alone costs is measured with the adapter `command`, and taken off. Replay needs an installed agent (default: goose).
+Each adapter starts a program that only prints the time, so the numbers contain what the adapter does (settings, files
+in HOME, reading the log) and nothing of the agent. The overhead of the sandbox is measured with the adapter `command`
+and subtracted. The replay needs an installed agent (default: goose).
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def saves_the_note(rig, result):
 
 
 def run(config: Config, subject: str, trials: int, sandbox: str, **more: str) -> list[tuple[float, float, float]]:
-    """For each trial: milliseconds before the program, in the agent's hands, and after the program."""
+    """For each trial: milliseconds before, during and after the program."""
     started: dict[str, int] = {}
     times: list[tuple[float, float, float]] = []
 
-    def watch(news: Progress) -> None:
+    def watch(event: Progress) -> None:
         now = time.time_ns()
-        if isinstance(news, AttemptStarted):
-            started[f"{news.eval}/{news.number}"] = now
-        elif isinstance(news, AttemptJudged):
-            record = news.record
+        if isinstance(event, AttemptStarted):
+            started[f"{event.eval}/{event.number}"] = now
+        elif isinstance(event, AttemptJudged):
+            record = event.record
             stamps = [int(line) for line in record.stdout.split() if line.isdecimal()]
             if len(stamps) == 2:
                 begun = started[f"{record.eval}/{record.number}"]
@@ -66,7 +66,7 @@ def run(config: Config, subject: str, trials: int, sandbox: str, **more: str) ->
 
 
 def medians(times: list[tuple[float, float, float]]) -> tuple[float, float, float]:
-    """The median of each column; the first trial, which lays out the template, does not count."""
+    """The median of each column, without the first trial, which creates the template."""
     before, during, after = (statistics.median(column) for column in zip(*times[1:], strict=True))
     return before, during, after
 

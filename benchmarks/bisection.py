@@ -1,8 +1,8 @@
-"""How often `demeanor bisect` names the right commit, and for how many trials; beside plain bisections.
+"""How often `demeanor bisect` finds the right commit and how many trials it needs, compared with plain bisection.
 
     python benchmarks/bisection.py [runs]
 
-Prints the tables of docs/bisect.md. Nothing is measured on this machine: it is a simulation with a fixed seed.
+Prints the tables of docs/bisect.md. It is a simulation with a fixed seed, so the result does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ ALIKE = ((0.95, 0.95), (0.7, 0.7), (0.1, 0.1))
 CAP = 200
 
 
-def ways(runs: int) -> Iterator[tuple[str, Performance]]:
-    """Ways to bisect a drop from 95 % to 50 % among 64 commits."""
+def methods(runs: int) -> Iterator[tuple[str, Performance]]:
+    """Methods to bisect a drop from 95 % to 50 % among 64 commits."""
     yield "plain, one trial a step", plain(BEFORE, AFTER, trials=1, fails=1)
     yield "plain, majority of 5 a step", plain(BEFORE, AFTER, trials=5, fails=3)
     yield "plain, majority of 101 a step", plain(BEFORE, AFTER, trials=101, fails=51)
@@ -44,7 +44,7 @@ def ways(runs: int) -> Iterator[tuple[str, Performance]]:
 def main(runs: int) -> None:
     """Print both tables."""
     print("| way | right | trials | commits built |\n|---|---|---|---|")
-    for name, one in ways(runs):
+    for name, one in methods(runs):
         print(f"| {name} | {one.right * 100:.0f} % | {one.trials:.0f} | {one.commits:.0f} |", flush=True)
     print(f"\nno way takes fewer than {fewest(BEFORE, AFTER):.0f} trials on average\n")
     print("| before → after | right | wrong | no difference | undecided | trials | commits built |")

@@ -1,9 +1,9 @@
-"""What the gateway costs, as ratios against a bare Starlette/uvicorn echo in the same run.
+"""The overhead of the gateway, relative to a bare Starlette/uvicorn echo server.
 
     python benchmarks/gateway.py
 
-Three programs run side by side: an echo server, the gateway, and this client. Each number is taken from both servers in
-turns, so that a busy machine disturbs both alike. Needs `starlette` and `uvicorn`, for the comparison only.
+Three programs run in parallel: an echo server, the gateway and this client. The servers are measured alternately, so
+that a busy machine affects both. Needs `starlette` and `uvicorn`, for the comparison only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LAST = HEAD + b'"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 
 
 def serve_echo() -> None:
-    """A bare Starlette application: reads a JSON body and answers, at once or as a stream."""
+    """A bare Starlette application: reads a JSON body and answers, as a whole or as a stream."""
     import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
@@ -67,7 +67,7 @@ async def _pieces(more: int) -> AsyncIterator[bytes]:
 
 
 def serve_gateway(upstream: str) -> None:
-    """The gateway: a scripted model `played`, and any other one at the echo server. A line of input opens a session."""
+    """The gateway with a scripted model `played`; others are at the echo server. A line of input opens a session."""
     from demeanor.core.eval import Eval, Source
     from demeanor.core.policy import Policy
     from demeanor.core.scenario import Scenario
@@ -99,7 +99,7 @@ def serve_gateway(upstream: str) -> None:
 
 
 class Server:
-    """A server under measurement, in a process of its own."""
+    """A server in its own process."""
 
     def __init__(self, *arguments: str) -> None:
         command = [sys.executable, __file__, *arguments]
@@ -107,7 +107,7 @@ class Server:
         self.listen()
 
     def listen(self) -> None:
-        """Read where it listens."""
+        """Read its URL and token."""
         assert self.process.stdout
         self.url, self.token = self.process.stdout.readline().split()
         authority, _, prefix = self.url.removeprefix("http://").partition("/")
@@ -115,31 +115,31 @@ class Server:
         self.path = f"{'/' if prefix else ''}{prefix}/v1/chat/completions"
 
     def renew(self) -> None:
-        """Begin a new session, as a new trial would."""
+        """Start a new session, like a new trial."""
         if "/t/" in self.url:
             assert self.process.stdin
             print(file=self.process.stdin, flush=True)
             self.listen()
 
     def cpu(self) -> float:
-        """Seconds of processor time it has used."""
+        """Its CPU time in seconds."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
-        """Megabytes it has resident now."""
+        """Its resident memory in megabytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
     def request(self, model: str, *, stream: bool = False) -> bytes:
-        """A request as it goes over the wire."""
+        """The bytes of a request."""
         body = json.dumps({"model": model, "stream": stream, **question()}).encode()
         head = f"POST {self.path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.token}\r\n"
         return f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def question() -> dict[str, Any]:
-    """Twenty kilobytes as an agent sends them: a system prompt, ten tools, and a few turns."""
+    """A typical request of 20 kB: a system prompt, ten tools and a few turns."""
     path = {"type": "string", "description": "Where the file is, relative to the workspace. " * 5}
     schema = {"type": "object", "properties": {"path": path, "content": path}, "required": ["path"]}
     function = {"description": "Reads or writes a file in the workspace. " * 6, "parameters": schema}
@@ -169,7 +169,7 @@ async def first_byte(server: Server, model: str) -> list[float]:
 
 
 async def load(server: Server, model: str) -> tuple[float, float]:
-    """Exchanges per second, and per second of the server's processor time."""
+    """Exchanges per second, and per second of the server's CPU time."""
     request, each = server.request(model), PER_ROUND // CONNECTIONS
 
     async def one() -> None:
@@ -189,7 +189,7 @@ async def load(server: Server, model: str) -> tuple[float, float]:
 
 
 async def slow_streams(server: Server) -> tuple[float, float]:
-    """Megabytes before and while two hundred slow streams are open."""
+    """Memory in megabytes before and during 200 slow streams."""
     before, request = server.memory(), server.request("slow", stream=True)
     writers = []
     for _ in range(STREAMS):
@@ -205,7 +205,7 @@ async def slow_streams(server: Server) -> tuple[float, float]:
 
 
 async def measure(echo: Server, gateway: Server) -> None:
-    """All numbers, in turns."""
+    """Measure and print all numbers."""
     for server, model in ((echo, "m"), (gateway, "live"), (echo, "m"), (gateway, "played")):
         await (first_byte if model != "played" else load)(server, model)
     print(f"{'':44}{'echo':>10}{'gateway':>10}{'ratio':>8}   bar")
@@ -236,7 +236,7 @@ def row(name: str, echo: float, gateway: float, bar: str) -> None:
 
 @contextmanager
 def running(*arguments: str) -> Iterator[Server]:
-    """A server, ended for certain."""
+    """A running server, terminated at the end of the block."""
     server = Server(*arguments)
     try:
         yield server

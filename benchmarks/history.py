@@ -1,7 +1,7 @@
-"""How long the history takes to answer when it holds a million trials: 500 evals x 6 subjects x 111 nights x 3.
+"""The speed of the history with a million trials: 500 evals x 6 subjects x 111 nights x 3.
 
-On SQLite, and on PostgreSQL where a server's programs are installed. Also: what it costs to write one trial at a time,
-and whether two processes that write 5,000 trials each into one store lose any.
+On SQLite, and on PostgreSQL if a server is installed. Also measures writing one trial at a time, and checks that two
+processes that write 5,000 trials each into one store lose none.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def night(number: int) -> RunInfo:
 
 
 def fill(database: Database, *, evals: int, nights: int, trials: int) -> None:
-    """Load all nights: attempts as plain rows, so that it takes a minute and not ten."""
+    """Load all nights; attempts as plain rows, which is ten times faster."""
     draw = random.Random(7)
     rates = {(e, s): draw.choice((1.0, 0.99, 0.9, 0.7)) for e in range(evals) for s in SUBJECTS}
     for number in range(nights):
@@ -78,7 +78,7 @@ def fill(database: Database, *, evals: int, nights: int, trials: int) -> None:
 
 
 def tally_of(cell: int, attempts: list[Row]) -> CellTally:
-    """The attempts of a new cell, counted."""
+    """The tally of a new cell."""
     nothing = CellTally(
         **{
             "cell_id": cell,
@@ -98,7 +98,7 @@ def tally_of(cell: int, attempts: list[Row]) -> CellTally:
 
 
 def best_of(times: int, ask: Callable[[], object]) -> float:
-    """The median of a few goes."""
+    """The median of a few measurements."""
     taken = []
     for _ in range(times):
         started = time.perf_counter()
@@ -108,7 +108,7 @@ def best_of(times: int, ask: Callable[[], object]) -> float:
 
 
 def insert(database: Database, at_once: int, many: int = 500) -> float:
-    """Seconds per trial, some in one transaction: a run gathers what ends within a quarter of a second."""
+    """Seconds per trial, with several trials per transaction, as in a run."""
     run = night(9999 + at_once)
     writer = RunWriter(database, run)
     found = [WrittenRecord(record=one) for one in records("p" * many, eval="eval-000", subject=SUBJECTS[0])]
@@ -118,14 +118,14 @@ def insert(database: Database, at_once: int, many: int = 500) -> float:
     return (time.perf_counter() - started) / many
 
 
-def two_writers(place: str, many: int) -> int:
-    """How many of 2 x `many` trials are there after two processes wrote them at once."""
+def two_writers(address: str, many: int) -> int:
+    """The number of stored trials after two processes wrote `many` each at the same time."""
     from tests.store.history.test_schema import _WRITER
 
-    command = [sys.executable, "-c", _WRITER, place]
+    command = [sys.executable, "-c", _WRITER, address]
     writers = [subprocess.Popen([*command, str(n), str(many), "shared"], cwd=ROOT) for n in (1, 2)]
     assert [writer.wait() for writer in writers] == [0, 0]
-    history = open_history(place)
+    history = open_history(address)
     found = sum(cell.passed for cell in history.cells("night-1"))
     history.close()
     return found
@@ -137,7 +137,7 @@ def report_of(history: SqlHistory) -> NightReport:
 
 
 def measure(history: SqlHistory, name: str) -> None:
-    """Ask what reports and decisions ask."""
+    """Measure the queries of reports and decisions."""
     figures = {
         "nights": ("7 nights of all evals", best_of(5, lambda: history.nights(7))),
         "report": ("the report of a night", best_of(5, lambda: night_terminal(report_of(history)))),
@@ -160,7 +160,7 @@ def measure(history: SqlHistory, name: str) -> None:
 
 
 @contextmanager
-def places(only: str | None) -> Iterator[dict[str, str]]:
+def addresses(only: str | None) -> Iterator[dict[str, str]]:
     """The databases to measure."""
     with tempfile.TemporaryDirectory() as folder:
         found = {"sqlite": str(Path(folder) / "demeanor.db")}
@@ -170,7 +170,7 @@ def places(only: str | None) -> Iterator[dict[str, str]]:
         try:
             with postgres_server() as address:
                 found["postgres"] = address
-                yield {name: place for name, place in found.items() if only in {None, name}}
+                yield {name: address for name, address in found.items() if only in {None, name}}
         except RuntimeError as error:
             print(f"postgres: left out: {error}")
             yield found
@@ -184,16 +184,16 @@ def main() -> None:
     parser.add_argument("--writers", type=int, default=5000, help="trials that each of two processes writes")
     parser.add_argument("--only", choices=("sqlite", "postgres"))
     args = parser.parse_args()
-    with places(args.only) as found:
-        for name, place in found.items():
-            history = open_history(place)
+    with addresses(args.only) as found:
+        for name, address in found.items():
+            history = open_history(address)
             started = time.perf_counter()
             fill(history.database, evals=args.evals, nights=args.nights, trials=3)
             loaded = args.nights * args.evals * len(SUBJECTS) * 3
             print(f"{name:10} {loaded:,} trials loaded in {time.perf_counter() - started:.0f} s")
             measure(history, name)
             history.close()
-            kept = two_writers(place, args.writers)
+            kept = two_writers(address, args.writers)
             verdict = "none lost" if kept == 2 * args.writers else "SOME LOST"
             print(f"{name:10} two processes wrote {2 * args.writers:,} trials at once, {kept:,} are there: {verdict}")
 

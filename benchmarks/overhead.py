@@ -1,7 +1,7 @@
-"""What Demeanor costs beyond the processes it starts: 200 trials against a bare asyncio loop, in one run.
+"""The overhead of Demeanor: 200 trials compared with a bare asyncio loop.
 
-Both sides start the same 200 programs (`sh` writes one file) in 200 fresh folders, 8 at a time, in a fresh interpreter
-of their own. Demeanor also isolates, harvests, checks, keeps and reports each of them.
+Both start the same 200 programs (`sh` writes one file) in 200 new folders, 8 in parallel, in a new interpreter.
+Demeanor also isolates, snapshots, checks, stores and reports each of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def writes(rig, result):
 
 
 async def bare(trials: int, folder: Path) -> None:
-    """The least that any harness must do."""
+    """The minimum that any harness must do."""
     slots = asyncio.Semaphore(JOBS)
 
     async def one(number: int) -> None:
@@ -52,7 +52,7 @@ async def bare(trials: int, folder: Path) -> None:
 
 
 def timed(command: list[str], cwd: Path) -> float:
-    """Seconds that a command takes."""
+    """The duration of a command in seconds."""
     started = time.perf_counter()
     subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - started
@@ -92,7 +92,7 @@ def main() -> None:
         )
     ratio = statistics.median(ours / bare for bare, ours, _ in rounds)
     walls = statistics.median((walled - ours) / args.trials for _, ours, walled in rounds)
-    print(f"walls (--sandbox bubblewrap) cost {walls * 1000:.1f} ms more per trial, on {JOBS} at a time")
+    print(f"--sandbox bubblewrap costs {walls * 1000:.1f} ms more per trial, on {JOBS} at a time")
     verdict = "within" if ratio <= BAR else "ABOVE"
     print(f"{args.trials} trials, {JOBS} at a time: median ratio {ratio:.2f}, {verdict} the bar of {BAR}")
 

@@ -1,9 +1,9 @@
-"""What a replay costs: 200 recorded two-turn trials of the native agent, against the same with the scripted model.
+"""The speed of replay: 200 recorded two-turn trials of the native agent, compared with the scripted model.
 
     python benchmarks/replay.py [--trials N] [--rounds N]
 
-The trials are recorded once; then both kinds of run take turns, each in a fresh interpreter, and the median ratio
-counts. CPU times are printed beside, since a busy machine blurs the clock. A round that is not all passes is an error.
+The trials are recorded once. Then both kinds of run alternate, each in a new interpreter, and the median ratio counts.
+CPU times are printed too, because wall time is unreliable on a busy machine. A round with a failed trial is an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def saves_the_note(rig, result):
 
 
 def timed(project: Path, trials: int, *words: str) -> tuple[float, float]:
-    """Seconds that a run takes, on the clock and of all its processes' CPU time."""
+    """The wall time and the CPU time of a run, in seconds."""
     command = [sys.executable, "-m", "demeanor", "run", "--trials", str(trials), "--jobs", str(JOBS), *words]
     started, used = time.perf_counter(), _cpu()
     subprocess.run(command, cwd=project, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""What a sandbox costs: start to reaped against a bare fork and exec, and a large workspace against `cp -a`.
+"""The overhead of a sandbox: starting a program compared with fork and exec, and a large workspace with `cp -a`.
 
 Everything is measured alternately, in one run, and medians are compared: a busy machine is busy for both sides.
 """
@@ -27,20 +27,20 @@ PROGRAM = ("/bin/true",)
 
 
 async def bare() -> None:
-    """The least that starting a program can cost."""
+    """Start a program without a sandbox."""
     process = await asyncio.create_subprocess_exec(*PROGRAM, stdin=subprocess.DEVNULL)
     await process.wait()
 
 
 async def boxed(sandbox: Sandbox, template: Template) -> None:
-    """The same in a sandbox: made, used, emptied and gone."""
+    """The same in a sandbox: create, run, snapshot, remove."""
     async with sandbox.bench(template) as bench:
         end = await bench.run(Launch(argv=PROGRAM), limits=Limits(wall=60), last_activity=lambda: 0.0)
         assert end.exit_code == 0
 
 
 async def timed(work: Callable[[], Awaitable[object]]) -> float:
-    """Seconds that something takes."""
+    """The duration of something in seconds."""
     started = time.perf_counter()
     await work()
     return time.perf_counter() - started
@@ -84,10 +84,10 @@ async def starts(root: Path, rounds: int) -> bool:
 
 
 async def workspaces(root: Path, rounds: int) -> bool:
-    """Compare workspaces: the time that a large one takes more than a small one, and that of `cp -a`."""
+    """Compare the additional time of a large workspace with that of `cp -a`."""
     little, much = small(root / "little"), large(root / "large")
     walled = BubblewrapSandbox(root=root)
-    await boxed(walled, much)  # what is done once per run is not what is measured
+    await boxed(walled, much)  # work that is done once per run is not measured
     await boxed(walled, little)
     copies, more = [], []
     for number in range(rounds):

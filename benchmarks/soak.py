@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 
 GROWTH = 0.15
-"""How much more memory Demeanor may hold at the end than when a quarter was done, as a part of the latter."""
+"""The accepted growth of memory from the first quarter to the end, as a fraction."""
 
 FLOOR = 4 * 2**20
-"""So many bytes more are no growth."""
+"""Growth by fewer bytes is ignored."""
 
 CONFIG = """\
 subjects = ["writer"]
@@ -36,7 +36,7 @@ def writes(rig, result):
 
 
 def memory(pid: int) -> int:
-    """Bytes that a process holds."""
+    """The resident memory of a process in bytes."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
@@ -44,12 +44,12 @@ def memory(pid: int) -> int:
 
 
 def open_files(pid: int) -> int:
-    """How many files a process has open."""
+    """The number of open files of a process."""
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 def processes(mark: str) -> int:
-    """How many processes belong to the run, by folder, environment or command line."""
+    """The number of processes of the run, by folder, environment or command line."""
     found = 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -62,7 +62,7 @@ def processes(mark: str) -> int:
 
 
 def mounts() -> int:
-    """How many mounts there are."""
+    """The number of mounts."""
     return len(Path("/proc/self/mounts").read_text().splitlines())
 
 
@@ -86,7 +86,7 @@ def watch(run: subprocess.Popen[bytes], project: Path, trials: int) -> list[tupl
 
 
 def main() -> None:
-    """Run it, print what was seen, and end with 1 where something grew or was left."""
+    """Run it, print the samples, and exit with 1 if something grew or was left."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=32)

@@ -1,4 +1,4 @@
-"""What it costs to start: `demeanor --version` against a bare interpreter, and the plugin in other people's pytest."""
+"""Start-up time: `demeanor --version` compared with a bare interpreter, and pytest with and without the plugin."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ PLUGIN_BAR_MS = 15.0
 
 
 def milliseconds(command: list[str]) -> float:
-    """The time that a command takes."""
+    """The duration of a command in milliseconds."""
     started = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return (time.perf_counter() - started) * 1000
 
 
 def medians(rounds: int, *commands: list[str]) -> list[float]:
-    """The median time of each command; they take turns, so that a busy machine hurts all alike."""
+    """The median time of each command; they alternate, so that a busy machine affects all."""
     times = [[milliseconds(command) for command in commands] for _ in range(rounds)]
     return [statistics.median(column) for column in zip(*times, strict=True)]
 
 
 def main() -> None:
-    """Measure both and print them against their bars."""
+    """Measure both and print them with their limits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=21)
     rounds = parser.parse_args().rounds

@@ -1,12 +1,12 @@
-"""What a bench costs: the same small program 200 times, 8 at once, bare and on a bench, in one run.
+"""The overhead of the sandbox level `none`: a small program 200 times, 8 in parallel, with and without it.
 
-    python benchmarks/bench.py [trials] [at once]
+    python benchmarks/none_sandbox.py [trials] [parallel]
 
-The bare loop makes a folder and spawns the program there; the bench copies a workspace with its repository, supervises
-the program, reads everything it left and removes the folder. Rounds alternate, and the quickest of each counts.
+The bare loop creates a folder and starts the program there. The sandbox copies a workspace with its repository,
+supervises the program, takes a snapshot and removes the folder. Rounds alternate, and the fastest of each counts.
 """
 
-# The bare loop is to be as bare as can be.
+# The bare loop uses the fastest calls.
 # ruff: noqa: PTH102, PTH123, ASYNC230
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROUNDS = 5
 
 
 async def timed(one: Callable[[int], Awaitable[None]], trials: int, at_once: int) -> float:
-    """Seconds that all trials take."""
+    """The duration of all trials in seconds."""
     gate = asyncio.Semaphore(at_once)
 
     async def gated(number: int) -> None:
@@ -43,7 +43,7 @@ async def timed(one: Callable[[int], Awaitable[None]], trials: int, at_once: int
 
 
 async def bare_round(trials: int, at_once: int) -> float:
-    """The bare loop, in folders of its own."""
+    """The bare loop."""
     root = tempfile.mkdtemp(prefix="bare-")
 
     async def bare(number: int) -> None:
@@ -60,16 +60,16 @@ async def bare_round(trials: int, at_once: int) -> float:
         shutil.rmtree(root)
 
 
-async def bench_round(sandbox: NoneSandbox, template: Template, trials: int, at_once: int) -> float:
-    """The same on benches."""
+async def sandbox_round(sandbox: NoneSandbox, template: Template, trials: int, at_once: int) -> float:
+    """The same in the sandbox."""
 
-    async def benched(_: int) -> None:
+    async def sandboxed(_: int) -> None:
         async with sandbox.bench(template) as bench:
             await bench.run(Launch(argv=ARGV), limits=Limits(wall=60), last_activity=lambda: 0.0)
             tree = await bench.snapshot()
         assert tree.entries["out.txt"].read() == b"hi"
 
-    return await timed(benched, trials, at_once)
+    return await timed(sandboxed, trials, at_once)
 
 
 async def main(trials: int, at_once: int) -> None:
@@ -80,7 +80,7 @@ async def main(trials: int, at_once: int) -> None:
     bare, bench = [], []
     for _ in range(ROUNDS):
         bare.append(await bare_round(trials, at_once))
-        bench.append(await bench_round(sandbox, template, trials, at_once))
+        bench.append(await sandbox_round(sandbox, template, trials, at_once))
     await sandbox.stop()
     templates.close()
     for name, seconds in (("bare", bare), ("bench", bench)):
