@@ -40,6 +40,6 @@ def test_the_first_signal_cancels():
         await asyncio.sleep(60)
 
     signal.signal(signal.SIGTERM, ours)
-    assert run_interruptibly(work(), farewell="") is True
+    assert run_interruptibly(work(), message="") is True
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert signal.getsignal(signal.SIGTERM) is ours

@@ -99,7 +99,7 @@ def test_the_least_that_is_wanted_is_kept(project: Project, temp: str, least: st
     ran = project.demeanor("run", "--sandbox", asked, TMPDIR=temp)
     assert ran.returncode == code, ran.stdout + ran.stderr
     if code == 2:
-        assert f"{least!r} is the least that is wanted here, and the sandbox {asked!r} keeps less apart" in ran.stderr
+        assert f"the sandbox {asked!r} isolates less than {least!r}, which this project requires" in ran.stderr
         assert "min_isolation" in ran.stderr
         assert not (project.folder / "results").exists()
         write(project, SCRIPT, config=f'min_isolation = "{least}"\nsandbox = "{asked}"')

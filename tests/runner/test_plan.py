@@ -58,7 +58,7 @@ def test_a_missing_variable_skips_the_cell_visibly():
 def test_an_eval_meant_for_another_subject_is_skipped_where_subjects_are_asked_for():
     """Nobody is tried who was not asked for."""
     (cell,) = plan(an_eval("a", subjects=("other:m",))).cells
-    assert cell.skipped == "meant for other:m"
+    assert cell.skipped == "only for other:m"
 
 
 def test_an_evals_own_subjects_and_models_count_where_nobody_was_asked_for():
@@ -77,7 +77,7 @@ def test_the_always_policy_leaves_the_others_out():
 
 def test_nothing_that_fits_is_an_error():
     """A green run of nothing reassures nobody."""
-    with pytest.raises(NothingToRun, match="no eval was found"):
+    with pytest.raises(NothingToRun, match="no eval matches"):
         choose([an_eval("a")], EvalFilter(tags=("absent",)))
 
 

@@ -51,8 +51,8 @@ def test_tasks_are_planned_beside_other_evals(tmp_path: Path):
     """Oracle and nop play tasks only."""
     plan = planned(project(tmp_path), "native:scripted", "oracle", "nop", env="bubblewrap")
     assert skipped(plan) == {
-        "hi/oracle": "oracle plays Harbor tasks only",
-        "hi/nop": "nop plays Harbor tasks only",
+        "hi/oracle": "oracle runs Harbor tasks only",
+        "hi/nop": "nop runs Harbor tasks only",
     }
     assert not only_tasks(plan)
 
@@ -70,7 +70,7 @@ def test_an_agent_that_harbor_can_not_be_asked_for_is_skipped(tmp_path: Path):
     """With what to do."""
     config = project(tmp_path, '[agents.mine]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n')
     told = skipped(planned(config, "mine", env="bubblewrap"))["greet/mine"]
-    assert told.startswith("mine can't play tasks")
+    assert told.startswith("mine can't run Harbor tasks")
     assert "[harbor.agents.mine]" in told
 
 
@@ -118,7 +118,7 @@ def test_harbor_is_found_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("version", "told"),
-    [("0.24.0", None), ("0.25.1", None), ("1.0.0", None), ("0.23.9", "harbor 0.23.9 is too old")],
+    [("0.24.0", None), ("0.25.1", None), ("1.0.0", None), ("0.23.9", "Harbor 0.23.9 is too old")],
 )
 def test_an_old_harbor_is_refused(tmp_path: Path, version: str, told: str | None):
     """By what its package says."""
@@ -138,5 +138,5 @@ def test_a_run_of_tasks_without_harbor_is_refused_before_anything_else(tmp_path:
 
     config = project(tmp_path, '[harbor]\nprogram = "/nowhere/harbor"\n')
     plan = planned(config, "oracle", tasks=("greet",), env="bubblewrap")
-    with pytest.raises(UsageError, match="does not say which version"):
+    with pytest.raises(UsageError, match="prints no version of Harbor"):
         open_sandbox(config, RunRequest(), plan)

@@ -192,7 +192,7 @@ def test_link_out_of_the_template_is_refused(source: Path, target: str) -> None:
 def test_things_that_are_no_files_are_refused(source: Path) -> None:
     """A fifo would block whoever reads it; a name that is not UTF-8 can't be shown."""
     os.mkfifo(source / "fifo")
-    assert "neither file, folder nor link" in refusal(template=source).problem
+    assert "is not a file, folder or link" in refusal(template=source).problem
     (source / "fifo").unlink()
     Path(os.fsdecode(os.fsencode(source) + b"/caf\xe9")).touch()
     assert "not UTF-8" in refusal(template=source).problem
@@ -215,7 +215,7 @@ def test_setup_that_raises_or_plants_a_link_out_is_told(tmp_path: Path) -> None:
     def evil(workspace: Path) -> None:
         (workspace / "out").symlink_to("/etc")
 
-    for name, setup, words in (("a", broken, "raised KeyError: 'oops'"), ("b", evil, "leads out of the folder")):
+    for name, setup, words in (("a", broken, "raised KeyError: 'oops'"), ("b", evil, "outside the folder")):
         with pytest.raises(BadInput, match=words) as caught:
             build_template(scenario(setup=setup), tmp_path / name, where="evals/x.py")
         assert (caught.value.where, caught.value.key) == ("evals/x.py", "setup")
@@ -264,7 +264,7 @@ def test_a_clone_made_by_setup_forgets_what_lies_beyond_its_branches(tmp_path: P
 def test_missing_git_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Void with a remedy, not a crash."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(WorldError, match="git: not found; install it") as caught:
+    with pytest.raises(WorldError, match="git is not installed; install it") as caught:
         build_template(scenario(), tmp_path / "made")
     assert caught.value.cause is VoidCause.MISSING
 

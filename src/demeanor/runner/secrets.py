@@ -1,4 +1,4 @@
-"""What must never be kept: the secrets that a project's configuration and environment name."""
+"""The secrets of a project, which must never be stored: from its configuration and its environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demeanor.core.redaction.encodings import can_be_secret, telling
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
-    """By name: keys of providers, variables that agents are passed, and whatever variable is named like a secret."""
+    """By name: provider keys, variables passed to agents, and every variable whose name suggests a secret."""
     found = telling(environ)
     for key in ("store", "captures"):
         if password := _password(getattr(config, key)):
@@ -26,7 +26,7 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _of_provider(name: str, table: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """A key is a secret whatever it looks like."""
+    """A key is a secret whatever it looks like; a header only if its value could be one."""
     key, variable = table.get("key"), table.get("key_env")
     if isinstance(key, str):
         yield f"{name}.key", key

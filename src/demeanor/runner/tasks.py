@@ -1,4 +1,4 @@
-"""What whole tasks are run with: Harbor, found and made ready, where a plan has tasks at all."""
+"""Finds Harbor, checks that it can run the tasks of a plan, and prepares what it needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from demeanor.sandboxes.levels.none import NoneSandbox
 
 HARBOR = Package(manager="pip", name="harbor", version="0.24.0", program="bin/harbor", needs="python >= 3.12")
-"""Harbor, in the version that was tried."""
+"""Harbor, in the version that Demeanor is tested with."""
 
 INSTALL = "demeanor harbor install"
 _LEAST = (0, 24)
@@ -35,20 +35,19 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def has_tasks(plan: Plan) -> bool:
-    """Whether anything of a plan is for Harbor."""
+    """Whether a plan has Harbor tasks."""
     return any(cell.eval.task is not None for cell in plan.cells)
 
 
 def only_tasks(plan: Plan) -> bool:
-    """Whether everything of a plan is for Harbor, so that no sandbox of our own is needed."""
+    """Whether a plan has nothing but Harbor tasks, so that it needs no sandbox."""
     return bool(plan.cells) and all(cell.eval.task is not None for cell in plan.cells)
 
 
 def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The words that start Harbor; none where it is not there.
+    """The command that starts Harbor; empty if it is not installed.
 
-    It is the one that the configuration names, the one beside our own Python, the one that Demeanor has installed, or
-    the one on PATH, in this order.
+    Looked for in the configuration, beside the running Python, where Demeanor installs it, and on PATH, in this order.
     """
     if named := config.harbor.words(config.root):
         return named
@@ -60,32 +59,32 @@ def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def harbor_version(words: tuple[str, ...]) -> str:
-    """What an installed Harbor says of itself; empty where it says nothing."""
+    """The version of an installed Harbor; empty if it does not print one."""
     return version_of(words, HARBOR, "--version") or ""
 
 
 def harbor_problem(config: Config, environ: Mapping[str, str]) -> str | None:
-    """Why tasks can't be run here, with the remedy; None where they can."""
+    """Why Harbor tasks can't run on this machine, with the remedy; None if they can."""
     words = find_harbor(config, environ)
     if not words:
-        return f"harbor is not installed, which runs whole tasks\n  → {INSTALL}, or name it: [harbor] program = …"
+        return f"Harbor, which runs whole tasks, is not installed\n  → {INSTALL}, or set [harbor] program = …"
     version = harbor_version(words)
     if not version:
-        return f"{' '.join(words)}: does not say which version of Harbor it is\n  → {INSTALL}"
+        return f"{' '.join(words)}: prints no version of Harbor\n  → {INSTALL}"
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if numbers < _LEAST:
-        return f"harbor {version} is too old: {HARBOR.version} was tried\n  → {INSTALL}"
+        return f"Harbor {version} is too old; Demeanor is tested with {HARBOR.version}\n  → {INSTALL}"
     return None
 
 
 def require_harbor(config: Config, environ: Mapping[str, str]) -> None:
-    """Raise UsageError where tasks can't be run here."""
+    """Raise UsageError if Harbor tasks can't run on this machine."""
     if problem := harbor_problem(config, environ):
         raise UsageError(problem)
 
 
 def check_tasks(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
-    """A plan whose tasks can be run; raises UsageError where none can. What one agent can't do is skipped, visibly."""
+    """The plan with every task skipped that its agent can't run, with the reason."""
     if not has_tasks(plan):
         return plan
     from demeanor.harbor.agents import ROSTER, player
@@ -100,13 +99,15 @@ def check_tasks(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
         who, name = player(cell.subject, rules), cell.subject.agent
         if who is None:
             known = ", ".join((*ROSTER, *rules.agents))
-            return _skipped(cell, f"{name} can't play tasks; those that can: {known}, or [harbor.agents.{name}]")
+            return _skipped(
+                cell, f"{name} can't run Harbor tasks; agents that can: {known}, or set [harbor.agents.{name}]"
+            )
         if place.ours and who.fetched and place.kwargs.get("network") != "host":
             return _skipped(
-                cell, f"Harbor fetches {name} from the network, which {place.name} has not: try --env docker"
+                cell, f"Harbor installs {name} from the network, and {place.name} has none: use --env docker"
             )
         if catalog.of(cell.subject).dialect is None:
-            return _skipped(cell, "no fault can be injected where no model is asked") if _faults(cell) else cell
+            return _skipped(cell, f"no fault can be injected: {name} uses no model") if _faults(cell) else cell
         why_not = unreachable(who, rules, place)
         if why_not is None or (rules.direct and not _faults(cell) and request.replay is None):
             return cell
@@ -124,21 +125,21 @@ def _skipped(cell: Cell, why: str) -> Cell:
 
 
 def place_of(config: Config, request: RunRequest) -> TaskPlace:
-    """The environment that a run's tasks are played in."""
+    """The environment in which the tasks of a run are played."""
     from demeanor.harbor.environments import task_place
 
     return task_place(request.env, config.harbor)
 
 
 def task_environment(config: Config, request: RunRequest, plan: Plan) -> str | None:
-    """The name of that environment; None where a plan has no tasks."""
+    """The name of that environment; None if the plan has no tasks."""
     return place_of(config, request).name if has_tasks(plan) else None
 
 
-def task_means(
+def task_context(
     catalog: Catalog, request: RunRequest, sandbox: NoneSandbox, gateway: Gateway, *, seed: int
 ) -> TaskContext:
-    """What attempts at tasks are made with; raises UsageError where Harbor is not to be had."""
+    """What attempts at tasks are made with; raises UsageError if Harbor is not usable."""
     from demeanor.harbor.context import TaskContext
 
     require_harbor(catalog.config, catalog.environ)
@@ -165,8 +166,8 @@ def task_means(
 
 
 def _installed(catalog: Catalog, subject: Subject) -> dict[str, str]:
-    """The installation of an agent on this machine, for an environment of ours: Harbor's adapters of Claude Code and
-    Codex find it there and install none, which would take a network."""
+    """Where an agent is installed on this machine, for an environment of Demeanor: Harbor's adapters of Claude Code and
+    Codex find it there and do not try to install it, which would need the network."""
     agent = catalog.of(subject)
     if not isinstance(agent, RecipeAgent):
         return {}

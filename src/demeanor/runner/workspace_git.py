@@ -1,4 +1,4 @@
-"""The git repository that a workspace is: made by Demeanor, or cleared of what an agent must not find in it."""
+"""The git repository of a workspace: created by Demeanor, or stripped of what an agent must not find in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demeanor.core.errors import WorldError
 from demeanor.core.verdict import VoidCause
 
 EPOCH = 1735689600
-"""Every file and the commit are dated 2025-01-01 00:00 UTC, so that two runs show an agent the same."""
+"""Every file and the commit are dated 2025-01-01 00:00 UTC, so that agents see the same in every run."""
 
 _CONFIG = """\
 [core]
@@ -32,7 +32,7 @@ _CONFIG = """\
 
 
 def commit(folder: Path) -> None:
-    """Make the folder a repository with one commit, and leave in `.git` only what git needs: it is copied each time."""
+    """Make the folder a repository with one commit. `.git` keeps only what git needs: every attempt copies it."""
     for name in (".git", ".git/objects", ".git/refs"):
         (folder / name).mkdir()
     (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
@@ -44,8 +44,8 @@ def commit(folder: Path) -> None:
     shutil.rmtree(folder / ".git/objects/info", ignore_errors=True)
 
 
-def forget(folder: Path) -> None:
-    """Leave in a repository that was made by `setup` nothing that leads beyond its branches."""
+def strip_history(folder: Path) -> None:
+    """Remove everything from a repository made by `setup` that its branches and reachable tags do not lead to."""
     for name in _git(folder, "remote").split():
         _git(folder, "remote", "remove", name)
     reached = set(_git(folder, "tag", "--merged", "HEAD").split()) if _has_commit(folder) else set()
@@ -70,7 +70,7 @@ def _has_commit(folder: Path) -> bool:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """Run git with nothing of the host's configuration: neither files nor variables such as GIT_DIR; what it prints."""
+    """Run git without any configuration of the host, files or variables such as GIT_DIR; returns its output."""
     date = f"{EPOCH} +0000"
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -86,7 +86,7 @@ def _git(folder: Path, *arguments: str) -> str:
             ["git", *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
     except FileNotFoundError:
-        raise WorldError(VoidCause.MISSING, "git: not found; install it") from None
+        raise WorldError(VoidCause.MISSING, "git is not installed; install it") from None
     if done.returncode != 0:
         why = done.stderr.decode("utf-8", "backslashreplace").strip()
         raise WorldError(VoidCause.SANDBOX, f"git {arguments[0]} failed in the template: {why}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
 from demeanor.core.errors import WorldError
-from demeanor.runner.sandbox import MAKERS, Level, kept_proofs, proven_sandbox
+from demeanor.runner.sandbox import MAKERS, Level, probe_cache, working_sandbox
 
 if TYPE_CHECKING:
     from demeanor.sandboxes.probes.result import Probe
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def probe_sandbox(name: str, config: Config) -> None:
     """Run a program in the sandbox; raises UsageError if that does not work."""
-    asyncio.run(proven_sandbox(name, config).stop())
+    asyncio.run(working_sandbox(name, config).stop())
 
 
 def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
@@ -41,7 +41,7 @@ def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, 
     finally:
         for level in levels.values():
             asyncio.run(level.stop())
-    proofs, now = kept_proofs(environ), datetime.now(UTC)
+    cache, now = probe_cache(environ), datetime.now(UTC)
     for name, probes in found.items():
-        proofs.keep(name, probes, now)
+        cache.keep(name, probes, now)
     return found, missing

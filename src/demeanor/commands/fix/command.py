@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
+from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
 from demeanor.config.fix import RULES
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--rule", choices=RULES, help="how it is proven, before and after (default: trials)")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
-    pace_arguments(how)
+    trial_arguments(how)
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="only look: print the brief, ask no fixer, try nothing")
     out.add_argument(

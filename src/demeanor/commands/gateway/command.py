@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     names = args.model or list(catalog.models.names())
     models = {name: catalog.models.model(name) for name in names}
     server = GatewayServer(models, host=args.host, port=args.port, unix_path=args.unix)
-    run_interruptibly(_serve(server, _person(names[0], faults), names, args, catalog.redactor), farewell="")
+    run_interruptibly(_serve(server, _person(names[0], faults), names, args, catalog.redactor), message="")
     counters = server.counters()
     print(f"{counters.exchanges} exchanges, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")
     return ExitCode.ACCEPTED

@@ -30,7 +30,7 @@ from demeanor.runner.assemble import open_sandbox, run_info
 from demeanor.runner.attempt import with_agent_log
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.judging import JudgingContext, judged
-from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, under_faults
+from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, with_faults
 from demeanor.runner.sandbox import Level
 from demeanor.runner.template import TemplateCache
 from demeanor.sandboxes.levels.none import NoneSandbox
@@ -210,4 +210,4 @@ def _evals(run: StoredRun, config: Config, options: RejudgeOptions) -> dict[str,
         if not Path(path).exists():
             raise BadInput("the run had its evals here", where=path, remedy="say where they are now: --evals PATH")
     faults = run.request.faults or config.faults
-    return {one.name: under_faults(one, faults) for one in choose_evals(config, paths=paths)}
+    return {one.name: with_faults(one, faults) for one in choose_evals(config, paths=paths)}

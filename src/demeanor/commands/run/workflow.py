@@ -1,4 +1,4 @@
-"""Records → one report value → files wherever they are wanted."""
+"""Request → run → report → report files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,36 @@ from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.report import RunReport, run_report
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
-from demeanor.runner.catalog import SCRIPTED
-from demeanor.runner.execute import RunResult
-from demeanor.store.runs.run_folder import write_whole
+from demeanor.runner.catalog import SCRIPTED, Catalog
+from demeanor.runner.execute import RunResult, execute, prepare
+from demeanor.runner.ui import UI
+from demeanor.store.runs.run_folder import RunFolder, write_whole
 
 _SCRIPTED_NOTE = (
-    "`scripted` is a rule-reader that stands in for a model: it shows how Demeanor works, not how a model does"
+    "`scripted` follows fixed rules in place of a model: it shows how Demeanor works, not how a model behaves"
 )
+
+
+def run_and_report(
+    catalog: Catalog,
+    plan: Plan,
+    request: RunRequest,
+    into: Path | RunFolder,
+    *,
+    ui: UI,
+    environ: Mapping[str, str],
+    plug_in: bool = False,
+    junit: Path | None = None,
+) -> RunReport:
+    """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed."""
+    info = into.info() if isinstance(into, RunFolder) else None
+    result = execute(prepare(catalog, plan, request, into, info=info), ui=ui)
+    report = make_report(result, plug_in=plug_in)
+    publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
+    return report
 
 
 def make_report(
@@ -52,8 +73,8 @@ def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
     scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
     faults = dict.fromkeys(str(fault) for cell in plan.cells for fault in cell.eval.scenario.faults)
     online = sorted({cell.eval.name for cell in plan.cells if cell.eval.scenario.network == "host"})
-    open_to = (f"the network of the host was within reach of agents in: {', '.join(online)}",) if online else ()
-    broken = (f"faults were asked for, so answers of the model were broken on purpose: {', '.join(faults)}",)
+    open_to = (f"agents had the network of the host in: {', '.join(online)}",) if online else ()
+    broken = (f"answers of the model were broken on purpose by faults: {', '.join(faults)}",)
     return (
         ((stopped,) if stopped else ()) + open_to + (broken if faults else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
     )
@@ -69,9 +90,9 @@ def publish(
     lead: str = "",
     files: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the report's files into the run's folder, and wherever else it is wanted, all without secrets.
+    """Write the report files, without secrets: into the run folder, to `junit`, and to the summary of a GitHub job.
 
-    `lead` is put before the summary; `files` are other files for the run's folder.
+    `lead` is put before the summary; `files` are further files for the run folder.
     """
     try:
         for name, text in (files or {}).items():
