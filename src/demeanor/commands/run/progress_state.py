@@ -1,4 +1,4 @@
-"""Where a run stands while it runs, kept up to date by its news."""
+"""The state of a run while it runs, updated by its progress events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Row:
 
     @property
     def running(self) -> bool:
-        """Whether a trial of it is under way."""
+        """Whether a trial of it is running."""
         return "running" in self.trials.values()
 
     @property
@@ -37,10 +37,10 @@ class Row:
 
 
 class ProgressState:
-    """Where a run stands. Its rows are fixed at the start, their trials replaced: it may be drawn at any moment."""
+    """The state of a run. Its rows are fixed from the start, so that another thread can draw it at any time."""
 
     def __init__(self, plan: Plan, *, now: float, kept: Iterable[Record] = ()) -> None:
-        """The start of a run at the time `now`; `kept` are the records of an earlier part of it."""
+        """A run that starts at the time `now`; `kept` are the records of an earlier part of it."""
         self.rows = {
             cell.id: Row(
                 eval=cell.eval.name,
@@ -59,7 +59,7 @@ class ProgressState:
         self._before = self.ended
 
     def update(self, news: Progress) -> None:
-        """Take in one piece of news; a trial that was asked for later is added, an unknown cell changes nothing."""
+        """Apply one event; a trial that was planned later is added, an unknown cell is ignored."""
         if isinstance(news, AttemptStarted):
             self._set(news.cell, news.number, "running")
         else:
@@ -71,7 +71,7 @@ class ProgressState:
         return self.counts["pass"] + self.counts["fail"] + self.counts["void"]
 
     def eta(self, now: float) -> float | None:
-        """Seconds that the rest will take if it goes on like this; None while too little is known."""
+        """The estimated seconds left; None while too few trials have ended."""
         here, left = self.ended - self._before, self.planned - self.ended
         return (now - self.started) / here * left if here > 1 and left else None
 
