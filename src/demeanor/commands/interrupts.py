@@ -59,9 +59,9 @@ def make_ui(*, quiet: bool) -> UI:
     def progress(plan: Plan, stored: Iterable[Record]) -> AbstractContextManager[Callable[[Progress], None]]:
         if quiet:
             return nullcontext(lambda news: None)
-        from demeanor.commands.run.live import watching
+        from demeanor.commands.run.live import show_progress
 
-        return watching(plan, sys.stderr, kept=stored)
+        return show_progress(plan, sys.stderr, kept=stored)
 
     return UI(run=run_interruptibly, progress=progress, log=log)
 

@@ -122,7 +122,7 @@ def test_many_trials_are_counted_instead_of_drawn(cell: MakeCell, report: Make) 
 def test_a_long_list_of_failures_is_cut_and_says_so(cell: MakeCell, report: Make) -> None:
     """The rest is in the files."""
     text = terminal(report([(cell(f"e{n}"), [NO] * 3) for n in range(30)]))
-    assert "and 10 more, told in summary.md and report.json" in text
+    assert "and 10 more, see summary.md and report.json" in text
     assert text.count("demeanor run ") == 20
 
 

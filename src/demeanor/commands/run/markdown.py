@@ -68,21 +68,21 @@ def _cells(cell: CellReport, k: int) -> list[str]:
 
 
 def _details(report: RunReport) -> Iterator[str]:
-    """One piece per section and cell, the most important first."""
+    """One part per cell, the most important first."""
     for title, cells in (("What broke", words.broken(report)), ("Failed, but tolerated", words.tolerated(report))):
         for index, cell in enumerate(cells):
             heading = f"### {title}\n\n" if index == 0 else ""
             yield heading + "\n".join(_folded(cell, cell.decision.reason, failures(cell), command=True))
     for index, cell in enumerate(words.voided(report)):
         sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void"
-        heading = "### Void: tried, but not judged\n\n" if index == 0 else ""
+        heading = "### Void: run, but not judged\n\n" if index == 0 else ""
         yield heading + "\n".join(_folded(cell, sentence, voids(cell), command=False))
     yield from _listed("News", ((cell, cell.decision.reason) for cell in words.news(report)))
     yield from _listed("Skipped", ((cell, cell.tally.skipped or "") for cell in words.skipped(report)))
 
 
 def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, command: bool) -> Iterator[str]:
-    """A cell that opens on a click."""
+    """A cell in a collapsed section."""
     name, subject = escape(one_line(cell.tally.eval, width=300)), escape(one_line(cell.tally.subject, width=300))
     yield "<details>"
     yield f"<summary><code>{name}</code> · <code>{subject}</code>: {escape(one_line(sentence))}</summary>\n"
@@ -94,7 +94,7 @@ def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, comman
         ]
         yield markdown_block("\n".join([opening(failure.reason, lines=_REASON_LINES), *calls])) + "\n"
     if command:
-        yield "To try it again:\n\n" + markdown_block(" ".join(words.reproduce(cell))) + "\n"
+        yield "To run it again:\n\n" + markdown_block(" ".join(words.reproduce(cell))) + "\n"
     yield "</details>"
 
 
@@ -117,8 +117,8 @@ def _footer(report: RunReport) -> Iterator[str]:
         changed = " with uncommitted changes" if report.run.dirty else ""
         origin.append(f"commit {_code(report.run.commit)}{changed}")
     yield ", ".join(origin) + (f", kept in {_code(report.folder)}" if report.folder else "") + "."
-    if told := words.layers(report):
-        yield f"\n{told[0].upper()}{told[1:]}."
+    if layers := words.layers(report):
+        yield f"\n{layers[0].upper()}{layers[1:]}."
     for note in report.notes:
         yield f"\nNote: {_code(note)}"
 
