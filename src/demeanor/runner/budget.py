@@ -38,8 +38,8 @@ class RunBudget:
     empty: bool = False
     """Whether a run was stopped by its budget, even if the cost of its last attempt is unknown."""
 
-    def pay(self, records: Sequence[Record]) -> None:
-        """Subtract what some attempts used."""
+    def add(self, records: Sequence[Record]) -> None:
+        """Add what some attempts used."""
         self.used += [record.spent for record in records]
         self.empty = self.empty or out_of_money(records) is not None
 
@@ -48,7 +48,7 @@ class RunBudget:
         """What all attempts have used."""
         return total(self.used)
 
-    def paid(self, request: RunRequest) -> RunRequest:
+    def limited(self, request: RunRequest) -> RunRequest:
         """The request, limited to what is left; raises BudgetSpent if nothing is."""
         if self.limit_usd is None:
             return request

@@ -26,12 +26,12 @@ MakeRecord = Callable[..., Record]
 def news(cell: MakeCell, record: MakeRecord) -> tuple[Plan, list[Progress]]:
     """Two evals: one passes and fails, the other is voided once and then passes."""
     saves, asks = cell("saves_the_note", trials=2), cell("asks_first", trials=1)
-    told: list[Progress] = []
+    events: list[Progress] = []
     for made, number, attempt, verdict in [(saves, 1, 1, Pass()), (asks, 1, 1, VOID), (saves, 2, 1, NO)]:
-        told.append(AttemptStarted(eval=made.eval.name, subject=str(made.subject), number=number, attempt=attempt))
-        told.append(AttemptJudged(record=record(made, number, verdict, final=verdict is not VOID)))
-    told.append(AttemptJudged(record=record(asks, 1, Pass(), attempt=2)))
-    return Plan(cells=(saves, asks)), told
+        events.append(AttemptStarted(eval=made.eval.name, subject=str(made.subject), number=number, attempt=attempt))
+        events.append(AttemptJudged(record=record(made, number, verdict, final=verdict is not VOID)))
+    events.append(AttemptJudged(record=record(asks, 1, Pass(), attempt=2)))
+    return Plan(cells=(saves, asks)), events
 
 
 def lines(state: ProgressState, screen: Screen, *, height: int = 24, now: float = 0.0) -> list[str]:
@@ -41,9 +41,9 @@ def lines(state: ProgressState, screen: Screen, *, height: int = 24, now: float 
 def test_without_a_terminal_every_finished_attempt_is_a_line(news: tuple[Plan, list[Progress]]) -> None:
     """Plain lines, as they belong in a CI log."""
     stream = io.StringIO()
-    with show_progress(news[0], stream, screen=Screen(width=100), clock=lambda: 0.0) as tell:
+    with show_progress(news[0], stream, screen=Screen(width=100), clock=lambda: 0.0) as show:
         for one in news[1]:
-            tell(one)
+            show(one)
     assert stream.getvalue().splitlines() == [
         "[1/3] PASS  saves_the_note · native:scripted · trial 1  4.2 s  $0.0041",
         "[1/3] AGAIN asks_first · native:scripted · trial 1  4.2 s  $0.0041  void(rate_limit): 429",
@@ -71,14 +71,14 @@ def test_a_terminal_shows_a_row_per_eval_with_a_dot_per_trial(news: tuple[Plan, 
     ]
 
 
-def test_several_subjects_are_told_apart(cell: MakeCell) -> None:
+def test_each_subject_has_its_own_row(cell: MakeCell) -> None:
     """One row per eval and subject."""
     other = Subject(agent="acme", model="large")
     state = ProgressState(Plan(cells=(cell("e", trials=1), cell("e", trials=1, subject=other))), now=0)
     assert lines(state, Screen())[:2] == ["e  ·  native:scripted", "e  ·  acme:large"]
 
 
-def test_what_runs_is_shown_first_where_there_is_not_room_for_all(cell: MakeCell, record: MakeRecord) -> None:
+def test_running_trials_are_shown_first_if_not_all_rows_fit(cell: MakeCell, record: MakeRecord) -> None:
     """The frame is never higher than the terminal."""
     cells = [cell(f"e{number:02}", trials=1) for number in range(30)]
     state = ProgressState(Plan(cells=tuple(cells)), now=0)
@@ -113,9 +113,9 @@ def test_a_terminal_is_left_clean_for_the_report(news: tuple[Plan, list[Progress
     stream = Terminal()
 
     def broken_off() -> None:
-        with show_progress(news[0], stream, screen=Screen(live=True, color=True)) as tell:
+        with show_progress(news[0], stream, screen=Screen(live=True, color=True)) as show:
             for one in news[1]:
-                tell(one)
+                show(one)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -130,9 +130,9 @@ def test_hostile_text_can_do_nothing_to_a_terminal(hostile: tuple[str, RunReport
     """Every finished trial stays on one line."""
     records = [record for cell in hostile[1].cells for record in cell.records]
     stream = io.StringIO()
-    with show_progress(Plan(cells=()), stream, screen=Screen(width=100)) as tell:
+    with show_progress(Plan(cells=()), stream, screen=Screen(width=100)) as show:
         for record in records:
-            tell(AttemptJudged(record=record))
+            show(AttemptJudged(record=record))
     text = stream.getvalue()
     assert len(text.splitlines()) == len(records)
     assert len(text) < 2000
@@ -155,8 +155,8 @@ def test_a_trial_is_missing_then_running_then_judged(cell: MakeCell, record: Mak
     assert (row.trials, row.done) == ({1: "pass", 2: "missing"}, False)
 
 
-def test_a_void_that_is_tried_again_is_not_the_end(cell: MakeCell, record: MakeRecord) -> None:
-    """But it is paid for."""
+def test_a_void_that_is_retried_does_not_end_its_trial(cell: MakeCell, record: MakeRecord) -> None:
+    """Its cost counts."""
     made = cell("e", trials=1)
     state = ProgressState(Plan(cells=(made,)), now=0)
     state.update(AttemptJudged(record=record(made, 1, PROVIDER_VOID, final=False)))
@@ -166,8 +166,8 @@ def test_a_void_that_is_tried_again_is_not_the_end(cell: MakeCell, record: MakeR
     assert (state.ended, +state.counts) == (1, {"pass": 1})
 
 
-def test_the_rest_takes_as_long_as_the_part_before(cell: MakeCell, record: MakeRecord) -> None:
-    """Nothing is guessed from a single trial, nor when nothing is left."""
+def test_the_time_left_is_estimated_from_the_ended_trials(cell: MakeCell, record: MakeRecord) -> None:
+    """There is no estimate from a single trial, nor when nothing is left."""
     made = cell("e", trials=4)
     state = ProgressState(Plan(cells=(made,)), now=100)
     guesses = []
@@ -177,8 +177,8 @@ def test_the_rest_takes_as_long_as_the_part_before(cell: MakeCell, record: MakeR
     assert guesses == [None, 20, 10, None]
 
 
-def test_what_an_earlier_part_did_is_counted_but_says_nothing_of_the_speed(cell: MakeCell, record: MakeRecord) -> None:
-    """A resumed run guesses from its own trials."""
+def test_trials_of_an_earlier_part_count_but_not_for_the_estimate(cell: MakeCell, record: MakeRecord) -> None:
+    """A resumed run is estimated from its own trials."""
     made = cell("e", trials=5)
     kept = [record(made, 1, Pass()), record(made, 2, Pass())]
     state = ProgressState(Plan(cells=(made,)), now=0, kept=kept)
@@ -188,9 +188,7 @@ def test_what_an_earlier_part_did_is_counted_but_says_nothing_of_the_speed(cell:
     assert state.eta(now=10) == pytest.approx(5)
 
 
-def test_a_trial_that_is_asked_for_later_is_added_and_an_unknown_cell_is_not(
-    cell: MakeCell, record: MakeRecord
-) -> None:
+def test_a_trial_that_is_planned_later_is_added_and_an_unknown_cell_is_not(cell: MakeCell, record: MakeRecord) -> None:
     """A gate plans as it goes."""
     state = ProgressState(Plan(cells=(cell("e", trials=1),)), now=0)
     state.update(started(cell("other"), 1))

@@ -43,7 +43,7 @@ def page(text: str) -> Tags:
     return Tags(MarkdownIt("commonmark").enable("table").render(text))
 
 
-def test_the_summary_looks_as_agreed(mixed: RunReport, golden: Callable[[Path, str], None]) -> None:
+def test_the_summary_matches_its_golden_file(mixed: RunReport, golden: Callable[[Path, str], None]) -> None:
     """Fit for a CI job's summary."""
     golden(GOLDEN / "summary.md", markdown(mixed))
 
@@ -80,7 +80,7 @@ def test_a_summary_stays_below_the_size_that_ci_services_accept(
 
 
 def test_an_empty_run_can_be_reported(report: Callable[..., RunReport]) -> None:
-    """Nothing planned is nothing proven."""
+    """It is undecided."""
     assert markdown(report([])).startswith("## ⚠️ Undecided: nothing could be run")
 
 

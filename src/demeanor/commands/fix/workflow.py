@@ -167,13 +167,13 @@ class FixState:
         self.ui.log(f"round {len(self.rounds) + 1}: {self._fix.fixer} is asked to mend it")
         work = let_fix(
             self._catalog,
-            replace(self._purse.paid(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
+            replace(self._purse.limited(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
             self.project.tree,
             {"brief.md": brief, **evidence(self.found)},
             folder=place / "fixer",
             ui=self.ui,
         )
-        self._purse.pay([work.record])
+        self._purse.add([work.record])
         return work
 
     def _tried(
@@ -229,13 +229,13 @@ class FixState:
         proof = prove(
             evals,
             place.config,
-            replace(self._purse.paid(self.request), subjects=self._subjects, trials=self._fix.trials),
+            replace(self._purse.limited(self.request), subjects=self._subjects, trials=self._fix.trials),
             self.environ,
             rule=self._fix.rule,
             folder=self.folder / name,
             ui=self.ui,
         )
-        self._purse.pay(proof.records)
+        self._purse.add(proof.records)
         self.notes += [*proof.notes, *([proof.stopped] if proof.stopped else [])]
         return proof
 

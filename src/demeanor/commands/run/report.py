@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.tallies import last_attempts, summary, tally
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.record import Record, RunInfo
@@ -111,8 +112,7 @@ def run_report(
     plan: Plan,
     records: Iterable[Record],
     *,
-    decide: Callable[[Tally], Decision],
-    exit_code: Callable[[Iterable[Decision]], ExitCode],
+    decide: Callable[[Tally], Decision] = decide,
     root: Path | None = None,
     folder: Path | str = "",
     seconds: float | None = None,

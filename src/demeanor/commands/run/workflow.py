@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from demeanor.commands.run.policies import decide, exit_code
+from demeanor.commands.run.policies import decide
 from demeanor.commands.run.report import RunReport, run_report
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
@@ -59,7 +59,6 @@ def make_report(
         plan,
         result.records,
         decide=decide,
-        exit_code=exit_code,
         root=Path.cwd(),
         folder=result.folder,
         seconds=result.seconds,

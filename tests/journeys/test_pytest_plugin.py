@@ -1,4 +1,4 @@
-"""Both doors lead to the same session: `demeanor run` and `pytest` give the same verdicts."""
+"""`demeanor run` and `pytest` execute the same run and give the same verdicts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def evals(project: Project) -> Project:
 
 
 def test_without_run_evals_only_the_always_passing_run(evals: Project):
-    """In both doors."""
+    """On the command line and in pytest."""
     assert "1 passed, 2 skipped" in evals.pytest("evals").stdout
     assert json.loads(evals.demeanor("run", "--json").stdout)["summary"]["total"] == 1
 
@@ -94,14 +94,14 @@ def test_a_void_cell_is_an_error_and_not_a_failure(evals: Project):
 
 
 def test_what_could_not_be_written_is_noted(evals: Project):
-    """In both doors: the captures have no place to go."""
+    """On the command line and in pytest: the captures can't be published."""
     evals.write(demeanor_toml=f'captures = "agents.py/captures"\n{CONFIG}')
     for shown in (evals.demeanor("run", COLUMNS="200"), evals.pytest("evals", COLUMNS="200")):
         assert (shown.returncode, "captures were not published" in shown.stdout) == (0, True), shown.stdout
 
 
 def test_a_sandbox_that_does_not_work_here_leaves_no_run(evals: Project):
-    """In both doors."""
+    """On the command line and in pytest."""
     evals.write(demeanor_toml=f'sandbox = "seatbelt"\n{CONFIG}')
     for shown in (evals.demeanor("run"), evals.pytest("evals")):
         assert "the sandbox 'seatbelt'" in shown.stdout + shown.stderr
@@ -131,8 +131,8 @@ def test_xdist_runs_each_item_in_its_worker(evals: Project):
     assert "2 passed, 1 xfailed" in evals.pytest("evals", "-n", "2", RUN_EVALS="1").stdout
 
 
-def test_other_peoples_tests_load_nothing_of_demeanor(project: Project):
-    """A pytest run without evals imports the plugin and nothing behind it."""
+def test_a_test_run_without_evals_imports_only_the_plugin(project: Project):
+    """No other module of Demeanor."""
     code = "import sys\ndef test_it():\n    assert not [m for m in sys.modules if m.startswith('demeanor.core')]\n"
     project.write(test_theirs_py=code)
     assert "1 passed" in project.pytest().stdout
