@@ -74,7 +74,7 @@ def test_a_summary_stays_below_the_size_that_ci_services_accept(
     reasons = [Fail(findings=(Finding(check="c", answer="no", reason=f"{n} {'x' * 190}\n" * 40),)) for n in range(3)]
     text = markdown(report([(cell(f"e{n}"), reasons) for n in range(50)]), most_bytes=100_000)
     assert len(text.encode()) < 101_000
-    assert "more sections, told in report.json" in text
+    assert "more sections, see report.json" in text
     assert "`e49`" in text
     assert text.count("<details>") == text.count("</details>")
 

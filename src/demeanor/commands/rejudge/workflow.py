@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from demeanor._version import __version__
-from demeanor.commands.rejudge.report import RejudgedTrial, Rejudgement, rejudgement
+from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT, RejudgedTrial, Rejudgement, rejudgement
 from demeanor.commands.rejudge.restore import NotRestorable, Restorer
-from demeanor.commands.rejudge.to_json import rejudge_json
 from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.config.config import Config
@@ -119,7 +118,7 @@ def keep_judgements(runs: Sequence[StoredRun], answered: Sequence[RejudgedTrial]
             rejudges=run.info.uid or run.info.id, kind=run.info.kind,
         )  # fmt: skip
         kept = keep_rejudged(run.folder, info, _plan(records), records, datetime.now(UTC))
-        write_whole(kept.folder / "rejudge.json", rejudge_json(make_rejudgement(own)))
+        write_whole(kept.folder / "rejudge.json", REJUDGE_DOCUMENT.write(make_rejudgement(own)))
         made.append(kept.folder)
     return tuple(made)
 
