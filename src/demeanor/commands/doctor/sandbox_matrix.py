@@ -1,4 +1,4 @@
-"""`demeanor doctor --sandboxes`: what hostile programs reach at each level, tried for real."""
+"""`demeanor doctor --sandboxes`: what hostile programs reach in each sandbox level, by running them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from demeanor.core.exit_code import ExitCode
 if TYPE_CHECKING:
     from demeanor.sandboxes.probes.result import Probe
 
-_SAYS = """
-blocked       it did not happen, and without walls it did
-open          it happened: the level does not promise to prevent that
-OPEN          it happened, and must not
+_LEGEND = """
+blocked       it did not happen; without a sandbox it does
+open          it happened; the level does not promise to prevent it
+OPEN          it happened, but the level promises to prevent it
 works         it must be possible, and is
-BROKEN        it must be possible, and is not
-inconclusive  it does not happen without walls either (or could not be tried), so nothing is proven
+BROKEN        it must be possible, but is not
+inconclusive  it does not happen without a sandbox either (or could not be tried), so it shows nothing
 """
 
 
 def show(config: Config, *, as_json: bool) -> ExitCode:
-    """Try everything and print it; 1 where a level does not keep what it promises."""
+    """Run all probes and print the results; exit with 1 if a level breaks a promise."""
     from demeanor.runner.self_tests import probe_levels
 
     found, missing = probe_levels(config, os.environ)
@@ -34,18 +34,18 @@ def show(config: Config, *, as_json: bool) -> ExitCode:
         print(json.dumps({"levels": levels, "not_here": missing}, indent=2))
     else:
         _print_table(found)
-        print(_SAYS)
+        print(_LEGEND)
         for level, why in missing.items():
-            print(f"not here: {level}: {why}")
-        _print_surprises(found)
-    kept = all(probe.expected for probes in found.values() for probe in probes)
-    return ExitCode.ACCEPTED if kept else ExitCode.REJECTED
+            print(f"not available: {level}: {why}")
+        _print_broken(found)
+    as_promised = all(probe.expected for probes in found.values() for probe in probes)
+    return ExitCode.ACCEPTED if as_promised else ExitCode.REJECTED
 
 
 def _print_table(found: dict[str, tuple[Probe, ...]]) -> None:
     rows = list(zip(*found.values(), strict=True))
     width = max(len(row[0].name) for row in rows)
-    control = "without walls"
+    control = "no sandbox"
     print("  ".join((f"{'':<{width}}", control, *(f"{level:<12}" for level in found))).rstrip())
     for row in rows:
         free = "happens" if row[0].control == "reached" else "does not"
@@ -54,7 +54,7 @@ def _print_table(found: dict[str, tuple[Probe, ...]]) -> None:
         print("  ".join(cells).rstrip())
 
 
-def _print_surprises(found: dict[str, tuple[Probe, ...]]) -> None:
+def _print_broken(found: dict[str, tuple[Probe, ...]]) -> None:
     for level, probes in found.items():
         for probe in probes:
             if not probe.expected:

@@ -57,9 +57,9 @@ def check_fixer(catalog: Catalog, fixer: str) -> str:
     """The fixer as a subject that can be started; a UsageError where there is none."""
     if not fixer:
         raise UsageError(
-            "nobody is named to mend it\n"
-            '  → write who in the configuration: [fix] fixer = "claude-code:MODEL", or say --fixer AGENT:MODEL\n'
-            "  → or only look: demeanor fix --dry-run"
+            "no fixer is configured\n"
+            '  → name one in the configuration, [fix] fixer = "claude-code:MODEL", or with --fixer AGENT:MODEL\n'
+            "  → or only print the brief: demeanor fix --dry-run"
         )
     subject = catalog.subject(fixer)
     missing = catalog.of(subject).missing()

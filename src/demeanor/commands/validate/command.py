@@ -1,4 +1,4 @@
-"""`demeanor validate`: prove, without a model, that each eval can pass and can fail."""
+"""`demeanor validate`: check, without a model, that each eval can pass and can fail."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ if TYPE_CHECKING:
     from demeanor.judge.self_test import SelfTest
     from demeanor.runner.catalog import Catalog
 
-_TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; it is promoted when it has proven to be stable"
+_TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; `demeanor promote` promotes it once it is stable"
 
-_CLEARED = "\r\x1b[2K"
+_CLEAR_LINE = "\r\x1b[2K"
 
-_BY_HAND = "ALWAYS_PASSES without a recorded promotion; `demeanor promote` tells whether it has earned it"
+_BY_HAND = "ALWAYS_PASSES without a recorded promotion; `demeanor promote` shows whether it qualifies"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     choice_arguments(parser)
-    parser.add_argument("--base", metavar="REV", help="what new evals are told by (default: where the branch began)")
+    parser.add_argument(
+        "--base", metavar="REV", help="the commit that new evals are compared with (default: where the branch began)"
+    )
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="an eval that nothing proves to pass is a fault too, and so is a promotion by hand",
+        help="also treat as faults: an eval without a passing behaviour, and a promotion by hand",
     )
     tasks = parser.add_argument_group("whole tasks (docs/harbor.md)")
     tasks.add_argument(
@@ -42,16 +44,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=positive_int,
         default=3,
         metavar="M",
-        help="how often a task's solution, and doing nothing, are run (default: 3)",
+        help="how often to run a task's solution, and an agent that does nothing (default: 3)",
     )
-    tasks.add_argument("--static", action="store_true", help="only what can be told of tasks without running them")
-    tasks.add_argument("--env", metavar="NAME", help="where tasks are run, as with `demeanor run --env`")
+    tasks.add_argument("--static", action="store_true", help="check tasks without running them")
+    tasks.add_argument("--env", metavar="NAME", help="where to run tasks, as with `demeanor run --env`")
     parser.add_argument("--json", action="store_true", help="print JSON")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Load, self-test, look into git, print."""
+    """Load the evals, run their self-tests, check their policies, and print the result."""
     from demeanor.define.policy_history import policy_history
     from demeanor.runner.cassettes import cassette_faults
     from demeanor.runner.catalog import Catalog
@@ -65,22 +67,25 @@ def run(args: argparse.Namespace) -> ExitCode:
     history = policy_history(evals, config.root, base=args.base)
     too_early = {change.eval.name for change in history.new}
     catalog = Catalog(config=config, environ=os.environ)
-    own, tasks = [one for one in evals if one.task is None], [one for one in evals if one.task is not None]
-    of_tasks, unrun = _task_tests(catalog, tasks, args)
-    tests = [*(self_tests(own, config) if own else ()), *of_tasks]
+    evals_without_task, tasks = (
+        [one for one in evals if one.task is None],
+        [one for one in evals if one.task is not None],
+    )
+    task_results, not_run = _task_tests(catalog, tasks, args)
+    tests = [*(self_tests(evals_without_task, config) if evals_without_task else ()), *task_results]
     cassettes = cassette_faults(catalog, evals)
-    by_hand, faulty_by_hand = _by_hand(config, evals, {change.eval.name for change in history.promoted}, args)
+    by_hand, faulty_by_hand = _promoted_by_hand(config, evals, {change.eval.name for change in history.promoted}, args)
     faulty = [
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or _faults(test, strict=args.strict)
     ]
-    if unrun and args.strict:
+    if not_run and args.strict:
         faulty += [one.name for one in tasks if one.name not in faulty]
     warned = {one.name: list(one.task.warnings) for one in tasks if one.task and one.task.warnings}
     if args.json:
         warnings = [{"file": str(one.file), "fault": one.fault, "detail": one.detail} for one in cassettes]
         found: dict[str, Any] = {"ok": not faulty, "faulty": faulty, "base": history.base, "problem": history.problem}
         found["promoted_by_hand"] = sorted(by_hand)
-        found["tasks_not_run"] = unrun
+        found["tasks_not_run"] = not_run
         found["warnings"] = warned
         print(
             json.dumps(
@@ -88,50 +93,53 @@ def run(args: argparse.Namespace) -> ExitCode:
             )
         )
     else:
-        only_read = {one.name for one in tasks} if unrun else set()
+        only_read = {one.name for one in tasks} if not_run else set()
         print("\n".join(_lines(tests, too_early, only_read, strict=args.strict)))
         for name in sorted(by_hand):
             print(f"{'FAULT' if name in faulty_by_hand else 'warning'}: {name}: {_BY_HAND}")
-        for name, said in warned.items():
-            print("\n".join(f"warning: {name}: {warning}" for warning in said))
+        for name, messages in warned.items():
+            print("\n".join(f"warning: {name}: {warning}" for warning in messages))
         for one in cassettes:
             print(f"warning: {one.file}: {one.fault}: {one.detail}")
         rehearsed = count(sum(test.rehearsed for test in tests), "rehearsal")
         print(f"\n{count(len(tests), 'eval')}, {rehearsed}, {len(faulty)} faulty")
         if history.problem:
-            print(f"note: new evals can't be told from old ones: {history.problem}")
-    if unrun:
-        sys.stderr.write(f"demeanor: {count(len(tasks), 'task')} READ ONLY, NOT RUN, so nothing is proven: {unrun}\n")
+            print(f"note: new evals can't be detected: {history.problem}")
+    if not_run:
+        sys.stderr.write(
+            f"demeanor: {count(len(tasks), 'task')} READ ONLY, NOT RUN, so their tests are unproven: {not_run}\n"
+        )
     return ExitCode.REJECTED if faulty else ExitCode.ACCEPTED
 
 
 def _task_tests(catalog: Catalog, tasks: Sequence[Eval], args: argparse.Namespace) -> tuple[list[SelfTest], str | None]:
-    """What is found of whole tasks; and why they were only read and not run, if so."""
+    """Test whole tasks; also return why they were not run, or None."""
     if not tasks:
         return [], None
-    from demeanor.commands.validate.tasks import ValidationOptions, read_tests, task_tests, unprovable
+    from demeanor.commands.validate.tasks import ValidationOptions, check_tasks_statically, run_task_tests
+    from demeanor.runner.tasks import harbor_problem
 
-    unrun = "--static asks for no more" if args.static else unprovable(catalog)
-    if unrun:
-        return list(read_tests(tasks)), unrun
-    found = list(task_tests(catalog, tasks, ValidationOptions(repeat=args.repeat, env=args.env), _told))
+    not_run = "--static was given" if args.static else harbor_problem(catalog.config, catalog.environ)
+    if not_run:
+        return list(check_tasks_statically(tasks)), not_run
+    found = list(run_task_tests(catalog, tasks, ValidationOptions(repeat=args.repeat, env=args.env), _show_progress))
     if sys.stderr.isatty():
-        sys.stderr.write(_CLEARED)
+        sys.stderr.write(_CLEAR_LINE)
     return found, None
 
 
-def _told(what: str) -> None:
-    """How far it is: one line that is written over on a terminal, a line each elsewhere."""
-    sys.stderr.write(f"{_CLEARED}{what}" if sys.stderr.isatty() else f"{what}\n")
+def _show_progress(text: str) -> None:
+    """Show progress: one line that is overwritten on a terminal, otherwise a line each."""
+    sys.stderr.write(f"{_CLEAR_LINE}{text}" if sys.stderr.isatty() else f"{text}\n")
     sys.stderr.flush()
 
 
-def _by_hand(
-    config: Config, evals: Sequence[Eval], raised: set[str], args: argparse.Namespace
+def _promoted_by_hand(
+    config: Config, evals: Sequence[Eval], promoted: set[str], args: argparse.Namespace
 ) -> tuple[set[str], set[str]]:
-    """Promotions that nobody recorded; and those that are faults, which needs --strict and a history of promotions.
+    """Return the unrecorded promotions, and those that are faults: with --strict, if promotions are recorded at all.
 
-    A project that never used `demeanor promote` hears only of what was raised on this branch.
+    In a project that never used `demeanor promote`, only promotions on this branch are reported.
     """
     from demeanor.commands.promote.workflow import unrecorded
     from demeanor.commands.run.past_runs import open_project_history
@@ -141,7 +149,7 @@ def _by_hand(
         missing, in_use = unrecorded(history, evals)
     finally:
         history.close()
-    found = missing if in_use else missing & raised
+    found = missing if in_use else missing & promoted
     return found, found if in_use and args.strict else set()
 
 
@@ -152,8 +160,8 @@ def _faults(test: SelfTest, *, strict: bool) -> int:
 def _lines(tests: Sequence[SelfTest], too_early: set[str], only_read: set[str], *, strict: bool) -> Iterator[str]:
     width = max((len(test.eval) for test in tests), default=0)
     for test in tests:
-        sound = "read" if test.eval in only_read else "ok"
-        mark = "FAULT" if test.eval in too_early or _faults(test, strict=strict) else sound
+        mark_without_fault = "read" if test.eval in only_read else "ok"
+        mark = "FAULT" if test.eval in too_early or _faults(test, strict=strict) else mark_without_fault
         yield f"{mark:<5}  {test.eval:<{width}}  {count(test.rehearsed, 'rehearsal') if mark != 'read' else 'not run'}"
         for complaint in test.complaints:
             first, *rest = complaint.detail.splitlines() or [""]

@@ -1,4 +1,4 @@
-"""Both doors lead to the same session: `demeanor run` and `pytest` give the same verdicts."""
+"""`demeanor run` and `pytest` give the same verdicts."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def evals(project: Project) -> Project:
     return project
 
 
-def test_without_run_evals_only_the_always_passing_run(evals: Project):
-    """In both doors."""
+def test_by_default_only_always_passing_evals_run(evals: Project):
+    """With both commands."""
     assert "1 passed, 2 skipped" in evals.pytest("evals").stdout
     assert json.loads(evals.demeanor("run", "--json").stdout)["summary"]["total"] == 1
 
 
-def test_a_known_bad_behaviour_is_expected_to_fail_and_news_when_it_passes(evals: Project):
+def test_a_known_failure_is_expected_and_news_when_it_passes(evals: Project):
     """xfailed and xpassed; accepted in both cases."""
     assert "2 passed, 1 xfailed" in evals.pytest("evals", RUN_EVALS="1").stdout
     evals.write(agents_py=AGENT.replace('"hi")', '"hi")\n    (session.workspace / "more.txt").write_text("")'))
@@ -77,7 +77,7 @@ def test_a_known_bad_behaviour_is_expected_to_fail_and_news_when_it_passes(evals
 
 
 def test_a_failure_shows_the_compared_values_and_the_chain(evals: Project):
-    """Plain assert, pytest's explanation, the agent's calls, and the command that runs it again."""
+    """The assert with its values, the agent's calls, and the command that runs it again."""
     for shown in (evals.demeanor("run", "--subject", "liar"), evals.pytest("evals", "--eval-subject", "liar")):
         assert shown.returncode == 1
         assert "there is no 'out.txt'" in shown.stdout
@@ -93,22 +93,22 @@ def test_a_void_cell_is_an_error_and_not_a_failure(evals: Project):
     assert "1 error" in evals.pytest("evals", "--eval-subject", "gone", "-k", "writes and not more").stdout
 
 
-def test_what_could_not_be_written_is_noted(evals: Project):
-    """In both doors: the captures have no place to go."""
+def test_captures_that_could_not_be_written_are_noted(evals: Project):
+    """With both commands."""
     evals.write(demeanor_toml=f'captures = "agents.py/captures"\n{CONFIG}')
     for shown in (evals.demeanor("run", COLUMNS="200"), evals.pytest("evals", COLUMNS="200")):
         assert (shown.returncode, "captures were not published" in shown.stdout) == (0, True), shown.stdout
 
 
-def test_a_sandbox_that_does_not_work_here_leaves_no_run(evals: Project):
-    """In both doors."""
+def test_an_unsupported_sandbox_leaves_no_run(evals: Project):
+    """With both commands."""
     evals.write(demeanor_toml=f'sandbox = "seatbelt"\n{CONFIG}')
     for shown in (evals.demeanor("run"), evals.pytest("evals")):
         assert "the sandbox 'seatbelt'" in shown.stdout + shown.stderr
     assert not (evals.folder / "results").exists()
 
 
-def test_pytests_own_options_work(evals: Project):
+def test_options_of_pytest_work(evals: Project):
     """-k, -m, -x and --junitxml."""
     assert "1 passed, 2 deselected" in evals.pytest("evals", "-m", "always_passes").stdout
     assert "1 passed, 2 deselected" in evals.pytest("evals", "-k", "quick").stdout
@@ -118,8 +118,8 @@ def test_pytests_own_options_work(evals: Project):
     assert suite.get("failures") == "1"
 
 
-def test_evals_beside_ordinary_tests(evals: Project):
-    """In a test_*.py both are collected; one named file works too."""
+def test_evals_and_ordinary_tests_in_one_file(evals: Project):
+    """Both are collected; a single file can be named too."""
     evals.write(tests__test_mixed_py=EVALS.replace("writes", "mixed") + "\ndef test_plain():\n    assert True\n")
     assert "2 passed, 2 skipped" in evals.pytest("tests/test_mixed.py").stdout
     assert "1 passed, 2 skipped" in evals.pytest("evals/eval_writes.py").stdout
@@ -127,11 +127,11 @@ def test_evals_beside_ordinary_tests(evals: Project):
 
 
 def test_xdist_runs_each_item_in_its_worker(evals: Project):
-    """Nothing is run twice."""
+    """Nothing runs twice."""
     assert "2 passed, 1 xfailed" in evals.pytest("evals", "-n", "2", RUN_EVALS="1").stdout
 
 
-def test_other_peoples_tests_load_nothing_of_demeanor(project: Project):
+def test_tests_without_evals_load_nothing_of_demeanor(project: Project):
     """A pytest run without evals imports the plugin and nothing behind it."""
     code = "import sys\ndef test_it():\n    assert not [m for m in sys.modules if m.startswith('demeanor.core')]\n"
     project.write(test_theirs_py=code)
