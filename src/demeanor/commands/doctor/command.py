@@ -154,7 +154,7 @@ def _checked(name: str, check: Callable[[], object], detail: str) -> DoctorItem:
 
 def _sandbox(config: Config) -> DoctorItem:
     """Run a program in the sandbox."""
-    from demeanor.runner.self_tests import probe_sandbox
+    from demeanor.commands.doctor.probes import probe_sandbox
 
     try:
         probe_sandbox(config.sandbox, config)
@@ -192,7 +192,7 @@ def _harbor(config: Config) -> DoctorItem:
 
 
 def _evals(config: Config) -> DoctorItem:
-    from demeanor.runner.planning import choose_evals
+    from demeanor.runner.plan import choose_evals
 
     try:
         evals = choose_evals(config)

@@ -24,7 +24,7 @@ inconclusive  it does not happen without a sandbox either (or could not be tried
 
 def show(config: Config, *, as_json: bool) -> ExitCode:
     """Run all probes and print the results; exit with 1 if a level breaks a promise."""
-    from demeanor.runner.self_tests import probe_levels
+    from demeanor.commands.doctor.probes import probe_levels
 
     found, missing = probe_levels(config, os.environ)
     if as_json:

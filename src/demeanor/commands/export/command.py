@@ -50,7 +50,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Write the run or the tasks."""
-    from demeanor.commands.run.past_runs import export, open_project_history
+    from demeanor.commands.export.workflow import export
+    from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     if args.harbor:
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _tasks(config: Config, args: argparse.Namespace) -> ExitCode:
     """Write evals as tasks; stop at the first one that can't be exported."""
     from demeanor.commands.export.harbor_task import export_task
-    from demeanor.runner.planning import choose_evals
+    from demeanor.runner.plan import choose_evals
 
     evals: list[Eval] = []
     for named in args.harbor:

@@ -71,9 +71,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fix.project import open_project
     from demeanor.commands.fix.to_json import brief_value
     from demeanor.commands.fix.workflow import FixState
-    from demeanor.commands.interrupts import make_ui, tell
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.commands.interrupts import make_ui
     from demeanor.runner.catalog import Catalog
+    from demeanor.runner.history import open_project_history
 
     config = _override(load_config(args), args)
     results = (args.out or config.root / config.results).resolve()
@@ -93,12 +93,12 @@ def run(args: argparse.Namespace) -> ExitCode:
         brief = write_brief(diagnosis, folder, redactor)
         if args.dry_run:
             print(json.dumps(brief_value(diagnosis, brief), indent=2) if output == "json" else brief)
-            tell(f"the brief and its evidence are in {folder}")
+            ui.log(f"the brief and its evidence are in {folder}")
             return ExitCode.ACCEPTED
         try:
             report = fix.run(folder)
         except KeyboardInterrupt:
-            tell(f"stopped; everything up to this point is in {folder}")
+            ui.log(f"stopped; everything up to this point is in {folder}")
             raise
     apply_error: UsageError | None = None
     if args.apply and report.exit_code is ExitCode.ACCEPTED and report.rounds:

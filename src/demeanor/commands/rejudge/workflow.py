@@ -27,9 +27,8 @@ from demeanor.core.verdict import Void
 from demeanor.runner.assemble import open_sandbox, run_info
 from demeanor.runner.attempt import with_agent_log
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import JudgingContext, judged
-from demeanor.runner.plan import DEFAULT_TIMEOUT
-from demeanor.runner.planning import choose_evals, under_faults
+from demeanor.runner.judging import JudgingContext, judged
+from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, under_faults
 from demeanor.runner.sandbox import Level
 from demeanor.runner.template import TemplateCache
 from demeanor.sandboxes.levels.none import NoneSandbox

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.define.policy_history import policy_history
     from demeanor.runner.cassettes import cassette_faults
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.planning import choose_evals
+    from demeanor.runner.plan import choose_evals
     from demeanor.runner.self_tests import self_tests
 
     config = load_config(args)
@@ -142,7 +142,7 @@ def _promoted_by_hand(
     In a project that never used `demeanor promote`, only promotions on this branch are reported.
     """
     from demeanor.commands.promote.workflow import unrecorded
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
 
     history = open_project_history(config, os.environ)
     try:
