@@ -18,7 +18,7 @@ from demeanor.core.text import printable
 
 if TYPE_CHECKING:
     from demeanor.agents.recipe import Recipe
-    from demeanor.commands.agents.conformance.suite import Shown
+    from demeanor.commands.agents.conformance.suite import AbilityResult
 
 _ABILITIES = tuple(ability.value for ability in Ability)
 _LIST = ", ".join(_ABILITIES)
@@ -91,7 +91,7 @@ def _check(args: argparse.Namespace) -> ExitCode:
     return ExitCode.REJECTED if failed else ExitCode.ACCEPTED
 
 
-def _print_results(name: str, found: Sequence[Shown]) -> None:
+def _print_results(name: str, found: Sequence[AbilityResult]) -> None:
     print(name)
     for one in found:
         seconds = f"{one.seconds:5.1f} s" if one.seconds else " " * 7

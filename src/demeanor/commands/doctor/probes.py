@@ -1,4 +1,4 @@
-"""Tests sandboxes on this machine: does one work, and what do hostile programs reach in each?"""
+"""Test the sandboxes on this machine: whether one works, and what hostile programs reach in each."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def probe_sandbox(name: str, config: Config) -> None:
-    """Run a program in the sandbox; raises UsageError if that does not work."""
+    """Run a program in the sandbox; raise UsageError if that does not work."""
     asyncio.run(proven_sandbox(name, config).stop())
 
 
 def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
-    """What hostile programs reach at each level that works on this machine, and why the other levels do not work.
+    """Return what hostile programs reach in each level that works here, and why the other levels do not work.
 
     The results are cached, because the records of later runs cite them.
     """

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from demeanor.commands.fix.agent import Work, check_fixer, let_fix
-from demeanor.commands.fix.before_after import doubts, fix_cells, why_not
+from demeanor.commands.fix.agent import FixerResult, check_fixer, run_fixer
 from demeanor.commands.fix.brief import evidence, fix_brief
 from demeanor.commands.fix.check_rules import check_rules, touches_evals
 from demeanor.commands.fix.diagnosis import Diagnosis
@@ -22,7 +21,7 @@ from demeanor.commands.fix.project import FixProject
 from demeanor.commands.fix.render import describe_round
 from demeanor.commands.fix.report import EXIT_CODES, FixOutcome, FixReport, FixRound
 from demeanor.commands.fix.rules import combine_decisions, guard_suite
-from demeanor.commands.fix.verify import Verification, prove
+from demeanor.commands.fix.verify import Verification, chance_notes, compare_cells, verify, why_not_accepted
 from demeanor.config.fix import FixRules
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.eval import Eval
@@ -101,7 +100,7 @@ class FixState:
                 before = self._verify(self._targets, base, "before")
                 outcome = _outcome(before)
                 if outcome is FixOutcome.UNDECIDED:
-                    self.notes.append(f"without any change: {why_not(before)}")
+                    self.notes.append(f"without any change: {why_not_accepted(before)}")
                 for number in range(1, self._fix.rounds + 1):
                     if outcome is FixOutcome.FIXED or (number == 1 and outcome is FixOutcome.UNDECIDED):
                         break
@@ -113,7 +112,7 @@ class FixState:
         if outcome is FixOutcome.FIXED and not self.rounds:
             outcome = FixOutcome.PASSES
         if outcome is FixOutcome.FIXED:
-            self.notes += doubts(self.rounds[-1].cells)
+            self.notes += chance_notes(self.rounds[-1].cells)
         return self._report(outcome, before)
 
     def _report(self, outcome: FixOutcome, before: Verification | None) -> FixReport:
@@ -127,7 +126,7 @@ class FixState:
             commit=self.project.commit,
             fixer=self._fix.fixer,
             rule=self._fix.rule,
-            before=fix_cells(before),
+            before=compare_cells(before),
             rounds=tuple(self.rounds),
             spent=spent,
             unpriced=unpriced,
@@ -160,12 +159,12 @@ class FixState:
             return replace(result, outcome=FixOutcome.REFUSED, detail=detail, refusals=broken)
         return self._try_change(result, changed, folder, base, before)
 
-    def _run_fixer(self, folder: Path) -> Work:
+    def _run_fixer(self, folder: Path) -> FixerResult:
         brief = fix_brief(self.diagnosis, earlier=[describe_round(one) for one in self.rounds])
         folder.mkdir(parents=True)
         (folder / "brief.md").write_text(self._catalog.redactor.text(brief), "utf-8")
         self.ui.log(f"round {len(self.rounds) + 1}: running the fixer {self._fix.fixer}")
-        work = let_fix(
+        work = run_fixer(
             self._catalog,
             replace(self._budget.paid(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
             self.project.tree,
@@ -191,7 +190,9 @@ class FixState:
             with self._checkout(make_change) as checkout:
                 evals = self._evals_of(checkout, changed)
                 after = self._verify([evals[one.name] for one in self._targets], checkout, f"{folder.name}/after")
-                result = replace(result, outcome=_outcome(after), detail=why_not(after), cells=fix_cells(before, after))
+                result = replace(
+                    result, outcome=_outcome(after), detail=why_not_accepted(after), cells=compare_cells(before, after)
+                )
                 if result.outcome is not FixOutcome.FIXED:
                     return result
                 return self._check_guard(result, evals, folder, base, checkout)
@@ -217,16 +218,16 @@ class FixState:
         rejected = dict.fromkeys(tally.eval for tally, decision in after.found if decision.answer == "reject")
         failing = [self.project.evals[name] for name in rejected]
         before = self._verify(failing, base, f"{folder.name}/guard-before") if failing else None
-        result = replace(result, guard=fix_cells(before, after))
+        result = replace(result, guard=compare_cells(before, after))
         worse = [f"{cell.eval} on {cell.subject}" for cell in result.guard if cell.worse]
         if worse:
             return replace(result, outcome=FixOutcome.REGRESSED, detail=f"worse than before: {', '.join(worse)}")
         if _outcome(after) is FixOutcome.UNDECIDED:
-            return replace(result, outcome=FixOutcome.UNDECIDED, detail=f"the guard suite: {why_not(after)}")
+            return replace(result, outcome=FixOutcome.UNDECIDED, detail=f"the guard suite: {why_not_accepted(after)}")
         return replace(result, detail=f"{count(len(self._guard), 'other eval')} did not get worse")
 
     def _verify(self, evals: Sequence[Eval], checkout: Checkout, name: str) -> Verification:
-        found = prove(
+        found = verify(
             evals,
             checkout.config,
             replace(self._budget.paid(self.request), subjects=self._subjects, trials=self._fix.trials),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from demeanor._version import __version__
-
 from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.tallies import tally
 from demeanor.core.exit_code import ExitCode
