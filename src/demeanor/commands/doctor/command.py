@@ -51,9 +51,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Check everything and print it; exit with 1 if something is broken."""
     if args.sandboxes:
-        from demeanor.commands.doctor.sandbox_matrix import show
+        from demeanor.commands.doctor.probes import print_matrix
 
-        return show(load_config(args), as_json=args.json)
+        return print_matrix(load_config(args), as_json=args.json)
     items = list(_check(args))
     if args.json:
         from demeanor.core.codec import encode

@@ -13,7 +13,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.paint import paint
-from demeanor.render.table import Column, table, wrapped
+from demeanor.render.table import Column, labelled, table, wrapped
 from demeanor.render.terminal import Screen
 
 _TITLES = {
@@ -117,9 +117,7 @@ def _scores(title: str, cells: Sequence[FixCell], screen: Screen) -> Iterator[Te
 
 
 def _labelled(label: str, text: str, screen: Screen) -> Iterator[Text]:
-    lead = f"{label:<10}"
-    for index, line in enumerate(wrapped(Text(screen.safe(text)), screen.width, indent=len(lead))):
-        yield Text.assemble((lead, "dim"), line[len(lead) :]) if index == 0 else line
+    yield from labelled(f"{label:<10}", Text(screen.safe(text)), screen.width)
 
 
 def fix_markdown(report: FixReport) -> str:

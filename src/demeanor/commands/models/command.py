@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("action", choices=("list", "fetch", "remove"), nargs="?", default="list", help="default: list")
     parser.add_argument(
-        "name", metavar="NAME", nargs="?", help="the model to show, fetch (default: the smallest one) or remove"
+        "name", metavar="NAME", nargs="?", help="the model; without a name, fetch downloads the default model"
     )
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 

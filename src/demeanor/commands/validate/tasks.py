@@ -35,7 +35,7 @@ ShowProgress = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ValidationOptions:
+class TaskOptions:
     """How tasks are run."""
 
     repeat: int = 3
@@ -47,6 +47,9 @@ class ValidationOptions:
     env: str | None = None
     """Where tasks run, as with `demeanor run --env`."""
 
+    static: bool = False
+    """Whether tasks are only checked statically, without running them."""
+
 
 def check_tasks_statically(tasks: Sequence[Eval]) -> Iterator[SelfTest]:
     """Check tasks without running them."""
@@ -55,14 +58,14 @@ def check_tasks_statically(tasks: Sequence[Eval]) -> Iterator[SelfTest]:
 
 
 def run_task_tests(
-    catalog: Catalog, tasks: Sequence[Eval], options: ValidationOptions, show: ShowProgress
+    catalog: Catalog, tasks: Sequence[Eval], options: TaskOptions, show: ShowProgress
 ) -> Iterator[SelfTest]:
     """Check that the solution of each task passes and that doing nothing does not."""
     for one in tasks:
         yield asyncio.run(_test(catalog, one, options, show))
 
 
-async def _test(catalog: Catalog, one: Eval, options: ValidationOptions, show: ShowProgress) -> SelfTest:
+async def _test(catalog: Catalog, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
     sandbox = NoneSandbox()
     context = task_means(catalog, RunRequest(env=options.env), sandbox, NullGateway(), seed=0)
     runner = _TaskRunner(catalog, context, options, show)
@@ -92,7 +95,7 @@ async def _complaints(one: Eval, offline_copy: Eval | None, runner: _TaskRunner)
 class _TaskRunner:
     """Runs tasks in parallel, and counts the runs."""
 
-    def __init__(self, catalog: Catalog, context: TaskContext, options: ValidationOptions, show: ShowProgress) -> None:
+    def __init__(self, catalog: Catalog, context: TaskContext, options: TaskOptions, show: ShowProgress) -> None:
         self.finished = 0
         self._catalog, self._context, self._options, self._show = catalog, context, options, show
         self._slots = asyncio.Semaphore(options.jobs)
