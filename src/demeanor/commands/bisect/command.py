@@ -122,9 +122,9 @@ def _show(bisecting: BisectState, place: int) -> None:
 
 def _print(report: BisectReport, *, as_json: bool) -> None:
     if as_json:
-        from demeanor.commands.bisect.to_json import bisect_json
+        from demeanor.commands.bisect.report import BISECT_DOCUMENT
 
-        print(bisect_json(report), end="")
+        print(BISECT_DOCUMENT.write(report), end="")
     else:
         from demeanor.commands.bisect.terminal import bisect_terminal
         from demeanor.render.terminal import screen_of

@@ -166,9 +166,9 @@ def _request(args: argparse.Namespace) -> RunRequest:
 
 def _print(report: CompareReport, how: str) -> None:
     if how == "json":
-        from demeanor.commands.compare.to_json import compare_json
+        from demeanor.commands.compare.report import COMPARE_DOCUMENT
 
-        print(compare_json(report), end="")
+        print(COMPARE_DOCUMENT.write(report), end="")
     elif how == "markdown":
         from demeanor.commands.compare.markdown import compare_markdown
 

@@ -16,8 +16,7 @@ from demeanor.commands.fix.brief import evidence, fix_brief
 from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.project import FixProject
 from demeanor.commands.fix.render import fix_markdown
-from demeanor.commands.fix.report import FixReport
-from demeanor.commands.fix.to_json import fix_json
+from demeanor.commands.fix.report import FIX_DOCUMENT, FixReport
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted
@@ -44,7 +43,7 @@ def write_brief(diagnosis: Diagnosis, folder: Path, redactor: Redactor) -> str:
 def write_report(report: FixReport, folder: Path, redactor: Redactor) -> FixReport:
     """Write the report, without secrets; return it as written."""
     clean = redacted(report, redactor)
-    _write(folder, {"report.json": fix_json(clean), "report.md": fix_markdown(clean)})
+    _write(folder, {"report.json": FIX_DOCUMENT.write(clean), "report.md": fix_markdown(clean)})
     return clean
 
 

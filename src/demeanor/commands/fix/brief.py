@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from demeanor.commands.fix.diagnosis import Diagnosis, FailingEval
 from demeanor.commands.trace.render import trace_diff, trace_text
 from demeanor.commands.triage.render import NO_INSTRUCTION
-from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening, slug
+from demeanor.core.text import count, opening, slug
 from demeanor.core.text_search import TextLocation
 from demeanor.core.trajectory_diff import align, first_divergence
+from demeanor.render.documents import json_data
+from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import percent, trials
 from demeanor.render.terminal import Screen
 
@@ -69,21 +72,21 @@ def evidence(diagnosis: Diagnosis) -> dict[str, str]:
 
 
 def _head(diagnosis: Diagnosis) -> Iterator[str]:
-    names = ", ".join(markdown_code(one.name) for one in diagnosis.evals)
+    names = ", ".join(inline_code(one.name) for one in diagnosis.evals)
     yield f"# Fix what broke: {names}\n"
     yield (
         "This repository contains a coding agent. The evals named above check its behaviour, and it fails them. "
         "Your task is to find out why, and to fix the cause here, in this folder.\n"
     )
-    commit = f", commit {markdown_code(diagnosis.run.commit[:12])}" if diagnosis.run.commit else ""
-    yield f"They failed in run {markdown_code(diagnosis.run.id)} ({diagnosis.run.kind}{commit})."
-    yield f"You work on commit {markdown_code(diagnosis.commit[:12])}.\n"
+    commit = f", commit {inline_code(diagnosis.run.commit[:12])}" if diagnosis.run.commit else ""
+    yield f"They failed in run {inline_code(diagnosis.run.id)} ({diagnosis.run.kind}{commit})."
+    yield f"You work on commit {inline_code(diagnosis.commit[:12])}.\n"
     for note in diagnosis.notes:
-        yield f"- note: {markdown_code(one_line(note, width=400))}"
+        yield f"- note: {inline_code(note, width=400)}"
 
 
 def _rules(diagnosis: Diagnosis) -> Iterator[str]:
-    allowed = "\n".join(f"   - {markdown_code(pattern)}" for pattern in diagnosis.allowed) or "   - (none)"
+    allowed = "\n".join(f"   - {inline_code(pattern)}" for pattern in diagnosis.allowed) or "   - (none)"
     yield "\n## What to do\n"
     yield _RULES.format(allowed=allowed, evals=_EVALS[diagnosis.evals_allowed], folder=FOLDER, cause=CAUSE)
 
@@ -105,7 +108,7 @@ def _places(diagnosis: Diagnosis) -> Iterator[str]:
     for name, places in diagnosis.places.items():
         for place in places:
             also = "" if place.source else " (repeats a part)"
-            yield f"| {markdown_code(name)} | {markdown_code(format_location(place))}{also} | {percent(place.share)} |"
+            yield f"| {inline_code(name)} | {inline_code(format_location(place))}{also} | {percent(place.share)} |"
     yield ""
 
 
@@ -118,18 +121,18 @@ def _failures(diagnosis: Diagnosis) -> Iterator[str]:
     targets = {one.name: one for one in diagnosis.evals}
     for number, one in enumerate(diagnosis.failures, 1):
         target = targets[one.eval]
-        yield f"## {number}. {markdown_code(one.eval)} on {markdown_code(one.subject)}\n"
+        yield f"## {number}. {inline_code(one.eval)} on {inline_code(one.subject)}\n"
         if target.description:
-            yield f"- expected behaviour: {markdown_code(one_line(target.description, width=400))}"
-        yield f"- defined in {markdown_code(target.where)}, policy {one.policy.value}"
+            yield f"- expected behaviour: {inline_code(target.description, width=400)}"
+        yield f"- defined in {inline_code(target.where)}, policy {one.policy.value}"
         yield f"- {one.passed} of {count(one.judged, 'trial')} passed"
         yield f"- evidence: `{FOLDER}/{number}-{slug(one.eval)}-*`\n"
         for prompt in target.prompts:
-            yield f"The prompt:\n\n{markdown_block(opening(prompt, lines=30))}\n"
+            yield f"The prompt:\n\n{code_block(opening(prompt, lines=30))}\n"
         for mode in one.modes[:3]:
-            yield f"It failed ({trials(list(mode.trials))}):\n\n{markdown_block(opening(mode.reason, lines=40))}\n"
+            yield f"It failed ({trials(list(mode.trials))}):\n\n{code_block(opening(mode.reason, lines=40))}\n"
             if mode.chain:
-                yield f"What the agent did:\n\n{markdown_block(opening(mode.chain, lines=30))}\n"
+                yield f"What the agent did:\n\n{code_block(opening(mode.chain, lines=30))}\n"
         yield from _comparison(one)
         yield from _sent(one)
 
@@ -138,27 +141,42 @@ def _comparison(one: FailingEval) -> Iterator[str]:
     failing, passing = one.failing, one.passing
     if failing is None or failing.events is None:
         reason = failing.absence if failing else one.absence
-        yield f"The steps of the failing trial are not available: {markdown_code(reason)}\n"
+        yield f"The steps of the failing trial are not available: {inline_code(reason)}\n"
     elif passing is None or passing.events is None:
         yield "No passing trial is available.\n"
     else:
-        yield f"A failing trial (A) and the most similar passing one (B, of run {markdown_code(passing.run)}):\n"
+        yield f"A failing trial (A) and the most similar passing one (B, of run {inline_code(passing.run)}):\n"
         shown = trace_diff((failing.record, failing.events), (passing.record, passing.events), Screen(width=110))
-        yield markdown_block(shown) + "\n"
+        yield code_block(shown) + "\n"
         if first_divergence(align(failing.events, passing.events)) is None:
             yield "They took the same steps; look at the messages, and at the check.\n"
 
 
 def _sent(one: FailingEval) -> Iterator[str]:
     if one.sent is None:
-        reason = markdown_code(one.absence or "the gateway saw no request")
+        reason = inline_code(one.absence or "the gateway saw no request")
         yield f"What was sent to the model is not available: {reason}\n"
     elif one.sent_when_passing is None or one.sent_when_passing == one.sent:
         same = " (the same as in the passing trial)" if one.sent_when_passing else ""
-        yield f"System prompt and tools as sent{same}:\n\n{markdown_block(opening(one.sent, lines=120, width=400))}\n"
+        yield f"System prompt and tools as sent{same}:\n\n{code_block(opening(one.sent, lines=120, width=400))}\n"
     else:
         lines = difflib.unified_diff(
             one.sent_when_passing.splitlines(), one.sent.splitlines(), "when it passed", "when it failed", lineterm=""
         )
         changed = opening("\n".join(lines), lines=120, width=400)
-        yield f"What was sent differs from what the passing trial sent:\n\n{markdown_block(changed)}\n"
+        yield f"What was sent differs from what the passing trial sent:\n\n{code_block(changed)}\n"
+
+
+def brief_value(diagnosis: Diagnosis, brief: str) -> dict[str, Any]:
+    """Return the brief as JSON data, with the main facts of the diagnosis."""
+    return {
+        "schema": "demeanor-fix-brief/1",
+        "run": diagnosis.run.id,
+        "commit": diagnosis.commit,
+        "evals": [one.name for one in diagnosis.evals],
+        "subjects": list(diagnosis.subjects),
+        "places": json_data(diagnosis.places),
+        "allowed": list(diagnosis.allowed),
+        "notes": list(diagnosis.notes),
+        "brief": brief,
+    }

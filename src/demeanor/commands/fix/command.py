@@ -67,9 +67,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Diagnose, fix, verify and report; apply the patch if requested."""
     from demeanor.commands.fix.artifacts import apply_fix, create_fix_folder, write_brief, write_report
+    from demeanor.commands.fix.brief import brief_value
     from demeanor.commands.fix.diagnosis import diagnose
     from demeanor.commands.fix.project import open_project
-    from demeanor.commands.fix.to_json import brief_value
     from demeanor.commands.fix.workflow import FixState
     from demeanor.commands.interrupts import make_ui
     from demeanor.runner.catalog import Catalog
@@ -136,9 +136,9 @@ def _print(report: FixReport, output: str) -> None:
     from demeanor.render.terminal import screen_of
 
     if output == "json":
-        from demeanor.commands.fix.to_json import fix_json
+        from demeanor.commands.fix.report import FIX_DOCUMENT
 
-        print(fix_json(report), end="")
+        print(FIX_DOCUMENT.write(report), end="")
     elif output == "markdown":
         print(fix_markdown(report), end="")
     else:

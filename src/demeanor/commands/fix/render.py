@@ -10,11 +10,11 @@ from demeanor.commands.compare.phrases import p_value
 from demeanor.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound, Score
 from demeanor.commands.fix.rules import Refusal
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening
+from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
-from demeanor.render.paint import paint
+from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.table import Column, labelled, table, wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _TITLES = {
     FixOutcome.FIXED: "Fixed",
@@ -127,14 +127,14 @@ def fix_markdown(report: FixReport) -> str:
 
 def _markdown_lines(report: FixReport) -> Iterator[str]:
     yield f"## {_SIGNS.get(report.exit_code, '⚠️')} {_title(report)}\n"
-    yield f"- evals: {', '.join(markdown_code(name) for name in report.evals)}"
-    yield f"- failed in run {markdown_code(report.run)}; the fix is for commit {markdown_code(report.commit[:12])}"
-    yield f"- fixer: {markdown_code(report.fixer)}, rule {markdown_code(report.rule)}"
+    yield f"- evals: {', '.join(inline_code(name) for name in report.evals)}"
+    yield f"- failed in run {inline_code(report.run)}; the fix is for commit {inline_code(report.commit[:12])}"
+    yield f"- fixer: {inline_code(report.fixer)}, rule {inline_code(report.rule)}"
     money = figures.money(report.spent, report.unpriced)
     yield f"- cost: {money}, {figures.duration(report.spent.seconds)} of agent time"
     yield f"- patch applied: {'yes' if report.applied else 'no'}"
     for note in report.notes:
-        yield f"- note: {markdown_code(one_line(note, width=400))}"
+        yield f"- note: {inline_code(note, width=400)}"
     yield ""
     if not report.rounds:
         yield from _markdown_table(report.before)
@@ -144,9 +144,9 @@ def _markdown_lines(report: FixReport) -> Iterator[str]:
 
 def _markdown_round(one: FixRound) -> Iterator[str]:
     yield f"### Round {one.number}: {one.outcome.value}\n"
-    yield f"{markdown_code(one_line(one.detail, width=600))}\n"
+    yield f"{inline_code(one.detail, width=600)}\n"
     for refused in one.refusals:
-        yield f"- refused: {markdown_code(_refusal(refused))}"
+        yield f"- refused: {inline_code(_refusal(refused))}"
     if one.refusals:
         yield ""
     yield from _markdown_table(one.cells)
@@ -154,9 +154,9 @@ def _markdown_round(one: FixRound) -> Iterator[str]:
         yield "The guard suite:\n"
         yield from _markdown_table(one.guard)
     if one.root_cause:
-        yield f"Root cause, according to the fixer:\n\n{markdown_block(one.root_cause)}\n"
+        yield f"Root cause, according to the fixer:\n\n{code_block(one.root_cause)}\n"
     if one.patch:
-        yield f"The patch:\n\n{markdown_block(one.patch)}\n"
+        yield f"The patch:\n\n{code_block(one.patch)}\n"
 
 
 def _markdown_table(cells: Sequence[FixCell]) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _markdown_table(cells: Sequence[FixCell]) -> Iterator[str]:
     yield "| Eval | Subject | Before | After | p |"
     yield "| --- | --- | --: | --: | --: |"
     for cell in cells:
-        names = f"{markdown_code(cell.eval)} | {markdown_code(cell.subject)}"
+        names = f"{inline_code(cell.eval)} | {inline_code(cell.subject)}"
         chance = _chance(cell).replace("<", "&lt;")
         yield f"| {names} | {_rate(cell.before)} | {_rate(cell.after)} | {chance} |"
     yield ""
@@ -178,13 +178,13 @@ def describe_round(one: FixRound) -> str:
 
 def _round_for_brief(one: FixRound) -> Iterator[str]:
     yield f"### Round {one.number}: {one.outcome.value}\n"
-    yield f"{markdown_code(one_line(one.detail, width=600))}\n"
+    yield f"{inline_code(one.detail, width=600)}\n"
     for refused in one.refusals:
-        yield f"- {markdown_code(_refusal(refused))}"
+        yield f"- {inline_code(_refusal(refused))}"
     for cell in (*one.cells, *(cell for cell in one.guard if cell.worse)):
-        name = f"{markdown_code(cell.eval)} on {markdown_code(cell.subject)}"
+        name = f"{inline_code(cell.eval)} on {inline_code(cell.subject)}"
         yield f"- {name}: {_rate(cell.before)} → {_rate(cell.after)}"
     if one.root_cause:
-        yield f"\nThe root cause, according to that round:\n\n{markdown_block(opening(one.root_cause, lines=20))}"
+        yield f"\nThe root cause, according to that round:\n\n{code_block(opening(one.root_cause, lines=20))}"
     if one.patch:
-        yield f"\nThe change:\n\n{markdown_block(opening(one.patch, lines=200, width=400))}"
+        yield f"\nThe change:\n\n{code_block(opening(one.patch, lines=200, width=400))}"

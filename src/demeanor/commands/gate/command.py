@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     who_arguments(parser)
     task_arguments(parser)
     how = parser.add_argument_group("how")
-    how.add_argument("--rule", metavar="NAME", help="how USUALLY_PASSES is judged: screen (default) or seed")
+    how.add_argument("--rule", metavar="NAME", help="how USUALLY_PASSES is judged: screen (default) or classic")
     how.add_argument(
         "--policy",
         choices=("always", "all"),
@@ -141,11 +141,11 @@ def _request(args: argparse.Namespace) -> RunRequest:
 
 def _print(found: GateReport, report: RunReport, *, as_json: bool) -> None:
     if as_json:
-        from demeanor.commands.gate.to_json import gate_json
+        from demeanor.commands.gate.report import GATE_DOCUMENT
 
-        print(gate_json(found), end="")
+        print(GATE_DOCUMENT.write(found), end="")
     else:
-        from demeanor.commands.gate.terminal import gate_terminal
+        from demeanor.commands.gate.render import gate_terminal
         from demeanor.render.terminal import screen_of
 
         print(gate_terminal(found, report, screen_of(sys.stdout)), end="")

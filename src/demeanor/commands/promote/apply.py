@@ -16,8 +16,7 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
-    from demeanor.commands.promote.report import PromotionReport
-    from demeanor.commands.promote.values import Candidate
+    from demeanor.commands.promote.report import Candidate, PromotionReport
     from demeanor.commands.promote.workflow import Action
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
@@ -69,13 +68,13 @@ def _apply(
     from demeanor.commands.promote.render import commit_message
 
     _refuse_unripe(args.evals, report)
-    if not report.ripe:
+    if not report.ready:
         print(f"nothing to {report.action}: no eval is ripe\n  → demeanor {report.action} tells what is missing")
         return ExitCode.ACCEPTED
     applied: list[Candidate] = []
     verified: dict[str, str] = {}
     refused = []
-    for one in report.ripe:
+    for one in report.ready:
         said = _change(args, config, results, report.action, one, evals[one.eval])
         if said is None:
             refused.append(one.eval)
@@ -177,7 +176,8 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
 
 
 def _print(report: PromotionReport, *, as_json: bool) -> None:
-    from demeanor.commands.promote.render import promotion_json, promotion_terminal
+    from demeanor.commands.promote.render import promotion_terminal
+    from demeanor.commands.promote.report import PROMOTION_DOCUMENT
     from demeanor.render.terminal import screen_of
 
-    print(promotion_json(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")
+    print(PROMOTION_DOCUMENT.write(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")

@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from demeanor.commands.rejudge.report import RejudgedTrial, Rejudgement, rejudgement
+from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT, RejudgedTrial, Rejudgement, rejudgement
 from demeanor.commands.rejudge.restore import NotRestorable, Restorer
-from demeanor.commands.rejudge.to_json import rejudge_json
 from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, DemeanorError, UsageError
@@ -116,7 +115,7 @@ def store_verdicts(runs: Sequence[StoredRun], trials: Sequence[RejudgedTrial], c
             rejudges=run.info.uid or run.info.id, kind=run.info.kind,
         )  # fmt: skip
         kept = keep_rejudged(run.folder, info, _plan(records), records, datetime.now(UTC))
-        write_whole(kept.folder / "rejudge.json", rejudge_json(make_report(own)))
+        write_whole(kept.folder / "rejudge.json", REJUDGE_DOCUMENT.write(make_report(own)))
         made.append(kept.folder)
     return tuple(made)
 

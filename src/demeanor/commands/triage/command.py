@@ -61,12 +61,11 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _text(triage: Triage, args: argparse.Namespace) -> str:
     from demeanor.commands.triage.render import MOST_GROUPS, group_brief, triage_markdown, triage_terminal
+    from demeanor.commands.triage.report import TRIAGE_DOCUMENT
     from demeanor.render.terminal import screen_of
 
     if args.json:
-        from demeanor.commands.triage.to_json import triage_json
-
-        return triage_json(triage)
+        return TRIAGE_DOCUMENT.write(triage)
     if args.brief is not None:
         if args.brief > len(triage.groups):
             groups = count(len(triage.groups), "group")

@@ -21,6 +21,7 @@ from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.trajectory_diff import way
 from demeanor.core.verdict import Fail, Finding, Pass, Void
+from demeanor.render.documents import Document
 
 GroupKind: TypeAlias = Literal["divergence", "finding", "void"]
 
@@ -111,6 +112,10 @@ class Triage:
 
     notes: tuple[str, ...] = ()
     """Notes for the reader."""
+
+
+TRIAGE_DOCUMENT = Document("triage", Triage)
+"""The JSON document of this report."""
 
 
 def group_failures(trials: Iterable[TrialSteps], others: Iterable[TrialSteps] = ()) -> tuple[Group, ...]:
