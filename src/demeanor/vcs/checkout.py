@@ -69,10 +69,10 @@ def checked_out(
     revision: str,
     *,
     environ: Mapping[str, str],
-    tell: Callable[[str], None] = lambda line: None,
+    log: Callable[[str], None] = lambda line: None,
     change: Callable[[Path], None] | None = None,
 ) -> Iterator[Checkout]:
-    """Check out a revision, apply `change` to the files, and build it; `tell` gets a message before each step."""
+    """Check out a revision, apply `change` to the files, and build it; `log` gets a message before each step."""
     commit = resolve(config.root, revision)
     with _sigterm_as_interrupt():
         top = top_of(config.root)
@@ -87,7 +87,7 @@ def checked_out(
             root.mkdir(parents=True, exist_ok=True)
             what = commit[:12] if revision == commit else f"{revision} ({commit[:12]})"
             what += ", changed," if change is not None else ""
-            _build(config.build, root, what, home / "build.log", environ, tell)
+            _build(config.build, root, what, home / "build.log", environ, log)
             yield Checkout(revision=revision, commit=commit, folder=folder, config=_relocate(config, root))
         finally:
             _remove(top, folder, home)
@@ -127,15 +127,15 @@ def _relocate(config: Config, root: Path) -> Config:
 
 
 def _build(
-    rules: BuildRules, root: Path, what: str, log: Path, environ: Mapping[str, str], tell: Callable[[str], None]
+    rules: BuildRules, root: Path, what: str, log_file: Path, environ: Mapping[str, str], log: Callable[[str], None]
 ) -> None:
     if not rules.command:
-        tell(f"checked out {what}; nothing to build: the configuration has no build command")
+        log(f"checked out {what}; nothing to build: the configuration has no build command")
         return
     shown = " ".join(rules.command)
-    tell(f"building {what} with `{shown}`, on this machine, outside of any sandbox")
+    log(f"building {what} with `{shown}`, on this machine, outside of any sandbox")
     process: subprocess.Popen[bytes] | None = None
-    with log.open("wb") as out:
+    with log_file.open("wb") as out:
         try:
             with _signals_deferred():  # an interrupted Popen would leave an untracked process
                 process = subprocess.Popen(
@@ -156,7 +156,7 @@ def _build(
             if process is not None:
                 _kill_group(process)
     if code != 0:
-        output = excerpt(log.read_bytes()[-20_000:].decode("utf-8", "replace"), lines=20)
+        output = excerpt(log_file.read_bytes()[-20_000:].decode("utf-8", "replace"), lines=20)
         raise BuildFailed(f"build = {shown!r}: exit code {code} for {what}\n{output}")
 
 

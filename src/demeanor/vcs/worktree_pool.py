@@ -14,14 +14,14 @@ class Worktrees:
     """At most `most` built worktrees, all of which are removed at the end."""
 
     def __init__(
-        self, config: Config, environ: Mapping[str, str], *, most: int, tell: Callable[[str], None] = lambda line: None
+        self, config: Config, environ: Mapping[str, str], *, most: int, log: Callable[[str], None] = lambda line: None
     ) -> None:
         self.built = 0
         """How many were built so far."""
         self._config = config
         self._environ = environ
         self._most = most
-        self._tell = tell
+        self._log = log
         self._open: dict[str, tuple[Checkout, ExitStack]] = {}
 
     def __enter__(self) -> Worktrees:
@@ -50,7 +50,7 @@ class Worktrees:
                 _, stack = self._open.pop(min(self._open, key=worth))
                 stack.close()
             with ExitStack() as stack:
-                place = stack.enter_context(checked_out(self._config, commit, environ=self._environ, tell=self._tell))
+                place = stack.enter_context(checked_out(self._config, commit, environ=self._environ, log=self._log))
                 self._open[commit] = (place, stack.pop_all())
             self.built += 1
         return self._open[commit][0]

@@ -242,7 +242,7 @@ class FixState:
 
     def _checkout(self, change: Callable[[Path], None] | None = None) -> AbstractContextManager[Checkout]:
         return checked_out(
-            self.project.config, self.project.commit, environ=self.environ, tell=self.ui.log, change=change
+            self.project.config, self.project.commit, environ=self.environ, log=self.ui.log, change=change
         )
 
     @property
