@@ -1,4 +1,4 @@
-"""The toy agent with a fixer: a script that stands in for a coding agent, and does as it is told."""
+"""The toy agent with a broken prompt, and a fixer: a script in place of a coding agent."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def replace(path, old, new):
 def cause(text):
     pathlib.Path(".demeanor-fix/ROOT-CAUSE.md").write_text(text)
 """
-MENDS = """
+GOOD_FIX = """
 replace(prompt, HASTY, "Read every file before you change it, and keep\\nyour answers short.\\n")
 cause("The prompt no longer said to read a file first.")
 pathlib.Path("dist").mkdir()
-pathlib.Path("dist/agent.py").write_text("what a build leaves is ignored by git, and by everybody else")
+pathlib.Path("dist/agent.py").write_text("git ignores build output, and so does the fix")
 """
 CONFIG = """
-[agents.mender]
+[agents.fixer]
 adapter = "command"
 command = ["{python}", "{world}/fixer.py", "{{prompt}}"]
 
@@ -43,7 +43,7 @@ script = "{world}/doctor.py"
 price = {{ input = 1.0, output = 1.0 }}
 
 [fix]
-fixer = "mender"
+fixer = "fixer"
 """
 DOCTOR = """\
 def play(turn):
@@ -51,9 +51,9 @@ def play(turn):
         return turn.call("read", path="prompts/system.md")
     if turn.done == 1:
         old = "Change files at once, without looking at them for long,"
-        mended = turn.result.replace(old, "Read before you change,")
-        return turn.call("edit", path="prompts/system.md", content=mended)
-    return "The cause: nobody said that files are to be read first."
+        fixed = turn.result.replace(old, "Read before you change,")
+        return turn.call("edit", path="prompts/system.md", content=fixed)
+    return "The cause: the prompt does not say to read files first."
 """
 PRICE = "[models.brain.price]\ninput = 1000.0\noutput = 1000.0\n"
 VARIANTS = {
@@ -62,11 +62,11 @@ VARIANTS = {
     "priced.toml": PRICE,
     "unguarded.toml": f'guard = "none"\n{PRICE}',
 }
-"""Other configurations of the same project, to be named with --config."""
+"""Other configurations of the same project, for --config."""
 
 
-class Patient(ToyAgent):
-    """A toy agent whose `reads_before_editing` was broken between two nights, and a fixer."""
+class BrokenToyAgent(ToyAgent):
+    """A toy agent whose `reads_before_editing` broke between two nights, and a fixer."""
 
     def __init__(self, project: Project, *, rules: str = "") -> None:
         super().__init__(project)
@@ -83,28 +83,28 @@ class Patient(ToyAgent):
         self.night()
 
     def night(self) -> None:
-        """A nightly run."""
+        """Make a nightly run."""
         done = self.project.demeanor("nightly", "--json", "--trials", "1")
         assert done.returncode in {0, 1}, done.stderr
 
-    def mended_by(self, script: str, *words: str) -> subprocess.CompletedProcess[str]:
-        """`demeanor fix` with a fixer that does what the script says."""
+    def fix_with(self, script: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run `demeanor fix` with a fixer that runs the script."""
         (self.world / "fixer.py").write_text(HELP + script)
         return self.project.demeanor("fix", *words, COLUMNS="110")
 
-    def last(self) -> Path:
+    def last_folder(self) -> Path:
         """The folder of the last fix."""
         return max((self.folder / "results" / "fixes").iterdir(), key=lambda path: path.stat().st_ctime_ns)
 
     def report(self) -> dict[str, Any]:
         """The report of the last fix."""
-        return dict(json.loads((self.last() / "report.json").read_text()))
+        return dict(json.loads((self.last_folder() / "report.json").read_text()))
 
-    def recover(self) -> None:
-        """As it was broken."""
+    def reset(self) -> None:
+        """Reset the repository to the broken commit."""
         self.git("reset", "--quiet", "--hard", self.broken)
         self.rates(told=1.0, untold=0.0)
 
     def untouched(self) -> bool:
-        """Whether the user's tree is as it was committed, and nothing is left of any worktree."""
+        """Whether the user's tree is clean and no worktree is left."""
         return (self.git("status", "--porcelain"), self.head, self.worktrees()) == ("", self.broken, [])

@@ -1,4 +1,4 @@
-"""A second judgement for a person in front of a terminal: what changed, why, and what can't be told."""
+"""The report of `demeanor rejudge` as terminal text: what changed, why, and what can't be judged again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from demeanor.commands.rejudge.report import AnswerChange, CellAgain, Rejudgement, TrialAgain
+from demeanor.commands.rejudge.report import AnswerChange, CellComparison, Rejudgement, TrialComparison
 from demeanor.commands.run import phrases as words
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.tally import Tally
@@ -18,11 +18,11 @@ from demeanor.render.table import Column, labelled, table, wrapped
 from demeanor.render.terminal import Screen, paint
 
 _REASON_LINES = 8
-_MOST = 20
+_MOST_PARTS = 20
 
 
 def rejudge_terminal(report: Rejudgement, screen: Screen | None = None) -> str:
-    """The whole rejudgement as text for `screen`."""
+    """Return the report as text for `screen`."""
     screen = screen or Screen()
     return paint(_lines(report, screen), screen)
 
@@ -50,10 +50,10 @@ def _lines(report: Rejudgement, screen: Screen) -> Iterator[Text]:
 
 def _headline(report: Rejudgement) -> str:
     of = report.runs[0] if len(report.runs) == 1 else count(len(report.runs), "run")
-    told = [f"{len(report.changed)} changed", f"{report.same} unchanged"]
+    parts = [f"{len(report.changed)} changed", f"{report.same} unchanged"]
     if report.refused:
-        told.append(f"{len(report.refused)} can't be judged again")
-    return f"Judged again: {count(len(report.trials), 'trial')} of {of}: {', '.join(told)}"
+        parts.append(f"{len(report.refused)} can't be judged again")
+    return f"Judged again: {count(len(report.trials), 'trial')} of {of}: {', '.join(parts)}"
 
 
 def _columns(report: Rejudgement, screen: Screen) -> Iterator[Column]:
@@ -81,7 +81,7 @@ def _columns(report: Rejudgement, screen: Screen) -> Iterator[Column]:
     yield Column(title="decision", cells=[_decision(cell, screen) for cell in cells])
 
 
-def _decision(cell: CellAgain, screen: Screen) -> Text:
+def _decision(cell: CellComparison, screen: Screen) -> Text:
     was, now = cell.decision_before.answer, cell.decision_after.answer
     return Text(screen.safe(_both(was, now)), STYLES[now])
 
@@ -91,7 +91,7 @@ def _both(was: object, now: object) -> str:
 
 
 def _score(tally: Tally) -> str:
-    """`4/6, 67 % [30–90]`: how many passed, and the rate with its interval."""
+    """Format a tally as `4/6, 67 % [30–90]`."""
     return f"{tally.passed}/{tally.judged}, {figures.rate(tally.rate)}" if tally.judged else "none judged"
 
 
@@ -100,31 +100,31 @@ def _section(title: str, parts: Sequence[list[Text]]) -> Iterator[Text]:
         return
     yield Text()
     yield Text(title, "bold")
-    for part in parts[:_MOST]:
+    for part in parts[:_MOST_PARTS]:
         yield from part
-    if len(parts) > _MOST:
-        yield Text(f"  and {len(parts) - _MOST} more: --json tells all", "dim")
+    if len(parts) > _MOST_PARTS:
+        yield Text(f"  and {len(parts) - _MOST_PARTS} more: --json shows all", "dim")
 
 
-def _changes(trials: Sequence[TrialAgain], screen: Screen) -> Iterator[list[Text]]:
-    """What changed, told once for all trials of a cell in which the same did."""
-    groups: dict[tuple[object, ...], list[TrialAgain]] = {}
+def _changes(trials: Sequence[TrialComparison], screen: Screen) -> Iterator[list[Text]]:
+    """Yield the changes, once for all trials of a cell with the same changes."""
+    groups: dict[tuple[object, ...], list[TrialComparison]] = {}
     for one in trials:
         if one.after is not None:
-            told = tuple(_told(change) for change in one.changes)
-            key = (one.run, one.eval, one.subject, one.before.outcome, one.after.outcome, told)
+            answers = tuple(_answers(change) for change in one.changes)
+            key = (one.run, one.eval, one.subject, one.before.outcome, one.after.outcome, answers)
             groups.setdefault(key, []).append(one)
     for own in groups.values():
         yield list(_change(own, screen))
 
 
-def _told(change: AnswerChange) -> tuple[str, str, str]:
+def _answers(change: AnswerChange) -> tuple[str, str, str]:
     before = change.before.answer if change.before else ""
     after = change.after.answer if change.after else ""
     return change.check, before, after
 
 
-def _change(own: Sequence[TrialAgain], screen: Screen) -> Iterator[Text]:
+def _change(own: Sequence[TrialComparison], screen: Screen) -> Iterator[Text]:
     one = own[0]
     if one.after is None:
         return
@@ -142,7 +142,7 @@ def _change(own: Sequence[TrialAgain], screen: Screen) -> Iterator[Text]:
 
 def _answer(change: AnswerChange, screen: Screen) -> Iterator[Text]:
     before = change.before.answer if change.before else "not asked"
-    after = change.after.answer if change.after else "asked no more"
+    after = change.after.answer if change.after else "no longer asked"
     yield from wrapped(Text(screen.safe(f"{one_line(change.check)}: {_both(before, after)}")), screen.width, indent=4)
     for label, finding in (("was", change.before), ("is", change.after)):
         if finding is not None and finding.answer != "yes" and finding.reason:
@@ -153,7 +153,7 @@ def _reason(verdict: Verdict) -> str:
     return verdict.outcome if isinstance(verdict, Pass) else opening(verdict.reason, lines=_REASON_LINES)
 
 
-def _refusals(trials: Sequence[TrialAgain], screen: Screen) -> Iterator[list[Text]]:
+def _refusals(trials: Sequence[TrialComparison], screen: Screen) -> Iterator[list[Text]]:
     groups: dict[tuple[str, str, str, str], list[int]] = {}
     for one in trials:
         groups.setdefault((one.run, one.eval, one.subject, one.refusal), []).append(one.number)
