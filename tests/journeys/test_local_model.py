@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from tests.gateway.local_lab import light_model, the_cache
+from tests.gateway.local.helpers import light_model, the_cache
 from tests.journeys.conftest import Project
 from tests.journeys.test_replay import latest, other_place, stories
 
@@ -107,5 +107,5 @@ def test_a_fetch_that_can_not_be_done_says_so(project: Project):
     (project.folder / "in the way").write_text("")
     ran = project.demeanor("models", "fetch", "smollm2-135m", DEMEANOR_CACHE=str(project.folder / "in the way"))
     assert ran.returncode == 2
-    assert "can't be written to" in ran.stderr
+    assert "can't write to" in ran.stderr
     assert "→ run `demeanor models fetch smollm2-135m` again" in ran.stderr

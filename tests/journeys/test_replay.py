@@ -112,7 +112,7 @@ def test_one_other_word_is_a_miss_with_a_readable_difference(recorded: Project, 
         file.write_text(file.read_text().replace(old, new))
     ran = recorded.demeanor("run", "--replay", COLUMNS="200")
     assert ran.returncode == 3, ran.stdout
-    assert re.search(f"they first differ at {path}", ran.stdout), ran.stdout
+    assert re.search(f"the first difference is at {path}", ran.stdout), ran.stdout
     assert re.search(f"recorded: .*{new}.*\n +asked: +.*{old}", ran.stdout), ran.stdout
 
 
@@ -125,9 +125,9 @@ def test_absent_unreadable_and_unmatched_are_three_different_voids(recorded: Pro
     ran = recorded.demeanor("run", "--replay", COLUMNS="300")
     assert ran.returncode == 3, ran.stdout
     for told in (
-        "trial-1.json: there is no cassette of",
-        "trial-2.json: can't be read: it is no JSON",
-        "trial-3.json: none of its 2 exchanges is such a request",
+        "trial-1.json: there is no cassette for",
+        "trial-2.json: can't be read: it is not valid JSON",
+        "trial-3.json: none of its 2 exchanges matches this request",
     ):
         assert f"void(cassette): {CASSETTES}/saves_the_note/native-large/{told}" in ran.stdout
 

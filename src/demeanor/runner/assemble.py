@@ -166,7 +166,7 @@ def _with_tasks(attempt: Attempt, means: TaskContext) -> Attempt:
 def _usual_jobs(plan: Plan) -> int:
     """Trials at once: agents mostly wait for a provider, but a model on this machine answers few at a time."""
     if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
-        return local.AT_ONCE
+        return local.MAX_CONCURRENT_CHATS
     if has_tasks(plan):
         return os.cpu_count() or 1
     return min(2 * (os.cpu_count() or 1), 8)
@@ -178,7 +178,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     if not models:
         return NullGateway()
     from demeanor.gateway.server.budget import Budget, Budgets
-    from demeanor.gateway.server.server import GatewayServer
+    from demeanor.gateway.server.http_server import GatewayServer
 
     limits = dict(catalog.config.budgets)
     if request.budget_usd is not None:

@@ -1,4 +1,4 @@
-"""Recording, replaying and auditing cassettes, as the configuration wants it."""
+"""Recording, replaying and auditing cassettes according to the configuration."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:
-    from demeanor.gateway.cassette.audit import CassetteFault
-    from demeanor.gateway.cassette.recorder import Recorder
+    from demeanor.gateway.cassette.audit import CassetteProblem
+    from demeanor.gateway.cassette.recording import Recorder
     from demeanor.gateway.models.upstream import Upstream
 
 
-def cassette_faults(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteFault, ...]:
-    """What is wrong with the project's cassettes, as far as the chosen evals are concerned."""
+def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteProblem, ...]:
+    """The problems of the project's cassettes, as far as the selected evals are concerned."""
     config = catalog.config
     folder = config.root / config.cassettes
     if not folder.is_dir():
@@ -34,25 +34,25 @@ def cassette_faults(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteF
     names = {one.name for one in chosen}
     agents = {*BARE_AGENTS, *config.agents}
     trials = config.trials or DEFAULT_TRIALS
-    return tuple(audit(CassetteFolder(_near(folder)), known, chosen=names, agents=agents, trials=trials))
+    return tuple(audit(CassetteFolder(_relative(folder)), known, chosen=names, agents=agents, trials=trials))
 
 
-def _near(folder: Path) -> Path:
-    """A folder as a person here would write it."""
+def _relative(folder: Path) -> Path:
+    """A path relative to the current directory, if it is below it."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def _known_evals(config: Config) -> tuple[Eval, ...]:
-    """Every eval of the configuration's paths, as far as these are there."""
+    """Every eval in the configured paths that exist."""
     return discover([str(path) for name in config.paths if (path := config.root / name).exists()])
 
 
 def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
-    """What makes cassettes of the trials, if that is wanted."""
+    """The recorder of the run, if it is to be recorded."""
     if request.record is None:
         return None
     from demeanor.gateway.cassette.folder import CassetteFolder
-    from demeanor.gateway.cassette.recorder import Recorder
+    from demeanor.gateway.cassette.recording import Recorder
 
     return Recorder(
         folder=CassetteFolder(Path(request.record)),
@@ -61,13 +61,13 @@ def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
 
 
 def replay_model(catalog: Catalog, plan: Plan, folder: str) -> Upstream:
-    """What answers for every model of a run that is replayed."""
+    """The upstream that answers for every model in a replay."""
     from demeanor.gateway.cassette.folder import CassetteFolder
     from demeanor.gateway.cassette.normalise import Normaliser
     from demeanor.gateway.cassette.replay import ReplayModel
 
     return ReplayModel(
-        folder=CassetteFolder(_near(Path(folder))),
+        folder=CassetteFolder(_relative(Path(folder))),
         trials={trial.id: trial for trial in plan.trials()},
         normaliser=Normaliser(catalog.config.replay),
         secrets=tuple(known_secrets(catalog.config, catalog.environ).values()),

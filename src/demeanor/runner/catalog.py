@@ -93,14 +93,14 @@ class Catalog:
     @cached_property
     def subjects(self) -> tuple[str, ...]:
         """Whom to try when nobody is named: a real model where one is on this machine, and never a pretended one."""
-        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT}",)
+        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT_MODEL}",)
 
     @cached_property
     def no_local_model(self) -> str | None:
         """Why the default local model can't be tried, and what to do about it; None where it can."""
-        from demeanor.gateway.local.model import obstacle
+        from demeanor.gateway.local.model import missing_requirement
 
-        return obstacle(local.WEIGHTS[local.DEFAULT], self.environ)
+        return missing_requirement(local.WEIGHTS[local.DEFAULT_MODEL], self.environ)
 
     def of(self, subject: Subject) -> Agent:
         """The agent of a subject."""

@@ -53,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Load, self-test, look into git, print."""
     from demeanor.define.policy_history import policy_history
-    from demeanor.runner.cassettes import cassette_faults
+    from demeanor.runner.cassettes import cassette_problems
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.planning import choose_evals
     from demeanor.runner.self_tests import self_tests
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     own, tasks = [one for one in evals if one.task is None], [one for one in evals if one.task is not None]
     of_tasks, unrun = _task_tests(catalog, tasks, args)
     tests = [*(self_tests(own, config) if own else ()), *of_tasks]
-    cassettes = cassette_faults(catalog, evals)
+    cassettes = cassette_problems(catalog, evals)
     by_hand, faulty_by_hand = _by_hand(config, evals, {change.eval.name for change in history.promoted}, args)
     faulty = [
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or _faults(test, strict=args.strict)
