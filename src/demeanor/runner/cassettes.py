@@ -78,8 +78,8 @@ def replay_model(catalog: Catalog, plan: Plan, folder: str) -> Upstream:
 def cassette_notes(request: RunRequest, record: Callable[[Trial, Capture], None] | None) -> tuple[str, ...]:
     """Where answers came from or were recorded, and what could not be recorded."""
     if request.replay is not None:
-        return (f"replayed from {_near(Path(request.replay))}: no model was asked, nothing was spent",)
+        return (f"replayed from {_relative(Path(request.replay))}: no model was asked, nothing was spent",)
     if request.record is None:
         return ()
     problems: list[str] = getattr(record, "problems", [])
-    return (f"recorded in {_near(Path(request.record))}", *problems)
+    return (f"recorded in {_relative(Path(request.record))}", *problems)
