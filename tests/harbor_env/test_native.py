@@ -9,16 +9,16 @@ from pathlib import Path
 
 from demeanor.core.exchange import Exchange
 from demeanor.gateway.script import Turn
-from demeanor.gateway.script.turn import Played
+from demeanor.gateway.script.turn import ScriptOutput
 from demeanor.harbor.socket_handoff import DOOR, handing_over
 from demeanor.sandboxes.host.bwrap_args import PORT
-from tests.gateway.lab import playing
+from tests.gateway.helpers import playing
 from tests.harbor_env.lab import HarborLab, HarborTrial
 
 AGENT = "demeanor.harbor_env:NativeAgent"
 
 
-def saves(turn: Turn) -> Played:
+def saves(turn: Turn) -> ScriptOutput:
     """A model that does what is asked, and tries the network on the way."""
     if turn.done == 0:
         return turn.call("execute", command="curl -sm 2 http://example.com/ || echo no network")

@@ -213,7 +213,7 @@ def _with_tasks(attempt: Attempt, context: TaskContext) -> Attempt:
 def _default_jobs(plan: Plan) -> int:
     """Trials in parallel. Agents mostly wait for a provider; a model on this machine serves few of them at a time."""
     if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
-        return local.AT_ONCE
+        return local.MAX_CONCURRENT_CHATS
     if has_tasks(plan):
         return os.cpu_count() or 1
     return min(2 * (os.cpu_count() or 1), 8)
@@ -225,7 +225,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     if not models:
         return NullGateway()
     from demeanor.gateway.server.budget import Budget, Budgets
-    from demeanor.gateway.server.server import GatewayServer
+    from demeanor.gateway.server.http_server import GatewayServer
 
     limits = dict(catalog.config.budgets)
     if request.budget_usd is not None:

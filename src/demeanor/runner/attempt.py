@@ -96,7 +96,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             facts["canary"] = canary(seed)
         if gateway:
             if sandbox.address is not None:
-                gateway.move(sandbox.address)
+                gateway.set_address(sandbox.address)
             facts |= {"base_url": gateway.base_url, "token": gateway.token, "seed": str(seed)}
             gateway.set_facts(facts)
         orders = agent.orders(_task(trial, sandbox, gateway, seed))

@@ -11,10 +11,10 @@ from tests.journeys.test_live_provider import serving
 
 LOSSY = """\
 import json
-from demeanor.gateway.contract import ours
+from demeanor.gateway.contract import builtin_converter
 
 def convert(source, target, kind, body):
-    out = ours(source, target, kind, body)
+    out = builtin_converter(source, target, kind, body)
     return out.replace(b"call_", b"kall_") if kind == "request" else out
 
 def broken(source, target, kind, body):

@@ -1,4 +1,4 @@
-"""The official clients as judges: their parsers accept what the dialects write, the dialects read what they send."""
+"""The official clients accept what the dialects write, and the dialects read what they send."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from google.genai import types as google
 from demeanor.core.exchange import ProviderError, Request, Response, StopReason, Usage
 from demeanor.core.messages import Text, Thinking, ToolCall
 from demeanor.gateway.dialects import DIALECTS
-from demeanor.gateway.dialects.stream_events import Broke, deltas_of
+from demeanor.gateway.dialects.stream_events import Interrupted, deltas_of
 
 # Google's client makes a class of aiohttp's session, which aiohttp discourages.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
@@ -39,8 +39,8 @@ FAILURE = ProviderError(status=429, reason="rate_limit", message="slow down")
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 
 
-class Desk:
-    """A model server with one answer, which keeps what it was asked."""
+class ModelServer:
+    """A model server with one response, which records its requests."""
 
     def __init__(self, dialect: str, answer: Response | ProviderError, *, breaks: bool = False) -> None:
         self.dialect = DIALECTS[dialect]
@@ -52,12 +52,12 @@ class Desk:
         route = self.dialect.route(http.method, http.path, http.query)
         assert route is not None, http.path
         assert self.dialect.token({name.lower(): value for name, value in http.headers.items()}, http.query) == "key"
-        if route.wish == "models":
+        if route.operation == "models":
             wire = self.dialect.write_models(["one", "two"])
             return web.Response(body=wire.body, content_type=wire.content_type)
         request = self.dialect.read_request(await http.read(), route)
         self.asked.append(request)
-        if route.wish == "count_tokens":
+        if route.operation == "count_tokens":
             return web.Response(body=self.dialect.write_count(42).body, content_type="application/json")
         if isinstance(self.answer, ProviderError):
             wire = self.dialect.write_error(self.answer)
@@ -70,7 +70,7 @@ class Desk:
         stream = web.StreamResponse(headers={"Content-Type": writer.content_type})
         await stream.prepare(http)
         deltas = list(deltas_of(self.answer))
-        for delta in [*deltas[:3], Broke(error=FAILURE)] if self.breaks else deltas:
+        for delta in [*deltas[:3], Interrupted(error=FAILURE)] if self.breaks else deltas:
             await stream.write(writer.write(delta))
         await stream.write(writer.close())
         await stream.write_eof()
@@ -78,7 +78,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def served(desk: Desk) -> AsyncIterator[str]:
+async def served(desk: ModelServer) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", desk.serve)
     runner = web.AppRunner(app)
@@ -91,7 +91,7 @@ async def served(desk: Desk) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-def meet(desk: Desk, talk: Callable[[str], Awaitable[None]]) -> None:
+def meet(desk: ModelServer, talk: Callable[[str], Awaitable[None]]) -> None:
     async def both() -> None:
         async with served(desk) as port:
             await talk(f"http://127.0.0.1:{port}")
@@ -129,8 +129,8 @@ def check_chat(completion: Any) -> None:
 
 
 def test_chat() -> None:
-    """A whole answer in the chat format."""
-    desk = Desk("openai-chat", ANSWER)
+    """A complete response in the chat dialect."""
+    desk = ModelServer("openai-chat", ANSWER)
 
     async def talk(url: str) -> None:
         async with openai_client(url) as client:
@@ -143,7 +143,7 @@ def test_chat() -> None:
 
 
 def test_chat_stream() -> None:
-    """A streamed answer in the chat format, put together by the client's own helper."""
+    """A streamed response in the chat dialect, assembled by the client's own helper."""
 
     async def talk(url: str) -> None:
         async with (
@@ -156,7 +156,7 @@ def test_chat_stream() -> None:
             check_chat(await stream.get_final_completion())
         assert "tool_calls.function.arguments.done" in kinds
 
-    meet(Desk("openai-chat", ANSWER), talk)
+    meet(ModelServer("openai-chat", ANSWER), talk)
 
 
 RESPONSES_TOOLS: Any = [{"type": "function", "name": "read", "parameters": SCHEMA, "strict": False}]
@@ -177,8 +177,8 @@ def check_responses(response: Any) -> None:
 
 
 def test_responses() -> None:
-    """A whole answer in the Responses format, and a count of tokens."""
-    desk = Desk("openai-responses", ANSWER)
+    """A complete response in the Responses dialect, and a token count."""
+    desk = ModelServer("openai-responses", ANSWER)
 
     async def talk(url: str) -> None:
         async with openai_client(url) as client:
@@ -194,7 +194,7 @@ def test_responses() -> None:
 
 
 def test_responses_stream() -> None:
-    """A streamed answer in the Responses format, put together by the client's own helper."""
+    """A streamed response in the Responses dialect, assembled by the client's own helper."""
 
     async def talk(url: str) -> None:
         async with (
@@ -206,7 +206,7 @@ def test_responses_stream() -> None:
         assert kinds[:2] == ["response.created", "response.in_progress"]
         assert kinds[-1] == "response.completed"
 
-    meet(Desk("openai-responses", ANSWER), talk)
+    meet(ModelServer("openai-responses", ANSWER), talk)
 
 
 ANTHROPIC_QUESTION: Any = {
@@ -232,8 +232,8 @@ def check_anthropic(message: Any) -> None:
 
 
 def test_anthropic() -> None:
-    """A whole answer in the Anthropic format, a count of tokens and the list of models."""
-    desk = Desk("anthropic", ANSWER)
+    """A complete response in the Anthropic dialect, a token count and the list of models."""
+    desk = ModelServer("anthropic", ANSWER)
 
     async def talk(url: str) -> None:
         async with anthropic_client(url) as client:
@@ -247,7 +247,7 @@ def test_anthropic() -> None:
 
 
 def test_anthropic_stream() -> None:
-    """A streamed answer in the Anthropic format, put together by the client's own helper."""
+    """A streamed response in the Anthropic dialect, assembled by the client's own helper."""
 
     async def talk(url: str) -> None:
         async with anthropic_client(url) as client, client.messages.stream(**ANTHROPIC_QUESTION) as stream:
@@ -255,7 +255,7 @@ def test_anthropic_stream() -> None:
             check_anthropic(await stream.get_final_message())
         assert "".join(texts) == "Reading two files."
 
-    meet(Desk("anthropic", ANSWER), talk)
+    meet(ModelServer("anthropic", ANSWER), talk)
 
 
 GOOGLE_CONFIG = google.GenerateContentConfig(
@@ -282,8 +282,8 @@ def check_google(parts: list[Any], usage: Any) -> None:
 
 
 def test_google() -> None:
-    """A whole answer in the Gemini format, and a count of tokens."""
-    desk = Desk("gemini", ANSWER)
+    """A complete response in the Gemini dialect, and a token count."""
+    desk = ModelServer("gemini", ANSWER)
 
     async def talk(url: str) -> None:
         async with google_client(url) as client:
@@ -299,7 +299,7 @@ def test_google() -> None:
 
 
 def test_google_stream() -> None:
-    """A streamed answer in the Gemini format."""
+    """A streamed response in the Gemini dialect."""
 
     async def talk(url: str) -> None:
         async with google_client(url) as client:
@@ -312,12 +312,12 @@ def test_google_stream() -> None:
             assert last.candidates[0].finish_reason == "STOP"
             check_google(parts, last.usage_metadata)
 
-    meet(Desk("gemini", ANSWER), talk)
+    meet(ModelServer("gemini", ANSWER), talk)
 
 
-def test_history_comes_back() -> None:
-    """A client that sends its answer back as history sends everything the model needs to go on."""
-    desk = Desk("anthropic", ANSWER)
+def test_history_is_sent_back_complete() -> None:
+    """A client that sends a response back as history sends everything that the model needs."""
+    desk = ModelServer("anthropic", ANSWER)
 
     async def talk(url: str) -> None:
         async with anthropic_client(url) as client:
@@ -362,10 +362,10 @@ async def ask_google(url: str) -> None:
         ("gemini", ask_google, google_errors.ClientError),
     ],
 )
-def test_refusals(dialect: str, talk: Callable[[str], Awaitable[None]], error: type[Exception]) -> None:
-    """A refusal becomes the client's own error, with its message."""
+def test_errors(dialect: str, talk: Callable[[str], Awaitable[None]], error: type[Exception]) -> None:
+    """An error becomes the client's own exception, with its message."""
     with pytest.raises(error, match="slow down"):
-        meet(Desk(dialect, FAILURE), talk)
+        meet(ModelServer(dialect, FAILURE), talk)
 
 
 async def stream_chat(url: str) -> None:
@@ -383,7 +383,7 @@ async def stream_anthropic(url: str) -> None:
     ("dialect", "talk", "error"),
     [("openai-chat", stream_chat, openai.APIError), ("anthropic", stream_anthropic, anthropic.APIStatusError)],
 )
-def test_a_stream_that_breaks(dialect: str, talk: Callable[[str], Awaitable[None]], error: type[Exception]) -> None:
-    """An error in the middle of a stream becomes the client's own error, too."""
+def test_an_interrupted_stream(dialect: str, talk: Callable[[str], Awaitable[None]], error: type[Exception]) -> None:
+    """An error in the middle of a stream becomes the client's own exception too."""
     with pytest.raises(error, match="slow down"):
-        meet(Desk(dialect, ANSWER, breaks=True), talk)
+        meet(ModelServer(dialect, ANSWER, breaks=True), talk)

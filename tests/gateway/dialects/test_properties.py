@@ -1,4 +1,4 @@
-"""What holds for any conversation: nothing is lost in one dialect, and what matters survives in all of them."""
+"""Properties of all conversations: nothing is lost in one dialect, and the essentials survive in all of them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import Message, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS, ids
 from demeanor.gateway.dialects.dialect import Route
-from demeanor.gateway.dialects.stream_events import assembled, deltas_of
+from demeanor.gateway.dialects.stream_events import assemble, deltas_of
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
-from tests.gateway.pieces import in_pieces
-from tests.gateway.test_fuzz import changed, places
+from tests.gateway.dialects.helpers import in_pieces
+from tests.gateway.dialects.test_fuzz import changed, places
 
 MODULES: dict[str, Any] = {
     "openai-chat": test_openai_chat,
@@ -24,7 +24,7 @@ MODULES: dict[str, Any] = {
     "anthropic": test_anthropic,
     "gemini": test_gemini,
 }
-ROUTE = Route(wish="generate", model="some-model")
+ROUTE = Route(operation="generate", model="some-model")
 SOME = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(lambda text: text.strip())
@@ -35,7 +35,7 @@ arguments = st.dictionaries(words, st.none() | st.booleans() | st.integers(-(2**
 
 @st.composite
 def calls(draw: st.DrawFn) -> list[ToolCall]:
-    """Calls with ids of any length, all different."""
+    """Calls with unique ids of any length."""
     given_ids = draw(st.lists(st.from_regex(r"[a-zA-Z0-9_-]{1,70}", fullmatch=True), unique=True, max_size=3))
     found = []
     for given_id in given_ids:
@@ -46,7 +46,7 @@ def calls(draw: st.DrawFn) -> list[ToolCall]:
 
 @st.composite
 def responses(draw: st.DrawFn) -> Response:
-    """An answer as a model gives it: thinking, text, calls."""
+    """A response of a model: thinking, text, calls."""
     called = draw(calls())
     thought = draw(st.none() | st.builds(Thinking, text=words, signature=st.sampled_from(["c2ln", "c2lnbmF0dXJl"])))
     text = draw(st.none() | st.builds(Text, text=words))
@@ -62,7 +62,7 @@ def responses(draw: st.DrawFn) -> Response:
 
 @st.composite
 def requests(draw: st.DrawFn) -> Request:
-    """A conversation of several turns, every call answered."""
+    """A conversation of several turns in which every call has a result."""
     messages = [Message(role="system", parts=(Text(text=draw(words)),)), Message(role="user", parts=(Text(text="Hi"),))]
     seen: set[str] = set()
     for _ in range(draw(st.integers(0, 3))):
@@ -74,7 +74,7 @@ def requests(draw: st.DrawFn) -> Request:
     return Request(model="some-model", messages=tuple(messages))
 
 
-def gist(response: Response) -> dict[str, Any]:
+def essentials(response: Response) -> dict[str, Any]:
     """What must survive in every dialect."""
     return {
         "text": response.text,
@@ -95,13 +95,13 @@ def gist(response: Response) -> dict[str, Any]:
 @pytest.mark.parametrize("name", DIALECTS)
 @SOME
 @given(response=responses())
-def test_an_answer_survives(name: str, response: Response) -> None:
-    """An answer that is told in a dialect and read again says the same."""
+def test_a_response_survives(name: str, response: Response) -> None:
+    """A response that is written in a dialect and read again has the same content."""
     dialect = DIALECTS[name]
     body = dialect.write_response(response, Request(model="m", messages=())).body
     again = dialect.read_response(body)
-    expected = gist(response)
-    found = gist(again)
+    expected = essentials(response)
+    found = essentials(again)
     if name == "gemini":
         found["tokens"] = expected["tokens"]  # in an envelope here, which only a request opens; see test_gemini
     assert found == expected
@@ -110,13 +110,13 @@ def test_an_answer_survives(name: str, response: Response) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 @SOME
 @given(response=responses(), size=st.integers(1, 300))
-def test_a_streamed_answer_survives(name: str, response: Response, size: int) -> None:
-    """An answer that is told as a stream, cut anywhere and read again says the same."""
+def test_a_streamed_response_survives(name: str, response: Response, size: int) -> None:
+    """A streamed response that is split anywhere and read again has the same content."""
     dialect = DIALECTS[name]
     asked = Request(model="m", messages=(), extra={name: {"stream_options": {"include_usage": True}}})
     writer = dialect.stream_writer(asked)
     body = b"".join([writer.write(delta) for delta in deltas_of(response)]) + writer.close()
-    expected, found = gist(response), gist(assembled(in_pieces(dialect, body, size)))
+    expected, found = essentials(response), essentials(assemble(in_pieces(dialect, body, size)))
     if name == "gemini":
         found["tokens"] = expected["tokens"]
     assert found == expected
@@ -126,7 +126,7 @@ def test_a_streamed_answer_survives(name: str, response: Response, size: int) ->
 @SOME
 @given(request=requests())
 def test_a_conversation_survives(name: str, request: Request) -> None:
-    """Calls, results and texts come out in order, each result with its own call."""
+    """Calls, results and texts keep their order, each result with its own call."""
     dialect = DIALECTS[name]
     body = dialect.write_request(request).body
     again = dialect.read_request(body, ROUTE)
@@ -166,7 +166,7 @@ def dicts(data: Any) -> list[tuple[Any, ...]]:
 
 @st.composite
 def with_unknown_fields(draw: st.DrawFn, data: Any) -> Any:
-    """A message with fields that nobody knows, anywhere."""
+    """A message with unknown fields anywhere."""
     for path in draw(st.lists(st.sampled_from(dicts(data)), min_size=1, max_size=4, unique=True)):
         found = data
         for step in path:
@@ -179,10 +179,10 @@ def with_unknown_fields(draw: st.DrawFn, data: Any) -> Any:
 @SOME
 @given(data=st.data())
 def test_unknown_fields_survive_in_requests(name: str, data: st.DataObject) -> None:
-    """Within one dialect nothing is lost, wherever it stands."""
+    """Nothing is lost within one dialect."""
     body = data.draw(with_unknown_fields(MODULES[name].REQUEST))
     request = DIALECTS[name].read_request(
-        json.dumps(body).encode(), Route(wish="generate", model=body.get("model", "m"))
+        json.dumps(body).encode(), Route(operation="generate", model=body.get("model", "m"))
     )
     assert json.loads(DIALECTS[name].write_request(request).body) == body
 
@@ -190,8 +190,8 @@ def test_unknown_fields_survive_in_requests(name: str, data: st.DataObject) -> N
 @pytest.mark.parametrize("name", DIALECTS)
 @SOME
 @given(data=st.data())
-def test_unknown_fields_survive_in_answers(name: str, data: st.DataObject) -> None:
-    """Within one dialect nothing is lost, wherever it stands."""
+def test_unknown_fields_survive_in_responses(name: str, data: st.DataObject) -> None:
+    """Nothing is lost within one dialect."""
     body = data.draw(with_unknown_fields(MODULES[name].RESPONSE))
     response = DIALECTS[name].read_response(json.dumps(body).encode())
     assert json.loads(DIALECTS[name].write_response(response, Request(model="m", messages=())).body) == body
@@ -200,7 +200,7 @@ def test_unknown_fields_survive_in_answers(name: str, data: st.DataObject) -> No
 @SOME
 @given(first=st.text(max_size=90), second=st.text(max_size=90))
 def test_shortened_ids_differ(first: str, second: str) -> None:
-    """Ids that differ stay different, and fit."""
+    """Different ids stay different, and are short enough."""
     for shorten, limit in ((ids.for_chat, 40), (ids.for_responses, 64)):
         assert len(shorten(first)) <= limit
         assert (shorten(first) == shorten(second)) is (first == second)

@@ -1,4 +1,4 @@
-"""What the tests of cassettes have in common: requests, exchanges and cassettes to play with."""
+"""Helpers for the tests of cassettes: requests, exchanges and cassettes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from demeanor.core.codec import encode
 from demeanor.core.exchange import Exchange, Request, Response, StopReason
 from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
 from demeanor.gateway.cassette.cassette import Cassette
-from demeanor.gateway.cassette.normalise import Meaning, Normaliser
+from demeanor.gateway.cassette.normalise import NormalisedRequest, Normaliser
 
 TOOL = Tool(name="shell", description="Run a command.", schema={"type": "object"})
 
@@ -23,13 +23,13 @@ def a_request(
 
 
 def answered(request: Request, text: str = "Ok.", *, number: int = 1) -> Exchange:
-    """A request with a plain answer."""
+    """A request with a text response."""
     response = Response(parts=(Text(text=text),), stop=StopReason.END)
     return Exchange(number=number, dialect="openai-chat", request=request, response=response)
 
 
 def with_result(result: str, *, call_id: str = "c1", command: str = "ls") -> Request:
-    """A second request: a tool was called and gave this result."""
+    """A second request: a tool was called and returned this result."""
     first = a_request()
     call = ToolCall(id=call_id, name="shell", arguments={"command": command}, raw=f'{{"command": "{command}"}}')
     said = Message(role="assistant", parts=(call,))
@@ -37,18 +37,18 @@ def with_result(result: str, *, call_id: str = "c1", command: str = "ls") -> Req
     return Request(model="large", messages=(*first.messages, said, told), tools=first.tools)
 
 
-def meaning(request: Request, normaliser: Normaliser | None = None) -> Meaning:
-    """What a request means."""
-    return (normaliser or Normaliser()).meaning(encode(request))
+def normalised(request: Request, normaliser: Normaliser | None = None) -> NormalisedRequest:
+    """The normalised form of a request."""
+    return (normaliser or Normaliser()).normalise(encode(request))
 
 
 def a_cassette(*exchanges: Exchange, number: int = 1, **more: Any) -> Cassette:
-    """A cassette of the trial that the lab's trials are."""
+    """A cassette for the trial that `a_trial` returns."""
     told = {"eval": "saves_the_note", "subject": "native:played", "scenario": "0" * 16, "recorded": "2026-11-15"}
     return Cassette(**{**told, **more}, number=number, exchanges=exchanges or (answered(a_request()),))
 
 
 def a_capture(*exchanges: Exchange, **facts: str) -> Capture:
-    """The leavings of an attempt on a bench of its own."""
+    """The capture of an attempt in its own folders."""
     bench = {"workspace": "/tmp/hf-1/3/workspace", "home": "/tmp/hf-1/3/home", "base_url": "http://127.0.0.1:4711/t/0"}
     return Capture(trial="saves_the_note/native:played/1", attempt=1, exchanges=exchanges, facts={**bench, **facts})

@@ -1,11 +1,11 @@
-"""Refusals in the words of Google."""
+"""Error responses of the Gemini dialect."""
 
 from __future__ import annotations
 
 from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import WireFormat
-from demeanor.gateway.dialects.json_reader import Json, dump
-from demeanor.gateway.dialects.refusal import Reason, message_in, reason_of, status_of
+from demeanor.gateway.dialects.errors import Reason, error_message, reason_of, status_of
+from demeanor.gateway.dialects.json_reader import Json, to_json
 
 _STATUS: dict[Reason, str] = {
     "rate_limit": "RESOURCE_EXHAUSTED",
@@ -19,19 +19,19 @@ _STATUS: dict[Reason, str] = {
 
 
 def error_body(error: ProviderError) -> Json:
-    """The body of a refusal."""
+    """The body of an error response."""
     status = _STATUS.get(error.reason, "INTERNAL")
     return {"error": {"code": status_of(error), "message": error.message, "status": status}}
 
 
 def write_error(error: ProviderError) -> WireFormat:
-    """A refusal, as Google's clients understand it."""
-    return WireFormat(body=dump(error_body(error)), status=status_of(error))
+    """An error response for Google's clients."""
+    return WireFormat(body=to_json(error_body(error)), status=status_of(error))
 
 
 def read_stream_error(data: Json) -> ProviderError:
-    """An error told in the middle of a stream."""
+    """The error in a stream."""
     error = data.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and 400 <= code <= 599 else 500
-    return ProviderError(status=status, reason=reason_of(status), message=message_in(data))
+    return ProviderError(status=status, reason=reason_of(status), message=error_message(data))

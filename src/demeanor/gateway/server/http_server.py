@@ -1,7 +1,7 @@
-"""The model server between agents and providers: one per run, with a path and a token for each trial.
+"""The model server between agents and providers: one per run, with a URL and a token for each trial.
 
-Traffic is attributed for certain, because every session has an address of its own, and nobody else's program can use
-it, because every session has a token of its own.
+Every session has its own URL, so each request belongs to exactly one trial, and its own token, so no other program
+can use the session.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aiohttp import web
 from demeanor.core.errors import UsageError
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.server.budget import BudgetAccount, Budgets
-from demeanor.gateway.server.handler import LARGEST_BODY, RequestHandler, polite
+from demeanor.gateway.server.handler import MAX_BODY_BYTES, RequestHandler, default_response
 from demeanor.gateway.server.metrics import MetricsCollector
 from demeanor.gateway.server.routing import split_prefix
 from demeanor.gateway.server.session import Session
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from demeanor.gateway.server.metrics import Counters
 
 Models: TypeAlias = "Mapping[str, Upstream] | Callable[[str], Upstream | None]"
-"""Who answers for a model, by its name."""
+"""Finds the upstream for a model name."""
 
-_LONGEST_HEAD = 64 * 1024
+_MAX_HEADER_BYTES = 64 * 1024
 _BACKLOG = 1024
 
 
 class GatewayServer:
-    """The gateway of one run; see `Gateway` in core/ports.py. It lives in the event loop that starts it."""
+    """The gateway of one run; see `Gateway` in core/ports.py. It belongs to the event loop that starts it."""
 
     def __init__(
         self,
@@ -53,34 +53,34 @@ class GatewayServer:
         unix_path: Path | None = None,
         sock: socket.socket | None = None,
     ) -> None:
-        """Listens on `host` and `port`; or on a Unix socket at `unix_path`; or on `sock`, handed in."""
+        """Listens on `host` and `port`, on a Unix socket at `unix_path`, or on the given `sock`."""
         self._models = models
         self._budgets = budgets or Budgets()
-        self._where = (host, port)
+        self._bind_address = (host, port)
         self._unix_path = unix_path
         self._sock = sock
-        self._desk = RequestHandler(dialects=dialects, resolve=self._resolve, names=self._names)
-        self._books = MetricsCollector()
-        self._run_purse = BudgetAccount("the run", self._budgets.run)
-        self._eval_purses: dict[str, BudgetAccount] = {}
+        self._handler = RequestHandler(dialects=dialects, resolve=self._resolve, names=self._names)
+        self._metrics = MetricsCollector()
+        self._run_account = BudgetAccount("the run", self._budgets.run)
+        self._eval_accounts: dict[str, BudgetAccount] = {}
         self._sessions: dict[str, Session] = {}
-        self._met: dict[int, Upstream] = {}
+        self._used_upstreams: dict[int, Upstream] = {}
         self._runner: web.ServerRunner | None = None
         self._address = ""
 
     @property
     def address(self) -> str:
-        """Where it listens, as in `http://127.0.0.1:4711`; for a Unix socket the host is a mere word."""
+        """The URL it listens on, as in `http://127.0.0.1:4711`; for a Unix socket the host name has no meaning."""
         return self._address
 
     async def start(self) -> None:
-        """Listen."""
+        """Start listening."""
         sock = self._sock or self._bind()
         self._runner = await _listen(sock, self._handle)
         self._address = _url(sock)
 
     async def stop(self) -> None:
-        """Stop listening, end what is under way, and let go of everything."""
+        """Stop listening, cancel requests in progress, and release all resources."""
         for session in tuple(self._sessions.values()):
             await self._close(session)
         if self._runner:
@@ -88,90 +88,94 @@ class GatewayServer:
             self._runner = None
         if self._unix_path:
             self._unix_path.unlink(missing_ok=True)
-        await asyncio.gather(*(upstream.close() for upstream in self._met.values()))
+        await asyncio.gather(*(upstream.close() for upstream in self._used_upstreams.values()))
 
     @asynccontextmanager
     async def session(self, trial: Trial, *, seed: int) -> AsyncIterator[Session]:
-        """A door for one attempt at one trial."""
+        """A session for one attempt at one trial."""
         name = trial.eval.name
-        purse = self._eval_purses.setdefault(
-            name, BudgetAccount(f"the eval {name!r}", self._budgets.eval, self._run_purse)
+        account = self._eval_accounts.setdefault(
+            name, BudgetAccount(f"the eval {name!r}", self._budgets.eval, self._run_account)
         )
-        purse = BudgetAccount("the trial", self._budgets.trial, purse)
-        session = Session(trial, seed=seed, address=self._address, purse=purse, books=self._books, serve=self.listen)
+        account = BudgetAccount("the trial", self._budgets.trial, account)
+        session = Session(
+            trial, seed=seed, address=self._address, account=account, metrics=self._metrics, serve=self.listen
+        )
         if (model := self._resolve(trial.subject.model)) is not None:
             session.note(*model.notes)
         self._sessions[session.id] = session
-        self._books.sessions += 1
+        self._metrics.sessions += 1
         try:
             yield session
         finally:
             await self._close(session)
 
     async def listen(self, sock: socket.socket, session: Session) -> None:
-        """Let a session listen on a socket of its own, on which nobody but its agent can reach the gateway.
+        """Serve a session on its own socket, which only its agent can reach.
 
-        The socket is bound, listens, and may belong to another network namespace. It listens no more when the session
-        is closed; to close it is up to whoever made it.
+        The socket must be bound and listening, and may belong to another network namespace. Closing the session stops
+        it from listening; the caller that created the socket has to close it.
         """
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:
             return await self._handle(request, only=session)
 
-        own = sock.dup()  # the other may be closed at any time, and its number belong to something else
-        runner = await _listen(own, handle)
-        session.closing.callback(_deafen, sock)
+        duplicate = sock.dup()  # the caller may close its socket at any time, and the number may then be reused
+        runner = await _listen(duplicate, handle)
+        session.closing.callback(_stop_listening, sock)
         session.closing.push_async_callback(runner.cleanup)
         session.address = _url(sock)
 
     def counters(self) -> Counters:
-        """What goes on right now."""
-        return self._books.read()
+        """The counters now."""
+        return self._metrics.snapshot()
 
     def _bind(self) -> socket.socket:
-        """A socket that listens where the constructor was told."""
-        host, port = self._where
+        """A socket that listens on the address given to the constructor."""
+        host, port = self._bind_address
         try:
-            return _unix(self._unix_path) if self._unix_path else socket.create_server((host, port), backlog=_BACKLOG)
+            return (
+                _bind_unix(self._unix_path) if self._unix_path else socket.create_server((host, port), backlog=_BACKLOG)
+            )
         except OSError as error:
             where = self._unix_path or f"{host}:{port}"
             raise UsageError(f"the gateway can't listen on {where}: {error.strerror or error}") from None
 
     async def _close(self, session: Session) -> None:
         if self._sessions.pop(session.id, None):
-            self._books.sessions -= 1
+            self._metrics.sessions -= 1
             await session.close()
 
     async def _handle(self, request: web.BaseRequest, *, only: Session | None = None) -> web.StreamResponse:
         name, path = split_prefix(request.path)
         session = self._sessions.get(name)
-        if session is None or session.over or session is not (only or session):
-            return polite(request) if request.path == "/" else _stranger()
-        with session.busy():
-            return await self._desk.serve(request, session, path)
+        if session is None or session.closed or session is not (only or session):
+            return default_response(request) if request.path == "/" else _unknown_session()
+        with session.track_request():
+            return await self._handler.serve(request, session, path)
 
     def _resolve(self, name: str) -> Upstream | None:
         found = self._models.get(name) if isinstance(self._models, Mapping) else self._models(name)
         if found is not None:
-            self._met[id(found)] = found
+            self._used_upstreams[id(found)] = found
         return found
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self._models) if isinstance(self._models, Mapping) else ()
 
 
-def _stranger() -> web.Response:
-    problem = "no session of this gateway has this address; it may have ended"
+def _unknown_session() -> web.Response:
+    problem = "no session of this gateway has this URL; it may have ended"
     return web.json_response({"error": {"message": problem, "type": "authentication_error"}}, status=401)
 
 
-def _deafen(sock: socket.socket) -> None:
-    """Let a socket listen no more, whoever still has it."""
-    with contextlib.suppress(OSError):  # it may be closed
+def _stop_listening(sock: socket.socket) -> None:
+    """Stop a socket from listening, even if other processes still hold it."""
+    with contextlib.suppress(OSError):  # already closed
         sock.shutdown(socket.SHUT_RDWR)
 
 
-def _unix(path: Path) -> socket.socket:
+def _bind_unix(path: Path) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.bind(str(path))
@@ -193,14 +197,14 @@ def _url(sock: socket.socket) -> str:
 async def _listen(
     sock: socket.socket, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 ) -> web.ServerRunner:
-    """Serve a listening socket; an agent that hangs up cancels what was done for it."""
+    """Serve a listening socket; a request is cancelled when its client disconnects."""
     server = web.Server(
         handle,
         request_factory=_request,
         handler_cancellation=True,
         access_log=None,
-        max_line_size=_LONGEST_HEAD,
-        max_field_size=_LONGEST_HEAD,
+        max_line_size=_MAX_HEADER_BYTES,
+        max_field_size=_MAX_HEADER_BYTES,
     )
     runner = web.ServerRunner(server, shutdown_timeout=0.5)
     await runner.setup()
@@ -210,4 +214,4 @@ async def _listen(
 
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
     loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=LARGEST_BODY)
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)

@@ -1,11 +1,11 @@
-"""Refusals in the words of OpenAI, for both of its APIs."""
+"""Error responses of both OpenAI dialects."""
 
 from __future__ import annotations
 
 from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import WireFormat
-from demeanor.gateway.dialects.json_reader import Json, dump
-from demeanor.gateway.dialects.refusal import Reason, status_of
+from demeanor.gateway.dialects.errors import Reason, status_of
+from demeanor.gateway.dialects.json_reader import Json, to_json
 
 _TYPES: dict[Reason, tuple[str, str | None]] = {
     "rate_limit": ("rate_limit_error", "rate_limit_exceeded"),
@@ -18,11 +18,11 @@ _TYPES: dict[Reason, tuple[str, str | None]] = {
 
 
 def error_body(error: ProviderError) -> Json:
-    """The body of a refusal."""
+    """The body of an error response."""
     kind, code = _TYPES.get(error.reason, ("server_error", error.reason))
     return {"error": {"message": error.message, "type": kind, "param": None, "code": code}}
 
 
 def write_error(error: ProviderError) -> WireFormat:
-    """A refusal, as OpenAI's clients understand it."""
-    return WireFormat(body=dump(error_body(error)), status=status_of(error))
+    """An error response for OpenAI's clients."""
+    return WireFormat(body=to_json(error_body(error)), status=status_of(error))

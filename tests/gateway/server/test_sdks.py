@@ -1,4 +1,4 @@
-"""The official clients as judges: what the gateway says is accepted by their own parsers."""
+"""The official clients accept what the gateway sends."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from openai.types.chat import ChatCompletionMessageParam
 from demeanor.core.exchange import StopReason
 from demeanor.gateway.script import Answer, Turn
 from demeanor.gateway.server.session import Session
-from tests.gateway.lab import a_tool, playing
+from tests.gateway.helpers import a_tool, playing
 
 SCHEMA: Any = a_tool("read_file", "path").schema
 ODD = 'ü "quoted"\n.txt'
 
 
 def play(turn: Turn) -> Answer:
-    """A model that looks into two files at once, and then tells what stands in the second one."""
+    """A model that reads two files at once, and then reports the content of the second one."""
     if turn.done:
         return Answer(text=f"It says {turn.result}.")
     calls = (turn.call("read", path="a.txt"), turn.call("read", path=ODD))
     return Answer(thinking="I must look.", text="Let me see.", calls=calls)
 
 
-def assert_seen(door: Session) -> None:
-    """Both turns were recorded, whole."""
-    first, second = door.exchanges()
+def assert_seen(session: Session) -> None:
+    """Both turns were recorded completely."""
+    first, second = session.exchanges()
     assert first.error is None
     assert first.response
     assert [call.arguments for call in first.response.calls] == [{"path": "a.txt"}, {"path": ODD}]
@@ -43,11 +43,11 @@ def assert_seen(door: Session) -> None:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_openai_chat(stream: bool) -> None:
-    """The openai client holds a conversation with tools over chat completions."""
+    """The openai client has a conversation with tools over chat completions."""
     tools: Any = [{"type": "function", "function": {"name": "read_file", "parameters": SCHEMA}}]
     messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": "What do they say?"}]
-    async with playing(play) as door:
-        client = openai.AsyncOpenAI(base_url=f"{door.base_url}/v1", api_key=door.token, max_retries=0)
+    async with playing(play) as session:
+        client = openai.AsyncOpenAI(base_url=f"{session.base_url}/v1", api_key=session.token, max_retries=0)
         async with client:
 
             async def turn() -> Any:
@@ -71,25 +71,25 @@ async def test_openai_chat(stream: bool) -> None:
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
             assert (await turn()).choices[0].message.content == "It says two."
             assert [model.id async for model in client.models.list()] == ["played"]
-        assert_seen(door)
+        assert_seen(session)
 
 
 async def test_openai_errors() -> None:
     """The openai client raises its own errors for a wrong token and for a failing model."""
-    async with playing(lambda _: str(1 / 0)) as door:
-        for key, error in ((door.token, openai.InternalServerError), ("wrong", openai.AuthenticationError)):
-            async with openai.AsyncOpenAI(base_url=f"{door.base_url}/v1", api_key=key, max_retries=0) as client:
+    async with playing(lambda _: str(1 / 0)) as session:
+        for key, error in ((session.token, openai.InternalServerError), ("wrong", openai.AuthenticationError)):
+            async with openai.AsyncOpenAI(base_url=f"{session.base_url}/v1", api_key=key, max_retries=0) as client:
                 with pytest.raises(error):
                     await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}])
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_anthropic(stream: bool) -> None:
-    """The anthropic client holds a conversation with tools and thinking."""
+    """The anthropic client has a conversation with tools and thinking."""
     tools: Any = [{"name": "read_file", "input_schema": SCHEMA}]
     messages: list[Any] = [{"role": "user", "content": "What do they say?"}]
-    async with playing(play) as door:
-        client = anthropic.AsyncAnthropic(base_url=door.base_url, api_key=door.token, max_retries=0)
+    async with playing(play) as session:
+        client = anthropic.AsyncAnthropic(base_url=session.base_url, api_key=session.token, max_retries=0)
         async with client:
 
             async def turn() -> Any:
@@ -114,25 +114,25 @@ async def test_anthropic(stream: bool) -> None:
             counted = await client.messages.count_tokens(model="played", messages=messages)
             assert counted.input_tokens > 10
             assert [model.id async for model in client.models.list()] == ["played"]
-        assert_seen(door)
+        assert_seen(session)
 
 
 async def test_anthropic_errors() -> None:
     """The anthropic client raises its own errors for a wrong token and for a failing model."""
-    async with playing(lambda _: str(1 / 0)) as door:
-        for key, error in ((door.token, anthropic.InternalServerError), ("wrong", anthropic.AuthenticationError)):
-            async with anthropic.AsyncAnthropic(base_url=door.base_url, api_key=key, max_retries=0) as client:
+    async with playing(lambda _: str(1 / 0)) as session:
+        for key, error in ((session.token, anthropic.InternalServerError), ("wrong", anthropic.AuthenticationError)):
+            async with anthropic.AsyncAnthropic(base_url=session.base_url, api_key=key, max_retries=0) as client:
                 with pytest.raises(error):
                     await client.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": "x"}])
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_openai_responses(stream: bool) -> None:
-    """The openai client holds a conversation with tools over the Responses API."""
+    """The openai client has a conversation with tools over the Responses API."""
     tools: Any = [{"type": "function", "name": "read_file", "parameters": SCHEMA, "strict": False}]
     asked: list[Any] = [{"role": "user", "content": "What do they say?"}]
-    async with playing(play) as door:
-        client = openai.AsyncOpenAI(base_url=f"{door.base_url}/v1", api_key=door.token, max_retries=0)
+    async with playing(play) as session:
+        client = openai.AsyncOpenAI(base_url=f"{session.base_url}/v1", api_key=session.token, max_retries=0)
         async with client:
 
             async def turn() -> Any:
@@ -151,22 +151,22 @@ async def test_openai_responses(stream: bool) -> None:
             for call, text in zip(calls, ("one", "two"), strict=True):
                 asked.append({"type": "function_call_output", "call_id": call.call_id, "output": text})
             assert (await turn()).output_text == "It says two."
-        assert_seen(door)
+        assert_seen(session)
 
 
 @pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")  # the client's own affair
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_google_genai(stream: bool) -> None:
-    """The google-genai client holds a conversation with tools, and lists and counts."""
+    """The google-genai client has a conversation with tools, and lists models and counts tokens."""
     declared = types.FunctionDeclaration(name="read_file", parameters_json_schema=SCHEMA)
     config = types.GenerateContentConfig(
         tools=[types.Tool(function_declarations=[declared])],
         automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
     )
     contents: list[Any] = [types.Content(role="user", parts=[types.Part(text="What do they say?")])]
-    async with playing(play) as door:
-        options = types.HttpOptions(base_url=door.base_url)
-        client = genai.Client(api_key=door.token, http_options=options).aio
+    async with playing(play) as session:
+        options = types.HttpOptions(base_url=session.base_url)
+        client = genai.Client(api_key=session.token, http_options=options).aio
 
         async def turn() -> list[types.Part]:
             asked: Any = {"model": "played", "contents": contents, "config": config}
@@ -189,4 +189,4 @@ async def test_google_genai(stream: bool) -> None:
         counted = await client.models.count_tokens(model="played", contents=contents)
         assert (counted.total_tokens or 0) > 10
         await client.aclose()
-        assert_seen(door)
+        assert_seen(session)

@@ -1,11 +1,11 @@
-"""Refusals in the words of Anthropic."""
+"""Error responses of the Anthropic dialect."""
 
 from __future__ import annotations
 
 from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import WireFormat
-from demeanor.gateway.dialects.json_reader import Json, dump
-from demeanor.gateway.dialects.refusal import Reason, message_in, reason_of, status_of
+from demeanor.gateway.dialects.errors import Reason, error_message, reason_of, status_of
+from demeanor.gateway.dialects.json_reader import Json, to_json
 
 _OVERLOADED = 529
 _TYPES: dict[Reason, str] = {
@@ -32,19 +32,19 @@ _STATUS = {
 
 
 def error_body(error: ProviderError) -> Json:
-    """The body of a refusal, and the event that tells one in the middle of a stream."""
+    """The body of an error response, and the data of an error event in a stream."""
     return {"type": "error", "error": {"type": _TYPES.get(error.reason, "api_error"), "message": error.message}}
 
 
 def write_error(error: ProviderError) -> WireFormat:
-    """A refusal, as Anthropic's clients understand it."""
+    """An error response for Anthropic's clients."""
     status = _OVERLOADED if error.reason == "overloaded" and error.status is None else status_of(error)
-    return WireFormat(body=dump(error_body(error)), status=status)
+    return WireFormat(body=to_json(error_body(error)), status=status)
 
 
 def read_stream_error(data: Json) -> ProviderError:
-    """An error told in the middle of a stream."""
+    """The error in an error event of a stream."""
     error = data.get("error")
     kind = error.get("type") if isinstance(error, dict) else None
     status = _STATUS.get(str(kind), 500)
-    return ProviderError(status=status, reason=reason_of(status), message=message_in(data))
+    return ProviderError(status=status, reason=reason_of(status), message=error_message(data))

@@ -1,4 +1,4 @@
-"""Whatever bytes come in, nothing but Malformed comes out, and every stream has an end."""
+"""Any bytes raise nothing but Malformed, and every stream has an end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from demeanor.core.exchange import Request
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
-from demeanor.gateway.dialects.stream_events import Broke, Finished
+from demeanor.gateway.dialects.stream_events import Finished, Interrupted
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
-from tests.gateway.pieces import in_pieces
+from tests.gateway.dialects.helpers import in_pieces
 
 MODULES: dict[str, Any] = {
     "openai-chat": test_openai_chat,
@@ -24,7 +24,7 @@ MODULES: dict[str, Any] = {
 }
 STREAMS = {name: module.EVENTS if name == "gemini" else module.STREAM for name, module in MODULES.items()}
 ARRAY = test_gemini.ARRAY
-ROUTE = Route(wish="generate", model="m")
+ROUTE = Route(operation="generate", model="m")
 MANY = settings(
     max_examples=200, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -39,7 +39,7 @@ values = st.recursive(
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a JSON value."""
+    """Every path in a JSON value."""
     found = [path]
     if isinstance(data, dict):
         found += [deeper for key, value in data.items() for deeper in places(value, (*path, key))]
@@ -59,7 +59,7 @@ def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 @st.composite
 def mutated(draw: st.DrawFn, data: Any) -> bytes:
-    """A message with a few values exchanged for others, and perhaps a few bytes."""
+    """A message with a few values replaced, and sometimes a few bytes."""
     for _ in range(draw(st.integers(1, 3))):
         data = changed(data, draw(st.sampled_from(places(data))), draw(values))
     return draw(damaged(json.dumps(data).encode("utf-8", "replace")))
@@ -67,7 +67,7 @@ def mutated(draw: st.DrawFn, data: Any) -> bytes:
 
 @st.composite
 def damaged(draw: st.DrawFn, body: bytes) -> bytes:
-    """Bytes, of which sometimes a stretch is lost or replaced."""
+    """Bytes of which some are sometimes lost or replaced."""
     if draw(st.integers(0, 3)):
         return body
     start = draw(st.integers(0, len(body)))
@@ -84,7 +84,7 @@ def tell_everywhere(request: Request) -> None:
 @MANY
 @given(data=st.data())
 def test_requests(name: str, data: st.DataObject) -> None:
-    """A request is understood, and can then be told in every dialect, or it is malformed."""
+    """A request is read and can be written in every dialect, or it is malformed."""
     body = data.draw(mutated(MODULES[name].REQUEST))
     try:
         request = DIALECTS[name].read_request(body, ROUTE)
@@ -97,7 +97,7 @@ def test_requests(name: str, data: st.DataObject) -> None:
 @MANY
 @given(data=st.data())
 def test_responses(name: str, data: st.DataObject) -> None:
-    """A response is understood, and can then be told in every dialect, or it is malformed."""
+    """A response is read and can be written in every dialect, or it is malformed."""
     body = data.draw(mutated(MODULES[name].RESPONSE))
     try:
         response = DIALECTS[name].read_response(body)
@@ -109,7 +109,7 @@ def test_responses(name: str, data: st.DataObject) -> None:
 
 @st.composite
 def mutated_stream(draw: st.DrawFn, stream: bytes) -> bytes:
-    """A stream with values exchanged in a few events, events lost or repeated, and perhaps a few bytes."""
+    """A stream with values replaced in a few events, events lost or repeated, and sometimes a few bytes."""
     events = stream.decode().replace("\r\n", "\n").split("\n\n")[:-1]
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(events) - 1))
@@ -129,7 +129,7 @@ def mutated_stream(draw: st.DrawFn, stream: bytes) -> bytes:
 @MANY
 @given(data=st.data())
 def test_streams(name: str, data: st.DataObject) -> None:
-    """A stream comes to exactly one end, good or bad, and can be told in every dialect on the way."""
+    """A stream has exactly one end, good or bad, and can be written in every dialect."""
     body = data.draw(mutated_stream(STREAMS[name]))
     size = data.draw(st.integers(1, 200))
     reader = DIALECTS[name].stream_reader()
@@ -140,23 +140,23 @@ def test_streams(name: str, data: st.DataObject) -> None:
         for delta in deltas:
             writer.write(delta)
         writer.close()
-    assert [isinstance(delta, Finished | Broke) for delta in deltas].count(True) == 1
-    assert isinstance(deltas[-1], Finished | Broke)
+    assert [isinstance(delta, Finished | Interrupted) for delta in deltas].count(True) == 1
+    assert isinstance(deltas[-1], Finished | Interrupted)
 
 
 @MANY
 @given(body=damaged(ARRAY), size=st.integers(1, 200))
 def test_a_growing_array(body: bytes, size: int) -> None:
-    """A stream that is a JSON array comes to exactly one end, too."""
+    """A stream that is a JSON array also has exactly one end."""
     deltas = in_pieces(DIALECTS["gemini"], body, size)
-    assert [isinstance(delta, Finished | Broke) for delta in deltas].count(True) == 1
+    assert [isinstance(delta, Finished | Interrupted) for delta in deltas].count(True) == 1
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 @MANY
 @given(body=st.binary(max_size=60), status=st.integers(100, 599))
 def test_anything(name: str, body: bytes, status: int) -> None:
-    """Any bytes at all are refused, or understood; a refusal can always be read."""
+    """Any bytes are refused or read; an error can always be read."""
     dialect = DIALECTS[name]
     assert dialect.read_error(status, body, {}).message
     for read in (lambda: dialect.read_request(body, ROUTE), lambda: dialect.read_response(body)):

@@ -1,4 +1,4 @@
-"""Streams in pieces, for all tests of readers."""
+"""Helpers for the tests of stream readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SIZES = (1, 2, 3, 7, 64)
 
 
 def in_pieces(dialect: Dialect, body: bytes, size: int) -> list[Delta]:
-    """What a reader hears of `body` in pieces of `size` bytes."""
+    """The deltas that a reader returns for `body` in chunks of `size` bytes."""
     reader = dialect.stream_reader()
     told = [delta for at in range(0, len(body), size) for delta in reader.feed(body[at : at + size])]
     return [*told, *reader.close()]

@@ -1,4 +1,4 @@
-"""What the tests of the gateway have in common: trials, running gateways, providers to be, and questions to them."""
+"""Helpers for the tests of the gateway: trials, gateways, providers and requests."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.trial import Trial
 from demeanor.gateway.script import Script, ScriptedModel, Turn
-from demeanor.gateway.server.server import GatewayServer
+from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.gateway.server.session import Session
 
 
 def a_trial(model: str = "played", *, name: str = "saves_the_note", number: int = 1) -> Trial:
-    """A trial of an eval of this name."""
+    """A trial of an eval with this name."""
     situation, source = Scenario(prompts=("Hi.",)), Source(path=Path("eval_notes.py"))
     found = Eval(name=name, policy=Policy.USUALLY_PASSES, scenario=situation, checks=(), source=source)
     return Trial(eval=found, subject=Subject(agent="native", model=model), number=number, timeout=60.0)
@@ -35,7 +35,7 @@ def a_trial(model: str = "played", *, name: str = "saves_the_note", number: int 
 
 @asynccontextmanager
 async def running(models: Any, **settings: Any) -> AsyncIterator[GatewayServer]:
-    """A gateway that listens."""
+    """A running gateway."""
     gateway = GatewayServer(models, **settings)
     await gateway.start()
     try:
@@ -46,16 +46,16 @@ async def running(models: Any, **settings: Any) -> AsyncIterator[GatewayServer]:
 
 @asynccontextmanager
 async def session_of(upstream: Any, **settings: Any) -> AsyncIterator[Session]:
-    """A session of a gateway whose model `played` is answered by an upstream."""
-    async with running({"played": upstream}, **settings) as gateway, gateway.session(a_trial(), seed=1) as door:
-        yield door
+    """A session of a gateway whose model `played` is this upstream."""
+    async with running({"played": upstream}, **settings) as gateway, gateway.session(a_trial(), seed=1) as session:
+        yield session
 
 
 @asynccontextmanager
 async def playing(play: Script) -> AsyncIterator[Session]:
-    """A session of a gateway whose model `played` plays a script."""
-    async with session_of(ScriptedModel(play=play)) as door:
-        yield door
+    """A session of a gateway whose model `played` runs a script."""
+    async with session_of(ScriptedModel(play=play)) as session:
+        yield session
 
 
 def chat(prompt: str = "Hi.", *, model: str = "played", **more: Any) -> dict[str, Any]:
@@ -64,8 +64,8 @@ def chat(prompt: str = "Hi.", *, model: str = "played", **more: Any) -> dict[str
 
 
 @dataclass(frozen=True)
-class Reply:
-    """What came back from an address."""
+class HttpReply:
+    """An HTTP response."""
 
     status: int
     body: bytes
@@ -73,33 +73,33 @@ class Reply:
 
 
 async def post(
-    door: Session,
+    session: Session,
     body: Any,
     *,
     path: str = "/v1/chat/completions",
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
     connector: aiohttp.BaseConnector | None = None,
-) -> Reply:
+) -> HttpReply:
     """Send a request to a session as an agent would."""
-    head = headers or {"Authorization": f"Bearer {door.token if token is None else token}"}
+    head = headers or {"Authorization": f"Bearer {session.token if token is None else token}"}
     sent = io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
     async with (
         aiohttp.ClientSession(connector=connector) as client,
-        client.post(door.base_url + path, headers=head, data=sent) as answer,
+        client.post(session.base_url + path, headers=head, data=sent) as answer,
     ):
-        return Reply(answer.status, await answer.read(), answer.headers)
+        return HttpReply(answer.status, await answer.read(), answer.headers)
 
 
-async def ask(method: str, url: str, **headers: str) -> Reply:
-    """Any other request."""
+async def ask(method: str, url: str, **headers: str) -> HttpReply:
+    """Send any other request."""
     async with aiohttp.ClientSession() as client, client.request(method, url, headers=headers) as answer:
-        return Reply(answer.status, await answer.read(), answer.headers)
+        return HttpReply(answer.status, await answer.read(), answer.headers)
 
 
 @dataclass
-class Heard:
-    """What a provider was asked."""
+class ReceivedRequests:
+    """The requests that a provider received."""
 
     requests: list[web.BaseRequest] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -108,19 +108,19 @@ class Heard:
 @asynccontextmanager
 async def provider(
     handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
-) -> AsyncIterator[tuple[str, Heard]]:
-    """A provider on this machine that answers as it is told, and remembers what it was asked."""
-    heard = Heard()
+) -> AsyncIterator[tuple[str, ReceivedRequests]]:
+    """A provider on this machine that answers with `handle` and records its requests."""
+    heard = ReceivedRequests()
 
-    async def listen(request: web.BaseRequest) -> web.StreamResponse:
+    async def record(request: web.BaseRequest) -> web.StreamResponse:
         heard.requests.append(request)
         heard.bodies.append(await request.read())
         return await handle(request)
 
-    def roomy(*head: Any) -> web.BaseRequest:
+    def large_request(*head: Any) -> web.BaseRequest:
         return web.BaseRequest(*head, asyncio.get_running_loop(), client_max_size=2**26)
 
-    server = web.Server(listen, request_factory=roomy, handler_cancellation=True)
+    server = web.Server(record, request_factory=large_request, handler_cancellation=True)
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -133,7 +133,7 @@ async def provider(
 
 @asynccontextmanager
 async def raw_provider(*pieces: bytes, then_wait: bool = False) -> AsyncIterator[str]:
-    """A provider that sends these bytes whatever it is asked, and then hangs up, or never does."""
+    """A provider that sends these bytes for any request, and then closes the connection or waits forever."""
     forever = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -156,7 +156,7 @@ async def raw_provider(*pieces: bytes, then_wait: bool = False) -> AsyncIterator
 
 
 def a_tool(name: str, *required: str, **properties: Any) -> Tool:
-    """A tool on offer; its properties are strings where nothing else is said."""
+    """A tool; its properties are strings by default."""
     shapes = {name: {"type": "string"} for name in required} | properties
     return Tool(name=name, schema={"type": "object", "properties": shapes, "required": list(required)})
 
@@ -172,7 +172,7 @@ NATIVE = (
 
 
 def a_turn(prompt: str, *results: str, tools: tuple[Tool, ...] = NATIVE, seed: int = 1) -> Turn:
-    """A turn in which the user said something and tools gave these results since."""
+    """A turn with this prompt and the tool results since."""
     said = Message(role="user", parts=(Text(text=prompt),))
     given = [
         Message(role="user", parts=(ToolResult(call_id=f"call_{number}", parts=(Text(text=text),)),))

@@ -11,13 +11,12 @@ from demeanor.core.redaction.encodings import telling
 from demeanor.core.scenario import Approval, PriorMessage, Scenario
 from demeanor.gateway.cassette.cassette import write_cassette
 from demeanor.gateway.cassette.folder import CassetteFolder
-from demeanor.gateway.cassette.make import fingerprint, make_cassette
-from demeanor.gateway.cassette.recorder import Recorder
-from tests.gateway.cassettes import a_capture, a_request, answered
-from tests.gateway.lab import a_trial
+from demeanor.gateway.cassette.recording import Recorder, make_cassette, scenario_fingerprint
+from tests.gateway.cassette.helpers import a_capture, a_request, answered
+from tests.gateway.helpers import a_trial
 
 
-def test_nothing_of_the_bench_is_recorded():
+def test_nothing_of_the_environment_is_recorded():
     """No path, address, token, secret, time or cost."""
     token = "hf-" + "ab" * 20
     said = f"in /tmp/hf-1/3/workspace, at http://127.0.0.1:4711/t/0 with {token} and hunter2-hunter2"
@@ -32,11 +31,11 @@ def test_nothing_of_the_bench_is_recorded():
     assert "{{demeanor:workspace}}/a" in text
 
 
-def test_a_fingerprint_differs_with_whatever_an_agent_is_given(tmp_path: Path):
-    """Prompts, files, template, parameters, approval, earlier messages; but not with the time limit."""
+def test_the_fingerprint_depends_on_everything_an_agent_is_given(tmp_path: Path):
+    """Prompts, files, template, parameters, approval and earlier messages count; the time limit does not."""
     (tmp_path / "a.txt").write_text("a")
     first = Scenario(prompts=("Hi.",), template=tmp_path)
-    before = fingerprint(first)
+    before = scenario_fingerprint(first)
     others = [
         replace(first, prompts=("Ho.",)),
         replace(first, files={"b": b""}),
@@ -46,14 +45,14 @@ def test_a_fingerprint_differs_with_whatever_an_agent_is_given(tmp_path: Path):
         replace(first, setup=lambda folder: None),
         replace(first, template=None),
     ]
-    assert before not in [fingerprint(other) for other in others]
-    assert before == fingerprint(replace(first, timeout=5.0))
+    assert before not in [scenario_fingerprint(other) for other in others]
+    assert before == scenario_fingerprint(replace(first, timeout=5.0))
     (tmp_path / "a.txt").write_text("b")
-    assert before != fingerprint(first)
+    assert before != scenario_fingerprint(first)
 
 
-def test_a_cassette_that_cant_be_kept_does_not_end_the_run(tmp_path: Path):
-    """It is told instead."""
+def test_a_cassette_that_cant_be_written_does_not_end_the_run(tmp_path: Path):
+    """It is reported as a problem."""
     (tmp_path / "saves_the_note").write_text("in the way")
     recorder = Recorder(folder=CassetteFolder(tmp_path))
     recorder(a_trial(), a_capture(answered(a_request())))

@@ -23,7 +23,7 @@ from demeanor.gateway.dialects.stream_events import deltas_of
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.provider import Provider
 from demeanor.gateway.script import ScriptedModel
-from tests.gateway.lab import a_tool, a_trial, post, provider, running
+from tests.gateway.helpers import a_tool, a_trial, post, provider, running
 
 COUNT = int(os.environ.get("DEMEANOR_FUZZ", "300"))
 CALL = ToolCall(id="call_1", name="read_file", arguments={"path": "a.txt"}, raw='{"path": "a.txt"}')
@@ -47,7 +47,7 @@ ODDITIES: tuple[Any, ...] = (None, True, -1, 1e308, "", "\ud800", "\0", [], [[]]
 
 
 def mutated_json(draw: random.Random, value: Any) -> Any:
-    """A value in which something somewhere is something else."""
+    """A JSON value with a random change."""
     if isinstance(value, dict) and value and draw.random() < 0.85:
         key = draw.choice(list(value))
         changed = {**value, key: mutated_json(draw, value[key])}
@@ -59,7 +59,7 @@ def mutated_json(draw: random.Random, value: Any) -> Any:
 
 
 def mutated_bytes(draw: random.Random, data: bytes) -> bytes:
-    """Bytes of which some are lost, doubled, or others."""
+    """Bytes of which some are lost, doubled or replaced."""
     for _ in range(draw.randrange(1, 4)):
         start = draw.randrange(len(data) + 1)
         end = min(len(data), start + draw.choice((1, 1, 5, 40, 4000)))
@@ -69,58 +69,58 @@ def mutated_bytes(draw: random.Random, data: bytes) -> bytes:
 
 
 def mutated(draw: random.Random, data: bytes) -> bytes:
-    """A JSON body, broken as JSON or only in its meaning."""
+    """A JSON body, broken as JSON or only in its content."""
     if draw.random() < 0.3:
         return mutated_bytes(draw, data)
     return json.dumps(mutated_json(draw, json.loads(data))).encode()
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-async def test_mutated_requests_get_proper_answers(name: str) -> None:
-    """Whatever an agent sends, it gets an answer or an error of its dialect, and the exchange is recorded."""
+async def test_mutated_requests_get_proper_responses(name: str) -> None:
+    """An agent always gets a response or an error of its dialect, and the exchange is recorded."""
     dialect, draw = DIALECTS[name], random.Random(7)
     async with (
         running({"played": ScriptedModel(play=lambda turn: f"{turn.done} {turn.prompt}"[:99])}) as gateway,
-        gateway.session(a_trial(), seed=1) as door,
+        gateway.session(a_trial(), seed=1) as session,
     ):
         for number in range(COUNT // 4):
             wire = dialect.write_request(replace(QUESTION, stream=bool(number % 2)))
             body = mutated(draw, wire.body)
             reply = await asyncio.wait_for(
-                post(door, body, path=wire.path, headers=dialect.key_headers(door.token)), timeout=10
+                post(session, body, path=wire.path, headers=dialect.key_headers(session.token)), timeout=10
             )
             if reply.status != 200:
                 said = dialect.read_error(reply.status, reply.body, {}).message
                 assert said.startswith(("the request can't be read", "the gateway failed")), (reply.body, body)
-        assert len(door.exchanges()) == COUNT // 4
+        assert len(session.exchanges()) == COUNT // 4
 
 
 @pytest.mark.parametrize("mine", ["openai-chat", "anthropic"])
 @pytest.mark.parametrize("theirs", DIALECTS)
-async def test_mutated_answers_do_no_harm(mine: str, theirs: str) -> None:
-    """Whatever a provider sends, the agent is not kept waiting, and the exchange says what came of it."""
+async def test_mutated_responses_do_no_harm(mine: str, theirs: str) -> None:
+    """Whatever a provider sends, the agent is not kept waiting, and the exchange is recorded."""
     ours, foreign, draw = DIALECTS[mine], DIALECTS[theirs], random.Random(7)
 
     async def answers(request: web.BaseRequest) -> web.StreamResponse:
         route = foreign.route(request.method, request.path, request.query)
         assert route
-        wish = foreign.read_request(await request.read(), route)
-        if not wish.stream:
-            return web.Response(body=mutated(draw, foreign.write_response(ANSWER, wish).body))
-        writer = foreign.stream_writer(wish)
+        operation = foreign.read_request(await request.read(), route)
+        if not operation.stream:
+            return web.Response(body=mutated(draw, foreign.write_response(ANSWER, operation).body))
+        writer = foreign.stream_writer(operation)
         told = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
         return web.Response(body=mutated_bytes(draw, told), headers={"Content-Type": writer.content_type})
 
     async with provider(answers) as (url, _):
         acme = LiveModel(provider=Provider("acme", base_url=url, dialects=[foreign], key="k"))
-        async with running({"played": acme}) as gateway, gateway.session(a_trial(), seed=1) as door:
+        async with running({"played": acme}) as gateway, gateway.session(a_trial(), seed=1) as session:
             for number in range(COUNT // 8):
                 wire = ours.write_request(replace(QUESTION, stream=bool(number % 2)))
-                asking = post(door, wire.body, path=wire.path, headers=ours.key_headers(door.token))
+                asking = post(session, wire.body, path=wire.path, headers=ours.key_headers(session.token))
                 try:
                     await asyncio.wait_for(asking, timeout=10)
                 except aiohttp.ClientError:
-                    assert door.exchanges()[-1].error
-            found = door.exchanges()
+                    assert session.exchanges()[-1].error
+            found = session.exchanges()
     assert len(found) == COUNT // 8
     assert all(exchange.response or exchange.error for exchange in found)

@@ -1,4 +1,4 @@
-"""What a provider's refusal means, in the words of ProviderError, and which status tells it to a client."""
+"""Provider errors: their reason, their HTTP status and their message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATUS: dict[Reason, int] = {
     "budget": 402,
     "cassette": 400,
 }
-"""400 and 402 are what a client does not try again."""
+"""400 and 402 are statuses that clients do not retry."""
 
 _REASONS: dict[int, Reason] = {
     401: "auth",
@@ -40,43 +40,43 @@ _REASONS: dict[int, Reason] = {
     529: "overloaded",
 }
 _SECRETS = re.compile(r"\b(?:sk|rk|pk|key)-[\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+")
-_LONGEST = 2000
+_MAX_MESSAGE = 2000
 
 
 def reason_of(status: int) -> Reason:
-    """What a status means."""
+    """The reason for a status."""
     return _REASONS.get(status, "bad_request" if 400 <= status < 500 else "server")
 
 
 def status_of(error: ProviderError) -> int:
-    """The status that tells `error` to a client: the provider's own, where it was one of failure."""
+    """The status to send to a client: the provider's own, if it is an error status."""
     return error.status if error.status is not None and 400 <= error.status <= 599 else STATUS[error.reason]
 
 
-def redacted(text: str) -> str:
+def without_keys(text: str) -> str:
     """`text` without anything that looks like a key."""
-    return _SECRETS.sub("[redacted]", text)[:_LONGEST]
+    return _SECRETS.sub("[redacted]", text)[:_MAX_MESSAGE]
 
 
-def read_refusal(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
-    """The error in a provider's answer: `error.message`, or whatever else it says. Never raises."""
+def read_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
+    """The error in a provider's response: `error.message`, or whatever else it contains. Never raises."""
     try:
         found = parse(body)
     except Malformed:
         found = body.decode("utf-8", "replace").strip()
     if isinstance(found, list) and found:
         found = found[0]
-    return ProviderError(status=status, reason=reason_of(status), message=message_in(found) or f"status {status}")
+    return ProviderError(status=status, reason=reason_of(status), message=error_message(found) or f"status {status}")
 
 
-def message_in(found: Any) -> str:
-    """The message in an error's data, redacted."""
+def error_message(found: Any) -> str:
+    """The message in an error's data, without keys."""
     for key in ("error", "message"):
         if isinstance(found, dict) and found.get(key):
             found = found[key]
-    return redacted(found if isinstance(found, str) else str(found or ""))
+    return without_keys(found if isinstance(found, str) else str(found or ""))
 
 
-def broken(message: str, *, cut: bool = False) -> ProviderError:
-    """The error of a stream that began well."""
-    return ProviderError(status=200, reason="cut" if cut else "server", message=redacted(message))
+def stream_error(message: str, *, cut: bool = False) -> ProviderError:
+    """The error of a stream that started successfully."""
+    return ProviderError(status=200, reason="cut" if cut else "server", message=without_keys(message))
