@@ -41,7 +41,7 @@ async def attempt_task(trial: Trial, number: int, means: TaskContext) -> Capture
         raise WorldError(VoidCause.HARNESS, f"{trial.id} can't be played by Harbor")
     seed = trial.seed(means.seed)
     async with AsyncExitStack() as stack:
-        bench = await stack.enter_async_context(means.sandbox.bench(means.empty))
+        bench = await stack.enter_async_context(means.sandbox.open_session(means.empty))
         wire = await stack.enter_async_context(open_wire(trial, who, means, bench, seed))
         facts = {
             TASK_ENVIRONMENT: means.place.name,

@@ -85,7 +85,7 @@ async def _make_attempt(trial: Trial, number: int, means: AttemptContext) -> Cap
         if agent.dialect is not None:
             session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
         network = trial.eval.scenario.network
-        bench = await stack.enter_async_context(means.sandbox.bench(template, network=network))
+        bench = await stack.enter_async_context(means.sandbox.open_session(template, network=network))
         facts = {**means.facts, **means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
         if means.canary:
             facts["canary"] = canary(seed)
@@ -98,7 +98,7 @@ async def _make_attempt(trial: Trial, number: int, means: AttemptContext) -> Cap
         if means.canary:
             orders = with_canary(orders, canary(seed))
         bench.write_home_files(orders.home_files)
-        await bench.furnish(orders.launches)
+        await bench.prepare(orders.launches)
         if session and bench.listener is not None:
             await session.listen(bench.listener)
         started = time.monotonic()
@@ -111,7 +111,7 @@ async def _make_attempt(trial: Trial, number: int, means: AttemptContext) -> Cap
             attempt=number,
             exchanges=session.exchanges() if session else (),
             ends=ends,
-            leavings=bench.leavings(orders.leavings),
+            leavings=bench.collect_files(orders.leavings),
             scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
             after=await bench.snapshot(),

@@ -14,7 +14,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.scenario import Scenario
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
-from demeanor.runner.sandbox import MAKERS, Level, kept_proofs, proven_sandbox
+from demeanor.runner.sandbox import MAKERS, Level, probe_cache, verified_sandbox
 from demeanor.runner.template import build_template
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def probe_sandbox(name: str, config: Config) -> None:
     """Start a program in the sandbox, really, and see it end; raises UsageError where that does not work."""
-    asyncio.run(proven_sandbox(name, config).stop())
+    asyncio.run(verified_sandbox(name, config).stop())
 
 
 def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
@@ -40,7 +40,7 @@ def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, 
         for name, make in MAKERS.items():
             levels[name] = make(config)
             try:
-                levels[name].prove()
+                levels[name].verify()
             except WorldError as error:
                 asyncio.run(levels.pop(name).stop())
                 missing[name] = error.detail
@@ -48,9 +48,9 @@ def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, 
     finally:
         for level in levels.values():
             asyncio.run(level.stop())
-    proofs, now = kept_proofs(environ), datetime.now(UTC)
+    cache, now = probe_cache(environ), datetime.now(UTC)
     for name, probes in found.items():
-        proofs.keep(name, probes, now)
+        cache.store(name, probes, now)
     return found, missing
 
 
@@ -58,7 +58,7 @@ def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
     """Prove of each eval that it can pass and can fail."""
     from demeanor.judge.self_test import self_test
 
-    sandbox = proven_sandbox(config.sandbox, config)
+    sandbox = verified_sandbox(config.sandbox, config)
     asyncio.run(sandbox.start())
     try:
         for one in evals:
