@@ -324,7 +324,7 @@ def small() -> dict[str, str]:
         for width in ("80", "120"):
             s.look(f"power-{width}.txt", "power", "95%", "80%", "--evals", "50", "--trials", "7", COLUMNS=width)
         s.look("power.json", "power", "95%", "80%", "--json")
-        s.look("power-rule.txt", "power", "--rule", "seed")
+        s.look("power-rule.txt", "power", "--rule", "classic")
         s.look("contract-list.txt", "contract", "--list")
         s.run("version.txt", "--version")
         s.looked()

@@ -86,7 +86,7 @@ def test_what_does_not_hold_here_stays_as_it_was(versions: Versions):
     assert "left as it was" in done.stdout
     early = versions.project.demeanor("promote", "folder", "--apply")
     assert early.returncode == 2
-    assert "is not ripe by the rule 'seed'" in early.stderr
+    assert "is not ripe by the rule 'classic'" in early.stderr
 
 
 def test_an_eval_that_was_edited_after_its_nights_has_not_earned_it(versions: Versions):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from demeanor.config.rule_names import FORMER_NAMES, rule_name
 from demeanor.config.table import Table
 
-RULES = ("trials", "screen", "seed")
+RULES = ("trials", "screen", "classic")
 """How the evals are proven before and after."""
 
 GUARDS = ("always", "all", "none")
@@ -34,7 +35,7 @@ class FixRules:
     """On whom the fix is proven (default: all subjects of the run that had the evals)."""
 
     rule: str = "trials"
-    """How: `trials` (so many trials each), or the gate's `screen` or `seed`, which ask for trials until they know."""
+    """How: `trials` (a fixed number of trials), or the gate's rule `screen` or `classic` (as many as they need)."""
 
     trials: int = 3
     """Trials per eval and subject, before and after, by the rule `trials`."""
@@ -62,7 +63,7 @@ def read_fix_rules(table: Table | None) -> FixRules:
         allowed=table.texts("allowed"),
         evals=table.flag("evals"),
         subjects=table.texts("subjects"),
-        rule=table.choice("rule", RULES) or usual.rule,
+        rule=rule_name(table.choice("rule", (*RULES, *FORMER_NAMES)) or usual.rule),
         trials=table.whole("trials", least=1, most=10_000) or usual.trials,
         guard=_guard(table),
         rounds=table.whole("rounds", least=1, most=100) or usual.rounds,

@@ -16,7 +16,17 @@ def test_it_fits_the_terminal(project: Project, width: str):  # noqa: F811
     shown = project.demeanor("power", "95%", "80%", "--evals", "50", "--trials", "7")
     assert shown.returncode == 0, shown.stderr
     assert all(len(line) <= int(width) for line in shown.stdout.splitlines())
-    for told in ("33 trials", "67 trials", "screen", "seed", "sprt", "cusum", "0.73 %", "0.81 %", "suite of 50 evals"):
+    for told in (
+        "33 trials",
+        "67 trials",
+        "screen",
+        "classic",
+        "sprt",
+        "cusum",
+        "0.73 %",
+        "0.81 %",
+        "suite of 50 evals",
+    ):
         assert told in " ".join(shown.stdout.split()), told
 
 
@@ -25,15 +35,16 @@ def test_it_speaks_json(project: Project):  # noqa: F811
     told = json.loads(project.demeanor("power", "0.95", "0.8", "--json").stdout)
     assert told["known"] == [33, 5]
     gate = {rule["rule"]: rule["rows"] for rule in told["gate"]}
-    assert gate["seed"][0]["chance"] == pytest.approx(0.00725)
+    assert gate["classic"][0]["chance"] == pytest.approx(0.00725)
     (rule,) = json.loads(project.demeanor("power", "--rule", "screen", "--json").stdout)
     assert rule["action"] == "reject"
 
 
-def test_a_rule_tells_its_error_rates(project: Project):  # noqa: F811
-    """All rules of that name: the gate's, promotion's, demotion's."""
-    shown = project.demeanor("power", "--rule", "seed").stdout
-    assert [word in shown for word in ("rejects", "promotes", "demotes")] == [True] * 3
+@pytest.mark.parametrize("name", ["classic", "seed"])
+def test_a_rule_shows_its_error_rates(project: Project, name: str):  # noqa: F811
+    """All rules of that name: of the gate, of promotion and of demotion. `seed` is the former name of `classic`."""
+    shown = project.demeanor("power", "--rule", name).stdout
+    assert [word in shown for word in ("classic", "rejects", "promotes", "demotes")] == [True] * 4
 
 
 @pytest.mark.parametrize(

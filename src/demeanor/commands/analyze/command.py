@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.analyze.pattern_file import read_patterns
     from demeanor.commands.analyze.report import analysis
     from demeanor.commands.analyze.workflow import sources_of
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]
@@ -54,9 +54,9 @@ def run(args: argparse.Namespace) -> ExitCode:
         sources, ks=(1, *(args.k or (3,))), patterns=patterns, estimator="plug-in" if args.plug_in else "unbiased"
     )
     if args.json:
-        from demeanor.commands.analyze.to_json import analysis_json
+        from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT
 
-        print(analysis_json(found), end="")
+        print(ANALYSIS_DOCUMENT.write(found), end="")
     else:
         from demeanor.commands.analyze.terminal import analysis_terminal
         from demeanor.render.terminal import screen_of

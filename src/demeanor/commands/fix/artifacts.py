@@ -16,8 +16,7 @@ from demeanor.commands.fix.brief import evidence, fix_brief
 from demeanor.commands.fix.diagnosis import Diagnosis
 from demeanor.commands.fix.markdown import fix_markdown
 from demeanor.commands.fix.project import FixProject
-from demeanor.commands.fix.report import FixReport
-from demeanor.commands.fix.to_json import fix_json
+from demeanor.commands.fix.report import FIX_DOCUMENT, FixReport
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted
@@ -44,7 +43,7 @@ def keep_brief(found: Diagnosis, folder: Path, redactor: Redactor) -> str:
 def keep_report(report: FixReport, folder: Path, redactor: Redactor) -> FixReport:
     """Keep what came of it; and give it as it is kept, without secrets."""
     clean = redacted(report, redactor)
-    _write(folder, {"report.json": fix_json(clean), "report.md": fix_markdown(clean)})
+    _write(folder, {"report.json": FIX_DOCUMENT.write(clean), "report.md": fix_markdown(clean)})
     return clean
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from demeanor.commands.fix.diagnosis import Diagnosis, Failing
 from demeanor.commands.trace.render import trace_text
 from demeanor.commands.trace.side_by_side import trace_diff
 from demeanor.commands.triage.brief import NO_INSTRUCTION
-from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening, slug
+from demeanor.core.text import count, opening, slug
 from demeanor.core.text_search import TextLocation
 from demeanor.core.trajectory_diff import align, first_divergence
+from demeanor.render.documents import json_data
+from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import percent, trials
 from demeanor.render.terminal import Screen
 
@@ -63,21 +66,21 @@ def evidence(found: Diagnosis) -> dict[str, str]:
 
 
 def _head(found: Diagnosis) -> Iterator[str]:
-    names = ", ".join(markdown_code(one.name) for one in found.evals)
+    names = ", ".join(inline_code(one.name) for one in found.evals)
     yield f"# Mend what broke: {names}\n"
     yield (
         "This repository holds a coding agent. The evals named above check what it chooses to do, and it fails them. "
         "Your task is to find out why, and to mend it here, in this folder.\n"
     )
-    commit = f", commit {markdown_code(found.run.commit[:12])}" if found.run.commit else ""
-    yield f"They failed in run {markdown_code(found.run.id)} ({found.run.kind}{commit})."
-    yield f"You work on commit {markdown_code(found.commit[:12])}.\n"
+    commit = f", commit {inline_code(found.run.commit[:12])}" if found.run.commit else ""
+    yield f"They failed in run {inline_code(found.run.id)} ({found.run.kind}{commit})."
+    yield f"You work on commit {inline_code(found.commit[:12])}.\n"
     for note in found.notes:
-        yield f"- note: {markdown_code(one_line(note, width=400))}"
+        yield f"- note: {inline_code(note, width=400)}"
 
 
 def _rules(found: Diagnosis) -> Iterator[str]:
-    allowed = "\n".join(f"   - {markdown_code(pattern)}" for pattern in found.allowed) or "   - (none)"
+    allowed = "\n".join(f"   - {inline_code(pattern)}" for pattern in found.allowed) or "   - (none)"
     yield "\n## What to do\n"
     yield _RULES.format(allowed=allowed, evals=_EVALS[found.evals_too], folder=FOLDER, cause=CAUSE)
 
@@ -99,7 +102,7 @@ def _places(found: Diagnosis) -> Iterator[str]:
     for name, places in found.places.items():
         for place in places:
             also = "" if place.source else " (repeats a part)"
-            yield f"| {markdown_code(name)} | {markdown_code(whereabouts(place))}{also} | {percent(place.share)} |"
+            yield f"| {inline_code(name)} | {inline_code(whereabouts(place))}{also} | {percent(place.share)} |"
     yield ""
 
 
@@ -112,18 +115,18 @@ def _failures(found: Diagnosis) -> Iterator[str]:
     targets = {one.name: one for one in found.evals}
     for number, one in enumerate(found.failures, 1):
         target = targets[one.eval]
-        yield f"## {number}. {markdown_code(one.eval)} on {markdown_code(one.subject)}\n"
+        yield f"## {number}. {inline_code(one.eval)} on {inline_code(one.subject)}\n"
         if target.description:
-            yield f"- what is wanted: {markdown_code(one_line(target.description, width=400))}"
-        yield f"- written down in {markdown_code(target.where)}, policy {one.policy.value}"
+            yield f"- what is wanted: {inline_code(target.description, width=400)}"
+        yield f"- written down in {inline_code(target.where)}, policy {one.policy.value}"
         yield f"- {one.passed} of {count(one.judged, 'trial')} passed"
         yield f"- evidence: `{FOLDER}/{number}-{slug(one.eval)}-*`\n"
         for prompt in target.prompts:
-            yield f"It is asked:\n\n{markdown_block(opening(prompt, lines=30))}\n"
+            yield f"It is asked:\n\n{code_block(opening(prompt, lines=30))}\n"
         for way in one.ways[:3]:
-            yield f"It failed ({trials(list(way.trials))}):\n\n{markdown_block(opening(way.reason, lines=40))}\n"
+            yield f"It failed ({trials(list(way.trials))}):\n\n{code_block(opening(way.reason, lines=40))}\n"
             if way.chain:
-                yield f"It did:\n\n{markdown_block(opening(way.chain, lines=30))}\n"
+                yield f"It did:\n\n{code_block(opening(way.chain, lines=30))}\n"
         yield from _difference(one)
         yield from _sent(one)
 
@@ -131,27 +134,42 @@ def _failures(found: Diagnosis) -> Iterator[str]:
 def _difference(one: Failing) -> Iterator[str]:
     failing, passing = one.failing, one.passing
     if failing is None or failing.events is None:
-        yield f"Its steps are not at hand: {markdown_code(failing.absence if failing else one.absence)}\n"
+        yield f"Its steps are not at hand: {inline_code(failing.absence if failing else one.absence)}\n"
     elif passing is None or passing.events is None:
         yield "No trial that passed is at hand.\n"
     else:
         parting = first_divergence(align(failing.events, passing.events))
-        yield f"A failing trial (A) beside the nearest that passed (B, of run {markdown_code(passing.run)}):\n"
+        yield f"A failing trial (A) beside the nearest that passed (B, of run {inline_code(passing.run)}):\n"
         shown = trace_diff((failing.record, failing.events), (passing.record, passing.events), Screen(width=110))
-        yield markdown_block(shown) + "\n"
+        yield code_block(shown) + "\n"
         if parting is None:
             yield "They did the same; look at what was said, and at the check.\n"
 
 
 def _sent(one: Failing) -> Iterator[str]:
     if one.sent is None:
-        yield f"What was sent to the model is not at hand: {markdown_code(one.absence or 'nothing came by')}\n"
+        yield f"What was sent to the model is not at hand: {inline_code(one.absence or 'nothing came by')}\n"
     elif one.sent_when_passing is None or one.sent_when_passing == one.sent:
         same = " (the trial that passed sent the same)" if one.sent_when_passing else ""
-        yield f"System prompt and tools as sent{same}:\n\n{markdown_block(opening(one.sent, lines=120, width=400))}\n"
+        yield f"System prompt and tools as sent{same}:\n\n{code_block(opening(one.sent, lines=120, width=400))}\n"
     else:
         lines = difflib.unified_diff(
             one.sent_when_passing.splitlines(), one.sent.splitlines(), "when it passed", "when it failed", lineterm=""
         )
         changed = opening("\n".join(lines), lines=120, width=400)
-        yield f"What was sent differs from what the trial that passed was sent:\n\n{markdown_block(changed)}\n"
+        yield f"What was sent differs from what the trial that passed was sent:\n\n{code_block(changed)}\n"
+
+
+def brief_value(found: Diagnosis, brief: str) -> dict[str, Any]:
+    """The brief as JSON data, with what it was made from."""
+    return {
+        "schema": "demeanor-fix-brief/1",
+        "run": found.run.id,
+        "commit": found.commit,
+        "evals": [one.name for one in found.evals],
+        "subjects": list(found.subjects),
+        "places": json_data(found.places),
+        "allowed": list(found.allowed),
+        "notes": list(found.notes),
+        "brief": brief,
+    }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
 from demeanor.config.fix import RULES
+from demeanor.config.rule_names import rule_name
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
@@ -38,7 +39,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--subject", action="append", default=[], metavar="AGENT:MODEL", help="on whom it is proven; repeatable"
     )
-    how.add_argument("--rule", choices=RULES, help="how it is proven, before and after (default: trials)")
+    how.add_argument(
+        "--rule", type=rule_name, choices=RULES, help="how it is proven, before and after (default: trials)"
+    )
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     pace_arguments(how)
     out = parser.add_argument_group("output")
@@ -60,13 +63,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Look, let mend, prove, report; and apply where that is wanted."""
     from demeanor.commands.fix.artifacts import apply_fix, keep_brief, keep_report, new_fix
+    from demeanor.commands.fix.brief import brief_value
     from demeanor.commands.fix.diagnose import investigate
     from demeanor.commands.fix.project import scene_of
-    from demeanor.commands.fix.to_json import brief_value
     from demeanor.commands.fix.workflow import FixState
-    from demeanor.commands.interrupts import make_ui, tell
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.commands.interrupts import make_ui
     from demeanor.runner.catalog import Catalog
+    from demeanor.runner.history import open_project_history
 
     config = _configured(load_config(args), args)
     results = (args.out or config.root / config.results).resolve()
@@ -86,12 +89,12 @@ def run(args: argparse.Namespace) -> ExitCode:
         brief = keep_brief(found, folder, redactor)
         if args.dry_run:
             print(json.dumps(brief_value(found, brief), indent=2) if how == "json" else brief)
-            tell(f"the brief and its evidence are kept in {folder}")
+            ui.log(f"the brief and its evidence are kept in {folder}")
             return ExitCode.ACCEPTED
         try:
             report = fixing.run(folder)
         except KeyboardInterrupt:
-            tell(f"stopped; what was done until then is kept in {folder}")
+            ui.log(f"stopped; what was done until then is kept in {folder}")
             raise
     failed: UsageError | None = None
     if args.apply and report.exit_code is ExitCode.ACCEPTED and report.rounds:
@@ -127,9 +130,9 @@ def _request(args: argparse.Namespace) -> RunRequest:
 
 def _print(report: FixReport, how: str) -> None:
     if how == "json":
-        from demeanor.commands.fix.to_json import fix_json
+        from demeanor.commands.fix.report import FIX_DOCUMENT
 
-        print(fix_json(report), end="")
+        print(FIX_DOCUMENT.write(report), end="")
     elif how == "markdown":
         from demeanor.commands.fix.markdown import fix_markdown
 

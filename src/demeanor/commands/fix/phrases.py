@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from demeanor.commands.compare.phrases import p_value
 from demeanor.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound, Score
 from demeanor.commands.fix.violations import Refusal
-from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening
+from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
+from demeanor.render.markdown import code_block, inline_code
 
 _HEADLINES = {
     FixOutcome.FIXED: "Fixed",
@@ -57,13 +58,13 @@ def told_round(one: FixRound) -> str:
 
 def _told(one: FixRound) -> Iterator[str]:
     yield f"### Round {one.number}: {one.outcome.value}\n"
-    yield f"{markdown_code(one_line(one.detail, width=600))}\n"
+    yield f"{inline_code(one.detail, width=600)}\n"
     for refused in one.refusals:
-        yield f"- {markdown_code(refusal(refused))}"
+        yield f"- {inline_code(refusal(refused))}"
     for cell in (*one.cells, *(cell for cell in one.guard if cell.worse)):
-        what = f"{markdown_code(cell.eval)} on {markdown_code(cell.subject)}"
+        what = f"{inline_code(cell.eval)} on {inline_code(cell.subject)}"
         yield f"- {what}: {rate(cell.before)} → {rate(cell.after)}"
     if one.root_cause:
-        yield f"\nIt was said that the cause is:\n\n{markdown_block(opening(one.root_cause, lines=20))}"
+        yield f"\nIt was said that the cause is:\n\n{code_block(opening(one.root_cause, lines=20))}"
     if one.patch:
-        yield f"\nIt was changed:\n\n{markdown_block(opening(one.patch, lines=200, width=400))}"
+        yield f"\nIt was changed:\n\n{code_block(opening(one.patch, lines=200, width=400))}"

@@ -10,6 +10,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Estimate, Tally
+from demeanor.render.documents import Document
 
 
 class FixOutcome(StrEnum):
@@ -188,6 +189,10 @@ class FixReport:
         """The round that fixed it; else the last one."""
         fixed = [one for one in self.rounds if one.outcome is FixOutcome.FIXED]
         return next(reversed(fixed or self.rounds), None)
+
+
+FIX_DOCUMENT = Document("fix", FixReport)
+"""The JSON document of this report."""
 
 
 def score_of(tally: Tally, decision: Decision) -> Score:

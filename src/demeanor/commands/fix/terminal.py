@@ -11,9 +11,8 @@ from demeanor.commands.fix.report import FixCell, FixOutcome, FixReport, FixRoun
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import one_line, opening
 from demeanor.render import numbers as figures
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, table, wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _STYLES = {ExitCode.ACCEPTED: "bold green", ExitCode.REJECTED: "bold red", ExitCode.REFUSED: "bold red"}
 

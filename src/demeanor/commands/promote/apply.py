@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +16,7 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
-    from demeanor.commands.promote.report import PromotionReport
-    from demeanor.commands.promote.values import Candidate
+    from demeanor.commands.promote.report import Candidate, PromotionReport
     from demeanor.commands.promote.workflow import Action
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
@@ -42,9 +39,9 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     """Ask the nights; print, or apply."""
     from demeanor.commands.promote.workflow import make_promotion_report
-    from demeanor.commands.run.past_runs import open_project_history
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.planning import choose_evals
+    from demeanor.runner.history import open_project_history
+    from demeanor.runner.plan import choose_evals
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -71,13 +68,13 @@ def _apply(
     from demeanor.commands.promote.render import commit_message
 
     _refuse_unripe(args.evals, report)
-    if not report.ripe:
+    if not report.ready:
         print(f"nothing to {report.action}: no eval is ripe\n  → demeanor {report.action} tells what is missing")
         return ExitCode.ACCEPTED
     applied: list[Candidate] = []
     verified: dict[str, str] = {}
     refused = []
-    for one in report.ripe:
+    for one in report.ready:
         said = _change(args, config, results, report.action, one, evals[one.eval])
         if said is None:
             refused.append(one.eval)
@@ -110,9 +107,9 @@ def _change(
     """Change the policy of one eval, verify and record; None where it did not hold, and the file is as it was."""
     from demeanor.commands.promote.render import TARGETS
     from demeanor.commands.promote.workflow import keep_change
-    from demeanor.commands.run.past_runs import open_project_history
     from demeanor.define.discover import discover
     from demeanor.define.set_policy import policy_file, repolicied
+    from demeanor.runner.history import open_project_history
 
     (own,) = discover([f"{own.source.path}::{own.name}"])  # an earlier change may have moved its lines
     path = policy_file(own)
@@ -150,14 +147,11 @@ def _change(
 
 def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
     """Run the eval here, as it is written now."""
-    from demeanor.commands.interrupts import run_interruptibly, tell
-    from demeanor.commands.run.command import watching_on
+    from demeanor.commands.interrupts import make_ui
     from demeanor.commands.run.outputs import make_report, publish
-    from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info, stop_conditions
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import execute
-    from demeanor.runner.planning import plan_run
-    from demeanor.runner.schedule import Stop
+    from demeanor.runner.execute import execute, prepare
+    from demeanor.runner.plan import plan_run
 
     request = RunRequest(
         paths=(str(own.source.path),),
@@ -172,33 +166,18 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
     )
     catalog = Catalog(config=config, environ=os.environ)
     plan = plan_run(catalog, request, os.environ)
-    sandbox = open_sandbox(config, request, plan)
-    store = new_store(results)
-    info = replace(run_info(config, request), id=store.folder.name)
-    context = assemble(catalog, plan, request, store, seed=info.seed, sandbox=sandbox)
-    stop, started = Stop(), time.monotonic()
-    with watching_on(plan, (), quiet=args.json) as watch:
-        interrupted = run_interruptibly(
-            execute(plan, info, context, terms=stop_conditions(config, request), watch=watch, stop=stop)
-        )
-    report = make_report(
-        info,
-        plan,
-        store.records(),
-        folder=store.folder,
-        seconds=time.monotonic() - started,
-        stopped=stop.reason,
-        interrupted=interrupted,
-        notes=(*context.notes, *context.store.notes),
-    )
-    publish(report, store.folder, environ={}, redactor=catalog.redactor)
+    ui = make_ui(quiet=args.json)
+    result = execute(prepare(catalog, plan, request, results), ui=ui)
+    report = make_report(result)
+    publish(report, result.folder, environ={}, redactor=catalog.redactor)
     for note in report.notes:
-        tell(note)
+        ui.log(note)
     return report
 
 
 def _print(report: PromotionReport, *, as_json: bool) -> None:
-    from demeanor.commands.promote.render import promotion_json, promotion_terminal
+    from demeanor.commands.promote.render import promotion_terminal
+    from demeanor.commands.promote.report import PROMOTION_DOCUMENT
     from demeanor.render.terminal import screen_of
 
-    print(promotion_json(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")
+    print(PROMOTION_DOCUMENT.write(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")

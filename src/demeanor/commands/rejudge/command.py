@@ -73,9 +73,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     kept = keep_judgements(runs, answered, config) if args.keep else ()
     report = make_rejudgement(answered, kept=kept)
     if args.json:
-        from demeanor.commands.rejudge.to_json import rejudge_json
+        from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 
-        print(rejudge_json(report), end="")
+        print(REJUDGE_DOCUMENT.write(report), end="")
     else:
         from demeanor.commands.rejudge.terminal import rejudge_terminal
         from demeanor.render.terminal import screen_of

@@ -11,6 +11,7 @@ from demeanor.core.record import Record
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import named_cell
 from demeanor.core.verdict import Finding, Verdict
+from demeanor.render.documents import Document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,6 +136,10 @@ class Rejudgement:
     def same(self) -> int:
         """How many trials are judged as they were, whatever the words."""
         return len(self.trials) - len(self.changed) - len(self.refused)
+
+
+REJUDGE_DOCUMENT = Document("rejudge", Rejudgement)
+"""The JSON document of this report."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,9 +14,8 @@ from demeanor.core.text import count, one_line, opening
 from demeanor.core.verdict import Pass, Verdict
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, labelled, table, wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _REASON_LINES = 8
 _MOST = 20

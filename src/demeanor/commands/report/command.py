@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from demeanor.config.config import Config
     from demeanor.core.ports import History
 
+_COMPACT_FROM_ROWS = 500
 FORMATS = ("terminal", "markdown", "json", "junit", "html")
 
 
@@ -42,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run, put it beside the nights before it, print."""
     from demeanor.commands.report.workflow import find_past_run, make_night_report
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     results = args.results or config.root / config.results
@@ -75,9 +76,10 @@ def _text(
 ) -> str:
     """The report in one of its forms; each is loaded only where it is asked for."""
     if how == "json":
-        from demeanor.commands.report.to_json import night_json
+        from demeanor.commands.report.report import NIGHTS_DOCUMENT
 
-        return night_json(report)
+        rows = sum(len(subject.rows) for subject in report.subjects)
+        return NIGHTS_DOCUMENT.write(report, compact=rows > _COMPACT_FROM_ROWS)
     if how == "junit":
         from demeanor.commands.report.junit import night_junit
 

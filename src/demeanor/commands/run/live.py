@@ -18,9 +18,8 @@ from demeanor.core.usage import total
 from demeanor.core.verdict import Fail, Void
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, cut, table
-from demeanor.render.terminal import Screen, screen_of
+from demeanor.render.terminal import Screen, paint, screen_of
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -12,12 +12,11 @@ from html import escape
 from demeanor.commands.run import phrases as words
 from demeanor.commands.run.failure_groups import Failure, failures, voids
 from demeanor.commands.run.report import CellReport, RunReport
-from demeanor.core.exit_code import ExitCode
 from demeanor.core.tally import Mean, Summary
-from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening
+from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
+from demeanor.render.markdown import code_block, fit, headline, inline_code, table_row
 
-_SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 _MARKS = {"pass": "✓", "fail": "✗", "void": "○", "missing": "·"}
 _MOST_BYTES = 900_000
 _REASON_LINES = 40
@@ -25,9 +24,13 @@ _REASON_LINES = 40
 
 def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES) -> str:
     """The report as markdown of about `most_bytes` bytes at most: details that are too much are left to the files."""
-    parts = [f"## {_SIGNS.get(report.exit_code, '⚠️')} {words.headline(report)}"]
+    parts = [headline(words.headline(report), report.exit_code)]
     parts += ["\n".join(_table(report, summary)) for summary in report.summaries]
-    parts += _fitting(list(_details(report)), most_bytes - sum(len(part.encode()) for part in parts))
+    parts += fit(
+        list(_details(report)),
+        most_bytes - sum(len(part.encode()) for part in parts),
+        remedy="sections, told in report.json.",
+    )
     parts.append("\n".join(_footer(report)))
     return "\n\n".join(parts) + "\n"
 
@@ -37,14 +40,14 @@ def _table(report: RunReport, summary: Summary) -> Iterator[str]:
     ks = [f"pass@{k}{mark}", f"pass^{k}{mark}"] if k > 1 else []
     head = ["Status", "Eval", "Policy", "Trials", "Pass rate [95 %]", *ks, "Time", "Tokens", "Cost"]
     yield f"### {_code(summary.subject)}\n"
-    yield _row(head)
-    yield _row(["---", "---", "---", "---", *["--:"] * (len(head) - 4)])
+    yield table_row(head)
+    yield table_row(["---", "---", "---", "---", *["--:"] * (len(head) - 4)])
     for cell in report.of_subject(summary.subject):
-        yield _row(_cells(cell, k))
+        yield table_row(_cells(cell, k))
     if summary.judged > 1:
         means = [_mean(summary.pass_at.get(k), summary), _mean(summary.pass_hat.get(k), summary)] if k > 1 else []
         name = f"mean of {count(summary.judged, 'eval')}"
-        yield _row(["", name, "", "", figures.rate(summary.rate), *means, "", "", ""])
+        yield table_row(["", name, "", "", figures.rate(summary.rate), *means, "", "", ""])
 
 
 def _cells(cell: CellReport, k: int) -> list[str]:
@@ -92,9 +95,9 @@ def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, comman
         calls = [
             f"calls {figures.numbers(n)}: {one_line(chain, width=400)}" for chain, n in failure.chains.items() if chain
         ]
-        yield markdown_block("\n".join([opening(failure.reason, lines=_REASON_LINES), *calls])) + "\n"
+        yield code_block("\n".join([opening(failure.reason, lines=_REASON_LINES), *calls])) + "\n"
     if command:
-        yield "To try it again:\n\n" + markdown_block(" ".join(words.reproduce(cell))) + "\n"
+        yield "To try it again:\n\n" + code_block(" ".join(words.reproduce(cell))) + "\n"
     yield "</details>"
 
 
@@ -123,16 +126,6 @@ def _footer(report: RunReport) -> Iterator[str]:
         yield f"\nNote: {_code(note)}"
 
 
-def _fitting(parts: Sequence[str], room: int) -> list[str]:
-    kept: list[str] = []
-    for index, part in enumerate(parts):
-        room -= len(part.encode()) + 2
-        if room < 0:
-            return [*kept, f"… and {len(parts) - index} more sections, told in report.json."]
-        kept.append(part)
-    return kept
-
-
 def _trials(outcomes: Sequence[str]) -> str:
     if len(outcomes) <= 12:
         return "".join(_MARKS[outcome] for outcome in outcomes)
@@ -145,9 +138,5 @@ def _mean(mean: Mean | None, summary: Summary) -> str:
     return figures.percent(mean.value) + ("" if mean.evals == summary.judged else f" ({mean.evals} evals)")
 
 
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def _code(text: str) -> str:
-    return markdown_code(one_line(text, width=300))
+    return inline_code(text, width=300)

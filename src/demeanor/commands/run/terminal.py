@@ -14,9 +14,8 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.marks import sign
-from demeanor.render.paint import paint
 from demeanor.render.table import wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _REASON_LINES = 16
 _CHAIN_LINES = 6

@@ -61,9 +61,9 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _text(found: Triage, args: argparse.Namespace) -> str:
     if args.json:
-        from demeanor.commands.triage.to_json import triage_json
+        from demeanor.commands.triage.report import TRIAGE_DOCUMENT
 
-        return triage_json(found)
+        return TRIAGE_DOCUMENT.write(found)
     if args.brief is not None:
         from demeanor.commands.triage.brief import brief
 

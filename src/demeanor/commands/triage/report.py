@@ -20,6 +20,7 @@ from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.trajectory_diff import way
 from demeanor.core.verdict import Fail, Finding, Pass, Void
+from demeanor.render.documents import Document
 
 GroupKind: TypeAlias = Literal["divergence", "finding", "void"]
 
@@ -110,6 +111,10 @@ class Triage:
 
     notes: tuple[str, ...] = ()
     """What a person should know."""
+
+
+TRIAGE_DOCUMENT = Document("triage", Triage)
+"""The JSON document of this report."""
 
 
 def triage(stories: Iterable[TrialSteps], others: Iterable[TrialSteps] = ()) -> tuple[Group, ...]:

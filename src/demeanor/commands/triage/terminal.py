@@ -9,9 +9,8 @@ from rich.text import Text
 
 from demeanor.commands.triage.report import Group, Triage
 from demeanor.core.text import count, one_line, opening
-from demeanor.render.paint import paint
 from demeanor.render.table import labelled, wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _REASON_LINES = 4
 _INDENT = 3

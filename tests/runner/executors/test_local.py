@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from demeanor.core.capture import Capture
+from demeanor.core.trial import Trial
+from demeanor.runner.executors.local import LocalExecutor, SharedExecutor
+
+
+def test_two_runs_take_turns_and_never_use_more_slots_than_there_are() -> None:
+    """Neither waits until the other is done."""
+    order: list[str] = []
+    busy: list[int] = [0, 0]
+
+    async def attempt(trial: Trial, number: int) -> Capture:
+        busy[0] += 1
+        busy[1] = max(busy)
+        await asyncio.sleep(0)
+        order.append(trial.id)
+        busy[0] -= 1
+        return cast(Capture, None)
+
+    async def both() -> None:
+        turns = asyncio.Semaphore(2)
+        sides = [SharedExecutor(LocalExecutor(slots=2, attempt=attempt), turns) for _ in "ab"]
+        assert [side.slots for side in sides] == [2, 2]
+
+        async def work(side: SharedExecutor, name: str) -> None:
+            for _ in range(5):
+                trial: Any = SimpleNamespace(id=name)
+                await side.capture(trial, 1)
+
+        await asyncio.gather(*(work(side, name) for side, name in zip(sides, "ab", strict=True) for _ in range(2)))
+
+    asyncio.run(both())
+    assert busy[1] == 2
+    firsts, lasts = order[:10], order[10:]
+    assert 3 <= firsts.count("a") <= 7
+    assert 3 <= lasts.count("a") <= 7
