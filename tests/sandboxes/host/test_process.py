@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.errors import WorldError
-from demeanor.core.process import Launch, Limits
+from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.process import SupervisedProcess, supervise, supervise_blocking
 from demeanor.sandboxes.levels.none import NoneSession
@@ -164,6 +164,24 @@ def test_a_program_that_ended_in_time_did_not_time_out(blocking: bool) -> None:
     finally:
         program.close()
     assert (end.ended_by, end.exit_code, end.stdout.text) == ("exit", 0, "done\n")
+
+
+def test_activity_is_asked_for_without_an_idle_limit(lab: Lab) -> None:
+    """The caller learns from the last call whether the provider was silent when the time ran out."""
+    calls: list[float] = []
+
+    def last_activity() -> float:
+        calls.append(time.monotonic())
+        return 0.0
+
+    async def body(session: NoneSession) -> ProcessEnd:
+        return await session.run(
+            lab.launch("sleep", "99"), limits=Limits(wall=0.5, grace=0.0), last_activity=last_activity
+        )
+
+    started = time.monotonic()
+    assert lab.in_none(body).ended_by == "wall"
+    assert calls[-1] >= started + 0.5
 
 
 def test_output_that_is_no_text_does_not_hurt(lab: Lab) -> None:

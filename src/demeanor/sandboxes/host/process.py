@@ -220,11 +220,12 @@ class SupervisedProcess:
         return self._next
 
     def _due(self, last_activity: Callable[[], float]) -> float:
-        """When the next limit is reached, as far as is known now."""
+        """When the next limit is reached, as far as is known now. `last_activity` is called in any case, because callers
+        learn from its last call whether the provider was silent.
+        """
+        active = max(self._last_output, last_activity())
         due = self._started + self._limits.wall
-        if self._limits.idle is None:
-            return due
-        return min(due, max(self._last_output, last_activity()) + self._limits.idle)
+        return due if self._limits.idle is None else min(due, active + self._limits.idle)
 
     def _has_reported(self) -> bool:
         """Whether there is unread data from the supervisor."""
