@@ -70,7 +70,7 @@ def test_an_agent_that_harbor_can_not_be_asked_for_is_skipped(tmp_path: Path):
     """With what to do."""
     config = project(tmp_path, '[agents.mine]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n')
     told = skipped(planned(config, "mine", env="bubblewrap"))["greet/mine"]
-    assert told.startswith("mine can't play tasks")
+    assert told.startswith("mine can't run tasks")
     assert "[harbor.agents.mine]" in told
 
 
@@ -78,7 +78,7 @@ def test_without_a_way_to_the_gateway_nothing_runs_unseen(tmp_path: Path):
     """Unless that is allowed; and never under faults, or from a cassette."""
     config = project(tmp_path)
     assert "harbor.gateway_host" in skipped(planned(config, "native:scripted", env="daytona"))["greet/native:scripted"]
-    assert "can't be told" in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
+    assert "has no setting for a base URL" in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
     config.file.write_text("[harbor]\ndirect = true\n")  # type: ignore[union-attr]
     config = read_config(tmp_path)
     assert skipped(planned(config, "cline:scripted", env="daytona")) == {}
@@ -138,5 +138,5 @@ def test_a_run_of_tasks_without_harbor_is_refused_before_anything_else(tmp_path:
 
     config = project(tmp_path, '[harbor]\nprogram = "/nowhere/harbor"\n')
     plan = planned(config, "oracle", tasks=("greet",), env="bubblewrap")
-    with pytest.raises(UsageError, match="does not say which version"):
+    with pytest.raises(UsageError, match="does not report its version"):
         open_sandbox(config, RunRequest(), plan)

@@ -36,7 +36,7 @@ from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
-from demeanor.runner.tasks import has_tasks, only_tasks, require_harbor, task_means
+from demeanor.runner.tasks import has_tasks, only_tasks, require_harbor, task_context
 from demeanor.runner.template import TemplateCache
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.store.runs.run_dirs import new_run
@@ -179,9 +179,9 @@ def assemble(
     notes: tuple[str, ...] = ()
     if has_tasks(plan):
         other_sandboxes = (NoneSandbox(),)
-        for_tasks = task_means(catalog, request, other_sandboxes[0], gateway, seed=seed)
+        for_tasks = task_context(catalog, request, other_sandboxes[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
-        notes = for_tasks.place.notes
+        notes = for_tasks.environment.notes
     return RunContext(
         agent=catalog.of,
         executor=LocalExecutor(slots=request.jobs or config.jobs or _default_jobs(plan), attempt=attempt),

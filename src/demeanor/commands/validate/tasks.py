@@ -23,7 +23,7 @@ from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
 from demeanor.judge.task_self_test import needs_network, proof_complaints, solved
 from demeanor.runner.attempt import capture_errors
 from demeanor.runner.plan import DEFAULT_TIMEOUT
-from demeanor.runner.tasks import harbor_problem, task_means
+from demeanor.runner.tasks import harbor_problem, task_context
 from demeanor.sandboxes.levels.none import NoneSandbox
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def task_tests(catalog: Catalog, tasks: Sequence[Eval], goes: ValidationOptions,
 
 async def _tested(catalog: Catalog, one: Eval, goes: ValidationOptions, watch: Watch) -> SelfTest:
     sandbox = NoneSandbox()
-    means = task_means(catalog, RunRequest(env=goes.env), sandbox, NullGateway(), seed=0)
+    means = task_context(catalog, RunRequest(env=goes.env), sandbox, NullGateway(), seed=0)
     tried = _Tried(catalog, means, goes, watch)
     found = list(_read(one))
     await sandbox.start()

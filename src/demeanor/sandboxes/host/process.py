@@ -220,8 +220,8 @@ class SupervisedProcess:
         return self._next
 
     def _due(self, last_activity: Callable[[], float]) -> float:
-        """When the next limit is reached, as far as is known now. `last_activity` is called in any case, because callers
-        learn from its last call whether the provider was silent.
+        """When the next limit is reached, as far as is known now. `last_activity` is always called: from its last call,
+        callers learn whether the provider was silent.
         """
         active = max(self._last_output, last_activity())
         due = self._started + self._limits.wall
