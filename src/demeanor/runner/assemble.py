@@ -181,7 +181,7 @@ def assemble(
         other_sandboxes = (NoneSandbox(),)
         for_tasks = task_context(catalog, request, other_sandboxes[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
-        notes = for_tasks.place.notes
+        notes = for_tasks.environment.notes
     return RunContext(
         agent=catalog.of,
         executor=LocalExecutor(slots=request.jobs or config.jobs or _default_jobs(plan), attempt=attempt),
