@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 
 def test_from_nothing_to_a_verdict(project: Project):

@@ -126,10 +126,10 @@ def new_run_folder(results: Path) -> RunFolder:
 def _open_store(config: Config, folder: RunFolder, environ: Mapping[str, str]) -> Store:
     """The run folder, the history behind it, and the capture store to which captures are published."""
     from demeanor.store.captures.capture_store import open_capture_store
-    from demeanor.store.history import place_of
+    from demeanor.store.history import history_address
     from demeanor.store.runs.run_store import RunStore
 
-    return RunStore(folder, place_of(config, environ, folder.folder.parent), vault=open_capture_store(config))
+    return RunStore(folder, history_address(config, environ, folder.folder.parent), captures=open_capture_store(config))
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:

@@ -32,7 +32,7 @@ from demeanor.runner.sandbox import Level
 from demeanor.runner.template import TemplateCache
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.store.captures.capture_store import open_capture_store
-from demeanor.store.runs.rejudged import keep_rejudged
+from demeanor.store.runs.run_dirs import store_rejudged
 from demeanor.store.runs.run_folder import write_whole
 
 
@@ -114,7 +114,7 @@ def store_verdicts(runs: Sequence[StoredRun], trials: Sequence[RejudgedTrial], c
             now, arguments=run.info.arguments, seed=run.info.seed, trials=run.info.trials,
             rejudges=run.info.uid or run.info.id, kind=run.info.kind,
         )  # fmt: skip
-        kept = keep_rejudged(run.folder, info, _plan(records), records, datetime.now(UTC))
+        kept = store_rejudged(run.folder, info, _plan(records), records, datetime.now(UTC))
         write_whole(kept.folder / "rejudge.json", REJUDGE_DOCUMENT.write(make_report(own)))
         made.append(kept.folder)
     return tuple(made)

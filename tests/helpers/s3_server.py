@@ -1,4 +1,4 @@
-"""As much of S3 as the store of captures uses: objects are put, looked for, listed and got."""
+"""A server with the part of S3 that the capture store uses: put, head, list and get."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LIST = '<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/d
 
 @contextmanager
 def s3_server() -> Iterator[tuple[str, dict[str, bytes]]]:
-    """The address of a server, and its objects by `bucket/key`."""
+    """Start a server; yields its URL and its objects by `bucket/key`."""
     objects: dict[str, bytes] = {}
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *args: object) -> None:
-            """Say nothing."""
+            """No output."""
 
         def do_PUT(self) -> None:
             objects[self._key()] = self.rfile.read(int(self.headers["Content-Length"]))

@@ -1,4 +1,4 @@
-"""Runs that were never run, for tests of what is kept of them."""
+"""Made-up runs and attempts, for tests of the store and of reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo, RunKind
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.database import Database
-from demeanor.store.history.writing import PlannedCell, RunWriter, WrittenRecord
+from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord
 
 PASSED = Pass(findings=(Finding(check="saves", answer="yes"),))
 FAILED = Fail(findings=(Finding(check="saves", answer="no", reason="it did not"),))
@@ -18,7 +18,7 @@ VERDICTS: dict[str, Verdict] = {"p": PASSED, "f": FAILED, "v": VOIDED}
 
 
 def a_run(number: int = 1, kind: RunKind = "nightly") -> RunInfo:
-    """The run of one night."""
+    """A run; `number` is the day."""
     return RunInfo(
         id=f"night-{number}", started=f"2026-01-{number:02}T03:00:00+00:00", uid=f"{number:016x}", kind=kind,
         commit=f"{number:040x}", branch="main", dirty=False, demeanor="0.1",
@@ -27,9 +27,9 @@ def a_run(number: int = 1, kind: RunKind = "nightly") -> RunInfo:
 
 def record(number: int, verdict: Verdict = PASSED, **other: object) -> Record:
     """One attempt."""
-    given = {"eval": "saves", "subject": "a:m", "attempt": 1, "ended": f"2026-01-01T03:{number:02}:00.000+00:00"}
-    given |= {"spent": Spent(seconds=1.5, turns=2, input_tokens=10, output_tokens=5, cost_usd=0.25)}
-    return Record(number=number, verdict=verdict, **(given | other))  # type: ignore[arg-type]
+    fields = {"eval": "saves", "subject": "a:m", "attempt": 1, "ended": f"2026-01-01T03:{number:02}:00.000+00:00"}
+    fields |= {"spent": Spent(seconds=1.5, turns=2, input_tokens=10, output_tokens=5, cost_usd=0.25)}
+    return Record(number=number, verdict=verdict, **(fields | other))  # type: ignore[arg-type]
 
 
 def records(letters: str, **other: object) -> list[Record]:
@@ -38,12 +38,12 @@ def records(letters: str, **other: object) -> list[Record]:
 
 
 def write(database: Database, run: RunInfo, found: Iterable[Record], cells: Iterable[PlannedCell] = ()) -> int:
-    """Write a run; how many attempts were new."""
+    """Write a run; returns the number of new attempts."""
     return RunWriter(database, run).write(cells, [WrittenRecord(record=one) for one in found])
 
 
 def nights(database: Database, **outcomes: str) -> None:
-    """Nights of one eval each: `nights(db, saves="ppp ppf")`."""
+    """Write nightly runs of evals: `nights(db, saves="ppp ppf")` is two nights."""
     for name, letters in outcomes.items():
         for number, night in enumerate(letters.split(), 1):
             write(database, replace(a_run(number)), records(night, eval=name))

@@ -1,4 +1,4 @@
-"""Runs, their cells and their attempts into the history: all of a batch or nothing, and the same thing only once."""
+"""Writes runs, cells and attempts to the history. A batch is one transaction; duplicates are ignored."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.trial import Plan
 from demeanor.store.history import rows
-from demeanor.store.history.database import Database, Row, marks, pieces
+from demeanor.store.history.database import Database, Row, batches, marks
 from demeanor.store.history.tallies import read_tallies, write_tallies
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedCell:
-    """A cell of a plan, as far as the history is interested."""
+    """A planned cell, as the history stores it."""
 
     eval: str
     """The eval's name."""
@@ -27,15 +27,15 @@ class PlannedCell:
     """The eval's policy."""
 
     planned: int = 0
-    """Trials."""
+    """The number of planned trials."""
 
     skipped: str | None = None
-    """Why nothing is tried, if so."""
+    """Why the cell is skipped; None if it is not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WrittenRecord:
-    """An attempt, with what its exchanges used."""
+    """An attempt, with the token usage of its exchanges."""
 
     record: Record
     """The attempt."""
@@ -70,20 +70,20 @@ class RunWriter:
         self._id: int | None = None
         self._cells: dict[tuple[str, str], int] = {}
 
-    def write(self, cells: Iterable[PlannedCell], kept: Sequence[WrittenRecord]) -> int:
-        """Write cells and attempts in one transaction; how many attempts were not there before."""
+    def write(self, cells: Iterable[PlannedCell], attempts: Sequence[WrittenRecord]) -> int:
+        """Write cells and attempts in one transaction; returns the number of new attempts."""
         known = dict(self._cells)
         try:
             with self._database.writing():
-                self._begin()
-                self._add_cells([*cells, *_implied(kept)])
-                return self._add_attempts(kept)
+                self._find_or_add_run()
+                self._add_cells([*cells, *_implied(attempts)])
+                return self._add_attempts(attempts)
         except BaseException:
             self._cells, self._id = known, None
             raise
 
-    def _begin(self) -> None:
-        """The run's row: found, or made."""
+    def _find_or_add_run(self) -> None:
+        """Set `_id` and `name` of the run; insert its row if it has none."""
         if self._id is not None:
             return
         uid = rows.uid_of(self._run)
@@ -127,36 +127,36 @@ class RunWriter:
         found = self._database.rows("SELECT id, eval, subject FROM cells WHERE run_id = ?", (self._id,))
         self._cells = {(name, subject): number for number, name, subject in found}
 
-    def _add_attempts(self, kept: Sequence[WrittenRecord]) -> int:
+    def _add_attempts(self, attempts: Sequence[WrittenRecord]) -> int:
         uid = rows.uid_of(self._run)
-        made = {}
-        for one in kept:
+        new = {}
+        for one in attempts:
             record = one.record
             row = rows.attempt_row(record, self._cells[rows.clean(record.eval), rows.clean(record.subject)], uid)
-            made[row[:3]] = (row, one)
-        for cells in pieces(sorted({key[0] for key in made})):
-            made = self._count(cells, made)
-        self._database.append("attempts", [row for row, _ in made.values()])
-        findings = ((rows.finding_rows(one.record.verdict.findings, key)) for key, (_, one) in made.items())
+            new[row[:3]] = (row, one)
+        for cells in batches(sorted({key[0] for key in new})):
+            new = self._count(cells, new)
+        self._database.append("attempts", [row for row, _ in new.values()])
+        findings = ((rows.finding_rows(one.record.verdict.findings, key)) for key, (_, one) in new.items())
         self._database.append("findings", [row for found in findings for row in found])
-        self._database.append("usages", [(*key, *row) for key, (_, one) in made.items() for row in one.usages])
-        return len(made)
+        self._database.append("usages", [(*key, *row) for key, (_, one) in new.items() for row in one.usages])
+        return len(new)
 
     def _count(
         self, cells: Sequence[int], made: dict[Row, tuple[Row, WrittenRecord]]
     ) -> dict[Row, tuple[Row, WrittenRecord]]:
-        """Count the attempts of some cells that were not there before, and leave out those that were."""
+        """Add the new attempts of some cells to their tallies; returns `made` without existing attempts."""
         known = {tally.cell_id: tally for tally in read_tallies(self._database, cells)}
         trials = sorted({key[:2] for key in made if key[0] in known})
-        there: list[Row] = []
-        for some in pieces(trials):
-            there += self._database.rows(attempts_at(len(some)), [number for pair in some for number in pair])
-        old = {tuple(row[:3]) for row in there}
+        existing: list[Row] = []
+        for batch in batches(trials):
+            existing += self._database.rows(attempts_at(len(batch)), [number for pair in batch for number in pair])
+        old = {tuple(row[:3]) for row in existing}
         made = {key: found for key, found in made.items() if key not in old}
         new = [row for row, _ in made.values() if row[0] in known]
         changed = [
             known[cell].plus(
-                before=[row for row in there if row[0] == cell], new=[row for row in new if row[0] == cell]
+                before=[row for row in existing if row[0] == cell], new=[row for row in new if row[0] == cell]
             )
             for cell in sorted({row[0] for row in new})
         ]
@@ -165,7 +165,7 @@ class RunWriter:
 
 
 def attempts_at(trials: int) -> str:
-    """A query for the attempts at some trials: a join, since SQLite would read the whole table for `(a, b) IN (…)`."""
+    """A query for the attempts of some trials. A join, because SQLite scans the whole table for `(a, b) IN (…)`."""
     pairs = ", ".join(["(?, ?)"] * trials)
     return (
         f"WITH wanted (cell, trial) AS (VALUES {pairs}) SELECT {rows.ATTEMPT_COLUMNS}"
@@ -173,6 +173,6 @@ def attempts_at(trials: int) -> str:
     )
 
 
-def _implied(kept: Iterable[WrittenRecord]) -> Iterable[PlannedCell]:
-    """Cells that nobody planned, but of which there are attempts."""
-    return (PlannedCell(eval=k.record.eval, subject=k.record.subject, policy=k.record.policy) for k in kept)
+def _implied(attempts: Iterable[WrittenRecord]) -> Iterable[PlannedCell]:
+    """The cells of the attempts, in case they were not planned."""
+    return (PlannedCell(eval=a.record.eval, subject=a.record.subject, policy=a.record.policy) for a in attempts)

@@ -1,4 +1,4 @@
-"""Real agents, each in an exact version, installed once into the user's cache."""
+"""Real agents, each in an exact version, installed once into the user's cache folder."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ AGENTS_FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def installed(name: str) -> Path:
-    """The program of an agent; what can't be installed is an error, not a skip."""
-    return install(adapter(name).RECIPE, None, AGENTS_FOLDER, os.environ, lambda news: None)
+    """The program of an agent, installed if necessary; raises if it can't be installed."""
+    return install(adapter(name).RECIPE, None, AGENTS_FOLDER, os.environ, lambda message: None)

@@ -1,4 +1,4 @@
-"""Results of other tools, made by hand in the shapes that they document."""
+"""Results of other tools, written by hand in their documented formats."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def vitest(**statuses: str) -> dict[str, Any]:
 
 
 def a_night(folder: Path) -> Path:
-    """What one nightly workflow uploads: two models, three attempts each."""
+    """The upload of one nightly workflow: two models, three attempts each."""
     for model in ("gemini-3-pro-preview", "gemini-2.5-flash"):
         for attempt in (1, 2, 3):
             status = "failed" if model.endswith("flash") and attempt == 2 else "passed"

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server in a temporary folder, on a Unix socket: nothing to set up, nothing left behind."""
+"""A real PostgreSQL server in a temporary folder, on a Unix socket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOBODY = 65534
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """The address of a server that lives as long as the block. Fails loudly where there is no PostgreSQL."""
+    """Start a server for the duration of the block; yields its URL. Raises if PostgreSQL is not installed."""
     programs = _programs()
     # PostgreSQL refuses to run as root, and a socket's path may have no more than 107 characters.
     own = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}

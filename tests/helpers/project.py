@@ -1,20 +1,15 @@
-"""A project of its own for each journey, and the command line as a user starts it."""
+"""A project in a temporary folder, and the command line as a user starts it."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-
-import pytest
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 class Project:
-    """A user's folder."""
+    """The folder of a user's project, with its own HOME and temporary folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -24,14 +19,14 @@ class Project:
             "TMPDIR": str(folder.parent / "tmp"),
         }
         (folder.parent / "home/.cache/demeanor").mkdir(parents=True)
-        probes = folder.parent.parent / "probes"  # found out once, and not in each journey
+        probes = folder.parent.parent / "probes"  # shared by all tests, because probing takes seconds
         probes.mkdir(exist_ok=True)
         (folder.parent / "home/.cache/demeanor/probes").symlink_to(probes)
         (folder.parent / "tmp").mkdir()
         folder.mkdir()
 
     def write(self, **files: str) -> None:
-        """Write files; `evals__eval_a_py` stands for `evals/eval_a.py`."""
+        """Write files; `evals__eval_a_py` is `evals/eval_a.py`."""
         for name, text in files.items():
             folder, _, rest = name.rpartition("__")
             stem, _, ending = rest.rpartition("_")
@@ -40,11 +35,11 @@ class Project:
             path.write_text(text)
 
     def command(self, *words: str) -> list[str]:
-        """A demeanor command line."""
+        """The command line of a demeanor command."""
         return [sys.executable, "-m", "demeanor", *words]
 
     def demeanor(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+        """Run a demeanor command."""
         return subprocess.run(
             self.command(*words), cwd=self.folder, env={**self.env, **env}, capture_output=True, text=True, timeout=600,
             check=False,
@@ -58,11 +53,5 @@ class Project:
         )  # fmt: skip
 
     def temporary(self) -> list[str]:
-        """What lies in the project's temp folder."""
+        """The names in the project's temporary folder."""
         return sorted(path.name for path in (self.folder.parent / "tmp").iterdir())
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """An empty folder."""
-    return Project(tmp_path / "project")

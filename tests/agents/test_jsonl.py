@@ -1,10 +1,10 @@
-"""Reading an agent's own log."""
+"""Reading JSON lines."""
 
 from __future__ import annotations
 
 import pytest
 
-from demeanor.agents.events import read_events
+from demeanor.agents.jsonl import read_events
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Said
 
@@ -31,13 +31,13 @@ def test_one_event_per_line_over_all_processes():
         "[]",
     ],
 )
-def test_a_line_that_is_no_event_is_named(line: str):
-    """The log is hostile: it can be wrong, but it can't crash the reader."""
-    with pytest.raises(ValueError, match="line 2 of the agent's log is no event"):
+def test_a_line_that_is_not_an_event_is_an_error_with_its_number(line: str):
+    """The log is untrusted: any line is either an event or a ValueError."""
+    with pytest.raises(ValueError, match="line 2 of the agent's log is not an event"):
         read_events((end('{"type": "said", "turn": 1, "text": "hi"}\n' + line),))
 
 
-def test_a_log_that_was_cut_is_no_witness():
-    """Half a log must not be taken for a whole one."""
-    with pytest.raises(ValueError, match="so much that its log is cut"):
+def test_a_truncated_log_is_an_error():
+    """Events may be missing from it."""
+    with pytest.raises(ValueError, match="so much that its log was truncated"):
         read_events((end("", left_out=10),))

@@ -1,4 +1,4 @@
-"""Demeanor's own report.json, of another machine."""
+"""Imports a report.json of Demeanor, for example from another machine."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import BadInput
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record, RunInfo
-from demeanor.store.history.writing import PlannedCell, WrittenRecord
-from demeanor.store.imports.imported import Imported, ImportOptions, expect, read_json, whole
+from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
+from demeanor.store.imports.common import Imported, ImportOptions, as_integer, expect, read_json
 
 ORIGIN = "demeanor"
 SCHEMA = "demeanor-report/1"
 
 
-def fits(data: Any) -> bool:
-    """Whether a JSON document is such a report, of whichever version."""
+def matches(data: Any) -> bool:
+    """Whether a JSON document is a report, of any version."""
     return isinstance(data, dict) and str(data.get("schema", "")).startswith("demeanor-report/")
 
 
 def read(path: Path, options: ImportOptions) -> Imported:
-    """The run that a report is about."""
+    """Read the run of a report."""
     data = read_json(path)
     if data["schema"] != SCHEMA:
         raise BadInput(
@@ -31,11 +31,11 @@ def read(path: Path, options: ImportOptions) -> Imported:
         )
     try:
         run = decode(RunInfo, data.get("run"))
-        cells, kept = [], []
+        cells, attempts = [], []
         for i, cell in enumerate(expect(data.get("cells"), list, path, "cells")):
             tally = expect(expect(cell, dict, path, f"cells[{i}]").get("tally"), dict, path, f"cells[{i}].tally")
             records = decode(tuple[Record, ...], cell.get("records"))
-            planned = sum(whole(tally.get(name)) or 0 for name in ("passed", "failed", "voided", "missing"))
+            planned = sum(as_integer(tally.get(name)) or 0 for name in ("passed", "failed", "voided", "missing"))
             cells.append(
                 PlannedCell(
                     eval=expect(tally.get("eval"), str, path, f"cells[{i}].tally.eval"),
@@ -45,8 +45,8 @@ def read(path: Path, options: ImportOptions) -> Imported:
                     skipped=tally.get("skipped"),
                 )
             )
-            kept += [WrittenRecord(record=record) for record in records]
+            attempts += [WrittenRecord(record=record) for record in records]
     except DecodeError as error:
-        raise BadInput(f"can't be read: {error}", where=path, remedy="was it edited?") from None
+        raise BadInput(f"can't be read: {error}", where=path, remedy="export the report again") from None
     run = replace(run, kind=options.kind) if options.kind else run
-    return Imported(run=run, origin=ORIGIN, source=path, cells=tuple(cells), kept=tuple(kept))
+    return Imported(run=run, origin=ORIGIN, source=path, cells=tuple(cells), records=tuple(attempts))

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from tests.harbor.task_lab import greet, rewarding, write
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 AGENT = """\
 #!/bin/sh
