@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from demeanor.gateway.server.server import GatewayServer
+from demeanor.gateway.server.http_server import GatewayServer
 
 from demeanor.config.harbor import HarborRules
 from demeanor.core.errors import WorldError
