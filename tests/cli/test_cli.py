@@ -1,4 +1,4 @@
-"""Commands that only look."""
+"""The command line: help, completion, and the commands that run nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_command_explains_itself(project: Project, command: str):
     assert COMMANDS[command].split()[0] in shown.stdout.lower()
 
 
-def test_list_trace_validate_and_doctor_speak_json(project: Project):
+def test_list_trace_validate_and_doctor_print_json(project: Project):
     """For programs."""
     project.demeanor("init")
     project.demeanor("run", "--policy", "all", "--trials", "1")
@@ -41,8 +41,8 @@ def test_list_trace_validate_and_doctor_speak_json(project: Project):
     assert {item["state"] for item in json.loads(project.demeanor("doctor", "--json").stdout)} == {"ok"}
 
 
-def test_doctor_tells_what_is_broken_and_what_to_do(project: Project):
-    """Exit code 1, each trouble with its remedy."""
+def test_doctor_shows_what_is_broken_and_what_to_do(project: Project):
+    """Exit code 1, and a remedy for each problem."""
     project.write(
         demeanor_toml='[agents.a]\nadapter = "command"\ncommand = ["no-such-program", "{prompt}"]\n'
         '[agents.b]\nadapter = "comand"\n'
@@ -82,7 +82,7 @@ def unproven(rig, result):
 
 
 def test_validate_refuses_a_new_eval_that_always_passes(project: Project):
-    """Told from old ones by git."""
+    """Git tells which evals are new."""
     import subprocess
 
     def git(*words: str) -> None:
@@ -104,7 +104,7 @@ def test_validate_refuses_a_new_eval_that_always_passes(project: Project):
     assert project.demeanor("validate").returncode == 0
 
 
-def test_harbor_is_shown_or_its_lack_is_told(project: Project, tmp_path: Path):
+def test_harbor_is_shown_or_its_installation_suggested(project: Project, tmp_path: Path):
     """With what to do; doctor says the same."""
     nowhere = {"DEMEANOR_AGENTS": str(tmp_path), "PATH": "/usr/bin:/bin"}
     lacking = project.demeanor("harbor", **nowhere)

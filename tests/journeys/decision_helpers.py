@@ -43,7 +43,7 @@ def usually(rig, result):
 """
 MAKEFILE = "build:\n\tmkdir -p bin && cp agent/agent.sh bin/agent && cp agent/plan bin/plan\n"
 
-PLAYED_IN_BUBBLEWRAP = "Harbor can use no container engine here, so tasks are played in bubblewrap"
+PLAYED_IN_BUBBLEWRAP = "No container engine works with Harbor here, so tasks run in bubblewrap"
 """How the note of a run begins whose tasks are not played on their images."""
 
 
