@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.test_crash import EVALS as MANY
 from tests.journeys.test_crash import ledger, processes_of
 from tests.journeys.test_live_provider import EVAL as SAVES

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 AGENT = """\
 def good(session):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.sandboxes.conftest import mounts
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
@@ -102,7 +102,7 @@ def test_what_hostile_programs_reach_is_found_out_once(project: Project) -> None
     runs = sorted((project.folder / "results").iterdir())
     ran = project.demeanor("run", DEMEANOR_CACHE=str(cache))
     assert ran.returncode == 2
-    assert "is not as tight as it promises on this machine: read another user's file: open" in ran.stderr
+    assert "breaks its guarantees on this machine: read another user's file: open" in ran.stderr
     assert "demeanor doctor --sandboxes" in ran.stderr
     assert sorted((project.folder / "results").iterdir()) == runs
     assert project.temporary() == []
@@ -145,7 +145,7 @@ def test_an_agent_without_any_network_is_not_asked_for_what_needs_one(project: P
     """It is skipped, and that is seen; an agent that needs no model runs."""
     project.write(demeanor_toml='network = "none"\n', evals__eval_writes_py=EVAL.format(more=""))
     ran = project.demeanor("run", "--subject", "native:scripted")
-    assert 'native needs its model, but the network is "none"' in " ".join(ran.stdout.split())
+    assert "the network is none, and native needs to reach its model" in " ".join(ran.stdout.split())
     write(project, "printf hi > out.txt", config='network = "none"')
     assert project.demeanor("run").returncode == 0
 

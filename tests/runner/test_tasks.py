@@ -69,16 +69,19 @@ def test_tasks_are_selected_by_a_part_of_their_name(tmp_path: Path):
 def test_an_agent_without_a_harbor_adapter_is_skipped(tmp_path: Path):
     """The reason says how to configure one."""
     config = project(tmp_path, '[agents.mine]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n')
-    reason = skipped(planned(config, "mine", env="bubblewrap"))["greet/mine"]
-    assert reason.startswith("mine can't run Harbor tasks")
-    assert "[harbor.agents.mine]" in reason
+    told = skipped(planned(config, "mine", env="bubblewrap"))["greet/mine"]
+    assert told.startswith("mine can't run tasks")
+    assert "[harbor.agents.mine]" in told
 
 
 def test_a_task_whose_agent_cannot_reach_the_gateway_is_skipped(tmp_path: Path):
     """Unless `direct` allows it; with faults it is always skipped."""
     config = project(tmp_path)
     assert "harbor.gateway_host" in skipped(planned(config, "native:scripted", env="daytona"))["greet/native:scripted"]
-    assert "can't be told" in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
+    assert (
+        "has no setting for a base URL"
+        in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
+    )
     config.file.write_text("[harbor]\ndirect = true\n")  # type: ignore[union-attr]
     config = read_config(tmp_path)
     assert skipped(planned(config, "cline:scripted", env="daytona")) == {}
@@ -138,5 +141,5 @@ def test_a_run_of_tasks_without_harbor_is_refused_before_it_starts(tmp_path: Pat
 
     config = project(tmp_path, '[harbor]\nprogram = "/nowhere/harbor"\n')
     plan = planned(config, "oracle", tasks=("greet",), env="bubblewrap")
-    with pytest.raises(UsageError, match="prints no version of Harbor"):
+    with pytest.raises(UsageError, match="does not report its version"):
         open_sandbox(config, RunRequest(), plan)

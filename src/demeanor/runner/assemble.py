@@ -126,10 +126,10 @@ def new_run_folder(results: Path) -> RunFolder:
 def _open_store(config: Config, folder: RunFolder, environ: Mapping[str, str]) -> Store:
     """The run folder, the history behind it, and the capture store to which captures are published."""
     from demeanor.store.captures.capture_store import open_capture_store
-    from demeanor.store.history import place_of
+    from demeanor.store.history import history_address
     from demeanor.store.runs.run_store import RunStore
 
-    return RunStore(folder, place_of(config, environ, folder.folder.parent), vault=open_capture_store(config))
+    return RunStore(folder, history_address(config, environ, folder.folder.parent), captures=open_capture_store(config))
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
@@ -181,7 +181,7 @@ def assemble(
         other_sandboxes = (NoneSandbox(),)
         for_tasks = task_context(catalog, request, other_sandboxes[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
-        notes = for_tasks.place.notes
+        notes = for_tasks.environment.notes
     return RunContext(
         agent=catalog.of,
         executor=LocalExecutor(slots=request.jobs or config.jobs or _default_jobs(plan), attempt=attempt),
@@ -213,7 +213,7 @@ def _with_tasks(attempt: Attempt, context: TaskContext) -> Attempt:
 def _default_jobs(plan: Plan) -> int:
     """Trials in parallel. Agents mostly wait for a provider; a model on this machine serves few of them at a time."""
     if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
-        return local.AT_ONCE
+        return local.MAX_CONCURRENT_CHATS
     if has_tasks(plan):
         return os.cpu_count() or 1
     return min(2 * (os.cpu_count() or 1), 8)
@@ -225,7 +225,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     if not models:
         return NullGateway()
     from demeanor.gateway.server.budget import Budget, Budgets
-    from demeanor.gateway.server.server import GatewayServer
+    from demeanor.gateway.server.http_server import GatewayServer
 
     limits = dict(catalog.config.budgets)
     if request.budget_usd is not None:

@@ -85,7 +85,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         if agent.dialect is not None:
             gateway = await stack.enter_async_context(context.gateway.session(trial, seed=seed))
         network = trial.eval.scenario.network
-        sandbox = await stack.enter_async_context(context.sandbox.bench(template, network=network))
+        sandbox = await stack.enter_async_context(context.sandbox.open_session(template, network=network))
         facts = {
             **context.facts,
             **context.sandbox.facts,
@@ -96,14 +96,14 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             facts["canary"] = canary(seed)
         if gateway:
             if sandbox.address is not None:
-                gateway.move(sandbox.address)
+                gateway.set_address(sandbox.address)
             facts |= {"base_url": gateway.base_url, "token": gateway.token, "seed": str(seed)}
             gateway.set_facts(facts)
         orders = agent.orders(_task(trial, sandbox, gateway, seed))
         if context.canary:
             orders = with_canary(orders, canary(seed))
         sandbox.write_home_files(orders.home_files)
-        await sandbox.furnish(orders.launches)
+        await sandbox.prepare(orders.launches)
         if gateway and sandbox.listener is not None:
             await gateway.listen(sandbox.listener)
         started = time.monotonic()
@@ -116,7 +116,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
             attempt=number,
             exchanges=gateway.exchanges() if gateway else (),
             ends=ends,
-            leavings=sandbox.leavings(orders.leavings),
+            leavings=sandbox.collect_files(orders.leavings),
             scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
             after=await sandbox.snapshot(),

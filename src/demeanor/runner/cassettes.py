@@ -17,12 +17,12 @@ from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:
-    from demeanor.gateway.cassette.audit import CassetteFault
-    from demeanor.gateway.cassette.recorder import Recorder
+    from demeanor.gateway.cassette.audit import CassetteProblem
+    from demeanor.gateway.cassette.recording import Recorder
     from demeanor.gateway.models.upstream import Upstream
 
 
-def cassette_faults(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteFault, ...]:
+def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteProblem, ...]:
     """The problems of the project's cassettes that concern the chosen evals."""
     config = catalog.config
     folder = config.root / config.cassettes
@@ -53,7 +53,7 @@ def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
     if request.record is None:
         return None
     from demeanor.gateway.cassette.folder import CassetteFolder
-    from demeanor.gateway.cassette.recorder import Recorder
+    from demeanor.gateway.cassette.recording import Recorder
 
     return Recorder(
         folder=CassetteFolder(Path(request.record)),

@@ -94,14 +94,14 @@ class Catalog:
     def subjects(self) -> tuple[str, ...]:
         """The subjects to test if none are named: those of the configuration, or else the native agent with the local
         model, or with `scripted` if there is no local model."""
-        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT}",)
+        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT_MODEL}",)
 
     @cached_property
     def no_local_model(self) -> str | None:
         """Why the default local model can't be used, and what to do about it; None if it can."""
-        from demeanor.gateway.local.model import obstacle
+        from demeanor.gateway.local.model import missing_requirement
 
-        return obstacle(local.WEIGHTS[local.DEFAULT], self.environ)
+        return missing_requirement(local.WEIGHTS[local.DEFAULT_MODEL], self.environ)
 
     def of(self, subject: Subject) -> Agent:
         """The agent of a subject."""

@@ -1,6 +1,6 @@
-"""Creates the sandbox of a run and checks, before anything else happens, that it works on this machine.
+"""Creates the sandbox of a run, and verifies that it works on this machine, before anything else happens.
 
-Each level is created by a function in `MAKERS`. A new level needs a function there and a rank in core/sandbox_spec.py.
+To add a level, add a function to `MAKERS` and a rank to core/sandbox_spec.py.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.core.cache_dir import cache_folder
 from demeanor.core.errors import BadInput, UnknownName, UsageError, WorldError
-from demeanor.core.ports import Sandbox
 from demeanor.core.sandbox_spec import RANKS, Ceilings
+from demeanor.sandboxes.host.level import SandboxLevel
 from demeanor.sandboxes.levels.none import NoneSandbox
 
 if TYPE_CHECKING:
@@ -29,22 +28,7 @@ if TYPE_CHECKING:
     from demeanor.sandboxes.probes.result import Probe
 
 T = TypeVar("T")
-
-
-class Level(Sandbox, Protocol):
-    """A sandbox that can check whether it works on this machine."""
-
-    proof: dict[str, str]
-    """Results of its probes; a part of its facts."""
-
-    @property
-    def folder(self) -> Path:
-        """Holds all files of a run, and is removed with it."""
-        ...
-
-    def prove(self) -> None:
-        """Run a program in it; raises WorldError if that does not work."""
-        ...
+Level: TypeAlias = SandboxLevel
 
 
 def _none(config: Config) -> Level:
@@ -83,7 +67,7 @@ MAKERS: Mapping[str, Callable[[Config], Level]] = {
     "seatbelt": _seatbelt,
     "none": _none,
 }
-"""Creates a sandbox, by the name of its level."""
+"""The functions that create sandboxes, by level."""
 
 _ONLY_ON = {"landlock": "linux", "seatbelt": "darwin"}
 
@@ -92,65 +76,62 @@ _REMEDIES = {
     "docker": "install docker, start its daemon, and check that `docker run` works for you",
     "podman": "install podman with a runtime (apt install podman runc), and check that `podman run` works for you",
     "landlock": "use Linux 6.7 or later with landlock enabled (`landlock` in /sys/kernel/security/lsm)",
-    "seatbelt": "it works on macOS only; use another level elsewhere",
+    "seatbelt": "seatbelt works on macOS only; use another level",
 }
 
 
 def make_sandbox(name: str, config: Config) -> Level:
-    """The sandbox of that name, which may not work on this machine."""
+    """Create the sandbox of that name, which may not work on this machine."""
     if name not in MAKERS:
         raise UnknownName("sandbox", name, MAKERS)
     least = config.min_isolation
     if least is not None and RANKS[name] < RANKS[least]:
-        problem = f"the sandbox {name!r} isolates less than {least!r}, which this project requires"
-        raise BadInput(problem, where=config.where, key="min_isolation", remedy=f"use --sandbox {least}")
+        problem = f"the configuration requires {least!r} or stronger isolation, and the sandbox {name!r} is weaker"
+        raise BadInput(problem, where=config.where, key="min_isolation", remedy=f"run with --sandbox {least}")
     return MAKERS[name](config)
 
 
-def working_sandbox(name: str, config: Config) -> Level:
-    """The sandbox of that name; raises UsageError, with remedies, if it does not work on this machine."""
+def verified_sandbox(name: str, config: Config) -> Level:
+    """Create the sandbox of that name; raises UsageError, with a remedy, when it does not work on this machine."""
     sandbox = make_sandbox(name, config)
-    if RANKS[name] == 0:  # nothing to check: no isolation is promised
+    if RANKS[name] == 0:  # no isolation to verify; a program that can't be started voids its trial
         return sandbox
     here = sys.platform
     try:
-        sandbox.prove()
+        sandbox.verify()
     except WorldError as error:
         weaker = [level for level in MAKERS if RANKS[level] < RANKS[name] and _ONLY_ON.get(level, here) == here]
         remedies = [_REMEDIES.get(name, ""), *(f"or use weaker isolation: --sandbox {level}" for level in weaker)]
         remedy = "\n  → ".join(filter(None, remedies))
-        raise UsageError(f"the sandbox {name!r} does not work on this machine: {error.detail}\n  → {remedy}") from None
+        problem = f"the sandbox {name!r} does not work on this machine: {error.detail}"
+        raise UsageError(f"{problem}\n  → {remedy}") from None
     return sandbox
 
 
 def probed_sandbox(name: str, config: Config, environ: Mapping[str, str]) -> Level:
-    """The same, with the results of its probes in its facts: cached ones, or new ones if there are none.
+    """The same, with the results of its probes in its facts: cached ones, or from running the probes now.
 
-    Raises UsageError if a probe shows that the level is not as tight as it promises.
+    Raises UsageError when the level breaks a guarantee.
     """
-    sandbox = working_sandbox(name, config)
+    sandbox = verified_sandbox(name, config)
     if RANKS[name] == 0:
         return sandbox
     cache = probe_cache(environ)
-    proof = cache.get(name)
-    if proof is None:
-        usual = replace(
-            config, limits=Ceilings(), network="gateway"
-        )  # the isolation is probed, not the configured limits
+    results = cache.get(name)
+    if results is None:
+        usual = replace(config, limits=Ceilings(), network="gateway")  # the probes test isolation, not limits
         try:
             found = _run_in_thread(_probe(MAKERS[name](usual)))
         except (OSError, WorldError) as error:
-            sandbox.proof["probes"] = f"could not be run: {error}"
+            sandbox.probe_facts["probes"] = f"could not be run: {error}"
             return sandbox
-        proof = cache.keep(name, found, datetime.now(UTC))
-    if proof.broken:
+        results = cache.store(name, found, datetime.now(UTC))
+    if results.broken:
         _run_in_thread(sandbox.stop())
-        broken = "; ".join(f"{probe.name}: {probe.state}" for probe in proof.broken)
-        remedy = (
-            "`demeanor doctor --sandboxes` probes it again and shows all results; or use another level: --sandbox LEVEL"
-        )
-        raise UsageError(f"the sandbox {name!r} is not as tight as it promises on this machine: {broken}\n  → {remedy}")
-    sandbox.proof |= proof.facts()
+        broken = "; ".join(f"{probe.name}: {probe.state}" for probe in results.broken)
+        remedy = "`demeanor doctor --sandboxes` runs all probes again and shows the results; or use another --sandbox"
+        raise UsageError(f"the sandbox {name!r} breaks its guarantees on this machine: {broken}\n  → {remedy}")
+    sandbox.probe_facts |= results.facts()
     return sandbox
 
 
@@ -163,14 +144,14 @@ async def _probe(sandbox: Level) -> tuple[Probe, ...]:
         await sandbox.stop()
 
 
-def _run_in_thread(coroutine: Coroutine[None, None, T]) -> T:
-    """Run a coroutine in another thread, because this one may have a running event loop."""
+def _run_in_thread(work: Coroutine[None, None, T]) -> T:
+    """Run a coroutine in a new event loop in a thread, since this thread may already run one."""
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()
+        return thread.submit(asyncio.run, work).result()
 
 
 def probe_cache(environ: Mapping[str, str]) -> ProbeCache:
-    """The results of earlier probes on this machine."""
+    """The cached results of probes on this machine."""
     from demeanor.sandboxes.probes.cache import ProbeCache
 
     return ProbeCache(cache_folder(environ, "probes"), __version__)

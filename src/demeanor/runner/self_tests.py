@@ -12,7 +12,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.scenario import Scenario
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
-from demeanor.runner.sandbox import working_sandbox
+from demeanor.runner.sandbox import verified_sandbox
 from demeanor.runner.template import build_template
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
     """Show for each eval whether it can pass and can fail."""
     from demeanor.judge.self_test import self_test
 
-    sandbox = working_sandbox(config.sandbox, config)
+    sandbox = verified_sandbox(config.sandbox, config)
     asyncio.run(sandbox.start())
     try:
         for one in evals:

@@ -1,4 +1,4 @@
-"""Finds Harbor, checks that it can run the tasks of a plan, and prepares what it needs."""
+"""Whole tasks: finds Harbor, checks which cells of a plan it can run, and prepares its attempts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.agents.package import Package, agents_folder, find, reads, version_of
+from demeanor.agents.package import Package, agents_folder, find_program, installed_version, program_paths
 from demeanor.agents.recipe import RecipeAgent
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError, WorldError
@@ -22,96 +22,95 @@ from demeanor.core.verdict import VoidCause
 
 if TYPE_CHECKING:
     from demeanor.harbor.context import TaskContext
-    from demeanor.harbor.environments import TaskPlace
+    from demeanor.harbor.environments import TaskEnvironment
     from demeanor.runner.catalog import Catalog
     from demeanor.sandboxes.levels.none import NoneSandbox
 
 HARBOR = Package(manager="pip", name="harbor", version="0.24.0", program="bin/harbor", needs="python >= 3.12")
-"""Harbor, in the version that Demeanor is tested with."""
+"""Harbor, in the version that was tested."""
 
 INSTALL = "demeanor harbor install"
-_LEAST = (0, 24)
+_MIN_VERSION = (0, 24)
 _PACKAGE = Path(__file__).parents[1]
 
 
 def has_tasks(plan: Plan) -> bool:
-    """Whether a plan has Harbor tasks."""
+    """Whether a plan contains tasks."""
     return any(cell.eval.task is not None for cell in plan.cells)
 
 
 def only_tasks(plan: Plan) -> bool:
-    """Whether a plan has nothing but Harbor tasks, so that it needs no sandbox."""
+    """Whether a plan contains only tasks, so that no other sandbox is needed."""
     return bool(plan.cells) and all(cell.eval.task is not None for cell in plan.cells)
 
 
 def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The command that starts Harbor; empty if it is not installed.
 
-    Looked for in the configuration, beside the running Python, where Demeanor installs it, and on PATH, in this order.
+    Looks for the one named in the configuration, beside our own Python, installed by Demeanor, and on PATH, in this
+    order.
     """
     if named := config.harbor.words(config.root):
         return named
     beside = Path(sys.executable).parent / "harbor"
     if beside.is_file():
         return (str(beside),)
-    found = find("harbor", HARBOR, agents_folder(environ), None)
+    found = find_program("harbor", HARBOR, agents_folder(environ), None)
     return (str(found),) if found else ()
 
 
-def harbor_version(words: tuple[str, ...]) -> str:
-    """The version of an installed Harbor; empty if it does not print one."""
-    return version_of(words, HARBOR, "--version") or ""
+def harbor_version(command: tuple[str, ...]) -> str:
+    """The version of an installed Harbor; empty if it does not report one."""
+    return installed_version(command, HARBOR, "--version") or ""
 
 
 def harbor_problem(config: Config, environ: Mapping[str, str]) -> str | None:
-    """Why Harbor tasks can't run on this machine, with the remedy; None if they can."""
-    words = find_harbor(config, environ)
-    if not words:
-        return f"Harbor, which runs whole tasks, is not installed\n  → {INSTALL}, or set [harbor] program = …"
-    version = harbor_version(words)
+    """Why tasks can't run here, with the remedy; None if they can."""
+    command = find_harbor(config, environ)
+    if not command:
+        return f"harbor, which runs whole tasks, is not installed\n  → {INSTALL}, or set its path: [harbor] program = …"
+    version = harbor_version(command)
     if not version:
-        return f"{' '.join(words)}: prints no version of Harbor\n  → {INSTALL}"
+        return f"{' '.join(command)} does not report its version\n  → {INSTALL}"
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if numbers < _LEAST:
-        return f"Harbor {version} is too old; Demeanor is tested with {HARBOR.version}\n  → {INSTALL}"
+    if numbers < _MIN_VERSION:
+        return f"harbor {version} is too old; {HARBOR.version} is tested\n  → {INSTALL}"
     return None
 
 
 def require_harbor(config: Config, environ: Mapping[str, str]) -> None:
-    """Raise UsageError if Harbor tasks can't run on this machine."""
+    """Raise UsageError when tasks can't run here."""
     if problem := harbor_problem(config, environ):
         raise UsageError(problem)
 
 
 def check_tasks(catalog: Catalog, plan: Plan, request: RunRequest) -> Plan:
-    """The plan with every task skipped that its agent can't run, with the reason."""
+    """The plan with cells that can't run marked as skipped; raises UsageError when no task can run."""
     if not has_tasks(plan):
         return plan
-    from demeanor.harbor.agents import ROSTER, player
+    from demeanor.harbor.agents import AGENTS, task_agent_spec
     from demeanor.harbor.model_route import unreachable
 
     rules = catalog.config.harbor
-    place = place_of(catalog.config, request)
+    environment = chosen_environment(catalog.config, request)
 
     def checked(cell: Cell) -> Cell:
         if cell.skipped or cell.eval.task is None:
             return cell
-        who, name = player(cell.subject, rules), cell.subject.agent
-        if who is None:
-            known = ", ".join((*ROSTER, *rules.agents))
-            return _skipped(
-                cell, f"{name} can't run Harbor tasks; agents that can: {known}, or set [harbor.agents.{name}]"
-            )
-        if place.ours and who.fetched and place.kwargs.get("network") != "host":
-            return _skipped(
-                cell, f"Harbor installs {name} from the network, and {place.name} has none: use --env docker"
-            )
+        spec, name = task_agent_spec(cell.subject, rules), cell.subject.agent
+        if spec is None:
+            known = ", ".join((*AGENTS, *rules.agents))
+            return _skipped(cell, f"{name} can't run tasks; use one of {known}, or configure [harbor.agents.{name}]")
+        if environment.ours and spec.fetched and environment.kwargs.get("network") != "host":
+            return _skipped(cell, f"Harbor downloads {name}, and {environment.name} has no network; use --env docker")
         if catalog.of(cell.subject).dialect is None:
-            return _skipped(cell, f"no fault can be injected: {name} uses no model") if _faults(cell) else cell
-        why_not = unreachable(who, rules, place)
-        if why_not is None or (rules.direct and not _faults(cell) and request.replay is None):
+            return (
+                _skipped(cell, "faults can't be injected, because the agent uses no model") if _faults(cell) else cell
+            )
+        problem = unreachable(spec, rules, environment)
+        if problem is None or (rules.direct and not _faults(cell) and request.replay is None):
             return cell
-        return _skipped(cell, why_not)
+        return _skipped(cell, problem)
 
     return Plan(cells=tuple(checked(cell) for cell in plan.cells))
 
@@ -124,36 +123,36 @@ def _skipped(cell: Cell, why: str) -> Cell:
     return replace(cell, trials=(), skipped=why)
 
 
-def place_of(config: Config, request: RunRequest) -> TaskPlace:
-    """The environment in which the tasks of a run are played."""
-    from demeanor.harbor.environments import task_place
+def chosen_environment(config: Config, request: RunRequest) -> TaskEnvironment:
+    """The environment that a run's tasks run in."""
+    from demeanor.harbor import environments
 
-    return task_place(request.env, config.harbor)
+    return environments.task_environment(request.env, config.harbor)
 
 
 def task_environment(config: Config, request: RunRequest, plan: Plan) -> str | None:
-    """The name of that environment; None if the plan has no tasks."""
-    return place_of(config, request).name if has_tasks(plan) else None
+    """The name of that environment; None for a plan without tasks."""
+    return chosen_environment(config, request).name if has_tasks(plan) else None
 
 
 def task_context(
     catalog: Catalog, request: RunRequest, sandbox: NoneSandbox, gateway: Gateway, *, seed: int
 ) -> TaskContext:
-    """What attempts at tasks are made with; raises UsageError if Harbor is not usable."""
+    """What all attempts at tasks share; raises UsageError when Harbor is not installed."""
     from demeanor.harbor.context import TaskContext
 
     require_harbor(catalog.config, catalog.environ)
-    words = find_harbor(catalog.config, catalog.environ)
+    command = find_harbor(catalog.config, catalog.environ)
     empty, packages = sandbox.folder / "empty", sandbox.folder / "packages"
     empty.mkdir(exist_ok=True)
     packages.mkdir(exist_ok=True)
     if not (packages / "demeanor").exists():
         (packages / "demeanor").symlink_to(_PACKAGE)
     return TaskContext(
-        program=words,
-        version=harbor_version(words),
+        program=command,
+        version=harbor_version(command),
         rules=catalog.config.harbor,
-        place=place_of(catalog.config, request),
+        environment=chosen_environment(catalog.config, request),
         agent=catalog.of,
         sandbox=sandbox,
         empty=Template(folder=empty, tree=Tree()),
@@ -166,13 +165,14 @@ def task_context(
 
 
 def _installed(catalog: Catalog, subject: Subject) -> dict[str, str]:
-    """Where an agent is installed on this machine, for an environment of Demeanor: Harbor's adapters of Claude Code and
-    Codex find it there and do not try to install it, which would need the network."""
+    """Options that make an agent installed on this machine visible in the bubblewrap environment. Harbor's adapters of
+    Claude Code and Codex use it, and don't download one, which would need a network.
+    """
     agent = catalog.of(subject)
     if not isinstance(agent, RecipeAgent):
         return {}
     if missing := agent.missing():
         raise WorldError(VoidCause.MISSING, missing)
-    words = agent.setup.program
-    seen = reads(words, agents_folder(catalog.environ))
-    return {"reads": ":".join(seen), "path": str(Path(words[-1]).parent)}
+    program = agent.setup.program
+    readable = program_paths(program, agents_folder(catalog.environ))
+    return {"reads": ":".join(readable), "path": str(Path(program[-1]).parent)}

@@ -26,7 +26,7 @@ from demeanor.core.ports import Template
 from demeanor.core.scenario import Scenario, Setup
 from demeanor.core.tree_io import scan, tree_path_problem
 from demeanor.core.verdict import VoidCause
-from demeanor.runner.workspace_git import EPOCH, commit, strip_history
+from demeanor.runner.workspace_git import EPOCH, commit, remove_unreachable
 
 _Key: TypeAlias = tuple[str, Hashable]
 
@@ -63,7 +63,7 @@ def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scena
     if not (into / ".git").exists():
         commit(into)
     elif (into / ".git").is_dir():
-        strip_history(into)
+        remove_unreachable(into)
     tree = scan(into, in_place=True)
     if tree.gaps:
         raise BadInput(tree.gaps[0], where=where, key="template", remedy="use a smaller template")
