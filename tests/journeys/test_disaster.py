@@ -100,7 +100,7 @@ def test_a_run_that_somebody_else_is_writing_is_left_alone(slow: Project) -> Non
     run = start(slow)
     second = slow.demeanor("run", "--resume", "latest")
     assert second.returncode == 70
-    assert "another Demeanor is writing this run" in second.stderr
+    assert "another Demeanor process is writing this run" in second.stderr
     (slow.folder.parent / "gate").touch()
     assert "6 passed" in run.communicate(timeout=300)[0]
     assert run.returncode == 0

@@ -10,7 +10,7 @@ import pytest
 
 from demeanor.config.config import Config
 from demeanor.core.run_request import RunRequest
-from demeanor.runner.cassettes import cassette_faults, cassette_notes, recorder
+from demeanor.runner.cassettes import cassette_notes, cassette_problems, recorder
 from demeanor.runner.catalog import Catalog
 
 
@@ -21,9 +21,9 @@ def test_nothing_is_recorded_unless_the_request_asks_for_it(tmp_path: Path):
     assert recorder(catalog, RunRequest(record=str(tmp_path / "cassettes"))) is not None
 
 
-def test_a_project_without_cassettes_has_no_faulty_ones(tmp_path: Path):
+def test_a_project_without_cassettes_has_no_problems(tmp_path: Path):
     """The folder need not exist."""
-    assert cassette_faults(Catalog(config=Config(root=tmp_path), environ={}), ()) == ()
+    assert cassette_problems(Catalog(config=Config(root=tmp_path), environ={}), ()) == ()
 
 
 def test_notes_say_where_answers_come_from_or_go_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -121,7 +121,7 @@ def test_a_sandbox_that_does_not_work_leaves_no_run_folder(project: Project):
 def test_a_run_that_cannot_be_stored_closes_its_sandbox(project: Project):
     """An unclosed one would be reported as a ResourceWarning."""
     project.results.write_text("a file")
-    with pytest.raises(StoreError, match="no run can be kept here"):
+    with pytest.raises(StoreError, match="can't store a run here"):
         project.prepare()
 
 

@@ -11,7 +11,7 @@ import pytest
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, UnknownName, UsageError
 from demeanor.core.sandbox_spec import RANKS
-from demeanor.runner.sandbox import MAKERS, make_sandbox, probed_sandbox, working_sandbox
+from demeanor.runner.sandbox import MAKERS, make_sandbox, probed_sandbox, verified_sandbox
 
 
 def test_every_level_can_be_created() -> None:
@@ -28,16 +28,18 @@ def test_an_unknown_level_is_an_error_with_a_suggestion(tmp_path: Path) -> None:
 def test_a_level_below_the_required_one_is_refused(tmp_path: Path) -> None:
     """With the option that would do."""
     config = replace(Config(root=tmp_path), min_isolation="bubblewrap")
-    with pytest.raises(BadInput, match="'none' isolates less than 'bubblewrap'") as caught:
+    with pytest.raises(
+        BadInput, match="requires 'bubblewrap' or stronger isolation, and the sandbox 'none' is weaker"
+    ) as caught:
         make_sandbox("none", config)
-    assert caught.value.remedy == "use --sandbox bubblewrap"
+    assert caught.value.remedy == "run with --sandbox bubblewrap"
 
 
 def test_a_level_that_does_not_work_names_the_remedy_and_weaker_levels(tmp_path: Path) -> None:
     """They are only suggested, and only those of this platform."""
     with pytest.raises(UsageError, match="the sandbox 'seatbelt' does not work on this machine") as caught:
-        working_sandbox("seatbelt", Config(root=tmp_path))
-    assert "→ it works on macOS only; use another level elsewhere" in str(caught.value)
+        verified_sandbox("seatbelt", Config(root=tmp_path))
+    assert "→ seatbelt works on macOS only; use another level" in str(caught.value)
     assert "→ or use weaker isolation: --sandbox none" in str(caught.value)
 
 
