@@ -90,7 +90,7 @@ def test_a_folder_that_can_only_be_read_is_told_before_anything_runs(project: Pr
     project.write(demeanor_toml=CONFIG.format(script="touch ../../../../ran"), evals__eval_writes_py=EVALS)
     ran = in_namespace(project, "mkdir results; mount -t tmpfs -o ro full results; demeanor run")
     assert ran.returncode == 70, ran.stderr
-    assert "results: no run can be kept here: Read-only file system" in ran.stderr
+    assert "results: can't store a run here: Read-only file system" in ran.stderr
     assert "--out" in ran.stderr
     assert "Traceback" not in ran.stderr
 
