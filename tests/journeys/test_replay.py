@@ -161,7 +161,7 @@ def test_an_eval_path_after_the_option_is_an_error(recorded: Project):
     for path in ("evals", "evals/eval_notes.py"):
         ran = recorded.demeanor("run", "--replay", path)
         assert ran.returncode == 2
-        assert "write the paths of evals first: demeanor run PATH --replay" in ran.stderr
+        assert "put the paths of evals first (demeanor run PATH --replay)" in ran.stderr
     ran = recorded.demeanor("run", "--replay", "nowhere")
     assert ran.returncode == 2
     assert "there is no such folder" in ran.stderr

@@ -202,9 +202,7 @@ def execute_together(runs: Mapping[str, PreparedRun], *, ui: UI) -> dict[str, Ru
                     group.create_task(work)
 
         interrupted = ui.run(all_runs())
-    results = {label: _result(run, stop, started, interrupted=interrupted) for label, run in runs.items()}
-    _mark_latest(list(runs.values())[-1])
-    return results
+    return {label: _result(run, stop, started, interrupted=interrupted) for label, run in runs.items()}
 
 
 async def execute_async(
@@ -215,7 +213,10 @@ async def execute_async(
     more: Callable[[], Sequence[Trial]] = tuple,
     spending: Spending | None = None,
 ) -> None:
-    """Run the missing trials of the plan. Every record goes to the store and, as an event, to `watch`."""
+    """Run the missing trials of the plan. Every record goes to the store and, as an event, to `watch`.
+
+    For callers with an event loop of their own, which then call `mark_latest`; others use `execute`.
+    """
     context, spending = run.context, spending or Spending()
     context.store.begin(redacted(run.info, context.cleaner.redactor), run.plan)
     try:
@@ -257,7 +258,6 @@ async def execute_async(
                 missing = []
     finally:
         context.store.close()
-        _mark_latest(run)
 
 
 def _stop_if_due(limits: StopConditions, record: Record, trial: Trial, spending: Spending, stop: Stop) -> None:
@@ -268,7 +268,8 @@ def _stop_if_due(limits: StopConditions, record: Record, trial: Trial, spending:
         stop.set(f"stopped: the budget of ${limits.budget_usd:g} is spent (${spending.usd:.4f})")
 
 
-def _mark_latest(run: PreparedRun) -> None:
+def mark_latest(run: PreparedRun) -> None:
+    """Let `latest` point to a run that has ended, unless it is kept out of the project's history."""
     if not run.in_history:
         return
     try:
@@ -278,6 +279,7 @@ def _mark_latest(run: PreparedRun) -> None:
 
 
 def _result(run: PreparedRun, stop: Stop, started: float, *, interrupted: bool) -> RunResult:
+    mark_latest(run)
     return RunResult(
         plan=run.plan,
         info=run.info,
