@@ -48,11 +48,11 @@ from tests.commands.nights_lab import a_week
 from tests.commands.rejudge.test_report import again, judged
 from tests.commands.report.test_html import a_pair, a_story
 from tests.commands.triage.test_render import groups
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import Versions
+from tests.helpers.project import Project
+from tests.helpers.runs import records
+from tests.journeys.decision_helpers import Versions
 from tests.journeys.fix_helpers import GOOD_FIX, HELP, BrokenToyAgent
 from tests.journeys.toy_agent import ToyAgent
-from tests.store.past import records
 
 __all__ = ["CASES", "GOOD_FIX", "HELP", "BrokenToyAgent", "Project", "ToyAgent", "Versions", "commands", "main"]
 

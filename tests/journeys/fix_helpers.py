@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.toy_agent import ToyAgent
 
 HELP = """\

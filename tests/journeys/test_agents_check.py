@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 LIAR = '''\
 """An agent that calls its model, says that everything is done, and does nothing."""

@@ -13,7 +13,7 @@ from demeanor.agents import make_agent
 from demeanor.config.config import read_config
 from demeanor.core import errors
 from demeanor.gateway.script import load_script
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

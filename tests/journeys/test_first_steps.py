@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 
 def test_from_nothing_to_a_verdict(project: Project):
@@ -16,7 +16,7 @@ def test_from_nothing_to_a_verdict(project: Project):
     ran = project.demeanor("run", "--policy", "all", "--seed", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "native:scripted" in ran.stdout
-    assert "rule-reader that stands in for a model" in ran.stdout
+    assert "follows fixed rules in place of a model" in ran.stdout
     traced = project.demeanor("trace", "saves_the_note")
     assert "write_file [edit] → ok" in traced.stdout
     assert project.temporary() == []
@@ -51,7 +51,7 @@ def test_without_always_passing_evals_nothing_is_gated(project: Project):
     ran = project.demeanor("run")
     assert ran.returncode == 0
     assert ran.stdout == ""
-    assert "nothing was run and nothing is gated" in ran.stderr
+    assert "none of the selected evals is ALWAYS_PASSES, so nothing was run" in ran.stderr
 
 
 def test_a_dry_run_costs_nothing(project: Project):

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import Versions
-from tests.store.imports.samples import a_night
+from tests.helpers.import_samples import a_night
+from tests.helpers.project import Project
+from tests.journeys.decision_helpers import Versions
 
 EVALS = """\
 from demeanor import USUALLY_PASSES, eval_test

@@ -14,7 +14,7 @@ import pytest
 from demeanor.define.discover import discover
 from tests.define.harbor_lab import MINIMAL, task
 from tests.harbor.engine import PROGRAM, needs_harbor
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 ROOT = Path(__file__).parents[2]
 TASKS = ROOT / "examples" / "tasks"
@@ -95,7 +95,7 @@ def test_an_eval_that_harbor_cant_check_is_refused(project: Project):
     scenario.write_text(scenario.read_text() + '\n[[checks]]\ncheck = "tool_used"\nkind = "edit"\n')
     shown = project.demeanor("export", "--harbor", "create-file")
     assert shown.returncode == 2
-    assert "- tool_used: is asked of what happened" in shown.stderr
+    assert "- tool_used: needs the trajectory" in shown.stderr
     shown = project.demeanor("export", "--harbor", "create-file", "--partial", "--out", "out")
     assert "left out: tool_used" in shown.stdout
     (one,) = discover([project.folder / "out"])

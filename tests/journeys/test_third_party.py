@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 DOCS = Path(__file__).parents[2] / "docs/agents.md"
 EVALS = """\

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.toy_agent import ToyAgent
 
 

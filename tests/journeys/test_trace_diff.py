@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = """\
 from demeanor import USUALLY_PASSES, eval_test

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVALS = """\
 from demeanor import USUALLY_FAILS, USUALLY_PASSES, eval_test

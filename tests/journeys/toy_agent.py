@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 _TOY = Path(__file__).with_name("toy")
 

@@ -28,7 +28,7 @@ from tests.commands.fix.test_render import a_fix
 from tests.commands.nights_lab import a_week, changed, nights
 from tests.commands.rejudge.test_report import again, judged
 from tests.commands.triage.test_render import groups
-from tests.store.past import records
+from tests.helpers.runs import records
 
 DOCS = Path(__file__).parents[2] / "docs"
 CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e2")

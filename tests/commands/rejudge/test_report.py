@@ -17,7 +17,7 @@ from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict
 from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
-from tests.store.past import VERDICTS, record
+from tests.helpers.runs import VERDICTS, record
 
 
 def again(

@@ -73,8 +73,8 @@ def test_a_command_is_shown_with_its_usage():
     assert usage(parser_of("run")) == "demeanor run [PATH …]"
     assert usage(parser_of("skills")) == "demeanor skills install|check"
     reference = next(guide.reference for guide in guides() if "run" in guide.name)
-    assert "  - `--policy always|all`: which policies run" in reference
-    assert "- `demeanor compare [A B …]`: tell whether one version is worse than another" in reference
+    assert "  - `--policy always|all`: which policies to run" in reference
+    assert "- `demeanor compare [A B …]`: decide whether one version is worse than another" in reference
 
 
 @pytest.mark.parametrize("line", ["\n", "\r\n"])

@@ -118,10 +118,10 @@ def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
 
 
 def _facts(recipe: Recipe, folder: Path) -> dict[str, object]:
-    from demeanor.agents.package import find, installed, version_of
+    from demeanor.agents.package import find_program, installed, installed_version
 
-    program = find(recipe.name, recipe.package, folder, None)
-    version = version_of((str(program),), recipe.package, recipe.version_option) if program else None
+    program = find_program(recipe.name, recipe.package, folder, None)
+    version = installed_version((str(program),), recipe.package, recipe.version_option) if program else None
     return {
         "name": recipe.name,
         "title": recipe.title,

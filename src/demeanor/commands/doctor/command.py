@@ -131,11 +131,11 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
 
 
 def _local_models() -> Iterator[DoctorItem]:
-    from demeanor.gateway.local.model import obstacle
+    from demeanor.gateway.local.model import missing_requirement
     from demeanor.gateway.local.weights import WEIGHTS
 
     for weights in WEIGHTS.values():
-        problem, _, remedy = (obstacle(weights, os.environ) or "").partition("\n  → ")
+        problem, _, remedy = (missing_requirement(weights, os.environ) or "").partition("\n  → ")
         detail = f"optional; {problem}" if problem else f"a language model on this machine: {weights.title}"
         yield DoctorItem(name=f"model {weights.name}", state="ok", detail=detail, remedy=remedy)
 

@@ -13,7 +13,7 @@ from demeanor.config.config import Config
 from demeanor.core.codec import encode
 from demeanor.core.errors import WorldError
 from demeanor.core.exit_code import ExitCode
-from demeanor.runner.sandbox import MAKERS, Level, kept_proofs, proven_sandbox
+from demeanor.runner.sandbox import MAKERS, Level, probe_cache, verified_sandbox
 
 if TYPE_CHECKING:
     from demeanor.sandboxes.probes.result import Probe
@@ -30,7 +30,7 @@ inconclusive  it does not happen without a sandbox either (or could not be tried
 
 def probe_sandbox(name: str, config: Config) -> None:
     """Run a program in the sandbox; raise UsageError if that does not work."""
-    asyncio.run(proven_sandbox(name, config).stop())
+    asyncio.run(verified_sandbox(name, config).stop())
 
 
 def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
@@ -46,7 +46,7 @@ def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, 
         for name, make in MAKERS.items():
             levels[name] = make(config)
             try:
-                levels[name].prove()
+                levels[name].verify()
             except WorldError as error:
                 asyncio.run(levels.pop(name).stop())
                 missing[name] = error.detail
@@ -54,9 +54,9 @@ def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, 
     finally:
         for level in levels.values():
             asyncio.run(level.stop())
-    proofs, now = kept_proofs(environ), datetime.now(UTC)
+    cache, now = probe_cache(environ), datetime.now(UTC)
     for name, probes in found.items():
-        proofs.keep(name, probes, now)
+        cache.store(name, probes, now)
     return found, missing
 
 

@@ -12,7 +12,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.tree import Change, changes
 from demeanor.core.tree_io import scan
 from demeanor.judge.simulation import rehearse
-from demeanor.runner.self_tests import lay_out
+from demeanor.runner.self_tests import build_workspace
 from demeanor.runner.template import build_template
 from demeanor.store.exports.harbor import exportable, exported_task, task_name, unexportable, write_task
 
@@ -60,5 +60,5 @@ def _solution(one: Eval) -> tuple[Change, ...] | None:
     """Return the changes that the first behaviour of `passes_on` makes; None when there is none."""
     if not one.passes_on:
         return None
-    evidence = rehearse(one, one.passes_on[0], lay_out=lay_out, read_back=scan)
+    evidence = rehearse(one, one.passes_on[0], lay_out=build_workspace, read_back=scan)
     return changes(evidence.before, evidence.after)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from demeanor.commands.run.outputs import make_report
 from demeanor.commands.run.report import RunReport
+from demeanor.commands.run.workflow import make_report
 from demeanor.core.errors import BadInput, StoreError
 from demeanor.core.exchange import Exchange
 from demeanor.core.history import PastRun, RunCell

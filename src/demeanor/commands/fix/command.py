@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
+from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
 from demeanor.config.fix import RULES
 from demeanor.config.rule_names import rule_name
 from demeanor.core.errors import UsageError
@@ -50,7 +50,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--rule", type=rule_name, choices=RULES, help="how the fix is verified, before and after (default: trials)"
     )
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
-    pace_arguments(how)
+    trial_arguments(how)
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="only print the brief: start no fixer and run no trials")
     out.add_argument(

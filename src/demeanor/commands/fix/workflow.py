@@ -166,13 +166,13 @@ class FixState:
         self.ui.log(f"round {len(self.rounds) + 1}: running the fixer {self._fix.fixer}")
         work = run_fixer(
             self._catalog,
-            replace(self._budget.paid(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
+            replace(self._budget.limited(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
             self.project.tree,
             {"brief.md": brief, **evidence(self.diagnosis)},
             folder=folder / "fixer",
             ui=self.ui,
         )
-        self._budget.pay([work.record])
+        self._budget.add([work.record])
         return work
 
     def _try_change(
@@ -230,13 +230,13 @@ class FixState:
         found = verify(
             evals,
             checkout.config,
-            replace(self._budget.paid(self.request), subjects=self._subjects, trials=self._fix.trials),
+            replace(self._budget.limited(self.request), subjects=self._subjects, trials=self._fix.trials),
             self.environ,
             rule=self._fix.rule,
             folder=self.folder / name,
             ui=self.ui,
         )
-        self._budget.pay(found.records)
+        self._budget.add(found.records)
         self.notes += [*found.notes, *([found.stopped] if found.stopped else [])]
         return found
 

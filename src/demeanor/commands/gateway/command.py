@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from demeanor.core.exchange import Exchange
     from demeanor.core.ports import GatewaySession
     from demeanor.core.redaction.redactor import Redactor
-    from demeanor.gateway.server.server import GatewayServer
+    from demeanor.gateway.server.http_server import GatewayServer
 
 _INSTRUCTIONS = """\
 listening; configure your agent with one of
@@ -59,7 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
     from demeanor.commands.interrupts import run_interruptibly
-    from demeanor.gateway.server.server import GatewayServer
+    from demeanor.gateway.server.http_server import GatewayServer
     from demeanor.runner.catalog import Catalog
 
     catalog = Catalog(config=load_config(args), environ=os.environ)
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     names = args.model or list(catalog.models.names())
     models = {name: catalog.models.model(name) for name in names}
     server = GatewayServer(models, host=args.host, port=args.port, unix_path=args.unix)
-    run_interruptibly(_serve(server, _placeholder_trial(names[0], faults), names, args, catalog.redactor), farewell="")
+    run_interruptibly(_serve(server, _placeholder_trial(names[0], faults), names, args, catalog.redactor), message="")
     counters = server.counters()
     exchanges = count(counters.exchanges, "exchange")
     print(f"{exchanges}, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")

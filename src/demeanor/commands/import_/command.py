@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     try:
         for one in write_imports(history.database, found):
             new = f"{one.new} new" if one.new else "already there"
-            attempts = count(len(one.imported.kept), "attempt")
+            attempts = count(len(one.imported.records), "attempt")
             print(f"{one.name}  {one.imported.origin}, {one.imported.run.kind}: {attempts}, {new}")
     finally:
         history.close()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from demeanor.core.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.gateway.local.fetch import News
-    from demeanor.gateway.local.weights import Cache, Weights
+    from demeanor.gateway.local.fetch import FetchProgress
+    from demeanor.gateway.local.weights import Weights, WeightsCache
 
 _PROGRESS_STEP = 0.1
 """Without a terminal, progress is printed once per tenth."""
@@ -32,13 +32,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """List, fetch or remove models."""
     from demeanor.core.errors import UsageError
-    from demeanor.gateway.local.weights import DEFAULT, cache_of, weights_named
+    from demeanor.gateway.local.weights import DEFAULT_MODEL, weights_cache, weights_named
 
-    cache = cache_of(os.environ)
+    cache = weights_cache(os.environ)
     if args.action == "list":
         _list(cache, args.name, as_json=args.json)
     elif args.action == "fetch":
-        _fetch(weights_named(args.name or DEFAULT), cache)
+        _fetch(weights_named(args.name or DEFAULT_MODEL), cache)
     elif not args.name:
         raise UsageError("no model is named\n  → demeanor models remove NAME")
     else:
@@ -47,8 +47,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
-def _list(cache: Cache, name: str | None, *, as_json: bool) -> None:
-    from demeanor.gateway.local.llama_process import NO_RUNTIME, installed
+def _list(cache: WeightsCache, name: str | None, *, as_json: bool) -> None:
+    from demeanor.gateway.local.llama_process import NO_RUNTIME, runtime_installed
     from demeanor.gateway.local.weights import WEIGHTS, weights_named
 
     chosen = [weights_named(name)] if name else list(WEIGHTS.values())
@@ -62,11 +62,11 @@ def _list(cache: Cache, name: str | None, *, as_json: bool) -> None:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    if not installed():
+    if not runtime_installed():
         print(f"\n{NO_RUNTIME}")
 
 
-def _facts(weights: Weights, cache: Cache) -> dict[str, object]:
+def _facts(weights: Weights, cache: WeightsCache) -> dict[str, object]:
     return {
         "name": weights.name,
         "title": weights.title,
@@ -79,27 +79,27 @@ def _facts(weights: Weights, cache: Cache) -> dict[str, object]:
     }
 
 
-def _state(weights: Weights, cache: Cache) -> str:
-    if cache.has(weights):
+def _state(weights: Weights, cache: WeightsCache) -> str:
+    if cache.is_complete(weights):
         return "ready"
-    begun = cache.begun(weights)
+    begun = cache.partial_size(weights)
     return f"incomplete ({begun / weights.size:.0%})" if begun else "not fetched"
 
 
-def _fetch(weights: Weights, cache: Cache) -> None:
+def _fetch(weights: Weights, cache: WeightsCache) -> None:
     from demeanor.gateway.local.fetch import fetch
-    from demeanor.gateway.local.llama_process import NO_RUNTIME, installed
+    from demeanor.gateway.local.llama_process import NO_RUNTIME, runtime_installed
 
     with _progress(weights) as show:
-        path = fetch(weights, cache, watch=show)
+        path = fetch(weights, cache, on_progress=show)
     print(f"{weights.name} ({weights.title}, {weights.licence}) is ready: {path}")
     print(f"try it: demeanor run --subject native:{weights.name}")
-    if not installed():
+    if not runtime_installed():
         print(f"\n{NO_RUNTIME}")
 
 
 @contextmanager
-def _progress(weights: Weights) -> Iterator[Callable[[News], None]]:
+def _progress(weights: Weights) -> Iterator[Callable[[FetchProgress], None]]:
     """Show progress on standard error: a bar on a terminal, otherwise a line per tenth."""
     if not sys.stderr.isatty():
         yield _progress_lines(weights)
@@ -113,10 +113,10 @@ def _progress(weights: Weights) -> Iterator[Callable[[News], None]]:
         yield lambda news: progress.update(task, description=f"{weights.name}: {news.step}", completed=news.done)
 
 
-def _progress_lines(weights: Weights) -> Callable[[News], None]:
+def _progress_lines(weights: Weights) -> Callable[[FetchProgress], None]:
     last = ("", -1.0)
 
-    def show(news: News) -> None:
+    def show(news: FetchProgress) -> None:
         nonlocal last
         share = news.done / weights.size
         if news.step != last[0] or share >= last[1] + _PROGRESS_STEP:

@@ -48,12 +48,12 @@ class Restorer:
         self._captures = captures
         self._templates = templates
         self._as_it_was = as_it_was
-        self._start = lru_cache(_CACHED_STARTS)(lambda name: read_start(name, run=run, vault=captures))
+        self._start = lru_cache(_CACHED_STARTS)(lambda name: read_start(name, run=run, captures=captures))
 
     async def capture(self, record: Record, one: Eval) -> Capture:
         """Return an attempt's capture with its workspace before and after, or raise NotRestorable."""
         try:
-            text, where = await asyncio.to_thread(capture_text, record, run=self._run, vault=self._captures)
+            text, where = await asyncio.to_thread(capture_text, record, run=self._run, captures=self._captures)
             capture = read_capture_json(text, Tree(), where=where)
             if capture.breakdown is not None:
                 return capture

@@ -27,12 +27,12 @@ from demeanor.runner.assemble import open_sandbox, run_info
 from demeanor.runner.attempt import with_agent_log
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.judging import JudgingContext, judged
-from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, under_faults
+from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, with_faults
 from demeanor.runner.sandbox import Level
 from demeanor.runner.template import TemplateCache
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.store.captures.capture_store import open_capture_store
-from demeanor.store.runs.rejudged import keep_rejudged
+from demeanor.store.runs.run_dirs import store_rejudged
 from demeanor.store.runs.run_folder import write_whole
 
 
@@ -114,7 +114,7 @@ def store_verdicts(runs: Sequence[StoredRun], trials: Sequence[RejudgedTrial], c
             now, arguments=run.info.arguments, seed=run.info.seed, trials=run.info.trials,
             rejudges=run.info.uid or run.info.id, kind=run.info.kind,
         )  # fmt: skip
-        kept = keep_rejudged(run.folder, info, _plan(records), records, datetime.now(UTC))
+        kept = store_rejudged(run.folder, info, _plan(records), records, datetime.now(UTC))
         write_whole(kept.folder / "rejudge.json", REJUDGE_DOCUMENT.write(make_report(own)))
         made.append(kept.folder)
     return tuple(made)
@@ -208,4 +208,4 @@ def _evals(run: StoredRun, config: Config, options: RejudgeOptions) -> dict[str,
                 "the evals of the run were here", where=path, remedy="say where they are now with --evals PATH"
             )
     faults = run.request.faults or config.faults
-    return {one.name: under_faults(one, faults) for one in choose_evals(config, paths=paths)}
+    return {one.name: with_faults(one, faults) for one in choose_evals(config, paths=paths)}

@@ -75,7 +75,7 @@ def load_capture(night: PastRun, record: Record, results: Path, captures: Captur
     run = _find_folder(night, results)
     if run is None and captures is None:
         raise _not_here(night.source or night.name)
-    return read_capture(record, Tree(), run=run, vault=captures)
+    return read_capture(record, Tree(), run=run, captures=captures)
 
 
 def _events(name: str, record: Record, run: RunFolder | None, captures: CaptureStore | None) -> tuple[Event, ...]:
@@ -84,7 +84,7 @@ def _events(name: str, record: Record, run: RunFolder | None, captures: CaptureS
     if run is None and captures is None:
         raise _not_here(name)
     # The steps do not depend on the starting workspace, so an empty tree will do.
-    return observe(read_capture(record, Tree(), run=run, vault=captures), {}).trajectory.events
+    return observe(read_capture(record, Tree(), run=run, captures=captures), {}).trajectory.events
 
 
 class _PairLoader:

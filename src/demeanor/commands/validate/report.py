@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from demeanor.judge.self_test import SelfTest
 
 if TYPE_CHECKING:
-    from demeanor.gateway.cassette.audit import CassetteFault
+    from demeanor.gateway.cassette.audit import CassetteProblem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +40,7 @@ class ValidationReport:
     warnings: Mapping[str, tuple[str, ...]]
     """Warnings about tasks, by name."""
 
-    cassettes: tuple[CassetteFault, ...]
+    cassettes: tuple[CassetteProblem, ...]
     """Cassettes with a problem."""
 
     base: str | None

@@ -23,7 +23,7 @@ from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
 from demeanor.judge.task_self_test import needs_network, proof_complaints, solved
 from demeanor.runner.attempt import capture_errors
 from demeanor.runner.plan import DEFAULT_TIMEOUT
-from demeanor.runner.tasks import task_means
+from demeanor.runner.tasks import task_context
 from demeanor.sandboxes.levels.none import NoneSandbox
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run_task_tests(
 
 async def _test(catalog: Catalog, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
     sandbox = NoneSandbox()
-    context = task_means(catalog, RunRequest(env=options.env), sandbox, NullGateway(), seed=0)
+    context = task_context(catalog, RunRequest(env=options.env), sandbox, NullGateway(), seed=0)
     runner = _TaskRunner(catalog, context, options, show)
     found = list(_static_complaints(one))
     await sandbox.start()

@@ -11,7 +11,7 @@ from demeanor.config.config import Config
 from demeanor.core.eval import Eval
 from demeanor.define.policy_history import policy_history
 from demeanor.judge.self_test import SelfTest
-from demeanor.runner.cassettes import cassette_faults
+from demeanor.runner.cassettes import cassette_problems
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
 from demeanor.runner.self_tests import self_tests
@@ -45,7 +45,7 @@ def validate(
         tasks=tuple(one.name for one in tasks),
         tasks_not_run=not_run,
         warnings={one.name: one.task.warnings for one in tasks if one.task and one.task.warnings},
-        cassettes=tuple(cassette_faults(catalog, evals)),
+        cassettes=tuple(cassette_problems(catalog, evals)),
         base=history.base,
         problem=history.problem,
         strict=strict,

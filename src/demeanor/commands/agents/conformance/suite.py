@@ -22,7 +22,7 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.trajectory import Called, Event
 from demeanor.core.verdict import Pass, Void, VoidCause
 from demeanor.define.discover import discover
-from demeanor.gateway.cassette.rules import settled
+from demeanor.gateway.cassette.rules import mask_volatile
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare
 from demeanor.runner.plan import plan_evals
@@ -237,5 +237,5 @@ def _comparable(events: Sequence[Event]) -> list[Event]:
 
 def _without_volatile(call: Called) -> Called:
     arguments = json.loads(_ATTEMPT_DIR.sub("", json.dumps(dict(call.arguments))))
-    result = None if call.result is None else _ATTEMPT_DIR.sub("", settled(call.result))
+    result = None if call.result is None else _ATTEMPT_DIR.sub("", mask_volatile(call.result))
     return replace(call, seconds=None, arguments=arguments, result=result)
