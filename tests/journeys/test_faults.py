@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from demeanor.core.fault import FaultKind
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = """\
 from demeanor import ALWAYS_PASSES, eval_test

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = """\
 from demeanor import ALWAYS_PASSES, eval_test

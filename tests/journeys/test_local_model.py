@@ -7,7 +7,7 @@ import os
 import re
 
 from tests.gateway.local.helpers import light_model, the_cache
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.test_replay import latest, other_folders, trajectories
 
 EVAL = """

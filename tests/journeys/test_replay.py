@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVALS = """\
 from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test

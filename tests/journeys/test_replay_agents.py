@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.installing import installed
+from tests.helpers.installed_agents import installed
+from tests.helpers.project import Project
 from tests.journeys.test_replay import CASSETTES, latest, other_folders, trajectories
 
 pytestmark = pytest.mark.agents

@@ -1,4 +1,4 @@
-"""Recording, replaying and auditing cassettes according to the configuration."""
+"""Records, replays and audits the cassettes of a project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteProblem, ...]:
-    """The problems of the project's cassettes, as far as the selected evals are concerned."""
+    """The problems of the project's cassettes that concern the chosen evals."""
     config = catalog.config
     folder = config.root / config.cassettes
     if not folder.is_dir():
@@ -39,7 +39,7 @@ def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[Cassett
 
 
 def _relative(folder: Path) -> Path:
-    """A path relative to the current directory, if it is below it."""
+    """A folder relative to the current one, if it is inside it."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
@@ -49,7 +49,7 @@ def _known_evals(config: Config) -> tuple[Eval, ...]:
 
 
 def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
-    """The recorder of the run, if it is to be recorded."""
+    """Records cassettes of the trials; None if the request does not ask for it."""
     if request.record is None:
         return None
     from demeanor.gateway.cassette.folder import CassetteFolder
@@ -62,7 +62,7 @@ def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
 
 
 def replay_model(catalog: Catalog, plan: Plan, folder: str) -> Upstream:
-    """The upstream that answers for every model in a replay."""
+    """The model that answers every request of a replayed run from its cassettes."""
     from demeanor.gateway.cassette.folder import CassetteFolder
     from demeanor.gateway.cassette.normalise import Normaliser
     from demeanor.gateway.cassette.replay import ReplayModel

@@ -1,4 +1,4 @@
-"""`demeanor models`: the language models that run on this machine, without a key."""
+"""`demeanor models`: list, download and remove the language models that run on this machine."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ if TYPE_CHECKING:
     from demeanor.gateway.local.fetch import FetchProgress
     from demeanor.gateway.local.weights import Weights, WeightsCache
 
-_STEP = 0.1
-"""Where nobody watches a terminal, a line is printed for each tenth."""
+_PROGRESS_STEP = 0.1
+"""Without a terminal, progress is printed once per tenth."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("action", choices=("list", "fetch", "remove"), nargs="?", default="list", help="default: list")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the model to fetch (default: the default one), remove")
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", help="the model; without a name, fetch downloads the default model"
+    )
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Show, fetch or remove."""
+    """List, fetch or remove models."""
     from demeanor.core.errors import UsageError
     from demeanor.gateway.local.weights import DEFAULT_MODEL, weights_cache, weights_named
 
@@ -38,10 +40,10 @@ def run(args: argparse.Namespace) -> ExitCode:
     elif args.action == "fetch":
         _fetch(weights_named(args.name or DEFAULT_MODEL), cache)
     elif not args.name:
-        raise UsageError("which model is to be removed?\n  → demeanor models remove NAME")
+        raise UsageError("no model is named\n  → demeanor models remove NAME")
     else:
         removed = cache.remove(weights_named(args.name))
-        print(f"removed {args.name}" if removed else f"{args.name} was not there")
+        print(f"removed {args.name}" if removed else f"{args.name} is not installed")
     return ExitCode.ACCEPTED
 
 
@@ -81,15 +83,15 @@ def _state(weights: Weights, cache: WeightsCache) -> str:
     if cache.is_complete(weights):
         return "ready"
     begun = cache.partial_size(weights)
-    return f"begun ({begun / weights.size:.0%})" if begun else "not fetched"
+    return f"incomplete ({begun / weights.size:.0%})" if begun else "not fetched"
 
 
 def _fetch(weights: Weights, cache: WeightsCache) -> None:
     from demeanor.gateway.local.fetch import fetch
     from demeanor.gateway.local.llama_process import NO_RUNTIME, runtime_installed
 
-    with _watching(weights) as on_progress:
-        path = fetch(weights, cache, on_progress=on_progress)
+    with _progress(weights) as show:
+        path = fetch(weights, cache, on_progress=show)
     print(f"{weights.name} ({weights.title}, {weights.licence}) is ready: {path}")
     print(f"try it: demeanor run --subject native:{weights.name}")
     if not runtime_installed():
@@ -97,10 +99,10 @@ def _fetch(weights: Weights, cache: WeightsCache) -> None:
 
 
 @contextmanager
-def _watching(weights: Weights) -> Iterator[Callable[[FetchProgress], None]]:
-    """Progress on standard error: a bar on a terminal, otherwise a line now and then."""
+def _progress(weights: Weights) -> Iterator[Callable[[FetchProgress], None]]:
+    """Show progress on standard error: a bar on a terminal, otherwise a line per tenth."""
     if not sys.stderr.isatty():
-        yield _lines(weights)
+        yield _progress_lines(weights)
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -111,19 +113,19 @@ def _watching(weights: Weights) -> Iterator[Callable[[FetchProgress], None]]:
         yield lambda news: progress.update(task, description=f"{weights.name}: {news.step}", completed=news.done)
 
 
-def _lines(weights: Weights) -> Callable[[FetchProgress], None]:
-    told = ("", -1.0)
+def _progress_lines(weights: Weights) -> Callable[[FetchProgress], None]:
+    last = ("", -1.0)
 
-    def tell(news: FetchProgress) -> None:
-        nonlocal told
+    def show(news: FetchProgress) -> None:
+        nonlocal last
         share = news.done / weights.size
-        if news.step != told[0] or share >= told[1] + _STEP:
-            told = (news.step, share)
+        if news.step != last[0] or share >= last[1] + _PROGRESS_STEP:
+            last = (news.step, share)
             done = f"{_megabytes(news.done)} of {_megabytes(weights.size)}"
             sys.stderr.write(f"{weights.name}: {news.step}, {done}\n")
             sys.stderr.flush()
 
-    return tell
+    return show
 
 
 def _megabytes(size: int) -> str:
