@@ -110,11 +110,11 @@ async def provider(
     handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
 ) -> AsyncIterator[tuple[str, ReceivedRequests]]:
     """A provider on this machine that answers with `handle` and records its requests."""
-    heard = ReceivedRequests()
+    received = ReceivedRequests()
 
     async def record(request: web.BaseRequest) -> web.StreamResponse:
-        heard.requests.append(request)
-        heard.bodies.append(await request.read())
+        received.requests.append(request)
+        received.bodies.append(await request.read())
         return await handle(request)
 
     def large_request(*head: Any) -> web.BaseRequest:
@@ -126,7 +126,7 @@ async def provider(
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         host, port = runner.addresses[0]
-        yield f"http://{host}:{port}", heard
+        yield f"http://{host}:{port}", received
     finally:
         await runner.cleanup()
 
@@ -173,9 +173,9 @@ NATIVE = (
 
 def a_turn(prompt: str, *results: str, tools: tuple[Tool, ...] = NATIVE, seed: int = 1) -> Turn:
     """A turn with this prompt and the tool results since."""
-    said = Message(role="user", parts=(Text(text=prompt),))
+    prompt_message = Message(role="user", parts=(Text(text=prompt),))
     given = [
         Message(role="user", parts=(ToolResult(call_id=f"call_{number}", parts=(Text(text=text),)),))
         for number, text in enumerate(results, 1)
     ]
-    return Turn(Request(model="played", messages=(said, *given), tools=tools), seed=seed)
+    return Turn(Request(model="played", messages=(prompt_message, *given), tools=tools), seed=seed)

@@ -30,7 +30,7 @@ def saves(turn: Turn) -> ScriptOutput:
 def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, ...]]:
     """A trial of the native agent, and what went over the wire."""
 
-    async def session() -> tuple[HarborTrial, tuple[Exchange, ...]]:
+    async def run_trial() -> tuple[HarborTrial, tuple[Exchange, ...]]:
         async with playing(saves) as session, accept_listeners(session, folder):
             kwargs = {"base_url": f"http://127.0.0.1:{PORT}/t/{session.id}/v1", "token": session.token}
             words = [word for item in kwargs.items() for word in ("--ak", "=".join(item))]
@@ -39,7 +39,7 @@ def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, .
             (trial,) = await asyncio.to_thread(run)
             return trial, session.exchanges()
 
-    return asyncio.run(session())
+    return asyncio.run(run_trial())
 
 
 def test_its_model_is_served_through_the_door_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:

@@ -32,9 +32,9 @@ def with_result(result: str, *, call_id: str = "c1", command: str = "ls") -> Req
     """A second request: a tool was called and returned this result."""
     first = a_request()
     call = ToolCall(id=call_id, name="shell", arguments={"command": command}, raw=f'{{"command": "{command}"}}')
-    said = Message(role="assistant", parts=(call,))
-    told = Message(role="user", parts=(ToolResult(call_id=call_id, parts=(Text(text=result),)),))
-    return Request(model="large", messages=(*first.messages, said, told), tools=first.tools)
+    call_message = Message(role="assistant", parts=(call,))
+    result_message = Message(role="user", parts=(ToolResult(call_id=call_id, parts=(Text(text=result),)),))
+    return Request(model="large", messages=(*first.messages, call_message, result_message), tools=first.tools)
 
 
 def normalised(request: Request, normaliser: Normaliser | None = None) -> NormalisedRequest:
@@ -44,8 +44,8 @@ def normalised(request: Request, normaliser: Normaliser | None = None) -> Normal
 
 def a_cassette(*exchanges: Exchange, number: int = 1, **more: Any) -> Cassette:
     """A cassette for the trial that `a_trial` returns."""
-    told = {"eval": "saves_the_note", "subject": "native:played", "scenario": "0" * 16, "recorded": "2026-11-15"}
-    return Cassette(**{**told, **more}, number=number, exchanges=exchanges or (answered(a_request()),))
+    fields = {"eval": "saves_the_note", "subject": "native:played", "scenario": "0" * 16, "recorded": "2026-11-15"}
+    return Cassette(**{**fields, **more}, number=number, exchanges=exchanges or (answered(a_request()),))
 
 
 def a_capture(*exchanges: Exchange, **facts: str) -> Capture:

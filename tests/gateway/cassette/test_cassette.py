@@ -40,7 +40,7 @@ def test_the_file_is_readable():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"schema": "demeanor-cassette/2"}, "another version of Demeanor wrote it"),
         ({"schema": "something"}, "it is not a cassette"),
@@ -54,9 +54,9 @@ def test_the_file_is_readable():
         ({"colour": "red"}, "unknown field 'colour'"),
     ],
 )
-def test_an_invalid_file_is_refused_with_the_path(change: dict[str, object], told: str):
+def test_an_invalid_file_is_refused_with_the_path(change: dict[str, object], message: str):
     """The error contains the path to the invalid value."""
     data = {**json.loads(write_cassette(a_cassette())), **change}
     with pytest.raises(BadCassette) as caught:
         read_cassette(json.dumps(data).encode())
-    assert told in str(caught.value)
+    assert message in str(caught.value)

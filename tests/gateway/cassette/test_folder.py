@@ -123,7 +123,7 @@ def _unread(path: Path) -> tuple[int, ...]:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_a_clear_error_and_stays_as_it_is(tmp_path: Path, name: str):
     """The error names the file; nothing is repaired or overwritten."""
-    make, told = HOSTILE[name]
+    make, problem = HOSTILE[name]
     folder = CassetteFolder(tmp_path)
     path = folder.path(*WHO)
     path = path.with_name("trial-1.json.gz") if name.startswith("packed") else path
@@ -133,7 +133,7 @@ def test_a_hostile_file_is_a_clear_error_and_stays_as_it_is(tmp_path: Path, name
     with pytest.raises(CassetteUnreadable) as caught:
         folder.read(*WHO)
     assert str(path) in caught.value.detail
-    assert told in caught.value.detail
+    assert problem in caught.value.detail
     assert len(caught.value.detail) < 600
     assert (_unread(path), os.listdir(path.parent)) == before
 

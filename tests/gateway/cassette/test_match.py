@@ -25,8 +25,8 @@ def test_the_same_request_gets_its_answers_in_order_and_then_the_last_one_again(
     """A client that retries gets the same response."""
     answers = [answered(a_request(), text, number=number) for number, text in enumerate(("a", "b"), 1)]
     queue = a_queue(*answers)
-    told = [queue.take(normalised(a_request())) for _ in range(4)]
-    assert told == [answers[0], answers[1], answers[1], answers[1]]
+    drawn = [queue.take(normalised(a_request())) for _ in range(4)]
+    assert drawn == [answers[0], answers[1], answers[1], answers[1]]
 
 
 def test_a_miss_shows_the_nearest_exchange_and_the_first_difference():

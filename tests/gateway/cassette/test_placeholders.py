@@ -12,8 +12,8 @@ THERE = Placeholders({"workspace": '/var/o"ther/8/workspace', "home": '/var/o"th
 
 def test_paths_are_replaced_by_those_of_another_attempt():
     """Workspace, HOME and temp folder get their new values."""
-    said = "cd /tmp/hf-1/3/workspace; ls /tmp/hf-1/3/home/.x /tmp/hf-1/3/tmp/y -tmp-hf-1-3-workspace"
-    hidden = HERE.hide(said)
+    text = "cd /tmp/hf-1/3/workspace; ls /tmp/hf-1/3/home/.x /tmp/hf-1/3/tmp/y -tmp-hf-1-3-workspace"
+    hidden = HERE.hide(text)
     assert "/tmp/hf-1" not in hidden
     assert THERE.restore(hidden) == (
         'cd /var/o"ther/8/workspace; ls /var/o"ther/8/home/.x /var/o"ther/8/tmp/y -var-o-ther-8-workspace'

@@ -48,8 +48,8 @@ async def open_session(upstream: Any, workspace: str) -> AsyncIterator[Session]:
 async def record(folder: Path, play: Any, *asked: tuple[str, dict[str, Any]]) -> tuple[Exchange, ...]:
     """Send these requests to a script and record the cassette."""
     async with open_session(ScriptedModel(play=play), "/tmp/hf-1/3/workspace") as session:
-        for dialect, told in asked:
-            await post(session, told, path=PATHS[dialect])
+        for dialect, request in asked:
+            await post(session, request, path=PATHS[dialect])
         exchanges = session.exchanges()
     CassetteFolder(folder).write(make_cassette(a_trial(), a_capture(*exchanges)))
     return exchanges
@@ -111,8 +111,8 @@ async def test_recorded_errors_are_replayed(tmp_path: Path):
     second = Exchange(number=2, dialect="openai-chat", request=fine.request, response=fine.response)
     CassetteFolder(tmp_path).write(make_cassette(a_trial(), a_capture(failed, second)))
     async with open_session(replaying(tmp_path), "/elsewhere") as session:
-        told = [(await post(session, body("openai-chat", "Hi."))).status for _ in range(3)]
-    assert told == [429, 200, 200]
+        statuses = [(await post(session, body("openai-chat", "Hi."))).status for _ in range(3)]
+    assert statuses == [429, 200, 200]
 
 
 async def test_an_interrupted_response_is_interrupted_again(tmp_path: Path):
@@ -154,5 +154,5 @@ async def test_a_new_attempt_starts_the_cassette_again(tmp_path: Path):
     upstream = replaying(tmp_path)
     for _ in range(2):
         async with open_session(upstream, "/elsewhere") as session:
-            told = [json.loads((await post(session, asked[1])).body)["choices"][0]["message"]["content"] for _ in "12"]
-        assert told == ["One.", "Two."]
+            texts = [json.loads((await post(session, asked[1])).body)["choices"][0]["message"]["content"] for _ in "12"]
+        assert texts == ["One.", "Two."]

@@ -76,7 +76,7 @@ def test_paths(path: str, found: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("wanted", "message"),
     [
         ({"id": "x"}, 'id: expected "x", found "long"'),
         ({"id": {"$longest": 2}}, 'id: expected at most 2 long and not empty, found "long"'),
@@ -87,10 +87,10 @@ def test_paths(path: str, found: object) -> None:
         ({"args": {"$json": {"a": 2}}}, 'args: expected the JSON text of {"a": 2}, found "{\\"a\\": 1}"'),
     ],
 )
-def test_mismatches_are_readable(wanted: dict[str, object], said: str) -> None:
+def test_mismatches_are_readable(wanted: dict[str, object], message: str) -> None:
     """A mismatch contains path, expectation and value."""
-    told = mismatches({"id": "long", "other": "short", "list": [1, 2], "args": '{"a": 1}'}, wanted)
-    assert [problem.splitlines()[0] for problem in told] == [said]
+    found = mismatches({"id": "long", "other": "short", "list": [1, 2], "args": '{"a": 1}'}, wanted)
+    assert [problem.splitlines()[0] for problem in found] == [message]
 
 
 def test_differing_lists_are_shown_as_a_diff() -> None:

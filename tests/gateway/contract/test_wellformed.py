@@ -62,26 +62,30 @@ def test_no_events(dialect: str) -> None:
 @pytest.mark.parametrize(
     ("dialect", "spoil", "complaint"),
     [
-        ("openai-chat", lambda told: told[1:], "the first delta does not set the role"),
-        ("openai-chat", lambda told: [*told[:-2], told[-1]], "exactly one finish_reason"),
-        ("openai-chat", lambda told: [_with(told[0], id="other"), *told[1:]], "do not have the same id"),
-        ("openai-chat", lambda told: [each for each in told if "call_2" not in str(each)], "starts without its id"),
-        ("anthropic", lambda told: told[1:], "the first event is not message_start"),
-        ("anthropic", lambda told: _without(told, "content_block_stop"), "starts before block"),
-        ("anthropic", lambda told: [*told[:5], *told[9:]], "has the index"),
-        ("anthropic", lambda told: [{**told[0], "name": ""}, *told[1:]], "an event's name is not its type"),
-        ("openai-responses", lambda told: told[1:], "the first event is not response.created"),
-        ("openai-responses", lambda told: [*told[:3], *told[4:]], "the events are not numbered from 0"),
-        ("openai-responses", lambda told: _without(told, "response.output_item.added"), "which is not open"),
-        ("openai-responses", lambda told: _without(told, "response.output_item.done"), "does not have the items"),
+        ("openai-chat", lambda stream: stream[1:], "the first delta does not set the role"),
+        ("openai-chat", lambda stream: [*stream[:-2], stream[-1]], "exactly one finish_reason"),
+        ("openai-chat", lambda stream: [_with(stream[0], id="other"), *stream[1:]], "do not have the same id"),
+        (
+            "openai-chat",
+            lambda stream: [each for each in stream if "call_2" not in str(each)],
+            "starts without its id",
+        ),
+        ("anthropic", lambda stream: stream[1:], "the first event is not message_start"),
+        ("anthropic", lambda stream: _without(stream, "content_block_stop"), "starts before block"),
+        ("anthropic", lambda stream: [*stream[:5], *stream[9:]], "has the index"),
+        ("anthropic", lambda stream: [{**stream[0], "name": ""}, *stream[1:]], "an event's name is not its type"),
+        ("openai-responses", lambda stream: stream[1:], "the first event is not response.created"),
+        ("openai-responses", lambda stream: [*stream[:3], *stream[4:]], "the events are not numbered from 0"),
+        ("openai-responses", lambda stream: _without(stream, "response.output_item.added"), "which is not open"),
+        ("openai-responses", lambda stream: _without(stream, "response.output_item.done"), "does not have the items"),
         (
             "openai-responses",
-            lambda told: _without(told, "response.function_call_arguments.delta"),
+            lambda stream: _without(stream, "response.function_call_arguments.delta"),
             "the concatenation of",
         ),
-        ("gemini", lambda told: [told[-1], *told], "exactly one finishReason"),
-        ("gemini", lambda told: [*told, {"name": "", "data": "[DONE]"}], "there is a [DONE]"),
-        ("gemini", lambda told: [_bare(each) for each in told], "no usage"),
+        ("gemini", lambda stream: [stream[-1], *stream], "exactly one finishReason"),
+        ("gemini", lambda stream: [*stream, {"name": "", "data": "[DONE]"}], "there is a [DONE]"),
+        ("gemini", lambda stream: [_bare(each) for each in stream], "no usage"),
     ],
 )
 def test_damaged_streams(dialect: str, spoil: Any, complaint: str) -> None:
@@ -93,8 +97,8 @@ def _with(event: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {**event, "data": {**event["data"], **fields}}
 
 
-def _without(told: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [each for each in told if each["name"] != name]
+def _without(stream: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [each for each in stream if each["name"] != name]
 
 
 def _bare(event: dict[str, Any]) -> dict[str, Any]:

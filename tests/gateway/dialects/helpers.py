@@ -12,5 +12,5 @@ SIZES = (1, 2, 3, 7, 64)
 def in_pieces(dialect: Dialect, body: bytes, size: int) -> list[Delta]:
     """The deltas that a reader returns for `body` in chunks of `size` bytes."""
     reader = dialect.stream_reader()
-    told = [delta for at in range(0, len(body), size) for delta in reader.feed(body[at : at + size])]
-    return [*told, *reader.close()]
+    written = [delta for at in range(0, len(body), size) for delta in reader.feed(body[at : at + size])]
+    return [*written, *reader.close()]

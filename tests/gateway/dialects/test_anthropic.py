@@ -171,8 +171,8 @@ def test_unsigned_thinking_is_not_sent_to_the_model() -> None:
         {"type": "text", "text": "x"},
     ]
     request = ask(messages=[{"role": "user", "content": "a"}, {"role": "assistant", "content": content}])
-    told = json.loads(ANTHROPIC.write_request(request).body)["messages"][1]["content"]
-    assert told == [{"type": "thinking", "thinking": "mine", "signature": "s"}, {"type": "text", "text": "x"}]
+    shown = json.loads(ANTHROPIC.write_request(request).body)["messages"][1]["content"]
+    assert shown == [{"type": "thinking", "thinking": "mine", "signature": "s"}, {"type": "text", "text": "x"}]
 
 
 def stream(*events: dict[str, Any]) -> bytes:
@@ -275,12 +275,12 @@ def test_malformed_request() -> None:
 
 def test_errors() -> None:
     """Errors have the types and statuses of Anthropic's API."""
-    told = ANTHROPIC.write_error(ProviderError(status=None, reason="overloaded", message="busy"))
-    assert (told.status, json.loads(told.body)) == (
+    shown = ANTHROPIC.write_error(ProviderError(status=None, reason="overloaded", message="busy"))
+    assert (shown.status, json.loads(shown.body)) == (
         529,
         {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}},
     )
-    assert ANTHROPIC.read_error(529, told.body, {}) == ProviderError(status=529, reason="overloaded", message="busy")
+    assert ANTHROPIC.read_error(529, shown.body, {}) == ProviderError(status=529, reason="overloaded", message="busy")
 
 
 def test_routes_and_keys() -> None:

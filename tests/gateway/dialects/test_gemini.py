@@ -112,14 +112,14 @@ def ask(*contents: dict[str, Any], route: Route = GENERATE) -> Request:
     return read({"contents": list(contents)}, route)
 
 
-def told(body: bytes) -> Any:
+def written(body: bytes) -> Any:
     return json.loads(body)
 
 
 def test_request_round_trip() -> None:
     """A request of this dialect is written back field for field, to the path with the model."""
     wire = GEMINI.write_request(read(REQUEST))
-    assert told(wire.body) == REQUEST
+    assert written(wire.body) == REQUEST
     assert wire.path == "/v1beta/models/gemini-2.5-pro:generateContent"
 
 
@@ -137,7 +137,7 @@ def test_names_with_underscores() -> None:
     assert (request.system, request.sampling.max_tokens, request.reasoning.budget) == ("Be brief.", 7, 9)
     assert [part.kind for part in request.messages[1].parts] == ["image", "image"]
     assert request.tools[0].schema == {"type": "object"}
-    assert told(GEMINI.write_request(request).body) == mixed
+    assert written(GEMINI.write_request(request).body) == mixed
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_names_with_underscores() -> None:
 )
 def test_response_round_trip(response: dict[str, Any]) -> None:
     """A response of this dialect is written back field for field."""
-    assert told(GEMINI.write_response(GEMINI.read_response(json.dumps(response).encode()), ask()).body) == response
+    assert written(GEMINI.write_response(GEMINI.read_response(json.dumps(response).encode()), ask()).body) == response
 
 
 def test_results_are_matched_to_calls_by_name_and_order() -> None:
@@ -209,7 +209,7 @@ EVENTS = "".join(f"data: {json.dumps(each, ensure_ascii=False)}\r\n\r\n" for eac
 ARRAY = json.dumps(PIECES, indent=1, ensure_ascii=False).encode()
 
 
-def hear(*chunks: bytes) -> list[Delta]:
+def read_stream(*chunks: bytes) -> list[Delta]:
     reader = GEMINI.stream_reader()
     return [delta for chunk in chunks for delta in reader.feed(chunk)] + list(reader.close())
 
@@ -217,7 +217,7 @@ def hear(*chunks: bytes) -> list[Delta]:
 @pytest.mark.parametrize("body", [EVENTS, ARRAY], ids=["events", "array"])
 def test_stream_is_the_same_for_any_chunk_size(body: bytes) -> None:
     """Every byte boundary gives the same response."""
-    complete = assemble(hear(body))
+    complete = assemble(read_stream(body))
     assert complete.text == 'Hé "{l\\lo'
     assert [(call.name, call.arguments, call.signature) for call in complete.calls] == [
         ("read", {"path": "a}"}, "c2ln"),
@@ -232,11 +232,11 @@ def test_stream_is_the_same_for_any_chunk_size(body: bytes) -> None:
 @pytest.mark.parametrize("framing", ["sse", "array"])
 def test_stream_written_is_read_back(framing: Any) -> None:
     """A response written as a stream is read back unchanged, in the requested framing."""
-    complete = assemble(hear(EVENTS))
+    complete = assemble(read_stream(EVENTS))
     route = Route(operation="generate", model="m", stream=True, framing=framing)
     writer = GEMINI.stream_writer(ask(route=route))
     body = b"".join([writer.write(delta) for delta in deltas_of(complete)]) + writer.close()
-    again = assemble(hear(body))
+    again = assemble(read_stream(body))
     assert again.parts == complete.parts
     assert (again.stop, again.usage.output, again.id) == (complete.stop, 4, "r1")
     assert body.startswith(b"[" if framing == "array" else b"data: ")
@@ -256,7 +256,7 @@ def test_stream_written_is_read_back(framing: Any) -> None:
 )
 def test_broken_stream(body: bytes, reason: str) -> None:
     """A stream that breaks off or is malformed yields an error and raises nothing."""
-    last = hear(body)[-1]
+    last = read_stream(body)[-1]
     assert isinstance(last, Interrupted)
     assert last.error.reason == reason
 
@@ -269,10 +269,10 @@ def test_malformed_request() -> None:
 
 def test_foreign_signature_survives_a_gemini_client() -> None:
     """Another provider's signature comes back unchanged, although clients re-encode base64."""
-    response = assemble(hear(EVENTS))
+    response = assemble(read_stream(EVENTS))
     foreign = Thinking(text="Hm.", signature="not base64 +/=")
     body = GEMINI.write_response(type(response)(parts=(foreign, Text(text="x"))), ask()).body
-    parts = told(body)["candidates"][0]["content"]["parts"]
+    parts = written(body)["candidates"][0]["content"]["parts"]
     parts[0]["thoughtSignature"] = parts[0]["thoughtSignature"].replace("+", "-").replace("/", "_").rstrip("=")
     again = ask({"role": "model", "parts": parts}).messages[0].parts[0]
     assert isinstance(again, Thinking)
@@ -282,7 +282,7 @@ def test_foreign_signature_survives_a_gemini_client() -> None:
 def test_errors() -> None:
     """Errors have the statuses of Google's API."""
     wire = GEMINI.write_error(ProviderError(status=None, reason="rate_limit", message="slow down"))
-    assert told(wire.body) == {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}
+    assert written(wire.body) == {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}
     assert GEMINI.read_error(429, b"[" + wire.body + b"]", {}).message == "slow down"
 
 

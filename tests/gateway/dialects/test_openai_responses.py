@@ -277,14 +277,14 @@ def stream() -> str:
 STREAM = stream().encode()
 
 
-def hear(*chunks: bytes) -> list[Delta]:
+def read_stream(*chunks: bytes) -> list[Delta]:
     reader = RESPONSES.stream_reader()
     return [delta for chunk in chunks for delta in reader.feed(chunk)] + list(reader.close())
 
 
 def test_stream_is_the_same_for_any_chunk_size() -> None:
     """Every byte boundary gives the same response, with interleaved calls separated."""
-    complete = assemble(hear(STREAM))
+    complete = assemble(read_stream(STREAM))
     assert [(call.id, call.arguments) for call in complete.calls] == [
         ("call_1", {"x": 1}),
         ("call_2", {}),
@@ -300,10 +300,10 @@ def test_stream_is_the_same_for_any_chunk_size() -> None:
 
 def test_stream_written_is_read_back() -> None:
     """A response written as a stream is read back unchanged; events are numbered, and the last one has everything."""
-    complete = assemble(hear(STREAM))
+    complete = assemble(read_stream(STREAM))
     writer = RESPONSES.stream_writer(ask(stream=True))
     body = b"".join([writer.write(delta) for delta in deltas_of(complete)]) + writer.close()
-    again = assemble(hear(body))
+    again = assemble(read_stream(body))
     assert [part.kind for part in again.parts] == [part.kind for part in complete.parts]
     assert (again.text, again.calls, again.stop, again.usage) == (
         complete.text,
@@ -311,15 +311,15 @@ def test_stream_written_is_read_back() -> None:
         complete.stop,
         complete.usage,
     )
-    told = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: ")]
-    assert [each["sequence_number"] for each in told] == list(range(len(told)))
-    last = RESPONSES.read_response(json.dumps(told[-1]["response"]).encode())
+    written = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: ")]
+    assert [each["sequence_number"] for each in written] == list(range(len(written)))
+    last = RESPONSES.read_response(json.dumps(written[-1]["response"]).encode())
     assert (last.text, last.calls, last.usage) == (complete.text, complete.calls, complete.usage)
 
 
 def test_stream_with_only_the_end_event() -> None:
     """A server that sends only the completed response is supported too."""
-    complete = assemble(hear(event("response.completed", response=RESPONSE).encode()))
+    complete = assemble(read_stream(event("response.completed", response=RESPONSE).encode()))
     assert complete.parts == RESPONSES.read_response(json.dumps(RESPONSE).encode()).parts
 
 
@@ -331,8 +331,8 @@ def test_a_custom_tool_is_called_with_plain_text() -> None:
     assert body["output"][0]["type"] == "custom_tool_call"
     assert body["output"][0]["input"] == "*** Begin"
     writer = RESPONSES.stream_writer(request)
-    told = b"".join([writer.write(delta) for delta in deltas_of(Response(parts=(call,)))]) + writer.close()
-    assert assemble(hear(told)).calls[0].arguments == {"input": "*** Begin"}
+    written = b"".join([writer.write(delta) for delta in deltas_of(Response(parts=(call,)))]) + writer.close()
+    assert assemble(read_stream(written)).calls[0].arguments == {"input": "*** Begin"}
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_a_custom_tool_is_called_with_plain_text() -> None:
 )
 def test_broken_stream(body: bytes, reason: str) -> None:
     """A stream that breaks off or is malformed yields an error and raises nothing."""
-    last = hear(body)[-1]
+    last = read_stream(body)[-1]
     assert isinstance(last, Interrupted)
     assert last.error.reason == reason
 

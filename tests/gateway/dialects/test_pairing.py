@@ -19,22 +19,22 @@ def say(role: Role, *parts: Part | str) -> Message:
 
 
 def shape(messages: tuple[Message, ...]) -> list[tuple[str, list[str]]]:
-    def told(part: Part) -> str:
+    def written(part: Part) -> str:
         if isinstance(part, ToolCall):
             return f"call {part.id}"
         if isinstance(part, ToolResult):
             return f"result {part.call_id} {part.text}"
         return part.text if isinstance(part, Text) else part.kind
 
-    return [(message.role, [told(part) for part in message.parts]) for message in messages]
+    return [(message.role, [written(part) for part in message.parts]) for message in messages]
 
 
 def test_results_move_before_text() -> None:
     """Other user content comes after all results."""
-    told = pair_results(
+    written = pair_results(
         [say("assistant", call("a"), call("b")), say("user", "Well", result("b")), say("user", result("a"))]
     )
-    assert shape(told) == [
+    assert shape(written) == [
         ("assistant", ["call a", "call b"]),
         ("user", ["result a done", "result b done"]),
         ("user", ["Well"]),
@@ -43,17 +43,17 @@ def test_results_move_before_text() -> None:
 
 def test_results_get_the_tool_name() -> None:
     """A result gets the name of the tool that was called."""
-    told = pair_results([say("assistant", call("a", "read")), say("user", result("a"))])
-    assert isinstance(told[1].parts[0], ToolResult)
-    assert told[1].parts[0].name == "read"
+    written = pair_results([say("assistant", call("a", "read")), say("user", result("a"))])
+    assert isinstance(written[1].parts[0], ToolResult)
+    assert written[1].parts[0].name == "read"
 
 
 def test_one_turn_in_several_messages() -> None:
     """Consecutive assistant messages are one turn."""
-    told = pair_results(
+    written = pair_results(
         [say("assistant", "Hm"), say("assistant", call("a")), say("assistant", call("b")), say("user", result("b"))]
     )
-    assert shape(told) == [
+    assert shape(written) == [
         ("assistant", ["Hm", "call a", "call b"]),
         ("user", [f"result a {NO_RESULT}", "result b done"]),
     ]
@@ -61,7 +61,7 @@ def test_one_turn_in_several_messages() -> None:
 
 def test_ids_that_are_used_twice() -> None:
     """The second call with an id gets another one, and so does its result."""
-    told = pair_results(
+    written = pair_results(
         [
             say("assistant", call("a")),
             say("user", result("a", "1")),
@@ -69,14 +69,14 @@ def test_ids_that_are_used_twice() -> None:
             say("user", result("a", "2")),
         ]
     )
-    assert shape(told)[2:] == [("assistant", ["call a_2"]), ("user", ["result a_2 2"])]
+    assert shape(written)[2:] == [("assistant", ["call a_2"]), ("user", ["result a_2 2"])]
 
 
 def test_missing_ids() -> None:
     """Results without ids belong to the calls in order, or by name if they have one."""
     calls = say("assistant", call("", "read"), call("", "list"))
-    told = pair_results([calls, say("user", result("", "L", "list"), result("", "R"))])
-    assert shape(told)[1] == ("user", ["result call R", "result call_2 L"])
+    written = pair_results([calls, say("user", result("", "L", "list"), result("", "R"))])
+    assert shape(written)[1] == ("user", ["result call R", "result call_2 L"])
 
 
 def test_a_result_without_a_call_is_text() -> None:
@@ -93,8 +93,8 @@ def test_a_call_at_the_very_end_has_no_result_yet() -> None:
 
 def test_order_of_instructions() -> None:
     """A system message between two messages stays between them."""
-    told = pair_results([say("user", "One"), say("developer", "Two"), say("user", "Three")])
-    assert [message.text for message in told] == ["One", "Two", "Three"]
+    written = pair_results([say("user", "One"), say("developer", "Two"), say("user", "Three")])
+    assert [message.text for message in written] == ["One", "Two", "Three"]
 
 
 def test_alternating_turns() -> None:

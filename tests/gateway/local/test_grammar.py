@@ -62,20 +62,20 @@ def asking(*tools: Tool, **more: Any) -> Request:
     return Request(model="m", messages=(Message(role="user", parts=(Text(text="Hi."),)),), tools=tools, **more)
 
 
-def said(schema: dict[str, Any], draw: Any) -> Any:
+def allowed_output(schema: dict[str, Any], draw: Any) -> Any:
     """Any output that the schema allows."""
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
         return draw(st.sampled_from(schema["enum"]))
     if "anyOf" in schema:
-        return said(draw(st.sampled_from(schema["anyOf"])), draw)
+        return allowed_output(draw(st.sampled_from(schema["anyOf"])), draw)
     kind = schema.get("type")
     if kind == "array":
-        return [said(schema["items"], draw) for _ in range(draw(st.integers(0, 2)))]
+        return [allowed_output(schema["items"], draw) for _ in range(draw(st.integers(0, 2)))]
     if "properties" in schema:
         chosen = [name for name in schema["properties"] if name in schema["required"] or draw(st.booleans())]
-        return {name: said(schema["properties"][name], draw) for name in chosen}
+        return {name: allowed_output(schema["properties"][name], draw) for name in chosen}
     plain = {"string": words, "integer": st.integers(), "number": st.integers(), "boolean": st.booleans()}
     return draw(plain.get(kind or "", st.none() if kind == "null" else anything)) if kind != "object" else {}
 
@@ -86,7 +86,7 @@ def test_every_call_is_one_of_an_offered_tool(offered: tuple[Tool, ...], data: A
     request = asking(*offered)
     schema = output_schema(request)
     assert schema is not None
-    action = said(schema, data.draw)
+    action = allowed_output(schema, data.draw)
     jsonschema.validate(action, schema)
     part, stop = read_answer(json.dumps(action), request, number=4, truncated=False)
     if isinstance(part, ToolCall):
@@ -101,7 +101,7 @@ def test_every_call_is_one_of_an_offered_tool(offered: tuple[Tool, ...], data: A
 def test_truncated_output_is_never_taken_for_complete(offered: tuple[Tool, ...], data: Any) -> None:
     """Wherever it is truncated, it is a call without arguments, or text."""
     request = asking(*offered)
-    complete = json.dumps(said(output_schema(request) or {}, data.draw))
+    complete = json.dumps(allowed_output(output_schema(request) or {}, data.draw))
     piece = complete[: data.draw(st.integers(0, len(complete) - 1))]
     part, stop = read_answer(piece, request, number=1, truncated=True)
     assert stop is StopReason.LENGTH
@@ -169,11 +169,11 @@ def test_a_conversation_becomes_a_short_prompt() -> None:
         Message(role="assistant", parts=(call,)),
         Message(role="user", parts=(ToolResult(call_id="c1", parts=(Text(text="Ahoy."),)),)),
     )
-    told = chat_messages(Request(model="m", messages=messages, tools=NATIVE))
-    assert [message["role"] for message in told] == ["system", "user", "assistant", "user"]
-    assert told[0]["content"].startswith("Be brief.\n\nTools:\n- read_file(path)\n- write_file(path, content)")
-    assert told[2]["content"] == '{"tool": "read_file", "args": {"path": "a.txt"}}'
-    assert told[3]["content"] == "Result of read_file:\nAhoy."
+    chat = chat_messages(Request(model="m", messages=messages, tools=NATIVE))
+    assert [message["role"] for message in chat] == ["system", "user", "assistant", "user"]
+    assert chat[0]["content"].startswith("Be brief.\n\nTools:\n- read_file(path)\n- write_file(path, content)")
+    assert chat[2]["content"] == '{"tool": "read_file", "args": {"path": "a.txt"}}'
+    assert chat[3]["content"] == "Result of read_file:\nAhoy."
     assert signature(a_tool("t", "a", b={"type": "integer"})) == "t(a, b?: integer)"
 
 
@@ -182,16 +182,16 @@ def test_examples_in_a_prompt_become_messages() -> None:
     tools = tuple(Tool(name=tool.name, schema=tool.schema()["function"]["parameters"]) for tool in TOOLS.values())
     request = asking(*tools)
     request = replace(request, messages=(Message(role="system", parts=(Text(text=SYSTEM),)), *request.messages))
-    system, *said = chat_messages(request)
+    system, *allowed_output = chat_messages(request)
     assert "Examples" not in system["content"]
-    assert said[0] == {"role": "user", "content": "Put the words call Anna into todo.txt."}
-    assert said[2] == {"role": "user", "content": "Result of write_file:\nwrote 9 characters to todo.txt"}
-    actions = [message["content"] for message in said if message["role"] == "assistant"]
+    assert allowed_output[0] == {"role": "user", "content": "Put the words call Anna into todo.txt."}
+    assert allowed_output[2] == {"role": "user", "content": "Result of write_file:\nwrote 9 characters to todo.txt"}
+    actions = [message["content"] for message in allowed_output if message["role"] == "assistant"]
     assert len(actions) == SYSTEM.count("You: ")
     for action in actions:
         part, _ = read_answer(action, request, number=1, truncated=False)
         assert isinstance(part, ToolCall)
         jsonschema.validate(part.arguments, next(tool.schema for tool in tools if tool.name == part.name))
-    assert said[-1]["content"] == "Hi."
+    assert allowed_output[-1]["content"] == "Hi."
     assert len(SYSTEM) < 4000
     assert "Examples" in chat_messages(replace(request, tools=()))[0]["content"]

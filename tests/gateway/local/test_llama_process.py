@@ -50,8 +50,8 @@ async def test_requests_need_the_key() -> None:
     """It starts on first use; requests without the key are refused."""
     async with an_engine() as engine:
         assert engine.pid is None
-        said = await engine.chat(HI)
-        assert said["usage"]["completion_tokens"] <= 4
+        completion = await engine.chat(HI)
+        assert completion["usage"]["completion_tokens"] <= 4
         assert engine.address.startswith("http://127.0.0.1:")
         async with (
             aiohttp.ClientSession() as client,

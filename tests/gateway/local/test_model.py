@@ -110,8 +110,8 @@ async def test_output_is_restricted_at_any_temperature() -> None:
                 tool_choice="required",
                 sampling=Sampling(temperature=2.0, max_tokens=40),
             )
-            said = await engine.chat(engine_request(request, seed=number))
-            choice = said["choices"][0]
+            completion = await engine.chat(engine_request(request, seed=number))
+            choice = completion["choices"][0]
             truncated = choice["finish_reason"] == "length"
             part, _ = read_answer(choice["message"]["content"], request, number=1, truncated=truncated)
             assert isinstance(part, ToolCall), choice

@@ -86,9 +86,9 @@ async def asked(base_url: str, body: Any = None, **settings: Any) -> tuple[HttpR
 async def test_a_stream_passes_unchanged() -> None:
     """Same dialect: the same bytes in both directions, and the response is recorded."""
     body = json.dumps(chat(stream=True, unknown={"kept": [1]}), indent=3).encode()
-    async with provider(streams) as (url, heard):
+    async with provider(streams) as (url, received):
         reply, exchange = await asked(url, body, price=Price(input=2.0, output=10.0))
-    assert heard.bodies == [body]
+    assert received.bodies == [body]
     assert reply.body == b"".join(STREAM)
     assert reply.headers["X-Request-Id"] == "r1"
     assert exchange.response
@@ -130,9 +130,9 @@ async def test_a_stream_is_forwarded_as_it_arrives() -> None:
 
 async def test_the_agent_token_stays_and_the_key_goes() -> None:
     """The provider gets its key and the agent's own headers, but not the agent's token."""
-    async with provider(tells) as (url, heard), live(url, headers={"X-Team": "evals"}) as session:
+    async with provider(tells) as (url, received), live(url, headers={"X-Team": "evals"}) as session:
         await post(session, chat(), path=f"/v1/chat/completions?key={session.token}&beta=true")
-        (request,) = heard.requests
+        (request,) = received.requests
         head = str(dict(request.headers)) + str(request.rel_url)
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert request.headers["X-Team"] == "evals"
@@ -146,16 +146,16 @@ async def test_the_agent_token_stays_and_the_key_goes() -> None:
 )
 async def test_the_version_appears_once(base: str, path: str) -> None:
     """A base URL may end with its version or not; both work."""
-    async with provider(tells) as (url, heard):
+    async with provider(tells) as (url, received):
         await asked(url + base)
-    assert heard.requests[0].path == path
+    assert received.requests[0].path == path
 
 
 async def test_a_model_can_have_another_name_at_its_provider() -> None:
     """The name is replaced; everything else stays."""
-    async with provider(tells) as (url, heard):
+    async with provider(tells) as (url, received):
         await asked(url, chat(unknown=1), model="acme-large-2026")
-    assert json.loads(heard.bodies[0]) == chat(unknown=1, model="acme-large-2026")
+    assert json.loads(received.bodies[0]) == chat(unknown=1, model="acme-large-2026")
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,11 @@ async def test_a_stream_that_ends_too_early_is_cut() -> None:
 
 async def test_the_first_of_two_errors_counts() -> None:
     """A provider that sends an error and then closes the connection has sent the reason."""
-    said = b'data: {"error": {"message": "out of memory", "type": "server_error"}}\n\n'
-    async with raw_provider(HEAD, FIRST, b"%x\r\n%s\r\n" % (len(said), said)) as url, live(url) as session:
+    error_event = b'data: {"error": {"message": "out of memory", "type": "server_error"}}\n\n'
+    async with (
+        raw_provider(HEAD, FIRST, b"%x\r\n%s\r\n" % (len(error_event), error_event)) as url,
+        live(url) as session,
+    ):
         with pytest.raises(aiohttp.ClientError):
             await post(session, chat(stream=True))
         (exchange,) = session.exchanges()
@@ -315,17 +318,17 @@ async def test_a_json_array_stream_passes_unchanged() -> None:
     route = Route(operation="generate", stream=True, model="played", framing="array")
     wire = gemini.write_request(replace(QUESTION, stream=True))
     writer = gemini.stream_writer(gemini.read_request(wire.body, route))
-    told = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
+    written = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
 
     async def answers(_request: web.BaseRequest) -> web.StreamResponse:
-        return web.Response(body=told, content_type="application/json")
+        return web.Response(body=written, content_type="application/json")
 
     async with provider(answers) as (url, _), live(url, dialect=gemini) as session:
         path = wire.path.partition("?")[0]
         reply = await post(session, wire.body, path=path, headers=gemini.key_headers(session.token))
         (exchange,) = session.exchanges()
-    assert told.startswith(b"[")
-    assert reply.body == told
+    assert written.startswith(b"[")
+    assert reply.body == written
     assert exchange.response
     assert exchange.response.text == "Let me see."
 
@@ -359,9 +362,9 @@ async def test_all_trials_share_the_limits_of_a_provider() -> None:
 async def test_a_large_request_is_forwarded() -> None:
     """Images make requests of several megabytes."""
     body = json.dumps(chat("x" * 3_000_000)).encode()
-    async with provider(tells) as (url, heard):
+    async with provider(tells) as (url, received):
         await asked(url, body)
-    assert heard.bodies == [body]
+    assert received.bodies == [body]
 
 
 async def test_a_slow_agent_slows_its_provider_down() -> None:
@@ -414,17 +417,17 @@ QUESTION = Request(
 async def test_any_agent_can_use_any_provider(mine: str, theirs: str, stream: bool) -> None:
     """Whatever the dialects of agent and provider, the content is the same."""
     ours, foreign = DIALECTS[mine], DIALECTS[theirs]
-    heard: list[Request] = []
+    received: list[Request] = []
 
     async def answers(request: web.BaseRequest) -> web.StreamResponse:
         route = foreign.route(request.method, request.path, request.query)
         assert route
         assert foreign.token({name.lower(): value for name, value in request.headers.items()}, {}) == KEY
-        heard.append(foreign.read_request(await request.read(), route))
-        if not heard[0].stream:
-            wire = foreign.write_response(ANSWER, heard[0])
+        received.append(foreign.read_request(await request.read(), route))
+        if not received[0].stream:
+            wire = foreign.write_response(ANSWER, received[0])
             return web.Response(body=wire.body, headers={"Content-Type": wire.content_type})
-        writer = foreign.stream_writer(heard[0])
+        writer = foreign.stream_writer(received[0])
         body = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
         return web.Response(body=body, headers={"Content-Type": writer.content_type})
 
@@ -433,13 +436,13 @@ async def test_any_agent_can_use_any_provider(mine: str, theirs: str, stream: bo
         reply = await post(session, wire.body, path=wire.path, headers=ours.key_headers(session.token))
         (exchange,) = session.exchanges()
     assert reply.status == 200, reply.body
-    assert heard[0].stream is stream
-    assert heard[0].messages[-1].text == "Read a.txt"
-    assert heard[0].system == "Be brief."
-    assert heard[0].tools[0].schema == QUESTION.tools[0].schema
+    assert received[0].stream is stream
+    assert received[0].messages[-1].text == "Read a.txt"
+    assert received[0].system == "Be brief."
+    assert received[0].tools[0].schema == QUESTION.tools[0].schema
     reader = ours.stream_reader()
-    told = assemble([*reader.feed(reply.body), *reader.close()]) if stream else ours.read_response(reply.body)
-    for response in (told, exchange.response):
+    written = assemble([*reader.feed(reply.body), *reader.close()]) if stream else ours.read_response(reply.body)
+    for response in (written, exchange.response):
         assert response
         assert (response.text, response.stop) == ("Let me see.", StopReason.TOOL_USE)
         assert [(call.name, call.arguments) for call in response.calls] == [("read_file", {"path": "a.txt"})]

@@ -37,7 +37,7 @@ def talk(
     *prompts: str, files: dict[str, str] | None = None, seed: int = 1
 ) -> tuple[dict[str, str], list[str], list[str]]:
     """The files after a conversation, the tools used, and the last text for each prompt."""
-    files, messages, tools, said = dict(files or {}), [], [], []
+    files, messages, tools, answers = dict(files or {}), [], [], []
     for prompt in prompts:
         messages.append(Message(role="user", parts=(Text(text=prompt),)))
         for _ in range(9):
@@ -49,8 +49,8 @@ def talk(
             tools += [call.name for call in answer.calls]
             results = [ToolResult(call_id=call.id, parts=(Text(text=use(call, files)),)) for call in answer.calls]
             messages.append(Message(role="user", parts=tuple(results)))
-        said.append(answer.text)
-    return files, tools, said
+        answers.append(answer.text)
+    return files, tools, answers
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_a_summary_is_the_first_sentence(prompt: str) -> None:
 
 def test_a_question_is_answered_and_nothing_is_changed() -> None:
     """It reads and reports."""
-    files, tools, said = talk("What does README.md say? Don't change anything.", files={"README.md": "# Notes\n"})
-    assert (files, tools, said) == ({"README.md": "# Notes\n"}, ["read_file"], ["README.md says:\n# Notes"])
+    files, tools, answers = talk("What does README.md say? Don't change anything.", files={"README.md": "# Notes\n"})
+    assert (files, tools, answers) == ({"README.md": "# Notes\n"}, ["read_file"], ["README.md says:\n# Notes"])
 
 
 def test_do_not_is_respected() -> None:
@@ -164,19 +164,19 @@ def test_do_not_is_respected() -> None:
 def test_several_turns_are_several_tasks() -> None:
     """Each prompt is handled by itself."""
     prompts = ("Create a.txt with the text 'one'.", "Run `ls` and tell me what you see.", "Delete a.txt.")
-    files, tools, said = talk(*prompts)
+    files, tools, answers = talk(*prompts)
     assert files == {}
     assert tools == ["write_file", "shell", "shell"]
-    assert said == ["I wrote a.txt", "`ls` printed:\na.txt", "I deleted a.txt"]
+    assert answers == ["I wrote a.txt", "`ls` printed:\na.txt", "I deleted a.txt"]
 
 
 def test_it_sometimes_does_nothing() -> None:
     """In about one of eight attempts with several steps, it claims to be done without doing anything."""
     prompt, files = "In a.txt, replace Hello with Goodbye", {"a.txt": "Hello"}
     outcomes = [talk(prompt, files=files, seed=seed) for seed in range(400)]
-    lazy = [(tools, said) for _, tools, said in outcomes if not tools]
+    lazy = [(tools, answers) for _, tools, answers in outcomes if not tools]
     assert 25 < len(lazy) < 80
-    assert {said[0] for _, said in lazy} == {"I replaced 'Hello' with 'Goodbye' in a.txt"}
+    assert {answers[0] for _, answers in lazy} == {"I replaced 'Hello' with 'Goodbye' in a.txt"}
     assert [talk(prompt, files=files, seed=seed) for seed in range(20)] == outcomes[:20]
     assert all(talk("Delete a.txt", files=files, seed=seed)[0] == {} for seed in range(50))
 

@@ -12,7 +12,7 @@ from demeanor.gateway.script.tool_output import unwrap
 
 
 @pytest.mark.parametrize(
-    "told",
+    "wrapped",
     [
         "Hello\nWorld\n",
         "1\tHello\n2\tWorld\n",
@@ -21,9 +21,9 @@ from demeanor.gateway.script.tool_output import unwrap
         "<path>/x</path>\n<content>\n1: Hello\n2: World\n\n(End of file - total 2 lines)\n</content>",
     ],
 )
-def test_the_wrapping_of_agents_is_removed(told: str) -> None:
+def test_the_wrapping_of_agents_is_removed(wrapped: str) -> None:
     """For goose, pi, claude, mini-swe-agent and opencode."""
-    assert unwrap(told) == "Hello\nWorld\n"
+    assert unwrap(wrapped) == "Hello\nWorld\n"
 
 
 def test_a_list_of_one_result_is_that_result() -> None:

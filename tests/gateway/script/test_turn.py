@@ -98,8 +98,8 @@ async def test_calls_get_ids_from_a_counter() -> None:
     async with playing(lambda turn: [turn.call("read", path="a"), turn.call("read", path="b")]) as session:
         message = json.loads((await post(session, chat(tools=tools))).body)["choices"][0]["message"]
         first = [call["id"] for call in message["tool_calls"]]
-        told = [{"role": "tool", "tool_call_id": name, "content": "x"} for name in first]
-        body = chat(tools=tools) | {"messages": [*chat()["messages"], message, *told]}
+        results = [{"role": "tool", "tool_call_id": name, "content": "x"} for name in first]
+        body = chat(tools=tools) | {"messages": [*chat()["messages"], message, *results]}
         second = json.loads((await post(session, body)).body)["choices"][0]
     assert first == ["call_1", "call_2"]
     assert [call["id"] for call in second["message"]["tool_calls"]] == ["call_3", "call_4"]

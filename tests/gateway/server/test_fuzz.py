@@ -90,8 +90,8 @@ async def test_mutated_requests_get_proper_responses(name: str) -> None:
                 post(session, body, path=wire.path, headers=dialect.key_headers(session.token)), timeout=10
             )
             if reply.status != 200:
-                said = dialect.read_error(reply.status, reply.body, {}).message
-                assert said.startswith(("the request can't be read", "the gateway failed")), (reply.body, body)
+                message = dialect.read_error(reply.status, reply.body, {}).message
+                assert message.startswith(("the request can't be read", "the gateway failed")), (reply.body, body)
         assert len(session.exchanges()) == COUNT // 4
 
 
@@ -108,8 +108,8 @@ async def test_mutated_responses_do_no_harm(mine: str, theirs: str) -> None:
         if not operation.stream:
             return web.Response(body=mutated(draw, foreign.write_response(ANSWER, operation).body))
         writer = foreign.stream_writer(operation)
-        told = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
-        return web.Response(body=mutated_bytes(draw, told), headers={"Content-Type": writer.content_type})
+        written = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
+        return web.Response(body=mutated_bytes(draw, written), headers={"Content-Type": writer.content_type})
 
     async with provider(answers) as (url, _):
         acme = LiveModel(provider=Provider("acme", base_url=url, dialects=[foreign], key="k"))
