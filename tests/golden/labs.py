@@ -12,12 +12,10 @@ from typing import Any
 from demeanor.cli import main, make_parser
 from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
 from demeanor.commands.analyze.terminal import analysis_terminal
-from demeanor.commands.bisect.report import BISECT_DOCUMENT
-from demeanor.commands.bisect.terminal import bisect_terminal
-from demeanor.commands.bisect.values import BisectOutcome
-from demeanor.commands.compare.markdown import compare_markdown
+from demeanor.commands.bisect.render import bisect_terminal
+from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
+from demeanor.commands.compare.render import compare_markdown, compare_terminal
 from demeanor.commands.compare.report import COMPARE_DOCUMENT
-from demeanor.commands.compare.terminal import compare_terminal
 from demeanor.commands.fix.markdown import fix_markdown
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
 from demeanor.commands.fix.terminal import fix_terminal
@@ -41,7 +39,7 @@ from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.commands.triage.terminal import triage_terminal
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.render.terminal import Screen
-from tests.commands.bisect.test_terminal import a_bisection
+from tests.commands.bisect.test_render import a_bisection
 from tests.commands.conftest import make_mixed
 from tests.commands.decisions_lab import a_comparison, a_gate
 from tests.commands.fix.test_terminal import REFUSED, a_fix

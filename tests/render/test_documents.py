@@ -22,7 +22,7 @@ from demeanor.commands.report.change_points import course_of
 from demeanor.commands.report.report import NIGHTS_DOCUMENT
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.render.documents import Document, json_data, one_item_per_line
-from tests.commands.bisect.test_terminal import a_bisection
+from tests.commands.bisect.test_render import a_bisection
 from tests.commands.decisions_lab import a_comparison, a_gate
 from tests.commands.fix.test_terminal import a_fix
 from tests.commands.nights_lab import a_week, changed, nights

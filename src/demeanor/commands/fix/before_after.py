@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from demeanor.commands.compare.rules import p_fall
+from demeanor.commands.compare.rules import p_drop
 from demeanor.commands.fix.report import FixCell, score_of
 from demeanor.commands.fix.verify import Verification
 from demeanor.core.tally import Decision, Tally
@@ -58,5 +58,5 @@ def _cell(before: tuple[Tally, Decision] | None, after: tuple[Tally, Decision] |
         policy=tally.policy,
         before=score_of(*before) if before else None,
         after=score_of(*after) if after else None,
-        p_value=p_fall(counts[0], counts[1]) if len(counts) == 2 else None,
+        p_value=p_drop(counts[0], counts[1]) if len(counts) == 2 else None,
     )

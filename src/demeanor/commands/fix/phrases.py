@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demeanor.commands.compare.phrases import p_value
 from demeanor.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound, Score
 from demeanor.commands.fix.violations import Refusal
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.markdown import code_block, inline_code
+from demeanor.render.numbers import p_value
 
 _HEADLINES = {
     FixOutcome.FIXED: "Fixed",

@@ -78,5 +78,5 @@ def _state(plan: Plan, config: Config, request: RunRequest, rule: str) -> GateSt
         plan=Plan(cells=tuple(replace(cell, trials=()) for cell in plan.cells)),
         rule=rule,
         timeout=config.timeout or DEFAULT_TIMEOUT,
-        overruled=request.timeout,
+        timeout_override=request.timeout,
     )
