@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from demeanor.cli import main, make_parser
+from demeanor.commands.analyze.render import analysis_terminal
 from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
-from demeanor.commands.analyze.terminal import analysis_terminal
 from demeanor.commands.bisect.render import bisect_terminal
 from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
 from demeanor.commands.compare.render import compare_markdown, compare_terminal
@@ -21,8 +21,8 @@ from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
 from demeanor.commands.fix.terminal import fix_terminal
 from demeanor.commands.gate.render import gate_markdown, gate_terminal
 from demeanor.commands.gate.report import GATE_DOCUMENT
+from demeanor.commands.history.render import history_terminal
 from demeanor.commands.history.report import HISTORY_DOCUMENT
-from demeanor.commands.history.terminal import course_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.rejudge.terminal import rejudge_terminal
 from demeanor.commands.report.html import night_html
@@ -143,7 +143,7 @@ CASES: Mapping[str, Callable[[], str]] = {
     **_formats("triage", _widths(lambda screen: triage_terminal(_triage(), screen))),
     "triage.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
     "triage-briefs.md": lambda: "\n\n".join(brief(group) for group in groups()),
-    **_formats("history", _widths(lambda screen: course_terminal(_fallen(), screen))),
+    **_formats("history", _widths(lambda screen: history_terminal(_fallen(), screen))),
     "history.json": lambda: HISTORY_DOCUMENT.write(_fallen()),
     **_formats("analysis", _widths(lambda screen: analysis_terminal(_analysis(), screen))),
     "analysis.json": lambda: ANALYSIS_DOCUMENT.write(_analysis()),

@@ -144,7 +144,7 @@ def test_a_page_says_what_is_not_at_hand(nights: Project, tmp_path: Path):
 def test_an_older_night_can_be_told_again(nights: Project):
     """By its name or its folder, with the nights before it only."""
     first, second, _ = sorted((nights.folder / "results").glob("2*"))
-    assert "no night is kept before this run" in report(nights, first.name)
+    assert "there are no nights before this run" in report(nights, first.name)
     assert "1 night before this run" in report(nights, str(second))
 
 

@@ -86,7 +86,7 @@ def test_what_fits_nothing_is_unclassified_and_shown(patterns: tuple[Pattern, ..
     found = classify(record(Fail(), stderr="who knows"), patterns)
     assert found is not None
     assert found.first.name == UNCLASSIFIED
-    checked = classify(record(fail("no such file")), patterns)
+    checked = classify(record(fail("does not exist")), patterns)
     assert checked is not None
     assert by_category([found, checked, checked]) == {"behaviour": 2, UNCLASSIFIED: 1}
     assert by_category([]) == {UNCLASSIFIED: 0}
@@ -121,16 +121,16 @@ def test_a_hostile_text_is_made_safe() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("patterns: [", "is no YAML"),
+        ("patterns: [", "is not valid YAML"),
         ("[]", "expected a table"),
         ("version: '2.0'\npatterns: []", "unknown version '2.0'"),
         ("patterns:\n- {name: x, category: y}", r"patterns\[0\].pattern: is required"),
-        ("patterns:\n- {name: x, category: y, pattern: '('}", "is no regular expression"),
-        ("patterns:\n- {name: x, category: y, pattern: 'a*'}", "fits everything"),
+        ("patterns:\n- {name: x, category: y, pattern: '('}", "is not a valid regular expression"),
+        ("patterns:\n- {name: x, category: y, pattern: 'a*'}", "matches the empty string"),
         ("patterns:\n- {name: x, category: y, pattern: a, colour: red}", "unknown key"),
         (
             "patterns:\n- {name: x, category: y, pattern: a}\n- {name: x, category: y, pattern: b}",
-            r"patterns\[1\].name: 'x' is there twice",
+            r"patterns\[1\].name: 'x' is used twice",
         ),
     ],
 )
@@ -140,5 +140,5 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str, told: str) ->
     path.write_text(text)
     with pytest.raises(BadInput, match=told):
         read_patterns(path)
-    with pytest.raises(BadInput, match="no such file"):
+    with pytest.raises(BadInput, match="does not exist"):
         read_patterns(tmp_path / "absent.yaml")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from demeanor.commands.analyze.render import analysis_terminal
 from demeanor.commands.analyze.report import AnalysisSource, Planned, analysis
-from demeanor.commands.analyze.terminal import analysis_terminal
 from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.store.past import record, records

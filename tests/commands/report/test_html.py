@@ -126,12 +126,12 @@ def test_a_failing_trial_stands_beside_one_that_passed() -> None:
 @pytest.mark.parametrize(
     ("left", "right", "told"),
     [
-        (a_story(1, FAILED), None, "There is no passing trial of it in the shown nights"),
+        (a_story(1, FAILED), None, "The shown nights have no passing trial to compare with."),
         (
             replace(a_story(1), events=None, absence="the folder is not on this machine"), None,
-            "The steps of the failing trial are not at hand: the folder is not on this machine.",
+            "The steps of the failing trial are not available: the folder is not on this machine.",
         ),
-        (a_story(1), a_story(2, ASKED, passed=True), "The failing trial took no step that was seen."),
+        (a_story(1), a_story(2, ASKED, passed=True), "The failing trial has no recorded steps."),
     ],
 )  # fmt: skip
 def test_what_is_not_at_hand_is_said(left: TrialSteps, right: TrialSteps | None, told: str) -> None:

@@ -50,7 +50,7 @@ def test_missing_is_never_zero() -> None:
 def test_the_first_night_has_no_history() -> None:
     """And says so instead of comparing."""
     text = night_terminal(report_of(nights({"a": "ppp"})))
-    assert "no night is kept before this run" in text
+    assert "there are no nights before this run" in text
     assert "change" not in text
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
-from demeanor.commands.power.command import a_rate
+from demeanor.commands.power.command import rate_argument
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
 
@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     how = parser.add_argument_group("how")
     how.add_argument(
-        "--confidence", type=a_rate, default=0.95, metavar="RATE", help="required probability (default: 95%%)"
+        "--confidence", type=rate_argument, default=0.95, metavar="RATE", help="required probability (default: 95%%)"
     )
     how.add_argument(
         "--trials",
