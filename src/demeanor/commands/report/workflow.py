@@ -8,7 +8,7 @@ from pathlib import Path
 
 from demeanor.commands.report.build import failing, failing_cell, night_report, voided
 from demeanor.commands.report.report import NightReport
-from demeanor.commands.run.failure_groups import ways_to_break, ways_to_fail
+from demeanor.commands.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.history import PastRun
 from demeanor.core.ports import History
@@ -45,12 +45,12 @@ def make_night_report(
     return replace(
         report,
         failures=tuple(
-            failing_cell(row.eval, subject, ways_to_fail(history.trials(run.name, name=row.eval, subject=subject)))
+            failing_cell(row.eval, subject, failed_by_reason(history.trials(run.name, name=row.eval, subject=subject)))
             for row, subject in failed[:details]
         ),
         more_failures=max(0, len(failed) - details),
         voids=tuple(
-            failing_cell(row.eval, subject, ways_to_break(history.trials(run.name, name=row.eval, subject=subject)))
+            failing_cell(row.eval, subject, void_by_reason(history.trials(run.name, name=row.eval, subject=subject)))
             for row, subject in void[:details]
         ),
         more_voids=max(0, len(void) - details),
