@@ -8,8 +8,8 @@ from demeanor.commands.history.change_points import WARM_UP, rate_history
 from tests.commands.histories import night, nights
 
 
-def test_a_fall_is_found_with_the_night_it_began_and_what_changed_then() -> None:
-    """A new prompt on the night of the fall is where to look first."""
+def test_a_drop_is_found_with_its_first_night_and_what_changed_then() -> None:
+    """Such as a new prompt in that night."""
     cells = [
         *nights([3, 3, 2, 3, 3, 3, 3, 3, 3, 3, 3, 2, 3, 3], prompt_hash="p1"),
         *nights([1, 1, 0, 1, 1, 2, 1, 0, 1, 1], first=14, prompt_hash="p2", fingerprint="f2"),
@@ -24,7 +24,7 @@ def test_a_fall_is_found_with_the_night_it_began_and_what_changed_then() -> None
 
 
 def test_a_recovery_is_found_too() -> None:
-    """A rise after a fall."""
+    """A rise after a drop."""
     course = rate_history(nights([3] * 12 + [1, 0, 1, 1, 0, 1, 1, 1, 0, 1] + [3] * 12))
     assert [point.direction for point in course.points] == ["fall", "rise"]
     assert course.points[1].began in {"n021", "n022"}
@@ -32,8 +32,8 @@ def test_a_recovery_is_found_too() -> None:
 
 
 @pytest.mark.parametrize(("rate", "nights_between"), [(0.95, 400), (0.9, 400), (0.7, 200)])
-def test_false_alarms_are_as_rare_as_it_says(rate: float, nights_between: int) -> None:
-    """Steady histories of 60 nights: the nights until a false fall, though what is normal has to be learned."""
+def test_false_alarms_are_as_rare_as_documented(rate: float, nights_between: int) -> None:
+    """Histories of 60 nights without a change, with an estimated normal rate."""
     rng, alarms, watched = random.Random(5), 0, 0
     for _ in range(150):
         cells = nights([sum(rng.random() < rate for _ in range(3)) for _ in range(60)])
@@ -43,15 +43,15 @@ def test_false_alarms_are_as_rare_as_it_says(rate: float, nights_between: int) -
     assert watched / max(1, alarms) >= nights_between * 0.75
 
 
-def test_an_edit_begins_a_new_stretch_without_an_alarm() -> None:
-    """The eval is another one, so its rate may be another one."""
+def test_an_edit_starts_a_new_segment_without_an_alarm() -> None:
+    """An edited eval may have another rate."""
     course = rate_history([*nights([3] * 12), *nights([1] * 12, first=12, eval_hash="h2")])
     assert course.points == ()
     assert [(change.part, change.run) for change in course.changes] == [("eval", "n012")]
 
 
-def test_every_kind_of_change_is_marked_and_the_unknown_is_none() -> None:
-    """Agent, prompt, policy and, where nothing else explains the fingerprint, the subject itself."""
+def test_every_kind_of_change_is_marked_and_unknown_values_are_not() -> None:
+    """Agent, prompt, policy and, if nothing else explains the fingerprint, the subject itself."""
     cells = [
         night(0, agent_version="1"),
         night(1, agent_version="2", fingerprint="f2"),
@@ -65,8 +65,8 @@ def test_every_kind_of_change_is_marked_and_the_unknown_is_none() -> None:
     ]
 
 
-def test_nights_without_data_are_left_out_and_few_nights_say_nothing() -> None:
-    """No rate is assumed before there is a week of them."""
+def test_nights_without_data_are_left_out_and_few_nights_are_not_enough() -> None:
+    """There is no normal rate before the warm-up ends."""
     course = rate_history([*nights([3] * 4), night(4, 0, 0, voided=3)])
     assert (course.points, course.assumed_rate) == ((), None)
     assert rate_history([]).fingerprints == ()

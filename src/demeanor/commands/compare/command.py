@@ -120,7 +120,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet:
         config, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag, policy="all"
     )
     with ExitStack() as stack:
-        sides = prepare_sides(stack, config, revisions, evals, _request(args), os.environ, results=results, tell=ui.log)
+        sides = prepare_sides(stack, config, revisions, evals, _request(args), os.environ, results=results, log=ui.log)
         found = list(execute_together({label: side.run for label, side in sides.items()}, ui=ui).values())
     interrupted = any(result.interrupted for result in found)
     history = open_project_history(config, os.environ, results=results, reading=False)

@@ -42,12 +42,12 @@ def prepare_sides(
     environ: Mapping[str, str],
     *,
     results: Path,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> dict[str, CompareSide]:
     """Check out and build both commits, then prepare their runs, `base` and `new`; `stack` removes the checkouts."""
     check_sandbox(config, request, plan_evals(Catalog(config=config, environ=environ), evals, request, environ))
     checkouts = [
-        stack.enter_context(checked_out(config, revision, environ=environ, log=tell)) for revision in revisions
+        stack.enter_context(checked_out(config, revision, environ=environ, log=log)) for revision in revisions
     ]
     return {
         label: _prepare_side(checkout, evals, request, environ, results)

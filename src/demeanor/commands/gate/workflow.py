@@ -112,10 +112,10 @@ class GateState:
 
     def planned(self) -> Plan:
         """The plan with the trials requested so far; cells that the gate ignores are skipped."""
-        said = self.decisions()
+        decisions = self.decisions()
         cells = []
         for cell in self.plan.cells:
-            decision = said[cell.eval.name, str(cell.subject)]
+            decision = decisions[cell.eval.name, str(cell.subject)]
             skipped = cell.skipped or (decision.reason if decision.answer == "skipped" else None)
             trials = tuple(self._trial(cell, number) for number in range(1, self.asked.get(cell.id, 0) + 1))
             cells.append(replace(cell, trials=trials, skipped=skipped))

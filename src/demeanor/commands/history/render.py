@@ -35,8 +35,8 @@ def _lines(found: EvalHistory, screen: Screen) -> Iterator[Text]:
 
 def _subject(one: SubjectHistory, screen: Screen) -> Iterator[Text]:
     judged = sum(past.cell.judged > 0 for past in one.past)
-    told = f"  {POLICIES[one.policy]}, {count(len(one.past), 'run')}, {judged} with data"
-    yield from wrapped(Text.assemble((screen.safe(one_line(one.subject)), "bold"), (told, "dim")), screen.width)
+    facts = f"  {POLICIES[one.policy]}, {count(len(one.past), 'run')}, {judged} with data"
+    yield from wrapped(Text.assemble((screen.safe(one_line(one.subject)), "bold"), (facts, "dim")), screen.width)
     yield from _bars(one.past, screen)
     days = {past.run: phrases.when(past.started) for past in one.past}
     for segment in one.stretches:

@@ -116,10 +116,10 @@ def _subject(subject: str, cells: Sequence[RunCell], course: RateHistory, runs: 
     facts = {cell.run: (cell.started, cell.commit) for cell in cells}
     facts |= {run.name: (run.info.started, run.info.commit) for run in runs if run.info.started > cells[0].started}
     order = sorted(facts, key=lambda run: (facts[run][0], run))
-    told = night_cells(own, order, course.changes)
+    cells_by_run = night_cells(own, order, course.changes)
     past = tuple(
         PastCell(run=run, started=facts[run][0], commit=facts[run][1], cell=shown)
-        for run, shown in zip(order, told, strict=True)
+        for run, shown in zip(order, cells_by_run, strict=True)
     )
     return SubjectHistory(
         subject=subject,

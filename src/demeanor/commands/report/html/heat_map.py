@@ -120,8 +120,8 @@ def _cell(cell: NightCell, *, now: bool = False) -> Markup:
     parts += _interval(cell.rate) if now else ()
     if cell.voided:
         parts += [" ", el("span", f"+{cell.voided} void", class_="small")]
-    told = f"{cell.passed} of {cell.judged} passed" + (f", {cell.voided} void" if cell.voided else "")
-    return el("td", *parts, class_=f"{_level(cell.rate.value)} cell{suffix}", title=told)
+    score = f"{cell.passed} of {cell.judged} passed" + (f", {cell.voided} void" if cell.voided else "")
+    return el("td", *parts, class_=f"{_level(cell.rate.value)} cell{suffix}", title=score)
 
 
 def _change(step: NightStep | None) -> Markup:

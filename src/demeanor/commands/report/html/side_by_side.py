@@ -48,8 +48,8 @@ def _failure(report: NightReport, one: FailingCell, found: Mapping[tuple[str, st
 
 def _summary(report: NightReport, one: FailingCell) -> Markup:
     now = report.row(one.eval, one.subject).tonight
-    told = f": {now.passed} of {now.judged} passed" + (f", {now.voided} void" if now.voided else "")
-    return el("summary", el("code", one.eval), " · ", el("code", one.subject), told)
+    score = f": {now.passed} of {now.judged} passed" + (f", {now.voided} void" if now.voided else "")
+    return el("summary", el("code", one.eval), " · ", el("code", one.subject), score)
 
 
 def _ways(one: FailingCell) -> Iterator[Markup]:
