@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from demeanor.commands.bisect.error_rates import Performance, fewest, plain, plain_as_right, simulate
+from demeanor.commands.bisect.error_rates import Performance, min_trials, plain, plain_as_right, simulate
 
 BEFORE, AFTER = 0.95, 0.5
 DROPS = ((1.0, 0.0), (1.0, 0.5), (0.95, 0.7), (0.95, 0.8), (0.8, 0.3), (0.6, 0.2))
@@ -46,7 +46,7 @@ def main(runs: int) -> None:
     print("| way | right | trials | commits built |\n|---|---|---|---|")
     for name, one in methods(runs):
         print(f"| {name} | {one.right * 100:.0f} % | {one.trials:.0f} | {one.commits:.0f} |", flush=True)
-    print(f"\nno way takes fewer than {fewest(BEFORE, AFTER):.0f} trials on average\n")
+    print(f"\nno way takes fewer than {min_trials(BEFORE, AFTER):.0f} trials on average\n")
     print("| before → after | right | wrong | no difference | undecided | trials | commits built |")
     print("|---|---|---|---|---|---|---|")
     for before, after in (*DROPS, *ALIKE):

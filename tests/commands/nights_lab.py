@@ -8,12 +8,10 @@ from typing import Any
 
 from demeanor.commands.report.build import night_report
 from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
-from demeanor.commands.run.policies import decide
 from demeanor.core.evidence import Spent
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
-from demeanor.store.history.nights import changes
 
 SUBJECT = "native:small-1"
 
@@ -66,7 +64,7 @@ def report_of(cells: list[RunCell], **last: Any) -> NightReport:
     days = sorted({int(cell.started[8:10]) for cell in cells})
     runs = [a_night(day) for day in days]
     runs[-1] = replace(runs[-1], info=replace(runs[-1].info, **last))
-    return night_report(runs, cells, decide=decide, changes=changes)
+    return night_report(runs, cells)
 
 
 def one_row(words: str, **more: Any) -> Any:

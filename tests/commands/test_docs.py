@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 SHOWN = re.compile(r"(<!-- golden: (\S+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
-def test_the_output_in_the_docs_is_the_output_there_is() -> None:
-    """`UPDATE_GOLDEN=1` writes it anew."""
+def test_the_output_in_the_docs_is_current() -> None:
+    """`UPDATE_GOLDEN=1` updates it."""
     page = ROOT / "docs" / "report.md"
     text = page.read_text(encoding="utf-8")
     fresh = SHOWN.sub(lambda m: m[1] + (ROOT / m[2]).read_text(encoding="utf-8") + m[4], text)
@@ -26,8 +26,8 @@ def test_the_output_in_the_docs_is_the_output_there_is() -> None:
     assert page.read_text(encoding="utf-8") == fresh
 
 
-def test_the_numbers_in_the_docs_are_right() -> None:
-    """Every row «c of n» of docs/statistics.md is reckoned again."""
+def test_the_numbers_in_the_docs_are_correct() -> None:
+    """Calculates every row "c of n" of docs/statistics.md again."""
     text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) of (\d+) \| (.*) \|$", text, re.MULTILINE)
     assert len(rows) == 13
@@ -45,8 +45,8 @@ def test_the_numbers_in_the_docs_are_right() -> None:
         assert rest.replace(" %", "%").split(" | ") == shown
 
 
-def test_the_rules_in_the_docs_are_the_rules_there_are() -> None:
-    """And the policies are theirs."""
+def test_the_rules_in_the_docs_match_the_code() -> None:
+    """And so do their policies."""
     text = (ROOT / "docs" / "decide.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([A-Z_]+)` \| `(\w+)` \|", text, re.MULTILINE)
     assert rows == [(policy.value, rule) for policy, rule in NAMES.items()]

@@ -10,20 +10,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from demeanor.cli import main, make_parser
+from demeanor.commands.analyze.render import analysis_terminal
 from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
-from demeanor.commands.analyze.terminal import analysis_terminal
-from demeanor.commands.bisect.report import BISECT_DOCUMENT
-from demeanor.commands.bisect.terminal import bisect_terminal
-from demeanor.commands.bisect.values import BisectOutcome
-from demeanor.commands.compare.markdown import compare_markdown
+from demeanor.commands.bisect.render import bisect_terminal
+from demeanor.commands.bisect.report import BISECT_DOCUMENT, BisectOutcome
+from demeanor.commands.compare.render import compare_markdown, compare_terminal
 from demeanor.commands.compare.report import COMPARE_DOCUMENT
-from demeanor.commands.compare.terminal import compare_terminal
 from demeanor.commands.fix.render import fix_markdown, fix_terminal
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
 from demeanor.commands.gate.render import gate_markdown, gate_terminal
 from demeanor.commands.gate.report import GATE_DOCUMENT
+from demeanor.commands.history.render import history_terminal
 from demeanor.commands.history.report import HISTORY_DOCUMENT
-from demeanor.commands.history.terminal import course_terminal
 from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.report.html import night_html
@@ -39,7 +37,7 @@ from demeanor.commands.triage.render import group_brief, triage_terminal
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.render.terminal import Screen
-from tests.commands.bisect.test_terminal import a_bisection
+from tests.commands.bisect.test_render import a_bisection
 from tests.commands.conftest import make_mixed
 from tests.commands.decisions_lab import a_comparison, a_gate
 from tests.commands.fix.test_render import REFUSED, a_fix
@@ -143,7 +141,7 @@ CASES: Mapping[str, Callable[[], str]] = {
     **_formats("triage", _widths(lambda screen: triage_terminal(_triage(), screen))),
     "triage.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
     "triage-briefs.md": lambda: "\n\n".join(group_brief(group) for group in groups()),
-    **_formats("history", _widths(lambda screen: course_terminal(_fallen(), screen))),
+    **_formats("history", _widths(lambda screen: history_terminal(_fallen(), screen))),
     "history.json": lambda: HISTORY_DOCUMENT.write(_fallen()),
     **_formats("analysis", _widths(lambda screen: analysis_terminal(_analysis(), screen))),
     "analysis.json": lambda: ANALYSIS_DOCUMENT.write(_analysis()),

@@ -48,7 +48,7 @@ def test_the_commit_is_found_and_a_second_bisect_is_free(project: Project):
     done = project.demeanor("bisect", EVAL, "--good", commits[0], "--bad", "main", "--sandbox", "seatbelt")  # not used
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"Found: {commits[6][:12]} changed {EVAL} (")
-    assert f"spent   0 trials, {report['trials']} kept before; 0 builds" in done.stdout
+    assert f"spent   0 trials, {report['trials']} reused; 0 builds" in done.stdout
     assert "commit  " + commits[6][:12] + " Shorter prompt" in done.stdout
     trace = next(line for line in done.stdout.splitlines() if "demeanor trace" in line).split()[2:]
     shown = project.demeanor(*trace)
@@ -121,7 +121,7 @@ def test_equal_ends_are_reported(project: Project):
     done = project.demeanor("bisect", EVAL, "--sandbox", "none", "--good", commits[0], "--trials", "4")
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("Good and bad do not differ (")
-    assert "the good end fails too: name an older commit with --good" in done.stdout
+    assert "the good end fails too: choose an older commit for --good" in done.stdout
 
 
 def test_a_bisect_that_reached_its_limit_can_be_continued(project: Project):
@@ -130,7 +130,7 @@ def test_a_bisect_that_reached_its_limit_can_be_continued(project: Project):
     commits = toy.history(9, breaks_at=6)
     code, first, told = bisect(project, "--good", commits[0], "--most", "7")
     assert (code, first["outcome"], first["trials"]) == (3, "undecided", 7), told
-    assert "stopped: 7 trials were made" in first["notes"][-1]
+    assert "stopped: 7 trials were run" in first["notes"][-1]
     code, second, told = bisect(project, "--good", commits[0])
     assert (code, suspects(second), second["reused"]) == (0, [commits[6]], 7), told
     config, evals = toy.folder / "demeanor.toml", toy.folder / "evals" / "eval_toy.py"
@@ -160,7 +160,7 @@ def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Proj
     code, report, told = bisect(project, "--good", commits[0])
     assert (code, suspects(report)) == (0, [commits[2]]), told
     assert tried(report)[commits[3]][0] == 0
-    assert any("3 earlier trials left out: the subject is not what it was then" in note for note in report["notes"])
+    assert any("3 earlier trials ignored: the subject has changed since then" in note for note in report["notes"])
 
 
 def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):

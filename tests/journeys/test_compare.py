@@ -103,9 +103,9 @@ def test_errors(versions: Versions):
     """With a remedy."""
     for words, told in (
         (("main",), "two sides are needed"),
-        (("main", "worse"), "'main' is no run, subject, branch or commit that the history knows"),
+        (("main", "worse"), "'main' is not a run, subject, branch or commit in the history"),
         (("--base", "nowhere"), "'nowhere' is no revision"),
-        (("a", "b", "--base", "main"), "one commit is compared with it, not 2"),
+        (("a", "b", "--base", "main"), "expected at most one other commit, got 2"),
     ):
         done = versions.project.demeanor("compare", *words)
         assert (done.returncode, told in done.stderr) == (2, True), done.stderr

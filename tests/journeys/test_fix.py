@@ -293,7 +293,7 @@ def test_mistakes_are_reported_before_anything_is_spent(project: Project):
     """With what to do instead."""
     assert "there is no commit to fix" in project.demeanor("fix").stderr
     toy = ToyAgent(project)
-    assert "no run is kept yet" in project.demeanor("fix").stderr
+    assert "the history has no run yet" in project.demeanor("fix").stderr
     project.demeanor("nightly", "--trials", "1")
     for words, message in (
         ((), "no eval was rejected in run"),

@@ -144,7 +144,7 @@ def test_html_report_without_run_folders(nights: Project, tmp_path: Path):
 def test_report_of_an_older_night(nights: Project):
     """By name or folder, with only the nights before it."""
     first, second, _ = sorted((nights.folder / "results").glob("2*"))
-    assert "no night is kept before this run" in report(nights, first.name)
+    assert "there are no nights before this run" in report(nights, first.name)
     assert "1 night before this run" in report(nights, str(second))
 
 

@@ -65,7 +65,7 @@ def test_applying_changes_one_argument_verifies_and_records_it(versions: Version
         '-@eval_test( USUALLY_PASSES,prompt = "Write out.txt, usually." )  # odd, but its author\'s',
         '+@eval_test( ALWAYS_PASSES,prompt = "Write out.txt, usually." )  # odd, but its author\'s',
     ]
-    for told in ("Promote eval usually to ALWAYS_PASSES", "writer: 7 of 7 passed", "tried here: 3 of 3 passed"):
+    for told in ("Promote eval usually to ALWAYS_PASSES", "writer: 7 of 7 passed", "verified here: 3 of 3 passed"):
         assert told in done.stdout
     checked = versions.project.demeanor("validate", "--json")
     assert (checked.returncode, json.loads(checked.stdout)["promoted_by_hand"]) == (0, ["always"])
@@ -86,7 +86,7 @@ def test_a_promotion_that_fails_verification_is_not_applied(versions: Versions):
     assert "left as it was" in done.stdout
     early = versions.project.demeanor("promote", "folder", "--apply")
     assert early.returncode == 2
-    assert "is not ripe by the rule 'classic'" in early.stderr
+    assert "is not ready by the rule 'classic'" in early.stderr
 
 
 def test_an_edited_eval_starts_again(versions: Versions):

@@ -16,13 +16,12 @@ from demeanor.commands.bisect.report import BISECT_DOCUMENT
 from demeanor.commands.compare.report import COMPARE_DOCUMENT
 from demeanor.commands.fix.report import FIX_DOCUMENT
 from demeanor.commands.gate.report import GATE_DOCUMENT
-from demeanor.commands.history.report import HISTORY_DOCUMENT, eval_course
+from demeanor.commands.history.report import HISTORY_DOCUMENT, eval_history
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
-from demeanor.commands.report.change_points import course_of
 from demeanor.commands.report.report import NIGHTS_DOCUMENT
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.render.documents import Document, json_data, one_item_per_line
-from tests.commands.bisect.test_terminal import a_bisection
+from tests.commands.bisect.test_render import a_bisection
 from tests.commands.decisions_lab import a_comparison, a_gate
 from tests.commands.fix.test_render import a_fix
 from tests.commands.nights_lab import a_week, changed, nights
@@ -34,7 +33,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e2")
 DOCUMENTS: dict[str, tuple[Document[Any], Any]] = {
     "nights": (NIGHTS_DOCUMENT, a_week()),
-    "history": (HISTORY_DOCUMENT, eval_course("saves", CELLS, kind="nightly", course_of=course_of)),
+    "history": (HISTORY_DOCUMENT, eval_history("saves", CELLS, kind="nightly")),
     "analysis": (ANALYSIS_DOCUMENT, analysis([AnalysisSource(name="a", records=tuple(records("ppfv")))], ks=(1, 3))),
     "gate": (GATE_DOCUMENT, a_gate()[0]),
     "compare": (COMPARE_DOCUMENT, a_comparison()),

@@ -43,13 +43,13 @@ def fail(reason: str, check: str = "file exists") -> Fail:
     return Fail(findings=(Finding(check=check, answer="no", reason=reason),))
 
 
-def test_a_pass_is_no_failure() -> None:
+def test_a_pass_is_not_classified() -> None:
     """There is nothing to classify."""
     assert classify(record(Pass())) is None
 
 
 @pytest.mark.parametrize("cause", VoidCause)
-def test_a_void_is_what_its_cause_says(cause: VoidCause, patterns: tuple[Pattern, ...]) -> None:
+def test_a_void_is_classified_by_its_cause(cause: VoidCause, patterns: tuple[Pattern, ...]) -> None:
     """Whatever its text looks like: the cause is a fact. Every cause has a category."""
     found = classify(record(Void(cause=cause, detail="HTTP 429: too many requests")), patterns)
     assert found is not None
@@ -57,7 +57,7 @@ def test_a_void_is_what_its_cause_says(cause: VoidCause, patterns: tuple[Pattern
     assert [one.name for one in found.classes[1:]] == ["throttled"]
 
 
-def test_a_fail_is_what_its_checks_said_no_to_and_the_agents_own_end_comes_first() -> None:
+def test_a_failure_is_classified_by_its_checks_and_the_agents_exit_comes_first() -> None:
     """A crash explains a missing file, not the other way round."""
     findings = (
         Finding(check="file exists", answer="no", reason="there is no 'a.txt'"),
@@ -72,8 +72,8 @@ def test_a_fail_is_what_its_checks_said_no_to_and_the_agents_own_end_comes_first
     ]
 
 
-def test_patterns_say_more_and_decide_where_nothing_else_is_known(patterns: tuple[Pattern, ...]) -> None:
-    """An imported fail has no findings; the errors that were printed are searched, with the issue that knows them."""
+def test_patterns_add_classes_and_decide_if_there_are_no_facts(patterns: tuple[Pattern, ...]) -> None:
+    """An imported failure has no findings; its error output is searched."""
     found = classify(record(Fail(), stderr="Error: request is Missing a thought SIGNATURE\n"), patterns)
     assert found is not None
     assert (found.first.name, found.first.basis) == ("lost_signature", "pattern")
@@ -81,19 +81,19 @@ def test_patterns_say_more_and_decide_where_nothing_else_is_known(patterns: tupl
     assert "thought SIGNATURE" in found.first.excerpt
 
 
-def test_what_fits_nothing_is_unclassified_and_shown(patterns: tuple[Pattern, ...]) -> None:
-    """Also where there is none of them: a zero is told."""
+def test_other_failures_are_unclassified_and_shown(patterns: tuple[Pattern, ...]) -> None:
+    """Even if there are none: zero is shown."""
     found = classify(record(Fail(), stderr="who knows"), patterns)
     assert found is not None
     assert found.first.name == UNCLASSIFIED
-    checked = classify(record(fail("no such file")), patterns)
+    checked = classify(record(fail("does not exist")), patterns)
     assert checked is not None
     assert by_category([found, checked, checked]) == {"behaviour": 2, UNCLASSIFIED: 1}
     assert by_category([]) == {UNCLASSIFIED: 0}
 
 
-def test_a_number_within_a_longer_one_is_none(patterns: tuple[Pattern, ...]) -> None:
-    """14291 tokens are no 429; but a 429 after them is."""
+def test_a_number_does_not_match_inside_a_longer_one(patterns: tuple[Pattern, ...]) -> None:
+    """14291 does not match 429, but a 429 after it does."""
     for text, name in (
         ("used 14291 tokens", UNCLASSIFIED),
         ("1429 or 4291", UNCLASSIFIED),
@@ -105,7 +105,7 @@ def test_a_number_within_a_longer_one_is_none(patterns: tuple[Pattern, ...]) -> 
 
 
 def test_what_the_agent_did_and_printed_is_not_searched(patterns: tuple[Pattern, ...]) -> None:
-    """An agent that writes about a 429 has not met one."""
+    """An agent that writes about a 429 did not necessarily get one."""
     found = classify(record(Fail(), stdout="I added a test for 429", chain="write(429.py)"), patterns)
     assert found is not None
     assert found.first.name == UNCLASSIFIED
@@ -121,24 +121,24 @@ def test_a_hostile_text_is_made_safe() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("patterns: [", "is no YAML"),
+        ("patterns: [", "is not valid YAML"),
         ("[]", "expected a table"),
         ("version: '2.0'\npatterns: []", "unknown version '2.0'"),
         ("patterns:\n- {name: x, category: y}", r"patterns\[0\].pattern: is required"),
-        ("patterns:\n- {name: x, category: y, pattern: '('}", "is no regular expression"),
-        ("patterns:\n- {name: x, category: y, pattern: 'a*'}", "fits everything"),
+        ("patterns:\n- {name: x, category: y, pattern: '('}", "is not a valid regular expression"),
+        ("patterns:\n- {name: x, category: y, pattern: 'a*'}", "matches the empty string"),
         ("patterns:\n- {name: x, category: y, pattern: a, colour: red}", "unknown key"),
         (
             "patterns:\n- {name: x, category: y, pattern: a}\n- {name: x, category: y, pattern: b}",
-            r"patterns\[1\].name: 'x' is there twice",
+            r"patterns\[1\].name: 'x' is used twice",
         ),
     ],
 )
-def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
     """File, key, what is wrong."""
     path = tmp_path / "patterns.yaml"
     path.write_text(text)
     with pytest.raises(BadInput, match=told):
         read_patterns(path)
-    with pytest.raises(BadInput, match="no such file"):
+    with pytest.raises(BadInput, match="does not exist"):
         read_patterns(tmp_path / "absent.yaml")

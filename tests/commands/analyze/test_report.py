@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from demeanor.commands.analyze.render import analysis_terminal
 from demeanor.commands.analyze.report import AnalysisSource, Planned, analysis
-from demeanor.commands.analyze.terminal import analysis_terminal
 from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
 from tests.helpers.runs import record, records
@@ -22,8 +22,8 @@ def test_the_unbiased_numbers() -> None:
     assert "~pass@3" in analysis_terminal(plug_in)
 
 
-def test_runs_of_the_same_thing_are_put_together() -> None:
-    """Their voids too, which are in no rate."""
+def test_runs_of_the_same_versions_are_combined() -> None:
+    """Including their voids, which don't count."""
     (row,) = analysis(
         [source("a", "vvv"), source("b", "ppf", fingerprint="f1"), source("c", "ppp", fingerprint="f1")]
     ).rows
@@ -31,22 +31,22 @@ def test_runs_of_the_same_thing_are_put_together() -> None:
     assert sorted(row.runs) == ["a", "b", "c"]
 
 
-def test_runs_of_different_things_are_rows_of_their_own() -> None:
+def test_different_versions_have_their_own_rows() -> None:
     """And marked."""
     found = analysis([source("a", "ppp", fingerprint="f1"), source("b", "fff", fingerprint="f2")])
     assert [(row.tally.passed, row.tally.judged, row.differs) for row in found.rows] == [(3, 3, True), (0, 3, True)]
     assert analysis_terminal(found).count("◆") == 3
 
 
-def test_the_attempt_that_counts_is_the_last() -> None:
-    """A void that was tried again is no void, but what it used was used."""
+def test_the_last_attempt_counts() -> None:
+    """The usage of earlier, void attempts is included."""
     first, *_ = records("v")
     (row,) = analysis([AnalysisSource(name="a", records=(first, record(1, attempt=2)))]).rows
     assert (row.tally.passed, row.tally.voided, row.tally.attempts) == (1, 0, 2)
 
 
 def test_skipped_and_unclassified_are_shown() -> None:
-    """A skipped eval has no rate; the number of unclassified failures is told even where it is 0."""
+    """A skipped eval has no rate; the number of unclassified failures is shown even if it is 0."""
     plan = {("later", "a:m"): Planned(skipped="no key")}
     text = analysis_terminal(analysis([AnalysisSource(name="a", records=(), planned=plan)]))
     assert "skipped" in text
@@ -54,7 +54,7 @@ def test_skipped_and_unclassified_are_shown() -> None:
 
 
 def test_hostile_text_does_no_harm() -> None:
-    """Whoever wrote it."""
+    """It is escaped."""
     for bad in HOSTILE.values():
         text = analysis_terminal(
             analysis([source(bad[:200], "pfv", eval=bad[:300], subject=bad[:200])]), Screen(width=80)

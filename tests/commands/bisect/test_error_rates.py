@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.commands.bisect.error_rates import fewest, plain, plain_as_right, simulate
+from demeanor.commands.bisect.error_rates import min_trials, plain, plain_as_right, simulate
 
 MAJORITY = plain(0.95, 0.5, trials=5, fails=3)
 
@@ -37,7 +37,7 @@ def test_a_majority_is_no_better_with_more_trials():
 
 def test_no_way_to_bisect_takes_fewer_trials_than_information_allows():
     """So that nobody hopes for what can't be had: 26 trials, if both rates were known beforehand."""
-    least = fewest(0.95, 0.5)
+    least = min_trials(0.95, 0.5)
     assert least == pytest.approx(26.07, abs=0.01)
     known = simulate(0.95, 0.5, runs=40, known=400)
     assert least < known.trials < 45

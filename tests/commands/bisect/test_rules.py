@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from demeanor.commands.bisect.report import BisectOutcome
 from demeanor.commands.bisect.rules import AT_THE_ENDS, Search, boundary
-from demeanor.commands.bisect.values import BisectOutcome
 from demeanor.core.exit_code import ExitCode
 from demeanor.statistics.bisection import Tries
 

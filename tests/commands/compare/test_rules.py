@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from demeanor.commands.compare.rules import compare, p_fall, visible_drop
-from demeanor.commands.compare.values import CompareOutcome
+from demeanor.commands.compare.report import CompareOutcome
+from demeanor.commands.compare.rules import compare, p_drop, smallest_detectable_drop
 from demeanor.core.evidence import Spent
 from tests.commands.histories import night
 
@@ -18,16 +18,16 @@ def outcome(base: tuple[int, int], new: tuple[int, int]) -> CompareOutcome:
     return compare(*both(base, new)).evals[0].outcome
 
 
-def test_a_collapse_has_regressed_and_its_mirror_image_has_improved() -> None:
-    """With the p-value of the direction seen."""
+def test_a_large_drop_is_a_regression_and_a_large_rise_an_improvement() -> None:
+    """With the p-value of the observed direction."""
     found = compare(*both((57, 3), (2, 8))).evals[0]
     assert (found.outcome, found.base, found.new) == (CompareOutcome.REGRESSED, (57, 60), (2, 10))
     assert found.p_value < 1e-5
     assert outcome((2, 8), (57, 3)) is CompareOutcome.IMPROVED
 
 
-def test_three_trials_that_show_nothing_are_underpowered_and_hundreds_are_not() -> None:
-    """Nothing was found: but could it have been?"""
+def test_without_a_difference_three_trials_are_underpowered_and_hundreds_are_not() -> None:
+    """Could they have detected a drop?"""
     few, many = compare(*both((3, 0), (3, 0))).evals[0], compare(*both((190, 10), (190, 10))).evals[0]
     assert (few.outcome, many.outcome) == (CompareOutcome.UNDERPOWERED, CompareOutcome.NO_EVIDENCE)
     assert few.detectable_drop is None or few.detectable_drop > 0.5
@@ -35,8 +35,8 @@ def test_three_trials_that_show_nothing_are_underpowered_and_hundreds_are_not() 
     assert many.detectable_drop < 0.12
 
 
-def test_p_values_are_raised_for_being_many() -> None:
-    """What convinces alone may not convince among fifty."""
+def test_p_values_are_adjusted_for_the_number_of_evals() -> None:
+    """What is significant alone may not be significant among fifty."""
     alone = compare(*both((21, 0), (2, 1))).evals[0]
     base = [night(0, 21, 0, eval=f"e{i}") for i in range(50)]
     new = [night(1, 2 if i == 0 else 3, 1 if i == 0 else 0, eval=f"e{i}") for i in range(50)]
@@ -45,8 +45,8 @@ def test_p_values_are_raised_for_being_many() -> None:
     assert (alone.outcome, among.outcome) == (CompareOutcome.REGRESSED, CompareOutcome.UNDERPOWERED)
 
 
-def test_the_suite_sees_what_no_eval_does() -> None:
-    """Every eval a little worse: no regression by itself, but the mean's interval lies below 0."""
+def test_the_suite_shows_a_drop_that_no_single_eval_shows() -> None:
+    """Every eval is a little worse: none regressed, but the interval of the mean is below 0."""
     rng = random.Random(6)
     base, new = [], []
     for i in range(120):
@@ -75,39 +75,39 @@ def test_healthy_suites_are_rarely_called_regressed() -> None:
     assert alarms / 60 <= 0.1
 
 
-def test_what_can_not_be_compared_is_left_out_with_the_reason() -> None:
-    """One-sided, void, or another eval by now."""
+def test_evals_that_can_not_be_compared_are_listed_with_the_reason() -> None:
+    """Missing on one side, void, or edited."""
     base = [night(0, eval="old"), night(0, eval="void"), night(0, eval="edited", eval_hash="h0"), night(0)]
     new = [night(1, eval="new"), night(1, 0, 0, eval="void", voided=3), night(1, eval="edited"), night(1)]
     found = compare(base, new)
     assert [one.eval for one in found.evals] == ["e"]
     assert dict(found.incomparable) == {
-        "edited/a:m": "the eval itself changed, so its rates are not of one thing",
-        "new/a:m": "only in the new set",
-        "old/a:m": "only in the base",
-        "void/a:m": "no trial of the new set could be judged",
+        "edited/a:m": "the eval itself was edited, so its rates can't be compared",
+        "new/a:m": "only on the new side",
+        "old/a:m": "only on the base",
+        "void/a:m": "no trial of the new side could be judged",
     }
     nothing = compare([], [])
     assert (nothing.suite, nothing.evals, nothing.cost_usd) == (None, (), None)
 
 
 def test_two_subjects_are_compared_eval_by_eval() -> None:
-    """Where each side has one, and not the same."""
+    """If each side has one subject and they differ."""
     found = compare([night(0, subject="a:m")], [night(1, subject="b:m")])
     assert [(one.eval, one.subject) for one in found.evals] == [("e", "a:m → b:m")]
 
 
-def test_mixed_fingerprints_within_a_side_are_told() -> None:
-    """Never averaged silently."""
+def test_several_fingerprints_on_one_side_are_reported() -> None:
+    """They are never averaged silently."""
     found = compare([night(0), night(1, fingerprint="f2")], [night(2)])
-    assert found.evals[0].notes == ("the base adds up 2 different fingerprints: f1, f2",)
+    assert found.evals[0].notes == ("the base has 2 different fingerprints: f1, f2",)
     assert found.evals[0].base == (6, 6)
     within = compare([night(0, fingerprint="f1 + f2")], [night(2)])
     assert within.evals[0].notes == found.evals[0].notes
 
 
 def test_money_tokens_turns_and_time_are_compared_per_judged_trial() -> None:
-    """Eval by eval; what is unknown on one side is left out."""
+    """Eval by eval; numbers that are unknown on one side are left out."""
     spent = {"input_tokens": 90, "output_tokens": 10, "turns": 4, "seconds": 8.0}
     base = [night(0, 4, 0, eval=e, spent=Spent(cost_usd=0.4, **spent)) for e in ("x", "y")]
     new = [night(1, 2, 0, eval=e, spent=Spent(cost_usd=0.6 if e == "x" else None, **spent)) for e in ("x", "y")]
@@ -123,7 +123,7 @@ def test_money_tokens_turns_and_time_are_compared_per_judged_trial() -> None:
 
 
 def test_a_lower_bound_is_not_compared() -> None:
-    """Where the cost of some attempts is unknown, nothing is said of money; turns and time are known."""
+    """If the cost of some attempts is unknown, the cost is not compared."""
     spent = Spent(cost_usd=1.0, turns=3, seconds=1)
     found = compare([night(0, spent=spent)], [night(1, spent=spent, unpriced=1)])
     assert found.cost_usd is None
@@ -131,6 +131,6 @@ def test_a_lower_bound_is_not_compared() -> None:
 
 
 def test_large_samples_are_quick_and_nearly_the_same() -> None:
-    """Fisher's test takes over, which is a little stricter."""
-    assert p_fall((900, 1000), (800, 1000)) < 1e-8
-    assert visible_drop((0, 10), 10) is None
+    """They use Fisher's test, which is slightly more conservative."""
+    assert p_drop((900, 1000), (800, 1000)) < 1e-8
+    assert smallest_detectable_drop((0, 10), 10) is None

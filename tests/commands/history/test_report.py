@@ -1,43 +1,42 @@
 from __future__ import annotations
 
-from demeanor.commands.history.report import EvalHistory, eval_course
-from demeanor.commands.history.terminal import course_terminal
-from demeanor.commands.report.change_points import course_of
+from demeanor.commands.history.render import history_terminal
+from demeanor.commands.history.report import EvalHistory, eval_history
 from demeanor.render.terminal import Screen
 from tests.commands.nights_lab import changed, nights
 
 
 def course(words: str, **more: str) -> EvalHistory:
     cells = nights({"saves": words}, first=1)
-    return eval_course("saves", changed(cells, "11-11", **more) if more else cells, kind="nightly", course_of=course_of)
+    return eval_history("saves", changed(cells, "11-11", **more) if more else cells, kind="nightly")
 
 
-def test_a_fall_is_found_and_its_false_alarms_are_stated() -> None:
-    """When it fell, from what to what, what else changed then, and how often there is such an alarm for nothing."""
-    text = course_terminal(course("ppp " * 10 + "fff " * 4, agent_version="2.0", fingerprint="f2"), Screen(width=100))
+def test_a_drop_is_shown_with_the_rate_of_false_alarms() -> None:
+    """When, from what to what, and what else changed then."""
+    text = history_terminal(course("ppp " * 10 + "fff " * 4, agent_version="2.0", fingerprint="f2"), Screen(width=100))
     told = " ".join(text.split())
     assert "▼ fell 2026-11-11 01:00 UTC" in told
     assert "100 % (30 of 30) → 0 % (0 of 12)" in told
     assert "then: agent 1.4.0 → 2.0" in told
-    assert "once in about 400 nights" in told
+    assert "one false drop and one false rise in about 400 nights" in told
     assert "██████████◆▁▁▁▁" in text
 
 
 def test_a_steady_eval_has_no_change_point() -> None:
-    """And says how often it would see one that is none."""
-    text = course_terminal(course("ppp " * 12))
-    assert "no change of the rate was found" in text
-    assert "once in about 400 nights" in text.replace("\n  ", " ")
+    """The report shows the rate of false alarms."""
+    text = history_terminal(course("ppp " * 12))
+    assert "no change of the rate" in text
+    assert "one false drop and one false rise in about 400 nights" in text.replace("\n  ", " ")
 
 
-def test_stretches_of_different_things_have_rates_of_their_own() -> None:
-    """They are never one."""
+def test_each_segment_has_its_own_rate() -> None:
+    """Segments are never combined."""
     (subject,) = course("fff " * 10 + "ppp " * 3, fingerprint="f2").subjects
     assert [(one.passed, one.judged, one.mark) for one in subject.stretches] == [(0, 30, None), (9, 9, "subject")]
 
 
-def test_many_nights_are_broken_into_lines() -> None:
-    """Each with the day of its first."""
-    lines = course_terminal(course("ppp " * 28), Screen(width=40)).splitlines()
+def test_many_nights_are_wrapped() -> None:
+    """Each line starts with the date of its first night."""
+    lines = history_terminal(course("ppp " * 28), Screen(width=40)).splitlines()
     assert max(map(len, lines)) <= 40
     assert [line.split()[0] for line in lines if "█" in line] == ["2026-11-01", "2026-11-27"]

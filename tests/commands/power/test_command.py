@@ -50,10 +50,10 @@ def test_a_rule_shows_its_error_rates(project: Project, name: str):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["80%", "95%"], "there is no drop"),
+        (["80%", "95%"], "TO must be lower than FROM"),
         (["95", "80"], "expected a rate between 0 and 1"),
         (["--rule", "sprr"], "did you mean 'sprt'?"),
-        (["--level", "0.5", "--power", "0.5"], "chance alone does as well"),
+        (["--level", "0.5", "--power", "0.5"], "guessing is as good"),
         (["--history", "4000"], "at most 400"),
     ],
 )

@@ -25,7 +25,7 @@ def test_a_row_has_this_night_and_those_before_it() -> None:
 
 
 def test_a_night_with_only_voids_has_no_rate() -> None:
-    """It is neither 0 nor 1, nor compared with; the change is since the last night that has one."""
+    """The change is since the last night that has a rate."""
     row = one_row("ppp vvv fff")
     assert (row.cells[1].state, row.cells[1].rate, row.cells[1].voided) == ("no data", None, 3)
     assert row.change.since == "2026-11-09T01-00-03"
@@ -46,8 +46,8 @@ def test_skipped_is_not_failed() -> None:
     assert (row.tonight.state, row.tonight.rate, row.decision.answer) == ("skipped", None, "skipped")
 
 
-def test_a_trial_that_was_not_carried_out_is_missing() -> None:
-    """An interrupted night: what is there counts, what is not does not."""
+def test_a_trial_that_was_not_run_is_missing() -> None:
+    """In an interrupted night, only the finished trials count."""
     row = one_row("ppp p..")
     assert (row.tonight.judged, row.tonight.missing, row.tonight.rate.value) == (1, 2, 1.0)
 
@@ -60,8 +60,8 @@ def test_an_eval_that_is_gone_is_absent() -> None:
     assert subject.totals[-1].evals == 1
 
 
-def test_a_run_that_is_no_night_is_held_against_its_own_evals_only() -> None:
-    """Nobody expects all evals of a run on a whim."""
+def test_a_run_that_is_not_nightly_shows_its_own_evals_only() -> None:
+    """It need not have all evals."""
     cells = nights({"saves": "ppp ppp", "other": "ppp -"})
     (subject,) = report_of(cells, kind="local").subjects
     assert [row.eval for row in subject.rows] == ["saves"]
@@ -76,8 +76,8 @@ def test_a_run_that_is_no_night_is_held_against_its_own_evals_only() -> None:
         ({"eval_hash": "e2"}, "eval"),
     ],
 )
-def test_nights_of_different_things_are_marked_and_not_averaged(facts: dict[str, str], mark: str) -> None:
-    """The rate of all of them is of those since the change; the change itself is said to compare two things."""
+def test_nights_before_and_after_a_change_are_marked_and_not_averaged(facts: dict[str, str], mark: str) -> None:
+    """The combined rate is of the nights since the change; the difference is marked too."""
     cells = changed(nights({"saves": "fff fff ppp ppp"}), "11-11", **facts)
     (row,) = report_of(cells).subjects[0].rows
     assert [cell.marks for cell in row.cells] == [(), (), (mark,), ()]
@@ -89,13 +89,13 @@ def test_nights_of_different_things_are_marked_and_not_averaged(facts: dict[str,
 
 
 def test_a_change_is_seen_across_a_night_without_data() -> None:
-    """The voids between know nothing of it."""
+    """Void trials have no fingerprint."""
     cells = changed(nights({"saves": "ppp vvv ppp"}), "11-11", fingerprint="f2")
     (row,) = report_of(cells).subjects[0].rows
     assert row.tonight.marks == ("subject",)
 
 
-def test_a_night_that_mixes_two_subjects_stands_for_itself() -> None:
+def test_a_night_with_two_versions_of_the_subject_stands_alone() -> None:
     """The agent was updated while it ran."""
     cells = nights({"saves": "ppp ppp ppp"})
     cells[1] = a_cell(a_night(10), "saves", "ppp", fingerprint="f1 + f2")
@@ -105,7 +105,7 @@ def test_a_night_that_mixes_two_subjects_stands_for_itself() -> None:
 
 
 def test_the_total_is_the_mean_over_evals_with_data() -> None:
-    """An eval with more trials weighs no more, and one without data nothing."""
+    """All evals have the same weight, whatever the number of trials; evals without data have none."""
     (subject,) = report_of(nights({"a": "ppp pppppp", "b": "fff fff", "c": "ppp vvv"})).subjects
     assert subject.totals[-1].rate is not None
     assert (subject.totals[-1].rate.value, subject.totals[-1].judged, subject.totals[-1].evals) == (0.5, 2, 3)
@@ -115,7 +115,7 @@ def test_the_total_is_the_mean_over_evals_with_data() -> None:
 
 
 def test_a_total_of_voids_is_no_data() -> None:
-    """A provider that was down all night is no drop to zero."""
+    """A provider outage is not a drop to zero."""
     (subject,) = report_of(nights({"a": "ppp vvv ppp", "b": "ppp vvv ppp"})).subjects
     assert subject.totals[1].rate is None
     assert subject.change is not None
@@ -123,15 +123,15 @@ def test_a_total_of_voids_is_no_data() -> None:
 
 
 def test_an_edited_eval_is_left_out_of_the_change_of_the_whole() -> None:
-    """Its two rates are not of one thing."""
+    """Its rates before and after can't be compared."""
     cells = [*nights({"a": "ppp ppp", "b": "ppp ppp"}), *changed(nights({"c": "fff ppp"}), "11-10", eval_hash="e2")]
     (subject,) = report_of(cells).subjects
     assert subject.change is not None
     assert (subject.change.value, subject.change.evals, subject.change.alike) == (0.0, 2, True)
 
 
-def test_one_change_of_many_evals_is_told_once() -> None:
-    """With the evals that saw it."""
+def test_one_change_of_many_evals_is_shown_once() -> None:
+    """With its evals."""
     cells = changed(nights({"a": "ppp ppp", "b": "ppp ppp"}), "11-10", agent_version="2.0", fingerprint="f2")
     (subject,) = report_of(cells).subjects
     (found,) = subject.changes
@@ -139,7 +139,7 @@ def test_one_change_of_many_evals_is_told_once() -> None:
 
 
 def test_the_worst_failures_come_first_and_known_bad_ones_not_at_all() -> None:
-    """What was rejected, then the lowest rate."""
+    """Rejected ones, then the lowest rates."""
     cells = [
         *nights({"tolerated": "ppf", "good": "ppp", "worse": "fff", "bad": "pff"}),
         *nights({"known": "fff"}, policy=Policy.USUALLY_FAILS),
@@ -148,7 +148,7 @@ def test_the_worst_failures_come_first_and_known_bad_ones_not_at_all() -> None:
 
 
 def test_evals_without_a_verdict_come_first_among_the_voids() -> None:
-    """They say nothing at all."""
+    """They have no data at all."""
     assert [row.eval for row, _ in voided(report_of(nights({"some": "ppv", "all": "vvv"})))] == ["all", "some"]
 
 
@@ -158,7 +158,7 @@ def test_subjects_keep_the_order_of_this_night() -> None:
 
 
 @given(st.lists(NIGHT, min_size=1, max_size=9).filter(lambda words: any(word != "-" for word in words)))
-def test_nothing_is_made_up(words: list[str]) -> None:
+def test_rates_match_the_judged_trials(words: list[str]) -> None:
     """There is a rate exactly where trials were judged, and every judged trial is of some night."""
     (subject,) = report_of(nights({"saves": " ".join(words), "other": "p " * len(words)})).subjects
     row = next(row for row in subject.rows if row.eval == "saves")

@@ -74,8 +74,8 @@ def a_story(number: int, *events: Called | Said, passed: bool = False, **more: o
     return TrialSteps(run="night-7", record=record(number, verdict), events=events, **more)  # type: ignore[arg-type]
 
 
-def test_the_page_has_nothing_but_what_we_put_there() -> None:
-    """No script, no form, no frame, nothing that leads to a server; and a policy that would stop it."""
+def test_the_page_has_no_active_content() -> None:
+    """No script, form or frame, and no URL; a content security policy forbids them too."""
     text = night_html(a_week(), [a_pair(a_story(1, FAILED), a_story(2, ASKED, passed=True))])
     page = Page(text)
     assert {name for name, _ in page.elements} <= OURS
@@ -97,7 +97,7 @@ def test_the_policy_allows_the_one_style_sheet_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("kind", list(HOSTILE))
 def test_hostile_text_stays_text(kind: str) -> None:
-    """Wherever it can come from: names, reasons, calls, results, words, notes."""
+    """From all sources: names, reasons, calls, results, messages, notes."""
     bad = HOSTILE[kind]
     name, subject = bad[:300], bad[:200]
     report = report_of(nights({name: "ppp fff"}, subject=subject))
@@ -114,8 +114,8 @@ def test_hostile_text_stays_text(kind: str) -> None:
         assert "<script>alert(1)</script>" in shown
 
 
-def test_a_failing_trial_stands_beside_one_that_passed() -> None:
-    """Step by step, and where they part is marked."""
+def test_a_failing_trial_is_shown_next_to_a_passing_one() -> None:
+    """Step by step; the first difference is marked."""
     text = night_html(a_week(), [a_pair(a_story(1, FAILED), a_story(3, ASKED, passed=True))])
     assert "Failed: trial 1 of run night-7" in text
     assert "Passed: trial 3 of run night-7" in text
@@ -126,21 +126,21 @@ def test_a_failing_trial_stands_beside_one_that_passed() -> None:
 @pytest.mark.parametrize(
     ("left", "right", "told"),
     [
-        (a_story(1, FAILED), None, "There is no passing trial of it in the shown nights"),
+        (a_story(1, FAILED), None, "The shown nights have no passing trial to compare with."),
         (
             replace(a_story(1), events=None, absence="the folder is not on this machine"), None,
-            "The steps of the failing trial are not at hand: the folder is not on this machine.",
+            "The steps of the failing trial are not available: the folder is not on this machine.",
         ),
-        (a_story(1), a_story(2, ASKED, passed=True), "The failing trial took no step that was seen."),
+        (a_story(1), a_story(2, ASKED, passed=True), "The failing trial has no recorded steps."),
     ],
 )  # fmt: skip
-def test_what_is_not_at_hand_is_said(left: TrialSteps, right: TrialSteps | None, told: str) -> None:
+def test_missing_steps_have_a_note(left: TrialSteps, right: TrialSteps | None, told: str) -> None:
     """Instead of an empty table."""
     assert told in night_html(a_week(), [a_pair(left, right)])
 
 
-def test_tables_can_be_read_aloud() -> None:
-    """Every table has a caption, its heads say of what they are, and every drawing has words."""
+def test_tables_are_accessible() -> None:
+    """Tables have captions and header scopes, and drawings have labels."""
     page = Page(night_html(a_week(), [a_pair(a_story(1, FAILED), a_story(2, ASKED, passed=True))]))
     assert len(page.all("caption")) == len(page.all("table")) == 3
     assert all(head.get("scope") in {"col", "row"} for head in page.all("th"))
@@ -152,8 +152,8 @@ def test_tables_can_be_read_aloud() -> None:
     assert named <= set(ids)
 
 
-def test_what_is_missing_has_no_colour() -> None:
-    """Not that of a zero."""
+def test_missing_data_has_no_colour() -> None:
+    """In particular not that of zero."""
     page = Page(night_html(report_of(nights({"a": "vvv - s vvv"}))))
     kinds = [str(cell.get("class")) for cell in page.all("td")]
     assert not any(kind.startswith("h") for kind in kinds)
@@ -178,7 +178,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_every_colour_can_be_read() -> None:
+def test_every_colour_has_enough_contrast() -> None:
     """At least 4.5 to 1, light and dark, in every cell of the heat map and every other colour of text."""
     (sheet,) = re.findall(r"<style>(.*?)</style>", night_html(a_week()), re.S)
     cells = re.findall(r"\.h\d+\{background:hsl\((.*?)\);color:(#\w+)\}", sheet)

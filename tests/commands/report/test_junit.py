@@ -15,8 +15,8 @@ def cases(text: str) -> dict[str, Element]:
     return {case.get("name", ""): case for case in XML(text).iter("testcase")}
 
 
-def test_a_case_fails_exactly_where_the_decision_is_reject() -> None:
-    """A void is an error, skipped is skipped, and what was not part of the run is no case."""
+def test_a_case_fails_only_if_the_decision_is_reject() -> None:
+    """A void is an error, skipped is skipped, and evals that are not part of the run are left out."""
     root = XML(night_junit(a_week()))
     first = root.find("testsuite")
     assert first is not None
@@ -29,7 +29,7 @@ def test_a_case_fails_exactly_where_the_decision_is_reject() -> None:
     assert found["d"].find("error") is not None
 
 
-def test_reasons_and_nights_are_told() -> None:
+def test_reasons_and_nights_are_included() -> None:
     """The reason as text, the nights as properties."""
     case = cases(night_junit(a_week()))["asks_before_deleting"]
     assert "deleted before it asked" in str(case.findtext("failure"))
@@ -40,7 +40,7 @@ def test_reasons_and_nights_are_told() -> None:
 
 @pytest.mark.parametrize("kind", list(HOSTILE))
 def test_hostile_text_stays_text(kind: str) -> None:
-    """It can be read again."""
+    """The XML stays valid."""
     bad = HOSTILE[kind]
     trouble = FailingCell(eval="a", subject=SUBJECT, ways=(FailureMode(reason=bad, trials=(1,), chain=bad),))
     XML(night_junit(replace(report_of(nights({"a": "ppp fff", bad[:300]: "fff fff"})), failures=(trouble,))))

@@ -16,12 +16,12 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def test_the_nights_look_as_agreed(golden: Callable[[Path, str], None]) -> None:
-    """Per subject the total, then a row per eval with its nights: the form that teams know."""
+    """The total of each subject, then a row per eval with its nights."""
     golden(GOLDEN / "nights.md", night_markdown(a_week()))
 
 
 def test_every_row_has_as_many_cells_as_its_head() -> None:
-    """Or it would be no table."""
+    """Otherwise it would not be a table."""
     text = night_markdown(a_week())
     for block in text.split("\n\n"):
         rows = [line for line in block.splitlines() if line.startswith("|")]
@@ -30,7 +30,7 @@ def test_every_row_has_as_many_cells_as_its_head() -> None:
 
 @pytest.mark.parametrize("kind", list(HOSTILE))
 def test_hostile_text_stays_text(kind: str) -> None:
-    """It stands in code, and makes no element."""
+    """It is shown as code."""
     bad = HOSTILE[kind]
     report = report_of(nights({bad[:300]: "ppp fff"}, subject=bad[:200]))
     trouble = FailingCell(eval=bad[:300], subject=bad[:200], ways=(FailureMode(reason=bad, trials=(1,), chain=bad),))
@@ -41,7 +41,7 @@ def test_hostile_text_stays_text(kind: str) -> None:
 
 
 def test_it_fits_into_a_summary() -> None:
-    """Parts that are too much are left to the JSON."""
+    """Parts beyond the limit are left out."""
     many = report_of(nights({f"eval_{number}": "ppp fff" for number in range(400)}))
     assert len(night_markdown(many, most_bytes=20_000).encode()) < 22_000
     assert "more parts" in night_markdown(many, most_bytes=20_000)

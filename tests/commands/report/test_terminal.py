@@ -23,7 +23,7 @@ def test_the_nights_look_as_agreed(golden: Callable[[Path, str], None], width: i
 
 
 def test_the_nights_look_as_agreed_in_ascii(golden: Callable[[Path, str], None]) -> None:
-    """For a terminal that knows nothing else."""
+    """For a terminal without Unicode."""
     text = night_terminal(a_week(), Screen(width=80, ascii=True))
     assert text.isascii()
     golden(GOLDEN / "nights-ascii.txt", text)
@@ -31,7 +31,7 @@ def test_the_nights_look_as_agreed_in_ascii(golden: Callable[[Path, str], None])
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 160])
 def test_no_line_is_too_long(width: int) -> None:
-    """But for commands, which are there to be copied; rate, change and history always stay."""
+    """Except commands, which you can copy; rate, change and history are always shown."""
     lines = night_terminal(a_week(), Screen(width=width)).splitlines()
     assert max(cell_len(line) for line in lines if not line.startswith("  $ ")) <= width
     heads = [line for line in lines if line.split()[:1] == ["eval"]]
@@ -48,15 +48,15 @@ def test_missing_is_never_zero() -> None:
 
 
 def test_the_first_night_has_no_history() -> None:
-    """And says so instead of comparing."""
+    """The report says so."""
     text = night_terminal(report_of(nights({"a": "ppp"})))
-    assert "no night is kept before this run" in text
+    assert "there are no nights before this run" in text
     assert "change" not in text
 
 
 @pytest.mark.parametrize("kind", list(HOSTILE))
 def test_hostile_text_does_no_harm(kind: str) -> None:
-    """No escape reaches the terminal, and no line has no end."""
+    """No escape sequence reaches the terminal, and lines are cut."""
     bad = HOSTILE[kind]
     report = report_of(nights({bad[:300]: "ppp fff"}, subject=bad[:200]))
     trouble = FailingCell(eval=bad[:300], subject=bad[:200], ways=(FailureMode(reason=bad, trials=(1,), chain=bad),))
@@ -65,8 +65,8 @@ def test_hostile_text_does_no_harm(kind: str) -> None:
     assert len(text) < 30_000
 
 
-def test_colours_say_nothing_that_words_do_not() -> None:
-    """A fall that chance does not explain has a sign of its own."""
+def test_no_information_is_shown_by_colour_alone() -> None:
+    """A significant drop has its own sign."""
     report = report_of(nights({"a": "pppppp ffffff"}))
     assert "▼ −100" in night_terminal(report)
     assert "\x1b[1;31m" in night_terminal(report, Screen(color=True))

@@ -1,1 +1,1 @@
-"""`demeanor analyze`: reckon pass@k, pass^k and flakiness of runs, and sort their failures."""
+"""`demeanor analyze`: pass@k, pass^k and flakiness of runs, and the classes of their failures."""

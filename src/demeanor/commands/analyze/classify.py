@@ -1,8 +1,8 @@
-"""Why trials failed, as far as it can be told: by what is known for certain first, by patterns in the text after that.
+"""Classify the trials that did not pass: by facts first, then by patterns in the text.
 
-A void has its cause and a fail its findings: those are facts. Only where they say nothing, or to say more, are known
-patterns looked for, and only in what was said of the failure (reasons and the agent's errors), not in everything that
-happened: an agent that writes about a 429 has not met one. What fits nothing is *unclassified*, and shown.
+A void has a cause and a failure has findings: those are facts. Patterns are searched in addition, but only in the
+reasons of the failure and in the agent's errors, not in everything that happened: an agent that writes about a 429 did
+not necessarily get one. Other trials are *unclassified*, and shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 
 UNCLASSIFIED = "unclassified"
 BEHAVIOUR = "behaviour"
-"""The category of a fail that is just that: the agent did not do what was asked for."""
+"""The category of an ordinary failure: the agent did not do the right thing."""
 
 CATEGORIES: Mapping[VoidCause, str] = {
     VoidCause.PROVIDER: "transient",
@@ -36,13 +36,13 @@ CATEGORIES: Mapping[VoidCause, str] = {
     VoidCause.VERIFIER: "eval",
     VoidCause.CANCELLED: "cancelled",
 }
-"""What kind of failure each cause is, in the words of pattern files."""
+"""Cause → category, in the terms of pattern files."""
 
 Basis: TypeAlias = Literal["void", "agent", "check", "pattern", "nothing"]
-"""What a class rests on: the void's cause, how the agent ended, a check's answer, a pattern in the text."""
+"""The basis of a class: the cause of the void, how the agent exited, a check's answer, a pattern in the text."""
 
 _AGENT = "agent"
-"""The check that says how the agent ended as a program."""
+"""The check of how the agent process exited."""
 
 _LONGEST = 20_000
 _AROUND = 80
@@ -50,27 +50,27 @@ _AROUND = 80
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailureClass:
-    """One thing that is known of a failure."""
+    """One classification of a failure."""
 
     name: str
     """The cause, the check or the pattern."""
 
     category: str
-    """What kind of failure it is."""
+    """The kind of failure."""
 
     basis: Basis
-    """What this rests on."""
+    """What it is based on."""
 
     excerpt: str = ""
-    """The words that it was told by."""
+    """The matching text."""
 
     issue: str | None = None
-    """Where it is being dealt with, if somebody said so."""
+    """A link to its issue, if known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Classified:
-    """A trial that did not pass, and what is known of why."""
+    """A trial that did not pass, and its classes."""
 
     eval: str
     """The eval's name."""
@@ -82,30 +82,30 @@ class Classified:
     """The trial's number within its cell."""
 
     classes: tuple[FailureClass, ...]
-    """What is known, the most certain first; never empty."""
+    """Its classes, the most certain first; never empty."""
 
     @property
     def first(self) -> FailureClass:
-        """What it counts as."""
+        """The class that it is counted as."""
         return self.classes[0]
 
 
 def classify(record: Record, patterns: Sequence[Pattern] = ()) -> Classified | None:
-    """What is known of why a trial did not pass; None where it passed."""
+    """Classify a trial; None if it passed."""
     verdict = record.verdict
     if isinstance(verdict, Pass):
         return None
     known = list(_structured(verdict))
-    known += _matched([_told(verdict), record.stderr], patterns)
+    known += _matched([_reason(verdict), record.stderr], patterns)
     if not known:
         known = [
-            FailureClass(name=UNCLASSIFIED, category=UNCLASSIFIED, basis="nothing", excerpt=_short(_told(verdict)))
+            FailureClass(name=UNCLASSIFIED, category=UNCLASSIFIED, basis="nothing", excerpt=_short(_reason(verdict)))
         ]
     return Classified(eval=record.eval, subject=record.subject, number=record.number, classes=tuple(known))
 
 
 def by_category(found: Iterable[Classified]) -> dict[str, int]:
-    """Category → how many trials count as such, the most frequent first; the unclassified last, and always there."""
+    """Category → number of trials, the most frequent first; always includes `unclassified`, last."""
     counts = Counter(one.first.category for one in found)
     unclassified = counts.pop(UNCLASSIFIED, 0)
     return {**dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))), UNCLASSIFIED: unclassified}
@@ -141,7 +141,7 @@ def _matched(texts: Sequence[str], patterns: Sequence[Pattern]) -> Iterable[Fail
 
 
 def _search(pattern: Pattern, text: str) -> str | None:
-    """The words around the first match; a number that is part of a longer one (429 in 14291) is none."""
+    """The text around the first match; 429 does not match inside 14291."""
     for match in pattern.expression.finditer(text):
         before, after = (
             text[match.start() - 1 : match.start()] if match.start() else "",
@@ -154,7 +154,7 @@ def _search(pattern: Pattern, text: str) -> str | None:
     return None
 
 
-def _told(verdict: Verdict) -> str:
+def _reason(verdict: Verdict) -> str:
     if isinstance(verdict, Pass):
         return ""
     return verdict.detail if isinstance(verdict, Void) else verdict.reason

@@ -32,12 +32,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Gather, reckon, print."""
+    """Read the runs, analyse and print them."""
     from demeanor.commands.analyze.pattern_file import read_patterns
     from demeanor.commands.analyze.report import analysis
     from demeanor.commands.analyze.workflow import sources_of
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
         print(ANALYSIS_DOCUMENT.write(found), end="")
     else:
-        from demeanor.commands.analyze.terminal import analysis_terminal
+        from demeanor.commands.analyze.render import analysis_terminal
         from demeanor.render.terminal import screen_of
 
         print(analysis_terminal(found, screen_of(sys.stdout)), end="")

@@ -1,7 +1,6 @@
 """Known failures as regular expressions in a YAML file: `version`, and `patterns` with name, pattern and category.
 
-The format is the one that teams have already, so it is read as it is: a pattern is searched regardless of case, and one
-that was written for JavaScript may name its groups `(?<name>…)`.
+Existing files can be used unchanged: patterns ignore case, and named groups may have the JavaScript form `(?<name>…)`.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ class Pattern:
     """One known failure."""
 
     name: str
-    """What it is called."""
+    """Its name."""
 
     expression: re.Pattern[str]
-    """What is searched for."""
+    """The regular expression."""
 
     category: str
-    """What kind of failure it is: provider_bug, transient, harness, environment, policy, auth, or another word."""
+    """The kind of failure: provider_bug, transient, harness, environment, policy, auth, or any other word."""
 
     issue: str | None = None
-    """Where it is being dealt with."""
+    """A link to its issue."""
 
     description: str = ""
     """What it means."""
@@ -43,11 +42,11 @@ def read_patterns(path: Path) -> tuple[Pattern, ...]:
     try:
         data = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise BadInput("there is no such file", where=path) from None
+        raise BadInput("this file does not exist", where=path) from None
     except OSError as error:
         raise BadInput(f"can't be read: {error.strerror}", where=path) from None
     except (yaml.YAMLError, UnicodeError) as error:
-        raise BadInput(f"is no YAML: {error}", where=path) from None
+        raise BadInput(f"is not valid YAML: {error}", where=path) from None
     table = Table(data, where=path)
     version = table.anything("version")
     if version is not None and str(version).split(".")[0] != "1":
@@ -57,7 +56,7 @@ def read_patterns(path: Path) -> tuple[Pattern, ...]:
     names = [one.name for one in found]
     for index, name in enumerate(names):
         if name in names[:index]:
-            table.fail(f"patterns[{index}].name", f"{name!r} is there twice", "each pattern needs a name of its own")
+            table.fail(f"patterns[{index}].name", f"{name!r} is used twice", "give each pattern a unique name")
     return found
 
 
@@ -66,9 +65,11 @@ def _pattern(table: Table) -> Pattern:
     try:
         expression = re.compile(_JAVASCRIPT_GROUP.sub("(?P<", source), re.IGNORECASE)
     except re.error as error:
-        table.fail("pattern", f"{source!r} is no regular expression: {error}")
+        table.fail("pattern", f"{source!r} is not a valid regular expression: {error}")
     if expression.search(""):
-        table.fail("pattern", f"{source!r} fits everything, also nothing", "write what a failure really says")
+        table.fail(
+            "pattern", f"{source!r} matches the empty string", "write a pattern that matches the text of a failure"
+        )
     found = Pattern(
         name=table.text("name", required=True),
         expression=expression,

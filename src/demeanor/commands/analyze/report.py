@@ -1,7 +1,7 @@
-"""Runs of any origin, reckoned together: pass@k, pass^k, flakiness, and why trials did not pass.
+"""The analysis of one or more runs: pass@k, pass^k, flakiness, and why trials did not pass.
 
-Trials of several runs are put together only where they are of the same eval and the same subject, as far as that is
-known; what differs is a row of its own, and marked. Each eval weighs the same: trials are never thrown into one pot.
+Trials of several runs are combined only if they are of the same version of the eval and of the subject, as far as
+known; other versions get a row of their own, with a mark. In means, all evals have the same weight.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Planned:
-    """What a run was to do with one eval and subject."""
+    """The plan for one eval with one subject."""
 
     policy: Policy = Policy.USUALLY_PASSES
     """The eval's policy."""
 
     trials: int = 0
-    """How many trials."""
+    """The number of trials."""
 
     skipped: str | None = None
-    """Why nothing was tried, if so."""
+    """Why it was skipped; None if it was not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnalysisSource:
-    """One run."""
+    """One run to analyse."""
 
     name: str
     """Its name."""
@@ -59,45 +59,45 @@ class AnalysisSource:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnalysisRow:
-    """Trials of one thing: the same eval, the same subject."""
+    """The trials of one version of an eval with one version of a subject."""
 
     runs: tuple[str, ...]
-    """The runs that they are from."""
+    """Their runs."""
 
     tally: Tally
     """The verdicts, counted."""
 
     flakiness: float | None
-    """Between 0 (always the same) and 1 (a coin); None where nothing was judged."""
+    """From 0 (always the same result) to 1 (a coin toss); None without judged trials."""
 
     differs: bool
-    """Whether there is another row of this eval and subject, because the eval or the subject was another one."""
+    """Whether this eval and subject have several rows, because one of them changed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Analysis:
-    """Some runs, reckoned."""
+    """The analysis of some runs."""
 
     sources: tuple[str, ...]
     """The runs."""
 
     ks: tuple[int, ...]
-    """For which k."""
+    """The values of k."""
 
     rows: tuple[AnalysisRow, ...]
-    """One per eval and subject, more where one of them changed."""
+    """One per eval and subject; more if one of them changed."""
 
     summaries: tuple[Summary, ...]
     """One per subject: means over its rows."""
 
     categories: Mapping[str, int]
-    """Why trials did not pass: category → how many; the unclassified last, and always there."""
+    """Category → number of trials that did not pass; always includes `unclassified`, last."""
 
     classified: tuple[Classified, ...]
     """Each trial that did not pass."""
 
     estimator: Estimator = "unbiased"
-    """How pass@k and pass^k were reckoned."""
+    """The estimator of pass@k and pass^k."""
 
 
 ANALYSIS_DOCUMENT = Document("analysis", Analysis)
@@ -111,7 +111,7 @@ def analysis(
     patterns: Sequence[Pattern] = (),
     estimator: Estimator = "unbiased",
 ) -> Analysis:
-    """Everything that can be reckoned from some runs."""
+    """Analyse some runs."""
     rows = [row for name in _names(sources) for row in _rows(name, sources, ks, estimator)]
     trials = [trial for source in sources for own in _by_name(source.records).values() for trial in last_attempts(own)]
     found = [one for trial in trials if (one := classify(trial, patterns)) is not None]
@@ -143,8 +143,8 @@ def _by_name(records: Iterable[Record]) -> dict[Name, list[Record]]:
 
 
 @dataclass(kw_only=True, slots=True)
-class _Heap:
-    """Trials that belong together while they are gathered."""
+class _Group:
+    """Trials of one version of eval and subject."""
 
     runs: dict[str, None] = field(default_factory=dict)
     trials: list[Record] = field(default_factory=list)
@@ -155,7 +155,7 @@ class _Heap:
 def _rows(
     name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int], estimator: Estimator
 ) -> Iterator[AnalysisRow]:
-    heaps: dict[tuple[str, str], _Heap] = {}
+    groups: dict[tuple[str, str], _Group] = {}
     policy, skipped = Policy.USUALLY_PASSES, None
     for source in sorted(sources, key=lambda source: not _judged(source, name)):
         own = [record for record in source.records if (record.eval, record.subject) == name]
@@ -164,24 +164,24 @@ def _rows(
             continue
         policy, skipped = plan.policy, plan.skipped
         trials = last_attempts(own)
-        heap = heaps.setdefault(_identity(trials, heaps), _Heap())
-        heap.runs[source.name] = None
-        heap.trials += trials
-        heap.attempts += own
-        heap.missing += max(0, plan.trials - len(trials))
-    for heap in heaps.values():
-        reason = skipped if not heap.attempts else None
-        tally = _tally(name, policy, heap, reason, ks, estimator)
+        group = groups.setdefault(_identity(trials, groups), _Group())
+        group.runs[source.name] = None
+        group.trials += trials
+        group.attempts += own
+        group.missing += max(0, plan.trials - len(trials))
+    for group in groups.values():
+        reason = skipped if not group.attempts else None
+        tally = _tally(name, policy, group, reason, ks, estimator)
         score = flakiness(tally.judged, tally.passed)
-        yield AnalysisRow(runs=tuple(heap.runs), tally=tally, flakiness=score, differs=len(heaps) > 1)
+        yield AnalysisRow(runs=tuple(group.runs), tally=tally, flakiness=score, differs=len(groups) > 1)
 
 
 def _judged(source: AnalysisSource, name: Name) -> bool:
     return any((one.eval, one.subject) == name and not isinstance(one.verdict, Void) for one in source.records)
 
 
-def _identity(trials: Sequence[Record], known: dict[tuple[str, str], _Heap]) -> tuple[str, str]:
-    """What the judged trials of one run are of; where nobody says, the same as those before."""
+def _identity(trials: Sequence[Record], known: dict[tuple[str, str], _Group]) -> tuple[str, str]:
+    """The eval hash and fingerprint of the judged trials; if unknown, those of the previous run."""
     judged = [trial for trial in trials if not isinstance(trial.verdict, Void)]
     evals = dict.fromkeys(trial.eval_hash for trial in judged if trial.eval_hash)
     subjects = dict.fromkeys(trial.fingerprint for trial in judged if trial.fingerprint)
@@ -190,22 +190,22 @@ def _identity(trials: Sequence[Record], known: dict[tuple[str, str], _Heap]) -> 
 
 
 def _tally(
-    name: Name, policy: Policy, heap: _Heap, skipped: str | None, ks: Sequence[int], estimator: Estimator
+    name: Name, policy: Policy, group: _Group, skipped: str | None, ks: Sequence[int], estimator: Estimator
 ) -> Tally:
-    passed = sum(isinstance(trial.verdict, Pass) for trial in heap.trials)
-    failed = sum(isinstance(trial.verdict, Fail) for trial in heap.trials)
+    passed = sum(isinstance(trial.verdict, Pass) for trial in group.trials)
+    failed = sum(isinstance(trial.verdict, Fail) for trial in group.trials)
     judged = passed + failed
     at, hat = _ESTIMATORS[estimator]
-    spent, unpriced, uncounted = total(record.spent for record in heap.attempts)
+    spent, unpriced, uncounted = total(record.spent for record in group.attempts)
     return Tally(
         eval=name[0],
         subject=name[1],
         policy=policy,
         passed=passed,
         failed=failed,
-        voided=sum(isinstance(trial.verdict, Void) for trial in heap.trials),
-        missing=0 if skipped is not None else heap.missing,
-        attempts=len(heap.attempts),
+        voided=sum(isinstance(trial.verdict, Void) for trial in group.trials),
+        missing=0 if skipped is not None else group.missing,
+        attempts=len(group.attempts),
         skipped=skipped,
         rate=estimate(passed, judged) if judged else None,
         pass_at={k: at(judged, passed, k) for k in sorted(set(ks))},

@@ -1,4 +1,4 @@
-"""Runs by name, and files and folders of any format that can be imported → what an analysis is made of."""
+"""Read the runs to analyse, from the history or from files of any format that can be imported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demeanor.core.ports import History
 
 
 def sources_of(history: History, wanted: Sequence[str]) -> tuple[AnalysisSource, ...]:
-    """What was asked for: the latest run where nothing was. A file or folder is read where it is, and not kept."""
+    """The runs to analyse (default: the latest). Files and folders are read in place, without importing them."""
     if not wanted:
         return (_from_history(history, None),)
     return tuple(

@@ -1,12 +1,11 @@
-"""A bisection → the value that it is reported by, and the decision that is kept of it."""
+"""Make the report of a bisection, and record its result in the history."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from demeanor.commands.bisect.report import BisectReport, rate_found
+from demeanor.commands.bisect.report import BisectOutcome, BisectReport, CommitFound, rate_found
 from demeanor.commands.bisect.rules import boundary
-from demeanor.commands.bisect.values import BisectOutcome, CommitFound
 from demeanor.commands.bisect.workflow import BisectState
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import KeptDecision
@@ -15,23 +14,23 @@ from demeanor.statistics.bisection import Tries
 
 
 def make_bisect_report(
-    one: BisectState, outcome: BisectOutcome, *, good: str, bad: str, interrupted: bool = False
+    state: BisectState, outcome: BisectOutcome, *, good: str, bad: str, interrupted: bool = False
 ) -> BisectReport:
-    """Everything that can be said of a bisection."""
-    search = one.search
-    commits = commits_found(one)
+    """Make the report."""
+    search = state.search
+    commits = commits_found(state)
     suspects = search.suspects()
     before, after = boundary(search.tries, suspects)
-    own = [visited.tries.judged for visited in one.visited.values()]
-    stopped = ("interrupted: start it again to go on; the trials that were made are kept",) if interrupted else ()
+    own = [visited.tries.judged for visited in state.visited.values()]
+    stopped = ("interrupted: run it again to continue; it reuses the trials so far",) if interrupted else ()
     return BisectReport(
-        eval=one.cell.eval.name,
-        subject=str(one.cell.subject),
+        eval=state.cell.eval.name,
+        subject=str(state.cell.subject),
         good=good,
         bad=bad,
         outcome=outcome,
         exit_code=ExitCode.INTERRUPTED if interrupted else outcome.exit_code,
-        asked_confidence=one.confidence,
+        asked_confidence=state.confidence,
         confidence=suspects.chance,
         no_difference=search.belief.none,
         suspects=commits[suspects.first : suspects.last + 1],
@@ -40,20 +39,20 @@ def make_bisect_report(
         after=rate_found(after),
         commits=commits,
         trials=sum(own),
-        voided=one.made - sum(own),
-        reused=sum(kept.tries.judged for kept in one.kept.values()),
-        built=one.built,
-        cost_usd=one.cost_usd,
-        notes=(*one.notes, *stopped),
+        voided=state.made - sum(own),
+        reused=sum(kept.tries.judged for kept in state.kept.values()),
+        built=state.built,
+        cost_usd=state.cost_usd,
+        notes=(*state.notes, *stopped),
     )
 
 
-def commits_found(one: BisectState) -> tuple[CommitFound, ...]:
-    """What is known of each commit of the line."""
-    chances, tries = one.search.belief.chances(), one.tries
+def commits_found(state: BisectState) -> tuple[CommitFound, ...]:
+    """The results of each commit."""
+    chances, tries = state.search.belief.chances(), state.tries
     found = []
-    for place, commit in enumerate(one.line.commits):
-        visited, kept = one.visited.get(place), one.kept.get(place)
+    for place, commit in enumerate(state.line.commits):
+        visited, kept = state.visited.get(place), state.kept.get(place)
         made = tries.get(place, Tries())
         found.append(
             CommitFound(
@@ -63,7 +62,7 @@ def commits_found(one: BisectState) -> tuple[CommitFound, ...]:
                 failed=made.failed,
                 voided=len(visited.trials) - visited.tries.judged if visited else 0,
                 reused=kept.tries.judged if kept else 0,
-                skipped=one.barred.get(place),
+                skipped=state.barred.get(place),
                 run=visited.run.info.id if visited else kept.runs[-1] if kept else None,
             )
         )
@@ -71,8 +70,9 @@ def commits_found(one: BisectState) -> tuple[CommitFound, ...]:
 
 
 def keep_bisection(history: History, report: BisectReport) -> None:
-    """Keep what was found."""
-    told = [found.commit for found in report.suspects]
+    """Record the result in the history."""
+    suspects = [found.commit for found in report.suspects]
+    names = ", ".join(commit.hash[:12] for commit in suspects)
     history.keep_decision(
         KeptDecision(
             made=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -81,8 +81,8 @@ def keep_bisection(history: History, report: BisectReport) -> None:
             subject=report.subject,
             answer=report.outcome.value,
             rule="bayes",
-            reason=f"{report.good}..{report.bad}: {report.confidence:.3f} for {', '.join(c.hash[:12] for c in told)}",
-            commit=told[-1].hash if report.outcome is BisectOutcome.FOUND else None,
+            reason=f"{report.good}..{report.bad}: {report.confidence:.3f} for {names}",
+            commit=suspects[-1].hash if report.outcome is BisectOutcome.FOUND else None,
             evidence={
                 "asked_confidence": report.asked_confidence,
                 "no_difference": report.no_difference,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
-from demeanor.commands.power.command import a_rate
+from demeanor.commands.power.command import rate_argument
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
 
@@ -22,50 +22,50 @@ _MOST = 200
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("eval", metavar="EVAL", help="the eval whose behaviour changed, as it is in this tree")
-    parser.add_argument("--good", required=True, metavar="REV", help="a commit at which it still passed")
-    parser.add_argument("--bad", default="HEAD", metavar="REV", help="a later one at which it fails (default: HEAD)")
-    parser.add_argument("--subject", metavar="AGENT:MODEL", help="on whom (default: the only one of the configuration)")
+    parser.add_argument("eval", metavar="EVAL", help="the eval, as it is in the working tree")
+    parser.add_argument("--good", required=True, metavar="REV", help="a commit at which it passed")
+    parser.add_argument("--bad", default="HEAD", metavar="REV", help="a later commit at which it fails (default: HEAD)")
+    parser.add_argument(
+        "--subject", metavar="AGENT:MODEL", help="the subject (default: the only one of the configuration)"
+    )
     how = parser.add_argument_group("how")
     how.add_argument(
-        "--confidence", type=a_rate, default=0.95, metavar="RATE", help="how sure it is to be (default: 95%%)"
+        "--confidence", type=rate_argument, default=0.95, metavar="RATE", help="required probability (default: 95%%)"
     )
     how.add_argument(
         "--trials",
         type=positive_int,
         default=1,
         metavar="N",
-        help="trials at each visit of a commit, at once (default: 1, which takes fewest trials in all)",
+        help="trials per visit of a commit, in parallel (default: 1, which needs the fewest trials in total)",
     )
     how.add_argument(
         "--most",
         type=positive_int,
         default=_MOST,
         metavar="N",
-        help=f"at most so many trials in all (default: {_MOST})",
+        help=f"maximum number of trials (default: {_MOST})",
     )
     trial_arguments(how)
-    how.add_argument("--kind", choices=("local", "ci"), default="local", help="why it is run (default: local)")
+    how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
-    out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
-    out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    out.add_argument("--json", action="store_true", help="print only the report, as JSON")
+    out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
-    parser.epilog = (
-        "exit codes: 0 found, 1 good and bad do not differ, 2 wrong usage, 3 not sure enough yet, 130 interrupted"
-    )
+    parser.epilog = "exit codes: 0 found, 1 good and bad do not differ, 2 wrong usage, 3 undecided, 130 interrupted"
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Search, keep what was found, print."""
+    """Search, record the result and print it."""
     from demeanor.commands.bisect.build_report import keep_bisection, make_bisect_report
-    from demeanor.commands.bisect.values import BisectOutcome
-    from demeanor.commands.bisect.workflow import make_bisecting
+    from demeanor.commands.bisect.report import BisectOutcome
+    from demeanor.commands.bisect.workflow import make_bisect_state
     from demeanor.commands.interrupts import make_ui
     from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     results = args.out or config.root / config.results
-    bisecting = make_bisecting(
+    state = make_bisect_state(
         config,
         os.environ,
         _request(args),
@@ -78,10 +78,10 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
     outcome, interrupted = BisectOutcome.UNDECIDED, False
     try:
-        outcome = bisecting.run(make_ui(quiet=True), _show)
+        outcome = state.run(make_ui(quiet=True), _show)
     except KeyboardInterrupt:
         interrupted = True
-    report = make_bisect_report(bisecting, outcome, good=args.good, bad=args.bad, interrupted=interrupted)
+    report = make_bisect_report(state, outcome, good=args.good, bad=args.bad, interrupted=interrupted)
     history = open_project_history(config, os.environ, results=results, reading=False)
     try:
         keep_bisection(history, report)
@@ -107,17 +107,17 @@ def _request(args: argparse.Namespace) -> RunRequest:
     )
 
 
-def _show(bisecting: BisectState, place: int) -> None:
-    """Where the search stands, on standard error."""
+def _show(state: BisectState, place: int) -> None:
+    """Print the state of the search to standard error."""
     from demeanor.commands.bisect.build_report import commits_found
-    from demeanor.commands.bisect.terminal import progress_line
+    from demeanor.commands.bisect.render import progress_line
     from demeanor.commands.interrupts import log
     from demeanor.render.terminal import screen_of
 
-    found = commits_found(bisecting)
+    found = commits_found(state)
     likeliest = max(found, key=lambda one: one.chance)
     chances = [one.chance for one in found]
-    log(progress_line(chances, found[place], likeliest, bisecting.made, screen_of(sys.stderr)))
+    log(progress_line(chances, found[place], likeliest, state.made, screen_of(sys.stderr)))
 
 
 def _print(report: BisectReport, *, as_json: bool) -> None:
@@ -126,7 +126,7 @@ def _print(report: BisectReport, *, as_json: bool) -> None:
 
         print(BISECT_DOCUMENT.write(report), end="")
     else:
-        from demeanor.commands.bisect.terminal import bisect_terminal
+        from demeanor.commands.bisect.render import bisect_terminal
         from demeanor.render.terminal import screen_of
 
         print(bisect_terminal(report, screen_of(sys.stdout)), end="")

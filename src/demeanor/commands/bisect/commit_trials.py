@@ -1,4 +1,4 @@
-"""One commit of a bisection, visited as often as its trials can tell something: all of them are kept in one run."""
+"""Run trials of one commit of a bisection. All trials of a commit are in one run, however often it is tested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from demeanor.vcs.checkout import Checkout
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Visited:
-    """A commit that was visited."""
+    """A commit that was tested."""
 
     run: PreparedRun
     """The run of its trials."""
@@ -37,12 +37,12 @@ class Visited:
 
     @property
     def trials(self) -> tuple[Record, ...]:
-        """The attempt that counts of each trial."""
+        """The last attempt of each trial."""
         return last_attempts(self.records)
 
     @property
     def cost_usd(self) -> float | None:
-        """What all attempts cost, as far as known."""
+        """The cost of all attempts, as far as known."""
         costs = [record.spent.cost_usd for record in self.records if record.spent.cost_usd is not None]
         return sum(costs) if costs else None
 
@@ -54,14 +54,14 @@ class Visited:
 
     @property
     def fingerprints(self) -> set[str]:
-        """Who was tried, as it really was."""
+        """The fingerprints of the subject."""
         return {record.fingerprint for record in self.trials if not isinstance(record.verdict, Void)}
 
     @property
     def why_void(self) -> str:
-        """Why nothing of it was judged."""
+        """Why none of its trials was judged."""
         voids = [record.verdict.reason for record in self.trials if isinstance(record.verdict, Void)]
-        return f"no trial of it can be judged: {voids[-1]}" if voids else "no trial of it was carried out"
+        return f"all its trials are void: {voids[-1]}" if voids else "none of its trials was run"
 
 
 def visit(
@@ -75,7 +75,7 @@ def visit(
     trials: int,
     ui: UI,
 ) -> tuple[Visited, RunResult]:
-    """Run so many more trials of a commit; voids of an earlier visit are tried again."""
+    """Run `trials` more trials of a commit; void trials of earlier visits are retried."""
     earlier = visited.run if visited else None
     planned = (visited.planned if visited else 0) + trials
     asked = replace(request, trials=planned)

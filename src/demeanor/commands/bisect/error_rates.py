@@ -1,7 +1,7 @@
-"""How often a bisection is right, and what it costs: ours by simulation, plain ones exactly, and what none can beat.
+"""How often a bisection finds the right commit, and at what cost: ours, a plain one, and a lower bound for any.
 
-A plain bisection halves the commits and believes each answer. `plain` reckons it in the case that suits it best: it is
-given a number of commits that halves evenly, and both ends for nothing.
+Ours is simulated. A plain bisection halves the range and trusts each answer; it is calculated for its best case: a
+number of commits that is a power of two, and both ends known.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from demeanor.commands.bisect.report import BisectOutcome
 from demeanor.commands.bisect.rules import Search
-from demeanor.commands.bisect.values import BisectOutcome
 from demeanor.statistics.binomial import at_most
 from demeanor.statistics.bisection import Tries, entropy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Performance:
-    """How a way to bisect does."""
+    """The error rates and cost of a method of bisection."""
 
     right: float
-    """How often it names the right commit."""
+    """The probability of the right commit."""
 
     wrong: float
-    """How often it names a wrong one."""
+    """The probability of a wrong commit."""
 
     no_difference: float = 0.0
-    """How often it says that the ends do not differ; the rest is undecided."""
+    """The probability of the answer that the ends do not differ; the rest is undecided."""
 
     trials: float
-    """Trials on average, those of the ends included where it makes any."""
+    """The mean number of trials, including those of the ends."""
 
     commits: float
-    """Different commits that are tried, on average: builds."""
+    """The mean number of commits tested, which is the number of builds."""
 
 
 def simulate(
@@ -50,10 +50,10 @@ def simulate(
     known: int = 0,
     guess: bool = False,
 ) -> Performance:
-    """Our own bisection, many times over, with the change anywhere.
+    """Simulate our bisection with the change at a random commit.
 
-    `at_once` trials are made at each visit; `known` trials of each end were kept before, and cost nothing. At `most`
-    trials it is undecided; where it is to `guess`, it names the likeliest instead.
+    It runs `at_once` trials of a commit at a time; `known` trials of each end exist already. After `most` trials it is
+    undecided; with `guess`, it names the most likely commit instead.
     """
     draw = random.Random(seed)  # noqa: S311 - a simulation
     right = wrong = alike = trials = tried = 0
@@ -109,11 +109,11 @@ def _made(passes: Callable[[int], bool], version: int, number: int) -> Tries:
 
 
 def plain(before: float, after: float, *, trials: int, fails: int, commits: int = 64) -> Performance:
-    """A plain bisection that makes so many trials at each step, and calls a commit bad from so many fails on."""
+    """A plain bisection with `trials` per step, in which `fails` failures make a commit bad."""
     steps = math.ceil(math.log2(commits))
     seen_good = at_most(fails - 1, trials, 1 - before)
     seen_bad = 1 - at_most(fails - 1, trials, 1 - after)
-    # At every step the change is as likely on one side as on the other, so half of the commits tried are bad.
+    # At every step the change is equally likely on both sides, so half of the tested commits are bad.
     right = ((seen_good + seen_bad) / 2) ** steps
     return Performance(right=right, wrong=1 - right, trials=steps * trials, commits=steps)
 
@@ -121,23 +121,23 @@ def plain(before: float, after: float, *, trials: int, fails: int, commits: int 
 def plain_as_right(
     before: float, after: float, *, right: float = 0.95, commits: int = 64
 ) -> tuple[Performance, int, int]:
-    """The cheapest plain bisection that is right as often as this; its trials at each step, and the fails it takes.
+    """The cheapest plain bisection with this probability of being right; its trials per step and number of failures.
 
-    It is told both rates, by which it chooses the number of fails.
+    It knows both rates, and chooses the number of failures accordingly.
     """
     for trials in range(1, 1000):
         best = max(range(1, trials + 1), key=lambda fails: plain(before, after, trials=trials, fails=fails).right)
         found = plain(before, after, trials=trials, fails=best, commits=commits)
         if found.right >= right:
             return found, trials, best
-    raise ValueError(f"before={before}, after={after}: no plain bisection is right in {right} of cases")
+    raise ValueError(f"before={before}, after={after}: no plain bisection is right with probability {right}")
 
 
-def fewest(before: float, after: float, *, right: float = 0.95, commits: int = 64) -> float:
-    """A number of trials that no way to bisect can beat on average, even if it is told both rates.
+def min_trials(before: float, after: float, *, right: float = 0.95, commits: int = 64) -> float:
+    """A lower bound for the mean number of trials of any method, even if it knows both rates.
 
-    To be right as often as this takes so many bits (Fano), and a trial tells no more than the capacity of the channel
-    from "before or after?" to "pass or fail?" (Shannon).
+    Being right with this probability takes a certain number of bits (Fano), and a trial gives at most the capacity of
+    the channel from "before or after?" to "pass or fail?" (Shannon).
     """
     needed = math.log2(commits) - entropy(right) - (1 - right) * math.log2(max(1, commits - 1))
     shares = (step / 1000 for step in range(1001))

@@ -1,8 +1,8 @@
-"""Trials of commits that were kept before, and answer the very question that a bisection asks.
+"""Trials of earlier runs that a bisection can reuse.
 
-They count where the eval asked the same, the subject was set up the same and the commit had no uncommitted changes.
-Where one commit was tried with subjects that were not really the same (another version of the agent, say), only those
-like the latest count: two of them are never averaged silently.
+They count if the eval and the settings of the subject are the same and the commit had no uncommitted changes. If a
+commit has trials with several fingerprints (such as another version of the agent), only those with the latest count:
+they are never averaged silently.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from demeanor.statistics.bisection import Tries
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PriorTrials:
-    """What was kept of one commit."""
+    """The reusable trials of one commit."""
 
     tries: Tries
     """The trials that count."""
 
     fingerprint: str
-    """Who was tried, as it really was."""
+    """The fingerprint of the subject."""
 
     runs: tuple[str, ...]
-    """The runs that they are in, the latest last."""
+    """Their runs, the latest last."""
 
 
-def kept_tries(
+def find_prior_trials(
     history: History, commits: Collection[str], name: str, subject: Subject, *, eval_hash: str
 ) -> dict[str, PriorTrials]:
-    """By commit: the trials of an eval that count."""
+    """Commit → its reusable trials."""
     if not eval_hash:
         return {}
     by_commit: dict[str, list[RunCell]] = {}
@@ -45,10 +45,10 @@ def kept_tries(
         counts = cell.judged and cell.dirty is False and cell.eval_hash == eval_hash and cell.fingerprint == same
         if cell.commit is not None and cell.commit in commits and counts:
             by_commit.setdefault(cell.commit, []).append(cell)
-    return {commit: _added_up(cells) for commit, cells in by_commit.items()}
+    return {commit: _sum_up(cells) for commit, cells in by_commit.items()}
 
 
-def _added_up(cells: list[RunCell]) -> PriorTrials:
+def _sum_up(cells: list[RunCell]) -> PriorTrials:
     latest = cells[-1].fingerprint
     alike = [cell for cell in cells if cell.fingerprint == latest]
     return PriorTrials(

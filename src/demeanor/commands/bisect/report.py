@@ -1,52 +1,121 @@
-"""A bisection as a value: every format is made of it."""
+"""The report of a bisection, as a value that all formats are rendered from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
-from demeanor.commands.bisect.values import BisectOutcome, CommitFound, RateFound
 from demeanor.core.exit_code import ExitCode
 from demeanor.render.documents import Document
 from demeanor.statistics.bisection import Tries
 from demeanor.statistics.intervals import jeffreys
+from demeanor.vcs.commit_range import Commit
+
+
+class BisectOutcome(StrEnum):
+    """How a bisection ended."""
+
+    FOUND = "found"
+    """A commit is the cause with the required confidence; or several in a row, if some could not be tested."""
+
+    NO_DIFFERENCE = "no difference"
+    """The good and the bad end do not differ."""
+
+    UNDECIDED = "undecided"
+    """It stopped before it reached the required confidence."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code of the command."""
+        return {
+            BisectOutcome.FOUND: ExitCode.ACCEPTED,
+            BisectOutcome.NO_DIFFERENCE: ExitCode.REJECTED,
+            BisectOutcome.UNDECIDED: ExitCode.UNDECIDED,
+        }[self]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommitFound:
+    """The results of one commit."""
+
+    commit: Commit
+    """The commit."""
+
+    chance: float
+    """The probability that this commit changed the behaviour."""
+
+    passed: int = 0
+    """Trials that passed, including reused ones."""
+
+    failed: int = 0
+    """Trials that failed, including reused ones."""
+
+    voided: int = 0
+    """Void trials."""
+
+    reused: int = 0
+    """Judged trials from earlier runs."""
+
+    skipped: str | None = None
+    """Why it can't be tested; None if it can."""
+
+    run: str | None = None
+    """The run that contains its trials."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RateFound:
+    """The pass rate on one side of the change."""
+
+    passed: int
+    """Trials that passed."""
+
+    judged: int
+    """Trials that passed or failed."""
+
+    low: float | None
+    """The lower end of the 95 % interval (Jeffreys); None without trials."""
+
+    high: float | None
+    """Its upper end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BisectReport:
-    """Which commit changed a behaviour, and how sure that is."""
+    """Which commit changed a behaviour, and with what probability."""
 
     eval: str
     """The eval."""
 
     subject: str
-    """On whom it was tried."""
+    """The subject, as `agent:model`."""
 
     good: str
-    """The good end, as it was asked for."""
+    """The good end, as given by the user."""
 
     bad: str
-    """The bad end, as it was asked for."""
+    """The bad end, as given by the user."""
 
     outcome: BisectOutcome
-    """How it ended."""
+    """The result."""
 
     exit_code: ExitCode
-    """What a script is told."""
+    """The exit code of the command."""
 
     asked_confidence: float
-    """How sure it was to be."""
+    """The required confidence."""
 
     confidence: float
-    """How likely it is that one of the suspects is the change."""
+    """The probability that one of the suspects is the change."""
 
     no_difference: float
-    """How likely it is that the ends do not differ."""
+    """The probability that the ends do not differ."""
 
     suspects: tuple[CommitFound, ...]
-    """The likeliest commit; with it those that can't be told from it, since they could not be tried."""
+    """The most likely commit, with neighbours that can't be distinguished from it because they could not be tested."""
 
     credible: tuple[str, ...]
-    """The fewest commits that together are as likely as was asked for, the likeliest first; hashes."""
+    """The smallest set of commits that reaches the required confidence: hashes, most likely first."""
 
     before: RateFound
     """All trials of commits before the suspects."""
@@ -55,34 +124,34 @@ class BisectReport:
     """All trials of commits from the last suspect on."""
 
     commits: tuple[CommitFound, ...]
-    """The whole line, the good end first."""
+    """All commits, the good end first."""
 
     trials: int
-    """Trials that were made now and judged."""
+    """Judged trials of this bisection."""
 
     voided: int
-    """Trials that were made now and are no answer."""
+    """Void trials of this bisection."""
 
     reused: int
-    """Trials that were kept before and count."""
+    """Reused trials of earlier runs."""
 
     built: int
     """Commits that were built."""
 
     cost_usd: float | None
-    """What the trials that were made now cost, as far as known."""
+    """The cost of the trials of this bisection, as far as known."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know."""
+    """Warnings and remarks."""
 
     @property
     def good_end(self) -> CommitFound:
-        """What was found of the good end."""
+        """The good end."""
         return self.commits[0]
 
     @property
     def bad_end(self) -> CommitFound:
-        """What was found of the bad end."""
+        """The bad end."""
         return self.commits[-1]
 
 

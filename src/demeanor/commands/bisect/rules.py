@@ -1,8 +1,9 @@
-"""What a bisection does next: the rule that chooses a version to try, and knows when it is sure enough.
+"""The rule of a bisection: which commit to test next, and when to stop.
 
-The ends are tried first, three times each, since everything rests on them. While it is doubtful that they differ at
-all they are tried on: nothing tells that sooner. Then the version whose next trial tells most is tried, until one
-version, or a row of versions which can't be told apart because some can't be tried, is as likely as was asked for.
+Both ends are tested first, three times each. As long as it is doubtful that they differ, only the ends are tested:
+nothing else gives that answer sooner. Then the commit whose next trial has the highest expected information is tested,
+until one commit reaches the required confidence; or several in a row that can't be distinguished because some of them
+can't be tested. Commits are numbered from 0, the good end.
 """
 
 from __future__ import annotations
@@ -11,89 +12,89 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from demeanor.commands.bisect.values import BisectOutcome
+from demeanor.commands.bisect.report import BisectOutcome
 from demeanor.statistics.bisection import Belief, Tries, believe, most_telling
 
 AT_THE_ENDS = 3
-"""Trials of each end before anything else is tried."""
+"""Trials of each end before any other commit is tested."""
 
 _DOUBTFUL = 0.2
-"""From this chance of no difference on, only the ends are tried."""
+"""If the probability of no difference is at least this, only the ends are tested."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Suspects:
-    """Versions of which one is the change, as likely as `chance` says; more than one where nothing tells them apart."""
+    """The most likely commit; several in a row if they can't be distinguished."""
 
     first: int
     """The first of them."""
 
     last: int
-    """The last of them, which can be tried."""
+    """The last of them, which can be tested."""
 
     chance: float
-    """How likely it is that one of them is the change."""
+    """The probability that one of them is the change."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Search:
-    """A bisection at a moment: what was tried, and what follows."""
+    """The state of a search: the trials so far, and what follows from them."""
 
     tries: Mapping[int, Tries]
-    """The trials of each version."""
+    """Commit → its trials."""
 
     last: int
     """The bad end; the good one is 0."""
 
     barred: frozenset[int] = frozenset()
-    """Versions that can't be tried."""
+    """Commits that can't be tested."""
 
     confidence: float = 0.95
-    """How likely a version must be to be named."""
+    """The required probability."""
 
     belief: Belief = field(init=False)
-    """Where the change lies, as far as is known."""
+    """The probability of each commit."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "belief", believe(self.tries, self.last))
 
     @property
     def testable(self) -> tuple[int, ...]:
-        """Versions that can be tried."""
-        return tuple(version for version in range(self.last + 1) if version not in self.barred)
+        """Commits that can be tested."""
+        return tuple(commit for commit in range(self.last + 1) if commit not in self.barred)
 
     def suspects(self) -> Suspects:
-        """The most likely version, with those that can't be told from it."""
+        """The most likely commit, with those that can't be distinguished from it."""
         chances = self.belief.chances()
         rows = [(low + 1, high) for low, high in pairwise(self.testable)]
         first, last = max(rows, key=lambda row: sum(chances[row[0] : row[1] + 1]))
         return Suspects(first=first, last=last, chance=sum(chances[first : last + 1]))
 
     def credible(self) -> tuple[int, ...]:
-        """The fewest versions that together are as likely as was asked for, the likeliest first."""
+        """The smallest set of commits that reaches the required confidence, most likely first."""
         chances = self.belief.chances()
-        ranked = sorted(range(1, self.last + 1), key=lambda version: (-chances[version], version))
+        ranked = sorted(range(1, self.last + 1), key=lambda commit: (-chances[commit], commit))
         needed = self.confidence * sum(chances)
         found: list[int] = []
-        while ranked and sum(chances[version] for version in found) < needed:
+        while ranked and sum(chances[commit] for commit in found) < needed:
             found.append(ranked.pop(0))
         return tuple(found)
 
     def outcome(self) -> BisectOutcome | None:
-        """What was found; None to go on."""
+        """The result; None to continue."""
         if any(self.tries.get(end, Tries()).judged < AT_THE_ENDS for end in (0, self.last)):
             return None
         if self.suspects().chance >= self.confidence:
             return BisectOutcome.FOUND
         return BisectOutcome.NO_DIFFERENCE if self.belief.none >= self.confidence else None
 
-    def trials(self, version: int, *, at_once: int = 1) -> int:
-        """How many trials to make of it: at an end, all that are made there before anything else."""
-        missing = AT_THE_ENDS - self.tries.get(version, Tries()).judged if version in (0, self.last) else 0
+    def trials(self, commit: int, *, at_once: int = 1) -> int:
+        """The number of trials to run: `at_once`, and more at an end that has too few."""
+        missing = AT_THE_ENDS - self.tries.get(commit, Tries()).judged if commit in (0, self.last) else 0
         return max(at_once, missing)
 
     def next(self, at_hand: Collection[int] = ()) -> int:
-        """The version to try next; one `at_hand` costs no build."""
+        """The commit to test next; prefers one `at_hand`, which is already built."""
         for end in (0, self.last):
             if self.tries.get(end, Tries()).judged < AT_THE_ENDS:
                 return end
@@ -103,7 +104,7 @@ class Search:
 
 
 def boundary(tries: Mapping[int, Tries], suspects: Suspects) -> tuple[Tries, Tries]:
-    """All trials before the suspects, and all from the last of them on."""
-    before = sum((made for version, made in tries.items() if version < suspects.first), Tries())
-    after = sum((made for version, made in tries.items() if version >= suspects.last), Tries())
+    """All trials before the suspects, and all from the last suspect on."""
+    before = sum((made for commit, made in tries.items() if commit < suspects.first), Tries())
+    after = sum((made for commit, made in tries.items() if commit >= suspects.last), Tries())
     return before, after

@@ -1,1 +1,1 @@
-"""`demeanor compare`: tell whether one version is worse than another."""
+"""`demeanor compare`: compare two versions: is one worse than the other?."""

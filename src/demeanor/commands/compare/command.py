@@ -35,10 +35,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "sides",
         nargs="*",
         metavar="A B",
-        help="two runs, subjects, branches or commits that the history knows; with --base one commit (default: HEAD)",
+        help="two runs, subjects, branches or commits in the history; with --base one commit (default: HEAD)",
     )
     parser.add_argument(
-        "--base", metavar="REV", help="check this commit and the other one out, build both, and try them side by side"
+        "--base", metavar="REV", help="check out and build this commit and the other one, and run them side by side"
     )
     parser.add_argument(
         "--last", type=positive_int, default=7, metavar="N", help="runs of a branch or nights of a subject (default: 7)"
@@ -50,41 +50,41 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--trials", type=positive_int, metavar="N", help=f"trials per eval, subject and side (default: {_TRIALS})"
     )
     trial_arguments(how)
-    how.add_argument("--kind", choices=("local", "ci"), default="local", help="why it is run (default: local)")
+    how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
     out.add_argument(
         "--format",
         choices=("terminal", "markdown", "json"),
         default="terminal",
-        help="how to print (default: terminal)",
+        help="output format (default: terminal)",
     )
     out.add_argument("--json", action="store_true", help="the same as --format json")
-    out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Find or make both sides, compare, keep, print."""
+    """Find or run both sides, compare, record and print."""
     config = load_config(args)
     results = args.out or config.root / config.results
     how = "json" if args.json else args.format
     if args.base is not None:
         if len(args.sides) > 1:
-            raise UsageError(f"--base {args.base}: one commit is compared with it, not {len(args.sides)}")
-        report, interrupted = _tried(args, config, results, quiet=how == "json")
+            raise UsageError(f"--base {args.base}: expected at most one other commit, got {len(args.sides)}")
+        report, interrupted = _run_both(args, config, results, quiet=how == "json")
     else:
         if len(args.sides) != 2:
             raise UsageError(
-                "two sides are needed\n  → demeanor compare A B, of what the history knows\n"
-                "  → demeanor compare --base main, to try this commit against main"
+                "two sides are needed\n  → to compare results in the history: demeanor compare A B\n"
+                "  → to run this commit and main: demeanor compare --base main"
             )
-        report, interrupted = _known(args, config, results), False
+        report, interrupted = _from_history(args, config, results), False
     _print(report, how)
     return ExitCode.INTERRUPTED if interrupted else report.exit_code
 
 
-def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
-    """What the history says of both."""
+def _from_history(args: argparse.Namespace, config: Config, results: Path) -> CompareReport:
+    """Compare results in the history."""
     from demeanor.commands.compare.operands import chosen_cells, side_of
     from demeanor.commands.compare.workflow import keep_comparison, make_comparison
     from demeanor.runner.history import open_project_history
@@ -96,7 +96,7 @@ def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareRe
         history.close()
     base, new = (chosen_cells(side, names=args.scenario, subjects=args.subject) for side in sides)
     if args.keyword or args.suite or args.tag or args.model:
-        raise UsageError("-k, --suite, --tag and --model choose what is tried, with --base\n  → use --scenario")
+        raise UsageError("-k, --suite, --tag and --model work only with --base\n  → use --scenario and --subject")
     report = make_comparison(base, new)
     history = open_project_history(config, os.environ, results=results, reading=False)
     try:
@@ -106,9 +106,9 @@ def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareRe
     return report
 
 
-def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
-    """Try both side by side."""
-    from demeanor.commands.compare.workflow import contenders, keep_comparison, make_comparison, tried_side
+def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
+    """Run both commits side by side."""
+    from demeanor.commands.compare.workflow import keep_comparison, make_comparison, prepare_sides, side_results
     from demeanor.commands.interrupts import make_ui
     from demeanor.runner.execute import execute_together
     from demeanor.runner.history import open_project_history
@@ -120,16 +120,16 @@ def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bo
         config, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag, policy="all"
     )
     with ExitStack() as stack:
-        sides = contenders(stack, config, revisions, evals, _request(args), os.environ, results=results, tell=ui.log)
+        sides = prepare_sides(stack, config, revisions, evals, _request(args), os.environ, results=results, log=ui.log)
         found = list(execute_together({label: side.run for label, side in sides.items()}, ui=ui).values())
     interrupted = any(result.interrupted for result in found)
     history = open_project_history(config, os.environ, results=results, reading=False)
     try:
-        base, new = (tried_side(history, side) for side in sides.values())
+        base, new = (side_results(history, side) for side in sides.values())
         notes = [result.stopped for result in found if result.stopped]
-        notes += ["interrupted: not all trials were carried out"] if interrupted else []
+        notes += ["interrupted: some trials are missing"] if interrupted else []
         notes += [note for result in found for note in result.notes]
-        notes += _dirty(config, revisions[1])
+        notes += _uncommitted_note(config, revisions[1])
         report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
         keep_comparison(history, report)
     finally:
@@ -137,11 +137,11 @@ def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bo
     return report, interrupted
 
 
-def _dirty(config: Config, revision: str) -> list[str]:
+def _uncommitted_note(config: Config, revision: str) -> list[str]:
     from demeanor.vcs.git_info import git_state
 
     if revision == "HEAD" and git_state(config.root).dirty:
-        return ["there are uncommitted changes, which were not tried: only what is committed was"]
+        return ["uncommitted changes were ignored: the commit itself was run"]
     return []
 
 
@@ -170,11 +170,11 @@ def _print(report: CompareReport, how: str) -> None:
 
         print(COMPARE_DOCUMENT.write(report), end="")
     elif how == "markdown":
-        from demeanor.commands.compare.markdown import compare_markdown
+        from demeanor.commands.compare.render import compare_markdown
 
         print(compare_markdown(report), end="")
     else:
-        from demeanor.commands.compare.terminal import compare_terminal
+        from demeanor.commands.compare.render import compare_terminal
         from demeanor.render.terminal import screen_of
 
         print(compare_terminal(report, screen_of(sys.stdout)), end="")

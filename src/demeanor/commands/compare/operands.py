@@ -1,6 +1,6 @@
-"""The two sides of a comparison that lie in the history: runs, branches, commits or subjects.
+"""Find the two sides of a comparison in the history: runs, branches, commits or subjects.
 
-A run with uncommitted changes is none of its branch nor of its commit: it can be compared by its own name only.
+A run with uncommitted changes belongs neither to its branch nor to its commit: you can compare it only by its own name.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from demeanor.core.history import PastRun
 from demeanor.core.ports import History
 
 NIGHTS = 7
-"""How many runs of a branch, or nights of a subject, are added up."""
+"""The number of runs of a branch, or nights of a subject."""
 
 
 def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS) -> Side:
-    """What a name stands for: a run, else a subject, else a branch, else a commit."""
+    """The side with this name: a run, else a subject, else a branch, else a commit."""
     found = _run(history, name) or _subject(history, name, nights) or _branch(history, name, nights)
     found = found or _commit(history, name, root)
     if found is None:
         raise UsageError(
-            f"{name!r} is no run, subject, branch or commit that the history knows\n"
-            f"  → demeanor compare --base {name} checks it out and tries it"
+            f"{name!r} is not a run, subject, branch or commit in the history\n"
+            f"  → to check out and run a commit: demeanor compare --base {name}"
         )
     return found
 
@@ -37,7 +37,7 @@ def _run(history: History, name: str) -> Side | None:
         run = find_past_run(history, name)
     except UnknownName:
         return None
-    return _added_up(history, name, "run", (run,))
+    return _sum_up(history, name, "run", (run,))
 
 
 def _subject(history: History, name: str, nights: int) -> Side | None:
@@ -50,7 +50,7 @@ def _subject(history: History, name: str, nights: int) -> Side | None:
 
 def _branch(history: History, name: str, nights: int) -> Side | None:
     runs = tuple(run for run in history.runs(branch=name) if not run.info.dirty)[:nights]
-    return _added_up(history, name, "branch", runs) if runs else None
+    return _sum_up(history, name, "branch", runs) if runs else None
 
 
 def _commit(history: History, name: str, root: Path) -> Side | None:
@@ -61,10 +61,10 @@ def _commit(history: History, name: str, root: Path) -> Side | None:
     if len(commit) < 4:
         return None
     runs = tuple(run for run in history.runs(commit=commit) if not run.info.dirty)
-    return _added_up(history, name, "commit", runs) if runs else None
+    return _sum_up(history, name, "commit", runs) if runs else None
 
 
-def _added_up(history: History, name: str, kind: str, runs: tuple[PastRun, ...]) -> Side:
+def _sum_up(history: History, name: str, kind: str, runs: tuple[PastRun, ...]) -> Side:
     cells = tuple(cell for run in reversed(runs) for cell in history.cells(run.name))
     commits = {run.info.commit for run in runs}
     return Side(
@@ -77,7 +77,7 @@ def _added_up(history: History, name: str, kind: str, runs: tuple[PastRun, ...])
 
 
 def chosen_cells(side: Side, *, names: Sequence[str] = (), subjects: Sequence[str] = ()) -> Side:
-    """A side with only the evals and subjects that are wanted; none means all."""
+    """The side, restricted to these evals and subjects; none means all."""
     cells = side.cells
     for name in names:
         if name not in {cell.eval for cell in cells}:

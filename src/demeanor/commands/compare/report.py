@@ -1,51 +1,157 @@
-"""A comparison as a value: every format is made of it."""
+"""The report of a comparison, as a value that all formats are rendered from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from demeanor.commands.compare.values import CompareOutcome, Comparison, EvalComparison
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import RunCell
 from demeanor.render.documents import Document
 
+Counts = tuple[int, int]
+"""Passed and judged trials."""
+
+
+class CompareOutcome(StrEnum):
+    """The result for one eval."""
+
+    REGRESSED = "regressed"
+    """It passes less often, significantly."""
+
+    IMPROVED = "improved"
+    """It passes more often, significantly."""
+
+    NO_EVIDENCE = "no evidence"
+    """No significant difference, with enough trials to detect a drop of 20 points."""
+
+    UNDERPOWERED = "underpowered"
+    """No significant difference, but too few trials to detect a drop of 20 points."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalComparison:
+    """One eval (with one subject) before and after."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject; `a → b` if two subjects are compared."""
+
+    outcome: CompareOutcome
+    """The result."""
+
+    base: Counts
+    """Passed and judged trials of the base."""
+
+    new: Counts
+    """Passed and judged trials of the new side."""
+
+    p_value: float
+    """The p-value of the observed difference (Boschloo's test, one-sided)."""
+
+    adjusted: float
+    """The p-value, adjusted for the number of evals (Benjamini and Hochberg)."""
+
+    detectable_drop: float | None
+    """The smallest drop that these trials detect with a power of 80 %; None if they can't detect even a drop to 0."""
+
+    notes: tuple[str, ...] = ()
+    """Remarks, such as several fingerprints on one side."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shift:
+    """The mean difference between base and new; all evals have the same weight."""
+
+    base: float
+    """The mean of the base."""
+
+    new: float
+    """The mean of the new side."""
+
+    value: float
+    """New minus base."""
+
+    low: float | None
+    """The lower end of its confidence interval; None if there are fewer than two evals."""
+
+    high: float | None
+    """The upper end of its confidence interval; None if there are fewer than two evals."""
+
+    evals: int
+    """The number of evals."""
+
+    level: float = 0.95
+    """The confidence level of the interval."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """The differences between two sets of cells."""
+
+    evals: tuple[EvalComparison, ...]
+    """One per eval and subject, regressions first."""
+
+    suite: Shift | None
+    """The difference of the suite's mean pass rate; None if no eval can be compared."""
+
+    cost_usd: Shift | None
+    """Cost per judged trial; None if no eval has a known cost on both sides."""
+
+    tokens: Shift | None
+    """Tokens per judged trial."""
+
+    turns: Shift | None
+    """Model responses per judged trial."""
+
+    seconds: Shift | None
+    """Agent time per judged trial."""
+
+    incomparable: tuple[tuple[str, str], ...] = ()
+    """Evals that can't be compared, with the reason."""
+
+    level: float = 0.1
+    """The false discovery rate: the share of false alarms among regressed and improved evals."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Side:
-    """One of the two that are compared."""
+    """One side of a comparison, with its results."""
 
     name: str
-    """As it was asked for."""
+    """The name as given by the user."""
 
     kind: str
-    """What it is: a run, a subject, a branch, a commit."""
+    """`run`, `subject`, `branch` or `commit`."""
 
     runs: tuple[str, ...]
-    """The runs that are added up, oldest first."""
+    """Its runs, oldest first."""
 
     commit: str | None = None
-    """The commit, where it is only one."""
+    """The commit, if all its runs have the same."""
 
     cells: tuple[RunCell, ...] = ()
-    """What these runs found."""
+    """The results of these runs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SideNote:
-    """What a report says of a side."""
+    """One side of a comparison, without its results."""
 
     name: str
-    """As it was asked for."""
+    """The name as given by the user."""
 
     kind: str
-    """What it is."""
+    """`run`, `subject`, `branch` or `commit`."""
 
     runs: tuple[str, ...]
-    """The runs that were added up, oldest first."""
+    """Its runs, oldest first."""
 
     commit: str | None
-    """The commit, where it is only one."""
+    """The commit, if all its runs have the same."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,25 +159,25 @@ class CompareReport:
     """Is the new side worse than the base?"""
 
     base: SideNote
-    """What is compared with."""
+    """The base."""
 
     new: SideNote
-    """What is compared."""
+    """The new side."""
 
     comparison: Comparison
-    """What they say about each other."""
+    """The differences."""
 
     counts: Mapping[str, int]
-    """Outcome → evals."""
+    """Outcome → number of evals."""
 
     exit_code: ExitCode
-    """Rejected where an eval regressed, undecided where nothing could be compared."""
+    """Rejected if an eval regressed, undecided if no eval can be compared."""
 
     notes: tuple[str, ...] = field(default=())
-    """What a person should know."""
+    """Warnings and remarks."""
 
     def with_outcome(self, outcome: CompareOutcome) -> tuple[EvalComparison, ...]:
-        """The evals of one outcome."""
+        """The evals with this outcome."""
         return tuple(one for one in self.comparison.evals if one.outcome is outcome)
 
 
@@ -79,16 +185,16 @@ COMPARE_DOCUMENT = Document("compare", CompareReport)
 """The JSON document of this report."""
 
 
-def compare_report(base: Side, new: Side, found: Comparison, *, notes: tuple[str, ...] = ()) -> CompareReport:
-    """Everything that can be said of two sides."""
-    counts = {outcome.value: sum(one.outcome is outcome for one in found.evals) for outcome in CompareOutcome}
+def compare_report(base: Side, new: Side, comparison: Comparison, *, notes: tuple[str, ...] = ()) -> CompareReport:
+    """Make the report."""
+    counts = {outcome.value: sum(one.outcome is outcome for one in comparison.evals) for outcome in CompareOutcome}
     code = ExitCode.REJECTED if counts[CompareOutcome.REGRESSED] else ExitCode.ACCEPTED
     return CompareReport(
         base=_note(base),
         new=_note(new),
-        comparison=found,
+        comparison=comparison,
         counts=counts,
-        exit_code=code if found.evals else ExitCode.UNDECIDED,
+        exit_code=code if comparison.evals else ExitCode.UNDECIDED,
         notes=notes,
     )
 

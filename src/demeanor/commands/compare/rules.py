@@ -1,54 +1,59 @@
-"""Two sets of cells held against each other: which evals passed less often, and could we have seen it?
+"""The rules of a comparison: which evals regressed, and were there enough trials to detect it?
 
-Every eval is compared with itself by Boschloo's exact test, and the p-values are raised for being many (Benjamini and
-Hochberg). Where nothing is found, the smallest drop that so few trials could have shown tells whether that means
-anything.
+Every eval is compared with itself by Boschloo's exact test, and the p-values are adjusted for the number of evals
+(Benjamini and Hochberg). For evals without a significant difference, the smallest detectable drop shows how much that
+means. The mean over the suite shows small drops that no single eval can show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
-from demeanor.commands.compare.suite import suite_shift
-from demeanor.commands.compare.usage import spent_shifts
-from demeanor.commands.compare.values import CompareOutcome, Comparison, Counts, EvalComparison
+from demeanor.commands.compare.report import CompareOutcome, Comparison, Counts, EvalComparison, Shift
 from demeanor.core.history import RunCell
 from demeanor.statistics import boschloo, fisher
 from demeanor.statistics.false_discovery import adjusted
+from demeanor.statistics.paired import Count, paired_difference, paired_rates
 from demeanor.statistics.power import detectable_drop, region_of
 from demeanor.store.history.nights import count, fingerprints
 
 LEVEL = 0.10
-"""The share of false alarms allowed among what is called regressed or improved."""
+"""The false discovery rate: the share of false alarms among regressed and improved evals."""
 
 CONCERN = 0.20
-"""A drop of so many points is worth knowing of: who could not see it is underpowered."""
+"""An eval that can't detect a drop of this size is underpowered."""
 
-SEEN_LEVEL, SEEN_POWER = 0.05, 0.8
-"""A drop counts as visible where a test at this level sees it with this power."""
+DETECT_LEVEL, DETECT_POWER = 0.05, 0.8
+"""A drop is detectable if a test at this level detects it with this power."""
 
 Key: TypeAlias = tuple[str, str]
-_LARGEST = 40_000
-"""Beyond so many pairs of counts Fisher's test, which is a little stricter, takes the place of Boschloo's."""
+"""Eval and subject."""
+
+Pairs: TypeAlias = dict[Key, tuple[list[RunCell], list[RunCell]]]
+"""The cells of the base and of the new side."""
+
+_MAX_BOSCHLOO = 40_000
+"""With more pairs of counts, Boschloo's test is too slow; Fisher's is used, which is slightly more conservative."""
+
 _ORDER = list(CompareOutcome)
 
 
 def compare(
     base: Iterable[RunCell], new: Iterable[RunCell], *, level: float = LEVEL, concern: float = CONCERN
 ) -> Comparison:
-    """Hold `new` against `base`: by eval and subject, or by eval where each side has one subject, and not the same."""
+    """Compare `new` with `base` by eval and subject; by eval only if each side has one subject and they differ."""
     pairs, left_out = pair_up(list(base), list(new))
     scores = {key: (_score(a), _score(b)) for key, (a, b) in pairs.items()}
-    falls = adjusted([p_fall(*score) for score in scores.values()])
-    rises = adjusted([p_fall(b, a) for a, b in scores.values()])
+    drops = adjusted([p_drop(*score) for score in scores.values()])
+    rises = adjusted([p_drop(b, a) for a, b in scores.values()])
     evals = []
-    for ((name, subject), (a, b)), fall, rise in zip(scores.items(), falls, rises, strict=True):
-        down, up = p_fall(a, b), p_fall(b, a)
-        drop = visible_drop(a, b[1])
-        outcome = _outcome(fall, rise, drop, level=level, concern=concern)
-        fallen = outcome is CompareOutcome.REGRESSED or (outcome is not CompareOutcome.IMPROVED and down <= up)
+    for ((name, subject), (a, b)), p_down, p_up in zip(scores.items(), drops, rises, strict=True):
+        down, up = p_drop(a, b), p_drop(b, a)
+        detectable = smallest_detectable_drop(a, b[1])
+        outcome = _outcome(p_down, p_up, detectable, level=level, concern=concern)
+        dropped = outcome is CompareOutcome.REGRESSED or (outcome is not CompareOutcome.IMPROVED and down <= up)
         evals.append(
             EvalComparison(
                 eval=name,
@@ -56,9 +61,9 @@ def compare(
                 outcome=outcome,
                 base=a,
                 new=b,
-                p_value=down if fallen else up,
-                adjusted=fall if fallen else rise,
-                detectable_drop=drop,
+                p_value=down if dropped else up,
+                adjusted=p_down if dropped else p_up,
+                detectable_drop=detectable,
                 notes=_notes(*pairs[name, subject]),
             )
         )
@@ -67,14 +72,12 @@ def compare(
         suite=suite_shift(scores),
         incomparable=tuple(left_out),
         level=level,
-        **spent_shifts(pairs),
+        **usage_shifts(pairs),
     )
 
 
-def pair_up(
-    base: Sequence[RunCell], new: Sequence[RunCell]
-) -> tuple[dict[Key, tuple[list[RunCell], list[RunCell]]], list[tuple[str, str]]]:
-    """The cells of both sides that belong together; and what was left out, with the reason."""
+def pair_up(base: Sequence[RunCell], new: Sequence[RunCell]) -> tuple[Pairs, list[tuple[str, str]]]:
+    """The cells of both sides by eval and subject; and the evals that can't be compared, with the reason."""
     here, there = ({cell.subject for cell in side} for side in (base, new))
     crossed = len(here) == len(there) == 1 and here != there
     a, b = _grouped(base, crossed=crossed), _grouped(new, crossed=crossed)
@@ -91,29 +94,31 @@ def pair_up(
     return pairs, left_out
 
 
-def p_fall(base: Counts, new: Counts) -> float:
-    """The one-sided p-value of a fall."""
-    test = boschloo.p_decrease if base[1] * new[1] <= _LARGEST else fisher.p_decrease
+def p_drop(base: Counts, new: Counts) -> float:
+    """The one-sided p-value of a drop."""
+    test = boschloo.p_decrease if base[1] * new[1] <= _MAX_BOSCHLOO else fisher.p_decrease
     return test(*base, *new)
 
 
 @lru_cache(maxsize=4096)
-def visible_drop(base: Counts, new_judged: int) -> float | None:
-    """The smallest drop from the base's rate that so many trials would probably have shown."""
+def smallest_detectable_drop(base: Counts, new_judged: int) -> float | None:
+    """The smallest drop from the rate of the base that `new_judged` trials detect with a power of 80 %."""
     passed, judged = base
     if passed == 0:
         return None
     rate = (passed + 0.5) / (judged + 1)
-    region = region_of("boschloo" if judged * new_judged <= _LARGEST else "fisher", judged, new_judged, SEEN_LEVEL)
-    return detectable_drop(lambda lower: region.chance(rate, lower), rate, power=SEEN_POWER)
+    region = region_of(
+        "boschloo" if judged * new_judged <= _MAX_BOSCHLOO else "fisher", judged, new_judged, DETECT_LEVEL
+    )
+    return detectable_drop(lambda lower: region.chance(rate, lower), rate, power=DETECT_POWER)
 
 
-def _outcome(fall: float, rise: float, drop: float | None, *, level: float, concern: float) -> CompareOutcome:
-    if fall <= level:
+def _outcome(p_down: float, p_up: float, detectable: float | None, *, level: float, concern: float) -> CompareOutcome:
+    if p_down <= level:
         return CompareOutcome.REGRESSED
-    if rise <= level:
+    if p_up <= level:
         return CompareOutcome.IMPROVED
-    return CompareOutcome.UNDERPOWERED if drop is None or drop > concern else CompareOutcome.NO_EVIDENCE
+    return CompareOutcome.UNDERPOWERED if detectable is None or detectable > concern else CompareOutcome.NO_EVIDENCE
 
 
 def _grouped(cells: Iterable[RunCell], *, crossed: bool) -> Mapping[Key, list[RunCell]]:
@@ -125,20 +130,20 @@ def _grouped(cells: Iterable[RunCell], *, crossed: bool) -> Mapping[Key, list[Ru
 
 def _why_not(base: Sequence[RunCell], new: Sequence[RunCell]) -> str | None:
     if not base or not new:
-        return "only in the new set" if new else "only in the base"
-    for side, cells in (("base", base), ("new set", new)):
+        return "only on the new side" if new else "only on the base"
+    for side, cells in (("base", base), ("new side", new)):
         if not any(cell.judged for cell in cells):
             return f"no trial of the {side} could be judged"
     hashes = [{cell.eval_hash for cell in cells if cell.eval_hash and cell.judged} for cells in (base, new)]
     if len(hashes[0] | hashes[1]) > 1:
-        return "the eval itself changed, so its rates are not of one thing"
+        return "the eval itself was edited, so its rates can't be compared"
     return None
 
 
 def _notes(base: Sequence[RunCell], new: Sequence[RunCell]) -> tuple[str, ...]:
-    found = ((side, fingerprints(cells)) for side, cells in (("base", base), ("new set", new)))
+    found = ((side, fingerprints(cells)) for side, cells in (("base", base), ("new side", new)))
     return tuple(
-        f"the {side} adds up {len(prints)} different fingerprints: {', '.join(prints)}"
+        f"the {side} has {len(prints)} different fingerprints: {', '.join(prints)}"
         for side, prints in found
         if len(prints) > 1
     )
@@ -147,3 +152,81 @@ def _notes(base: Sequence[RunCell], new: Sequence[RunCell]) -> tuple[str, ...]:
 def _score(cells: Iterable[RunCell]) -> Counts:
     passed, failed = count(cells)
     return passed, passed + failed
+
+
+def suite_shift(scores: Mapping[Key, tuple[Counts, Counts]], *, level: float = 0.95) -> Shift | None:
+    """The mean difference of pass rates. All evals have the same weight; the subjects of an eval are averaged."""
+    strata: dict[str, tuple[list[Count], list[Count]]] = {}
+    for (name, _), (base, new) in scores.items():
+        ours, theirs = strata.setdefault(name, ([], []))
+        ours.append(base)
+        theirs.append(new)
+    if not strata:
+        return None
+    a, b = [pair[0] for pair in strata.values()], [pair[1] for pair in strata.values()]
+    before, after = _mean_rate(a), _mean_rate(b)
+    found = paired_rates(a, b, level=level)
+    return Shift(
+        base=before,
+        new=after,
+        value=after - before,
+        low=found.low if found else None,
+        high=found.high if found else None,
+        evals=len(strata),
+        level=level,
+    )
+
+
+def _mean_rate(evals: list[list[Count]]) -> float:
+    return sum(sum(passed / judged for passed, judged in strata) / len(strata) for strata in evals) / len(evals)
+
+
+class UsageShifts(TypedDict):
+    """The differences of cost, tokens, turns and time per judged trial."""
+
+    cost_usd: Shift | None
+    tokens: Shift | None
+    turns: Shift | None
+    seconds: Shift | None
+
+
+def usage_shifts(pairs: Pairs) -> UsageShifts:
+    """The mean differences per judged trial. Void attempts are included, because they cost money too.
+
+    An eval with unknown numbers is left out: a lower bound can't be compared.
+    """
+    return UsageShifts(
+        cost_usd=_shift(pairs, lambda cell: None if cell.unpriced else cell.spent.cost_usd),
+        tokens=_shift(pairs, lambda cell: None if cell.uncounted else cell.spent.tokens),
+        turns=_shift(pairs, lambda cell: cell.spent.turns),
+        seconds=_shift(pairs, lambda cell: cell.spent.seconds),
+    )
+
+
+def _shift(pairs: Pairs, of: Callable[[RunCell], float | None]) -> Shift | None:
+    """The paired difference over the evals whose number is known on both sides."""
+    known: dict[str, list[tuple[float, float]]] = {}
+    for (name, _), (base, new) in pairs.items():
+        before, after = _per_trial(base, of), _per_trial(new, of)
+        if before is not None and after is not None:
+            known.setdefault(name, []).append((before, after))
+    if not known:
+        return None
+    a, b = ([sum(pair[side] for pair in strata) / len(strata) for strata in known.values()] for side in (0, 1))
+    found = paired_difference(a, b)
+    before, after = sum(a) / len(a), sum(b) / len(b)
+    return Shift(
+        base=before,
+        new=after,
+        value=after - before,
+        low=found.low if found else None,
+        high=found.high if found else None,
+        evals=len(known),
+    )
+
+
+def _per_trial(cells: Sequence[RunCell], of: Callable[[RunCell], float | None]) -> float | None:
+    amounts = [(of(cell), cell.judged) for cell in cells if cell.judged or cell.voided]
+    if any(amount is None for amount, _ in amounts):
+        return None
+    return sum(amount for amount, _ in amounts if amount is not None) / sum(judged for _, judged in amounts)

@@ -1,4 +1,4 @@
-"""Two commits tried side by side: each has its own run, and their trials interleave."""
+"""Run two commits side by side, compare two sides, and record the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from demeanor.vcs.checkout import Checkout, checked_out
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompareSide:
-    """One of the two commits, ready to be tried."""
+    """One of the two commits, ready to run."""
 
     checkout: Checkout
     """Where it is checked out."""
@@ -33,7 +33,7 @@ class CompareSide:
     """The run of its trials."""
 
 
-def contenders(
+def prepare_sides(
     stack: ExitStack,
     config: Config,
     revisions: tuple[str, str],
@@ -42,41 +42,43 @@ def contenders(
     environ: Mapping[str, str],
     *,
     results: Path,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> dict[str, CompareSide]:
     """Check out and build both commits, then prepare their runs, `base` and `new`; `stack` removes the checkouts."""
     check_sandbox(config, request, plan_evals(Catalog(config=config, environ=environ), evals, request, environ))
-    places = [stack.enter_context(checked_out(config, one, environ=environ, log=tell)) for one in revisions]
+    checkouts = [
+        stack.enter_context(checked_out(config, revision, environ=environ, log=log)) for revision in revisions
+    ]
     return {
-        label: _contender(place, evals, request, environ, results)
-        for label, place in zip(("base", "new"), places, strict=True)
+        label: _prepare_side(checkout, evals, request, environ, results)
+        for label, checkout in zip(("base", "new"), checkouts, strict=True)
     }
 
 
-def _contender(
-    place: Checkout, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str], results: Path
+def _prepare_side(
+    checkout: Checkout, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str], results: Path
 ) -> CompareSide:
-    catalog = Catalog(config=place.config, environ=environ)
+    catalog = Catalog(config=checkout.config, environ=environ)
     plan = plan_evals(catalog, evals, request, environ)
-    return CompareSide(checkout=place, run=prepare(catalog, plan, request, results, commit=place.commit))
+    return CompareSide(checkout=checkout, run=prepare(catalog, plan, request, results, commit=checkout.commit))
 
 
-def tried_side(history: History, one: CompareSide) -> Side:
-    """What the history has of a side that was just tried."""
-    run = history.run(one.run.info.uid)
-    place = one.checkout
+def side_results(history: History, side: CompareSide) -> Side:
+    """The results of a side that was just run, from the history."""
+    run = history.run(side.run.info.uid)
+    checkout = side.checkout
     return Side(
-        name=place.revision, kind="commit", runs=(run.name,), commit=place.commit, cells=history.cells(run.name)
+        name=checkout.revision, kind="commit", runs=(run.name,), commit=checkout.commit, cells=history.cells(run.name)
     )
 
 
 def make_comparison(base: Side, new: Side, *, notes: tuple[str, ...] = ()) -> CompareReport:
-    """Hold two sides against each other."""
+    """Compare two sides."""
     return compare_report(base, new, compare(base.cells, new.cells), notes=notes)
 
 
 def keep_comparison(history: History, report: CompareReport) -> None:
-    """Keep what was found of each eval."""
+    """Record the result of each eval in the history."""
     made = datetime.now(UTC).isoformat(timespec="milliseconds")
     for one in report.comparison.evals:
         history.keep_decision(

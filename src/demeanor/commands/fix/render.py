@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from demeanor.commands.compare.phrases import p_value
 from demeanor.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound, Score
 from demeanor.commands.fix.rules import Refusal
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.markdown import code_block, inline_code
+from demeanor.render.numbers import p_value
 from demeanor.render.table import Column, labelled, table, wrapped
 from demeanor.render.terminal import Screen, paint
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.commands.compare.rules import p_fall
+from demeanor.commands.compare.rules import p_drop
 from demeanor.commands.fix.report import FixCell, score_of
 from demeanor.commands.gate.workflow import GateState
 from demeanor.commands.run.policies import decide
@@ -83,7 +83,7 @@ def _gate(plan: Plan, config: Config, request: RunRequest, rule: str) -> GateSta
         plan=Plan(cells=tuple(replace(cell, trials=()) for cell in plan.cells)),
         rule=rule,
         timeout=config.timeout or DEFAULT_TIMEOUT,
-        overruled=request.timeout,
+        timeout_override=request.timeout,
     )
 
 
@@ -134,5 +134,5 @@ def _cell(before: tuple[Tally, Decision] | None, after: tuple[Tally, Decision] |
         policy=tally.policy,
         before=score_of(*before) if before else None,
         after=score_of(*after) if after else None,
-        p_value=p_fall(counts[0], counts[1]) if len(counts) == 2 else None,
+        p_value=p_drop(counts[0], counts[1]) if len(counts) == 2 else None,
     )

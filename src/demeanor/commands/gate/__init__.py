@@ -1,1 +1,1 @@
-"""`demeanor gate`: tell whether a change may merge."""
+"""`demeanor gate`: decide whether a change may merge."""

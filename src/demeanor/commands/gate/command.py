@@ -35,33 +35,34 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     subject_arguments(parser)
     task_arguments(parser)
     how = parser.add_argument_group("how")
-    how.add_argument("--rule", metavar="NAME", help="how USUALLY_PASSES is judged: screen (default) or classic")
+    how.add_argument("--rule", metavar="NAME", help="the rule for USUALLY_PASSES evals: screen (default) or classic")
     how.add_argument(
         "--policy",
         choices=("always", "all"),
         default="all",
-        help="always leaves out USUALLY_PASSES, except what the change adds or edits (default: all)",
+        help="always: no USUALLY_PASSES evals, except those that the change adds or edits (default: all)",
     )
     how.add_argument(
-        "--base", metavar="REV", help="what new and edited evals are told by (default: where the branch began)"
+        "--base",
+        metavar="REV",
+        help="commit to compare with, to find new and edited evals (default: where the branch started)",
     )
     how.add_argument(
-        "--max-trials", type=positive_int, metavar="N", help="at most so many trials of all cells together"
+        "--max-trials", type=positive_int, metavar="N", help="maximum number of trials of all cells together"
     )
     trial_arguments(how)
-    how.add_argument("--kind", choices=("local", "ci"), default="local", help="why it is run (default: local)")
+    how.add_argument("--kind", choices=("local", "ci"), default="local", help="the kind of run (default: local)")
     out = parser.add_argument_group("output")
-    out.add_argument("--dry-run", action="store_true", help="print the first round of trials and run nothing")
-    out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
-    out.add_argument("--json", action="store_true", help="print the gate's report as JSON, and nothing else")
+    out.add_argument("--dry-run", action="store_true", help="print the first round of trials without running it")
+    out.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
+    out.add_argument("--json", action="store_true", help="print only the gate's report, as JSON")
     out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Ask the rule, run a round of trials, ask again; then report and keep the decisions."""
-    from demeanor.commands.gate.build_report import gate_files, gate_notes, keep_answers, make_gate_report
-    from demeanor.commands.gate.workflow import make_gate_state
+    """Run rounds of trials until the rule has all answers; then report and record the decisions."""
+    from demeanor.commands.gate.workflow import gate_files, gate_notes, keep_answers, make_gate_report, make_gate_state
     from demeanor.commands.interrupts import make_ui
     from demeanor.commands.run.command import print_plan
     from demeanor.commands.run.workflow import make_report, publish
@@ -87,29 +88,29 @@ def run(args: argparse.Namespace) -> ExitCode:
         return ExitCode.ACCEPTED
     prepared = prepare(catalog, plan, request, results)
     result = execute(prepared, ui=make_ui(quiet=args.json), watch=state.watch, more=state.round)
-    said = state.decisions()
+    decisions = state.decisions()
     report = make_report(
         result,
         plan=state.planned(),
         notes=gate_notes(state, stopped=result.stopped is not None),
-        decide=lambda tally: said[tally.eval, tally.subject],
+        decide=lambda tally: decisions[tally.eval, tally.subject],
     )
-    found = make_gate_report(state, report)
-    keep_answers(state, found, config, os.environ, results)
+    gate_report = make_gate_report(state, report)
+    keep_answers(state, gate_report, config, os.environ, results)
     publish(
         report,
         result.folder,
         environ=os.environ,
         redactor=catalog.redactor,
         junit=args.junit,
-        **gate_files(found),
+        **gate_files(gate_report),
     )
-    _print(found, report, as_json=args.json)
+    _print(gate_report, report, as_json=args.json)
     return report.exit_code
 
 
 def _for_gates(config: Config) -> Config:
-    """The configuration as it is for gates."""
+    """The configuration with the settings of [gate]."""
     own = config.gate
     run = config.budgets.get("run", Limit())
     budget = {"run": replace(run, usd=own.budget_usd)} if own.budget_usd is not None else {}

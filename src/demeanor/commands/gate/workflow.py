@@ -1,77 +1,90 @@
-"""A gate at work: it asks the rule after each round of trials, and plans the next one from what the rule wants."""
+"""Run a gate: after each round of trials, ask the rule for answers and for the trials of the next round."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypedDict
 
+from demeanor.commands.gate import always
+from demeanor.commands.gate.render import gate_markdown
+from demeanor.commands.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.commands.gate.rules import DEFAULT, gate, next_trials, rule_named
+from demeanor.commands.run.report import RunReport
 from demeanor.config.config import Config
+from demeanor.core.codec import encode
+from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UsageError
 from demeanor.core.eval import Eval
 from demeanor.core.gate import Baseline, GateAnswer, GateCell
+from demeanor.core.history import KeptDecision
+from demeanor.core.policy import Policy
 from demeanor.core.ports import History
 from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision
+from demeanor.core.text import count
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.runner.baselines import baselines_of, edited_since, eval_hashes, latest_nights
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, plan_evals
 
 
 @dataclass(kw_only=True)
 class GateState:
-    """The cells of a gate, and what is known of them so far."""
+    """The cells of a gate, and their trials so far."""
 
     plan: Plan
-    """What may be tried; skipped cells say why they are not."""
+    """All cells; a skipped cell has a reason."""
 
     rule: str = DEFAULT
-    """How USUALLY_PASSES is judged."""
+    """The rule for USUALLY_PASSES evals."""
 
     key_subjects: frozenset[str] = frozenset()
-    """Those that the gate depends on; empty means all."""
+    """The subjects that the gate depends on; empty means all."""
 
     pasts: Mapping[str, Baseline] = field(default_factory=dict)
-    """By cell: its nights."""
+    """Cell → its history."""
 
     hashes: Mapping[str, str] = field(default_factory=dict)
-    """By eval: its hash now."""
+    """Eval → its current hash."""
 
     edited: Mapping[str, Edit] = field(default_factory=dict)
-    """The evals that the change touches."""
+    """The evals that the change adds or edits."""
 
     base: Edits = field(default_factory=lambda: Edits(base=None))
-    """What the evals were held against."""
+    """The commit that evals are compared with, to find new and edited ones."""
 
     timeout: float = DEFAULT_TIMEOUT
-    """Seconds that a trial may take where its eval does not say."""
+    """The timeout of a trial if its eval has none."""
 
-    overruled: float | None = None
-    """Seconds that a trial may take whatever its eval says."""
+    timeout_override: float | None = None
+    """The timeout of every trial, if given on the command line."""
 
     max_trials: int | None = None
-    """The most trials of all cells together."""
+    """The maximum number of trials of all cells together."""
 
     asked: dict[str, int] = field(default_factory=dict)
-    """By cell: trials that were asked for."""
+    """Cell → trials requested so far."""
 
     ended: dict[str, dict[int, bool | None]] = field(default_factory=dict)
-    """By cell: how each trial ended, None for a void."""
+    """Cell → trial number → whether it passed; None for a void."""
 
     def answers(self) -> tuple[GateAnswer, ...]:
-        """What follows for each cell from all that is known so far, in the order of the plan."""
-        cells = {cell.id: self._known(cell) for cell in self.plan.cells}
+        """One answer per cell from the trials so far, in the order of the plan."""
+        cells = {cell.id: self._gate_cell(cell) for cell in self.plan.cells}
         judged = [cells[cell.id] for cell in self.plan.cells if cell.skipped is None]
         found = {answer.cell.name: answer for answer in gate(judged, rule=self.rule)}
         return tuple(found.get(cell.id) or _skipped(cells[cell.id], cell) for cell in self.plan.cells)
 
     def round(self) -> list[Trial]:
-        """The trials of the next round, the most doubtful cells first; none where everything is decided."""
+        """The trials of the next round, the most doubtful cells first; none if all cells are decided."""
         spent = sum(self.asked.values())
         left = None if self.max_trials is None else self.max_trials - spent
         wanted = next_trials(self.answers(), budget=left)
@@ -84,31 +97,31 @@ class GateState:
         return sorted(found, key=lambda trial: trial.number)
 
     def watch(self, news: Progress) -> None:
-        """Take note of how a trial ended."""
+        """Record the end of a trial."""
         if isinstance(news, AttemptJudged) and news.record.final:
             self.note(news.record)
 
     def note(self, record: Record) -> None:
-        """Take note of a trial."""
+        """Record the result of a trial."""
         how = None if isinstance(record.verdict, Void) else record.verdict.outcome == "pass"
         self.ended.setdefault(record.cell, {})[record.number] = how
 
     def decisions(self) -> Mapping[tuple[str, str], Decision]:
-        """By eval and subject: what the gate says."""
+        """Eval and subject → the decision."""
         return {(one.cell.eval, one.cell.subject): one.decision for one in self.answers()}
 
     def planned(self) -> Plan:
-        """The plan with as many trials as were asked for; a cell that the gate does not look at is skipped."""
-        said = self.decisions()
+        """The plan with the trials requested so far; cells that the gate ignores are skipped."""
+        decisions = self.decisions()
         cells = []
         for cell in self.plan.cells:
-            decision = said[cell.eval.name, str(cell.subject)]
+            decision = decisions[cell.eval.name, str(cell.subject)]
             skipped = cell.skipped or (decision.reason if decision.answer == "skipped" else None)
             trials = tuple(self._trial(cell, number) for number in range(1, self.asked.get(cell.id, 0) + 1))
             cells.append(replace(cell, trials=trials, skipped=skipped))
         return Plan(cells=tuple(cells))
 
-    def _known(self, cell: Cell) -> GateCell:
+    def _gate_cell(self, cell: Cell) -> GateCell:
         ended = [how for _, how in sorted(self.ended.get(cell.id, {}).items())]
         subject = str(cell.subject)
         return GateCell(
@@ -122,12 +135,12 @@ class GateState:
         )
 
     def _trial(self, cell: Cell, number: int) -> Trial:
-        seconds = self.overruled or cell.eval.scenario.timeout or self.timeout
+        seconds = self.timeout_override or cell.eval.scenario.timeout or self.timeout
         return Trial(eval=cell.eval, subject=cell.subject, number=number, timeout=seconds)
 
 
 def _skipped(known: GateCell, cell: Cell) -> GateAnswer:
-    reason = f"nothing was tried: {cell.skipped}"
+    reason = f"not run: {cell.skipped}"
     return GateAnswer(cell=known, decision=Decision(answer="skipped", rule="none", reason=reason))
 
 
@@ -141,7 +154,7 @@ def make_gate_state(
     base: str | None = None,
     max_trials: int | None = None,
 ) -> GateState:
-    """Which cells a gate looks at: those that were chosen, and whatever the change itself adds or edits."""
+    """The initial state: the selected evals, and all evals that the change adds or edits."""
     config = catalog.config
     name = rule_named(rule or config.gate.rule or DEFAULT).name
     every = choose_evals(config, paths=request.paths, policy="all")
@@ -160,7 +173,7 @@ def make_gate_state(
     }
     held = edits(every, config.root, base=base)
     if base is not None and held.problem:
-        raise UsageError(f"--base {base}: {held.problem}\n  → name a branch or a commit, such as --base main")
+        raise UsageError(f"--base {base}: {held.problem}\n  → use a branch or a commit, such as --base main")
     plan = plan_evals(catalog, every, request, environ)
     nights = latest_nights(history, plan)
     hashes = eval_hashes(one for one in _evals(plan) if nights)
@@ -177,7 +190,7 @@ def make_gate_state(
         edited=edited,
         base=held,
         timeout=config.timeout or DEFAULT_TIMEOUT,
-        overruled=request.timeout,
+        timeout_override=request.timeout,
         max_trials=max_trials or config.gate.max_trials,
     )
 
@@ -187,5 +200,83 @@ def _evals(plan: Plan) -> Sequence[Eval]:
 
 
 def _key(catalog: Catalog, config: Config) -> Sequence[str]:
-    """The key subjects, each of which must be one."""
+    """The key subjects; an unknown one is an error."""
     return [str(catalog.subject(text)) for text in config.gate.subjects]
+
+
+class GateFiles(TypedDict):
+    """The files that a gate adds to its run."""
+
+    lead: str
+    files: Mapping[str, str]
+
+
+def gate_notes(state: GateState, *, stopped: bool) -> tuple[str, ...]:
+    """Remarks for the report."""
+    notes = []
+    needed = sum(one.more for one in state.answers())
+    if needed and not stopped and state.max_trials is not None:
+        notes.append(f"stopped after {count(state.max_trials, 'trial')} (max_trials): {needed} more are needed")
+    if state.base.problem:
+        notes.append(f"new and edited evals were found from the history only: {state.base.problem}")
+    return tuple(notes)
+
+
+def make_gate_report(state: GateState, report: RunReport) -> GateReport:
+    """Make the report."""
+    return gate_report(
+        report,
+        state.answers(),
+        rule=state.rule,
+        base=state.base.base,
+        edited=state.edited,
+        characteristics=tuple(_error_rates(state)),
+        notes=report.notes,
+    )
+
+
+def gate_files(found: GateReport) -> GateFiles:
+    """The files that a gate adds to its run."""
+    return GateFiles(lead=gate_markdown(found), files={"gate.json": GATE_DOCUMENT.write(found)})
+
+
+def keep_answers(
+    state: GateState, found: GateReport, config: Config, environ: Mapping[str, str], results: Path
+) -> None:
+    """Record all decisions in the history, with their numbers."""
+    made = datetime.now(UTC).isoformat(timespec="milliseconds")
+    history = open_project_history(config, environ, results=results, reading=False)
+    try:
+        for row in found.rows:
+            if row.decision.answer == "skipped":
+                continue
+            history.keep_decision(
+                KeptDecision(
+                    made=made,
+                    ruling="gate",
+                    eval=row.eval,
+                    subject=row.subject,
+                    answer=row.decision.answer,
+                    rule=row.decision.rule,
+                    reason=row.decision.reason,
+                    run=found.run.id,
+                    commit=found.run.commit,
+                    eval_hash=state.hashes.get(row.eval, ""),
+                    evidence={
+                        "passed": row.passed,
+                        "failed": row.failed,
+                        "voided": row.voided,
+                        "past": encode(row.past),
+                        "p_value": row.p_value,
+                        "adjusted": row.adjusted,
+                    },
+                )
+            )
+    finally:
+        history.close()
+
+
+def _error_rates(state: GateState) -> list[ErrorRates]:
+    policies = {cell.eval.policy for cell in state.plan.cells}
+    found = [always.error_rates()] if Policy.ALWAYS_PASSES in policies else []
+    return found + ([rule_named(state.rule).error_rates()] if Policy.USUALLY_PASSES in policies else [])

@@ -1,4 +1,4 @@
-"""`demeanor history`: how the pass rate of an eval went over time."""
+"""`demeanor history`: the pass rate of an eval over time."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--kind", choices=("nightly", "ci", "local", "all"), default="nightly", help="which runs (default: nightly)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Ask the history, find the change points, print."""
-    from demeanor.commands.report.workflow import make_eval_course
+    """Read the history, find the change points and print them."""
+    from demeanor.commands.history.workflow import make_eval_history
     from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     history = open_project_history(config, os.environ, results=args.results)
     try:
-        found = make_eval_course(history, args.eval, args.subject, kind=args.kind)
+        found = make_eval_history(history, args.eval, args.subject, kind=args.kind)
     finally:
         history.close()
     if args.json:
@@ -39,8 +39,8 @@ def run(args: argparse.Namespace) -> ExitCode:
 
         print(HISTORY_DOCUMENT.write(found), end="")
     else:
-        from demeanor.commands.history.terminal import course_terminal
+        from demeanor.commands.history.render import history_terminal
         from demeanor.render.terminal import screen_of
 
-        print(course_terminal(found, screen_of(sys.stdout)), end="")
+        print(history_terminal(found, screen_of(sys.stdout)), end="")
     return ExitCode.ACCEPTED

@@ -1,10 +1,11 @@
-"""How one eval went over time, as a value: every run, the stretches that are of one thing, and the change points."""
+"""The history of one eval, as a value: every run, the segments without a change, and the change points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from demeanor.commands.history.change_points import rate_history
 from demeanor.commands.report.report import Mark, NightCell
 from demeanor.commands.report.rows import estimate, night_cells
 from demeanor.core.history import PastRun, RunCell
@@ -16,7 +17,7 @@ from demeanor.render.documents import Document
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PastCell:
-    """One run of it."""
+    """One run of the eval."""
 
     run: str
     """The run's name."""
@@ -28,12 +29,12 @@ class PastCell:
     """The commit it ran at."""
 
     cell: NightCell
-    """What came of it."""
+    """Its result."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Segment:
-    """Runs in a row in which neither the subject nor the eval changed: only these are put into one rate."""
+    """Consecutive runs without a change of subject or eval. Only these are combined into one rate."""
 
     first: str
     """Its first run."""
@@ -42,24 +43,24 @@ class Segment:
     """Its last run."""
 
     runs: int
-    """How many of its runs have judged trials."""
+    """The number of runs with judged trials."""
 
     passed: int
     """Trials that passed."""
 
     judged: int
-    """Trials that count."""
+    """Trials that passed or failed."""
 
     rate: Estimate | None
-    """The rate; None where nothing was judged."""
+    """The pass rate; None without judged trials."""
 
     mark: Mark | None
-    """What changed at its beginning; None for the first."""
+    """What changed at its start; None for the first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubjectHistory:
-    """One subject at it."""
+    """The history of one subject."""
 
     subject: str
     """The subject, as `agent:model`."""
@@ -68,18 +69,18 @@ class SubjectHistory:
     """The eval's latest policy."""
 
     past: tuple[PastCell, ...]
-    """Every run, the oldest first."""
+    """Every run, oldest first."""
 
     stretches: tuple[Segment, ...]
-    """The runs, divided wherever the subject or the eval changed."""
+    """The runs, divided at each change of the subject or the eval."""
 
     course: RateHistory
-    """The change points, and how often there is one that is none."""
+    """The change points, and how often to expect a false alarm."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvalHistory:
-    """One eval over time."""
+    """The history of one eval."""
 
     eval: str
     """The eval's name."""
@@ -95,19 +96,18 @@ HISTORY_DOCUMENT = Document("history", EvalHistory)
 """The JSON document of this report."""
 
 
-def eval_course(
+def eval_history(
     name: str,
     cells: Iterable[RunCell],
     *,
     kind: str,
-    course_of: Callable[[Sequence[RunCell]], RateHistory],
     runs: Sequence[PastRun] = (),
 ) -> EvalHistory:
-    """One eval over time, from all its cells, the oldest first; `runs` are those that should have had it."""
+    """The history of one eval, from all its cells, oldest first; a run of `runs` without the eval is a gap."""
     by_subject: dict[str, list[RunCell]] = {}
     for cell in cells:
         by_subject.setdefault(cell.subject, []).append(cell)
-    found = tuple(_subject(subject, own, course_of(own), runs) for subject, own in by_subject.items())
+    found = tuple(_subject(subject, own, rate_history(own), runs) for subject, own in by_subject.items())
     return EvalHistory(eval=name, kind=kind, subjects=found)
 
 
@@ -116,22 +116,22 @@ def _subject(subject: str, cells: Sequence[RunCell], course: RateHistory, runs: 
     facts = {cell.run: (cell.started, cell.commit) for cell in cells}
     facts |= {run.name: (run.info.started, run.info.commit) for run in runs if run.info.started > cells[0].started}
     order = sorted(facts, key=lambda run: (facts[run][0], run))
-    told = night_cells(own, order, course.changes)
+    cells_by_run = night_cells(own, order, course.changes)
     past = tuple(
         PastCell(run=run, started=facts[run][0], commit=facts[run][1], cell=shown)
-        for run, shown in zip(order, told, strict=True)
+        for run, shown in zip(order, cells_by_run, strict=True)
     )
     return SubjectHistory(
         subject=subject,
         policy=cells[-1].policy,
         past=past,
-        stretches=tuple(_stretch(own, first=index == 0) for index, own in enumerate(_divided(past))),
+        stretches=tuple(_segment(own, first=index == 0) for index, own in enumerate(_divide(past))),
         course=course,
     )
 
 
-def _divided(past: Sequence[PastCell]) -> list[list[PastCell]]:
-    """A run in which two things were mixed stands for itself."""
+def _divide(past: Sequence[PastCell]) -> list[list[PastCell]]:
+    """A run with several versions of the subject or eval is a segment of its own."""
     parts: list[list[PastCell]] = []
     for index, one in enumerate(past):
         alone = one.cell.mixed or (index > 0 and past[index - 1].cell.mixed)
@@ -141,7 +141,7 @@ def _divided(past: Sequence[PastCell]) -> list[list[PastCell]]:
     return parts
 
 
-def _stretch(own: Sequence[PastCell], *, first: bool) -> Segment:
+def _segment(own: Sequence[PastCell], *, first: bool) -> Segment:
     passed, judged = sum(one.cell.passed for one in own), sum(one.cell.judged for one in own)
     mark: Mark = "eval" if own[0].cell.marks == ("eval",) else "subject"
     return Segment(

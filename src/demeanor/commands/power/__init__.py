@@ -1,1 +1,1 @@
-"""`demeanor power`: tell how many trials it takes to see a drop, and what each rule misses."""
+"""`demeanor power`: how many trials it takes to detect a drop, and the error rates of each rule."""

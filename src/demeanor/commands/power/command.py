@@ -1,4 +1,4 @@
-"""`demeanor power`: how many trials it takes to see a drop, and what each rule costs and misses."""
+"""`demeanor power`: how many trials it takes to detect a drop, and the cost and error rates of each rule."""
 
 from __future__ import annotations
 
@@ -19,35 +19,47 @@ _LONGEST_HISTORY = 400
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("base", nargs="?", type=a_rate, default=0.95, metavar="FROM", help="pass rate (default: 95%%)")
-    parser.add_argument("new", nargs="?", type=a_rate, default=0.80, metavar="TO", help="lower rate (default: 80%%)")
     parser.add_argument(
-        "--level", type=a_rate, default=0.05, metavar="RATE", help="false alarms allowed (default: 5%%)"
-    )
-    parser.add_argument("--power", type=a_rate, default=0.8, metavar="RATE", help="drops to be seen (default: 80%%)")
-    parser.add_argument("--trials", type=positive_int, metavar="N", help="also tell what so many trials can see")
-    parser.add_argument(
-        "--history", type=positive_int, default=60, metavar="N", help="trials of history of an eval (default: 60)"
+        "base", nargs="?", type=rate_argument, default=0.95, metavar="FROM", help="pass rate (default: 95%%)"
     )
     parser.add_argument(
-        "--evals", type=positive_int, metavar="N", help="also tell what a suite of so many evals can see"
+        "new", nargs="?", type=rate_argument, default=0.80, metavar="TO", help="lower rate (default: 80%%)"
+    )
+    parser.add_argument(
+        "--level", type=rate_argument, default=0.05, metavar="RATE", help="false alarms allowed (default: 5%%)"
+    )
+    parser.add_argument(
+        "--power", type=rate_argument, default=0.8, metavar="RATE", help="drops to detect (default: 80%%)"
+    )
+    parser.add_argument(
+        "--trials", type=positive_int, metavar="N", help="also show the smallest drop that this many trials detect"
+    )
+    parser.add_argument(
+        "--history", type=positive_int, default=60, metavar="N", help="trials of an eval in the history (default: 60)"
+    )
+    parser.add_argument(
+        "--evals", type=positive_int, metavar="N", help="also show how well a suite of this many evals detects a drop"
     )
     parser.add_argument("--subjects", type=positive_int, default=1, metavar="N", help="enabled subjects (default: 1)")
-    parser.add_argument("--cost", type=positive_float, metavar="USD", help="what a trial costs, to tell money too")
+    parser.add_argument("--cost", type=positive_float, metavar="USD", help="cost of a trial, to show costs too")
     parser.add_argument("--rule", metavar="NAME", help="only the error rates of the rules of this name")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Reckon and print."""
+    """Calculate and print."""
     from demeanor.core.codec import encode
 
     if not args.new < args.base:
-        raise UsageError(f"FROM={args.base:g} TO={args.new:g}: there is no drop\n  → such as: demeanor power 95% 80%")
+        raise UsageError(
+            f"FROM={args.base:g} TO={args.new:g}: TO must be lower than FROM\n  → for example: demeanor power 95% 80%"
+        )
     if args.level + (1 - args.power) >= 1:
-        raise UsageError(f"--level {args.level:g} --power {args.power:g}: chance alone does as well")
+        raise UsageError(
+            f"--level {args.level:g} --power {args.power:g}: guessing is as good\n  → lower --level or raise --power"
+        )
     if args.history > _LONGEST_HISTORY:
-        raise UsageError(f"--history {args.history}: at most {_LONGEST_HISTORY}; more hardly shows more")
+        raise UsageError(f"--history {args.history}: at most {_LONGEST_HISTORY}")
     if args.rule is not None:
         found = _rules(args.rule, args.subjects)
         if args.json:
@@ -80,7 +92,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
-def a_rate(text: str) -> float:
+def rate_argument(text: str) -> float:
     """`0.95`, `95%` or `95 %`, above 0 and below 1, for argparse."""
     plain = text.strip()
     number = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
@@ -89,7 +101,7 @@ def a_rate(text: str) -> float:
     return number
 
 
-a_rate.__name__ = "rate"  # argparse shows the name when the text is no number at all
+rate_argument.__name__ = "rate"  # argparse shows it if the text is not a number
 
 
 def _rules(name: str, subjects: int) -> tuple[ErrorRates, ...]:
@@ -112,10 +124,10 @@ def _rules(name: str, subjects: int) -> tuple[ErrorRates, ...]:
 def _print_rules(found: tuple[ErrorRates, ...]) -> None:
     from rich.text import Text
 
-    from demeanor.commands.power.error_rates_text import characteristics_lines
+    from demeanor.commands.power.render import error_rates_lines
     from demeanor.render.terminal import paint, screen_of
 
     screen = screen_of(sys.stdout)
-    lines = [line for one in found for line in [*characteristics_lines(one, screen.width), Text()]]
+    lines = [line for one in found for line in [*error_rates_lines(one, screen.width), Text()]]
     text = paint(lines[:-1], screen)
     sys.stdout.write(screen.safe(text) if not screen.color else text)

@@ -1,4 +1,4 @@
-"""What it takes to see a drop, as text."""
+"""The report of `demeanor power`, and the error rates of a rule, for the terminal."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from demeanor.commands.power.error_rates_text import trials
-from demeanor.commands.power.values import PowerReport
+from demeanor.commands.power.report import PowerReport
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.percent import rate, share
 from demeanor.render.table import Column, table, wrapped
@@ -16,16 +15,16 @@ _NARROW = 80
 
 
 def power_lines(report: PowerReport, width: int) -> list[Text]:
-    """All of it, in lines of at most `width` cells."""
+    """The report, in lines of at most `width` columns."""
     base, new = rate(report.base), rate(report.new)
-    title = Text(f"To see a drop from {base} to {new}", "bold")
-    errors = f"at most {rate(report.level)} false alarms, seen {rate(report.power)} of the time"
+    title = Text(f"To detect a drop from {base} to {new}", "bold")
+    errors = f"with at most {rate(report.level)} false alarms, detected {rate(report.power)} of the time"
     parts = [
         [*wrapped(title, width), *wrapped(Text(errors, "dim"), width), *_needed(report, width)],
-        _headed("What so many trials can see: the smallest drop, in points", _visible(report, width), width),
+        _headed("The smallest detectable drop, in points, by number of trials", _visible(report, width), width),
         _headed("Rules of the gate, for one eval with one subject", _gate(report, width), width),
         _headed("Rules of promotion and demotion", _policy(report, width), width),
-        wrapped(Text("`demeanor power --rule NAME` tells more of a rule.", "dim"), width),
+        wrapped(Text("More about a rule: `demeanor power --rule NAME`", "dim"), width),
     ]
     lines: list[Text] = []
     for part in parts:
@@ -40,19 +39,19 @@ def _headed(title: str, lines: Sequence[Text], width: int) -> list[Text]:
 def _needed(report: PowerReport, width: int) -> list[Text]:
     known = f"{report.known[0]} trials, of which {report.known[1]} fail" if report.known else "more than 5000 trials"
     side = report.each_side or report.each_side_about
-    healthy, dropped = (trials(mean) for mean in report.sequential)
+    healthy, dropped = (_trials(mean) for mean in report.sequential)
     rows = [
-        ("against a rate that is well known", f"{known}{_cost(report, report.known[0] if report.known else None)}"),
+        ("compared with a known rate", f"{known}{_cost(report, report.known[0] if report.known else None)}"),
         (
             "between two samples (Fisher)",
             f"{'' if report.each_side else 'about '}{side} trials on each side{_cost(report, 2 * side)}",
         ),
-        ("looking after each trial (SPRT)", f"{dropped} trials on average, {healthy} if nothing dropped"),
+        ("sequential test (SPRT)", f"{dropped} trials on average, {healthy} if nothing dropped"),
     ]
     if report.suite:
         evals, each, seen = report.suite
         rows.append(
-            (f"suite of {evals} evals x {each} trials", f"a drop of all of them is seen {share(seen)} of the time")
+            (f"suite of {evals} evals x {each} trials", f"a drop of all of them is detected {share(seen)} of the time")
         )
     if width < _NARROW:
         return [line for what, answer in rows for line in wrapped(Text(f"{what}: {answer}"), width, indent=2)]
@@ -81,7 +80,7 @@ def _gate(report: PowerReport, width: int) -> list[Text]:
     rows = [(found.rule, found.at(report.base), found.at(report.new)) for found in report.gate]
 
     def spent(mean: float | None) -> Text:
-        return Text("n/a" if mean is None else f"{trials(mean)}{_cost(report, mean)}")
+        return Text("n/a" if mean is None else f"{_trials(mean)}{_cost(report, mean)}")
 
     return table(
         [
@@ -114,3 +113,25 @@ def _acts(rows: Sequence[ErrorRates], at: float) -> list[Text]:
 
 def _cost(report: PowerReport, mean: float | None) -> str:
     return "" if report.cost_usd is None or mean is None else f" (${report.cost_usd * mean:.2f})"
+
+
+def _trials(value: float) -> str:
+    """A mean number of trials: `4.1`, `62`."""
+    return f"{value:.1f}" if value < 20 else f"{value:.0f}"
+
+
+def error_rates_lines(found: ErrorRates, width: int) -> list[Text]:
+    """A rule in one sentence, its error rates as a table, and remarks."""
+    columns = [
+        Column(title="true pass rate", cells=[Text(rate(row.rate)) for row in found.rows], align="right"),
+        Column(title=f"{found.action}s", cells=[Text(share(row.chance)) for row in found.rows], align="right"),
+    ]
+    if any(row.trials is not None for row in found.rows):
+        means = [Text("n/a" if row.trials is None else _trials(row.trials)) for row in found.rows]
+        columns.append(Column(title="mean trials", cells=means, align="right"))
+    lines = wrapped(Text.assemble((found.rule, "bold"), f": {found.about}"), width)
+    lines += wrapped(Text(f"for {found.setting}:", "dim"), width, indent=2)
+    lines += [Text.assemble("  ", line) for line in table(columns, width - 2)]
+    for note in found.notes:
+        lines += wrapped(Text(note, "dim"), width, indent=2)
+    return lines

@@ -1,4 +1,4 @@
-"""Everything that `demeanor power` tells, from exact numbers."""
+"""The calculations of `demeanor power`; all are exact."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 from demeanor.commands.gate import always
 from demeanor.commands.gate.rules import RULES
-from demeanor.commands.power.values import DetectableDrop, PowerReport
+from demeanor.commands.power.report import DetectableDrop, PowerReport
 from demeanor.commands.promote.rules import DEMOTE, PROMOTE
 from demeanor.statistics.binomial import at_least
 from demeanor.statistics.power import (
@@ -21,10 +21,10 @@ from demeanor.statistics.power import (
 from demeanor.statistics.sprt import Sprt
 
 SIZES = (3, 5, 10, 20, 30, 50, 100)
-"""Numbers of trials for which the smallest visible drop is told."""
+"""Numbers of trials for which the smallest detectable drop is shown."""
 
-_MOST_EXACT = 500
-"""Beyond so many trials on each side the exact number takes too long, and the approximation is good."""
+_MAX_EXACT = 500
+"""With more trials on each side, the exact calculation takes too long, and the approximation is good."""
 
 
 def power_report(
@@ -39,7 +39,7 @@ def power_report(
     subjects: int = 1,
     cost_usd: float | None = None,
 ) -> PowerReport:
-    """What it takes to see a drop from `base` to `new`, and what the rules make of it."""
+    """What it takes to detect a drop from `base` to `new`, and how the rules react to it."""
     about = trials_per_side(base, new, level=level, power=power)
     known = trials_against_known(base, new, level=level, power=power)
     test = Sprt(good=base, bad=new, miss_good=level, miss_bad=1 - power)
@@ -54,11 +54,11 @@ def power_report(
         history=history,
         known=(known.trials, known.fails) if known else None,
         each_side=exact_trials_per_side(base, new, test="fisher", level=level, power=power)
-        if about <= _MOST_EXACT
+        if about <= _MAX_EXACT
         else None,
         each_side_about=about,
         sequential=(test.operation(base).trials, test.operation(new).trials),
-        visible=tuple(_visible(size, base, history, level=level, power=power) for size in sizes),
+        visible=tuple(_detectable(size, base, history, level=level, power=power) for size in sizes),
         gate=(
             always.error_rates(rates),
             *(rule.error_rates(rates, base=base) for rule in RULES.values()),
@@ -70,7 +70,7 @@ def power_report(
     )
 
 
-def _visible(trials: int, base: float, history: int, *, level: float, power: float) -> DetectableDrop:
+def _detectable(trials: int, base: float, history: int, *, level: float, power: float) -> DetectableDrop:
     fails = fails_that_surprise(trials, base, level=level)
     region = region_of("boschloo", history, trials, level)
     return DetectableDrop(

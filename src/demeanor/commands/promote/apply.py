@@ -1,4 +1,4 @@
-"""What `demeanor promote` and `demeanor demote` share: find who is ripe, change the one argument, verify, record."""
+"""`demeanor promote` and `demeanor demote`: list the evals that are ready; change, verify and record their policy."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
 def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
     """The options of both commands."""
     parser.add_argument("evals", nargs="*", metavar="EVAL", help="only these evals, by name (default: all)")
-    parser.add_argument("--rule", metavar="NAME", help=f"which rule: {rules}")
-    parser.add_argument("--apply", action="store_true", help="change the policy in the files of those that are ripe")
+    parser.add_argument("--rule", metavar="NAME", help=f"the rule: {rules}")
+    parser.add_argument(
+        "--apply", action="store_true", help="change the policy of the evals that are ready, in their files"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     how = parser.add_argument_group("how --apply verifies")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
 
 
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
-    """Ask the nights; print, or apply."""
+    """List the evals that are ready, or apply the changes."""
     from demeanor.commands.promote.workflow import make_promotion_report
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import open_project_history
@@ -67,44 +69,48 @@ def _apply(
 ) -> ExitCode:
     from demeanor.commands.promote.render import commit_message
 
-    _refuse_unripe(args.evals, report)
+    _check_ready(args.evals, report)
     if not report.ready:
-        print(f"nothing to {report.action}: no eval is ripe\n  → demeanor {report.action} tells what is missing")
+        print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: demeanor {report.action}")
         return ExitCode.ACCEPTED
     applied: list[Candidate] = []
     verified: dict[str, str] = {}
     refused = []
     for one in report.ready:
-        said = _change(args, config, results, report.action, one, evals[one.eval])
-        if said is None:
+        result = _change(args, config, results, report.action, one, evals[one.eval])
+        if result is None:
             refused.append(one.eval)
         else:
             applied.append(one)
-            verified[one.eval] = said
+            verified[one.eval] = result
     if applied:
         message = commit_message(report.action, applied, verified)
         print(f"\nproposed commit message:\n\n{message}", end="")
     if refused:
         names = ", ".join(refused)
-        print(f"\n{count(len(refused), 'eval')} left as it was, since it did not hold here: {names}")
+        print(f"\n{count(len(refused), 'eval')} not changed, because the verification failed: {names}")
     return ExitCode.REJECTED if refused else ExitCode.ACCEPTED
 
 
-def _refuse_unripe(names: Sequence[str], report: PromotionReport) -> None:
-    """Whoever asks for an eval by name is told why it is not done."""
+def _check_ready(names: Sequence[str], report: PromotionReport) -> None:
+    """An eval that was named on the command line must be ready."""
+    from demeanor.commands.promote.workflow import BEFORE
+
     found = {one.eval: one for one in report.candidates}
     for name in names:
         if name not in found:
-            raise UsageError(f"eval {name!r} can't be {report.action}d: its policy is not one that could be")
+            raise UsageError(
+                f"eval {name!r} can't be {report.action}d: its policy is not {BEFORE[report.action].value}"
+            )
         if found[name].answer != report.action:
             why = "\n  ".join((found[name].reason, *found[name].missing[:5]))
-            raise UsageError(f"eval {name!r} is not ripe by the rule {report.rule!r}: {why}")
+            raise UsageError(f"eval {name!r} is not ready by the rule {report.rule!r}: {why}")
 
 
 def _change(
     args: argparse.Namespace, config: Config, results: Path, action: Action, one: Candidate, own: Eval
 ) -> str | None:
-    """Change the policy of one eval, verify and record; None where it did not hold, and the file is as it was."""
+    """Change the policy of one eval, verify and record it. If verification fails, restore the file and return None."""
     from demeanor.commands.promote.render import TARGETS
     from demeanor.commands.promote.workflow import keep_change
     from demeanor.define.discover import discover
@@ -121,20 +127,20 @@ def _change(
         (now,) = discover([f"{own.source.path}::{own.name}"])
         if now.policy is not TARGETS[action]:
             raise UsageError(f"{path}: the policy of {own.name!r} could not be changed\n  → change it by hand")
-        said, run, commit, kept = "", "", None, action == "demote"
+        result, run, commit, kept = "", "", None, action == "demote"
         if action == "promote":
             found = _verify(args, config, results, own)
             kept = found.exit_code is ExitCode.ACCEPTED
             if found.exit_code is ExitCode.INTERRUPTED:
                 raise KeyboardInterrupt
             passed, judged = (sum(getattr(c.tally, key) for c in found.cells) for key in ("passed", "judged"))
-            said = f"tried here: {passed} of {judged} passed (run {found.run.id})"
+            result = f"verified here: {passed} of {judged} passed (run {found.run.id})"
             run, commit = found.run.id, found.run.commit
     finally:
         if not kept:
             path.write_bytes(before)
     where = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-    print(f"{'changed' if kept else 'kept'}  {where}  {own.name}" + (f"  {said}" if said else ""))
+    print(f"{'changed' if kept else 'restored'}  {where}  {own.name}" + (f"  {result}" if result else ""))
     if not kept:
         return None
     history = open_project_history(config, os.environ, results=results, reading=False)
@@ -142,11 +148,11 @@ def _change(
         keep_change(history, action, one, now, run=run, commit=commit)
     finally:
         history.close()
-    return said or f"the file was changed to {TARGETS[action].value}"
+    return result or f"the file was changed to {TARGETS[action].value}"
 
 
 def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
-    """Run the eval here, as it is written now."""
+    """Run the eval with its new policy."""
     from demeanor.commands.interrupts import make_ui
     from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import Catalog

@@ -110,7 +110,7 @@ class ClassicPromotion:
             rows=tuple(Operating(rate=rate, chance=within(rate, 30)) for rate in rates),
             notes=(
                 f"promoted within 60 nights: {later}",
-                "given enough nights, nearly every eval has seven perfect ones: a promoted 95 % eval then blocks one change in seven",
+                "given enough nights, nearly every eval is promoted; a promoted 95 % eval blocks one change in seven",
             ),
         )
 

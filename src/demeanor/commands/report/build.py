@@ -1,9 +1,9 @@
-"""Runs and their cells → one NightReport."""
+"""Make the night report from runs and their cells."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from demeanor.commands.report.report import (
     FailingCell,
@@ -15,29 +15,28 @@ from demeanor.commands.report.report import (
     NightTotal,
     SubjectNights,
 )
-from demeanor.commands.report.rows import Changes, night_row
+from demeanor.commands.report.rows import night_row
 from demeanor.commands.run.failure_groups import Failure
 from demeanor.commands.run.tallies import summary
 from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import Part, RunDiff
-from demeanor.core.tally import Decision, Estimate, Tally
+from demeanor.core.tally import Estimate, Tally
 from demeanor.core.usage import total
 from demeanor.statistics.intervals import wilson_of_mean
 from demeanor.statistics.paired import paired_rates
+from demeanor.store.history.nights import changes
 
 
 def night_report(
     nights: Sequence[PastRun],
     cells: Iterable[RunCell],
     *,
-    decide: Callable[[Tally], Decision],
-    changes: Changes,
     notes: tuple[str, ...] = (),
 ) -> NightReport:
-    """Everything that can be said of the last of these runs, and of those before it, from their cells.
+    """The report of the last of these runs, and of those before it.
 
-    Evals that only earlier nights have are told too where the run is a nightly one, which should have them all.
+    The report of a nightly run, which should have all evals, includes evals that only earlier nights have.
     """
     runs = [night.name for night in nights]
     whole = nights[-1].info.kind == "nightly"
@@ -46,12 +45,12 @@ def night_report(
         rows = found.setdefault(cell.subject, {}) if whole or cell.run == runs[-1] else found.get(cell.subject)
         if rows is not None and (whole or cell.run == runs[-1] or cell.eval in rows):
             rows.setdefault(cell.eval, {})[cell.run] = cell
-    subjects = tuple(_subject(name, rows, runs, decide, changes) for name, rows in found.items())
+    subjects = tuple(_subject(name, rows, runs) for name, rows in found.items())
     return NightReport(run=nights[-1].info, nights=tuple(nights), subjects=subjects, notes=notes)
 
 
 def failing(report: NightReport) -> list[tuple[NightRow, str]]:
-    """The rows that failed this night, with their subject: the rejected first, then the lowest rates."""
+    """The rows with failed trials in this run, with their subject: rejected ones first, then the lowest rates."""
     rows = [
         (row, one.subject)
         for one in report.subjects
@@ -62,29 +61,31 @@ def failing(report: NightReport) -> list[tuple[NightRow, str]]:
 
 
 def voided(report: NightReport) -> list[tuple[NightRow, str]]:
-    """The rows with void trials this night, those without any verdict first."""
+    """The rows with void trials in this run, those without judged trials first."""
     rows = [(row, one.subject) for one in report.subjects for row in one.rows if row.tonight.voided]
     return sorted(rows, key=lambda pair: pair[0].tonight.judged > 0)
 
 
-def telling(rows: Sequence[NightRow], most: int) -> list[NightRow]:
-    """All rows where there are few; of many, those with something to tell: not accepted, clearly changed, failed."""
-    if len(rows) <= most:
+def most_important(rows: Sequence[NightRow], limit: int) -> list[NightRow]:
+    """At most `limit` rows, in order: prefers rows that are not accepted, changed significantly, or have failures."""
+    if len(rows) <= limit:
         return list(rows)
-    kept = {id(row) for row in sorted(rows, key=_quiet)[:most]}
+    kept = {id(row) for row in sorted(rows, key=_unimportance)[:limit]}
     return [row for row in rows if id(row) in kept]
 
 
-def _quiet(row: NightRow) -> tuple[bool, bool, bool]:
+def _unimportance(row: NightRow) -> tuple[bool, bool, bool]:
     accepted = row.decision is not None and row.decision.answer == "accept" and not row.decision.news
     clear = row.change is not None and row.change.clear
     return accepted, not clear, not row.tonight.failed
 
 
-def trouble(name: str, subject: str, ways: Iterable[Failure]) -> FailingCell:
+def failing_cell(name: str, subject: str, failures: Iterable[Failure]) -> FailingCell:
     """Why trials of one eval did not pass."""
-    told = tuple(FailureMode(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain) for one in ways)
-    return FailingCell(eval=name, subject=subject, ways=told)
+    modes = tuple(
+        FailureMode(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain) for one in failures
+    )
+    return FailingCell(eval=name, subject=subject, ways=modes)
 
 
 def _rejected(row: NightRow) -> bool:
@@ -95,21 +96,19 @@ def _subject(
     subject: str,
     found: dict[str, dict[str, RunCell]],
     runs: Sequence[str],
-    decide: Callable[[Tally], Decision],
-    changes: Changes,
 ) -> SubjectNights:
     rows, seen = [], []
     for name, by_run in found.items():
         own = tuple(changes([by_run[run] for run in runs if run in by_run and by_run[run].judged]))
         seen += [(name, change) for change in own]
-        rows.append(night_row(name, by_run, runs, decide=decide, seen=own))
+        rows.append(night_row(name, by_run, runs, seen=own))
     return SubjectNights(
         subject=subject,
         rows=tuple(rows),
         totals=tuple(_total([by_run[run] for by_run in found.values() if run in by_run]) for run in runs),
         change=_change(rows, runs),
         summary=next(iter(summary([row.tally for row in rows if row.tally] or [_nothing(subject)]))),
-        changes=tuple(_gathered(seen, runs)),
+        changes=tuple(_group_changes(seen, runs)),
     )
 
 
@@ -138,7 +137,7 @@ def _mean(judged: Sequence[RunCell]) -> Estimate:
 
 
 def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> NightStep | None:
-    """The mean change since the last night with data, over the evals that were judged then and now and not edited."""
+    """The mean change since the last night with data, over the evals that were judged both times and not edited."""
     for index in range(len(runs) - 2, -1, -1):
         if any(row.cells[index].judged for row in rows):
             pairs = [
@@ -165,8 +164,8 @@ def _differs(row: NightRow, index: int) -> bool:
     return row.cells[index].mixed or any("subject" in cell.marks or cell.mixed for cell in later)
 
 
-def _gathered(seen: Iterable[tuple[str, RunDiff]], runs: Sequence[str]) -> Iterable[NightChange]:
-    """The same change of many evals, told once; edits of several evals in one night too."""
+def _group_changes(seen: Iterable[tuple[str, RunDiff]], runs: Sequence[str]) -> Iterable[NightChange]:
+    """Combine equal changes of several evals, and edits of several evals in one night."""
     groups: dict[tuple[str, Part], dict[tuple[str, str], list[str]]] = {}
     for name, change in seen:
         groups.setdefault((change.run, change.part), {}).setdefault((change.before, change.after), []).append(name)

@@ -1,4 +1,4 @@
-"""`demeanor report`: a night and the nights before it."""
+"""`demeanor report`: the report of a nightly run and the nights before it."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "run", nargs="?", metavar="RUN", help="a run's name or folder (default: the latest night, else the latest run)"
     )
-    parser.add_argument("--format", choices=FORMATS, default="terminal", help="how it is told (default: terminal)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write it to a file instead of printing it")
+    parser.add_argument("--format", choices=FORMATS, default="terminal", help="output format (default: terminal)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of printing")
     parser.add_argument(
-        "--nights", type=positive_int, default=7, metavar="N", help="how many nights before it are shown (default: 7)"
+        "--nights", type=positive_int, default=7, metavar="N", help="number of earlier nights to show (default: 7)"
     )
-    parser.add_argument("--branch", metavar="NAME", help="only nights of this branch (default: of any)")
+    parser.add_argument("--branch", metavar="NAME", help="only nights of this branch (default: all)")
     parser.add_argument(
-        "--details", type=positive_int, default=20, metavar="N", help="how many failures are told in full (default: 20)"
+        "--details", type=positive_int, default=20, metavar="N", help="number of failures to show in full (default: 20)"
     )
-    parser.add_argument("--all", action="store_true", help="show every eval on the screen, however many there are")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    parser.add_argument("--all", action="store_true", help="show every eval in the terminal report")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="folder for runs (default: results)")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Find the run, put it beside the nights before it, print."""
+    """Find the run and print its report."""
     from demeanor.commands.report.workflow import find_past_run, make_night_report
     from demeanor.runner.history import open_project_history
 
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _text(
     how: str, report: NightReport, history: History, config: Config, results: Path, args: argparse.Namespace
 ) -> str:
-    """The report in one of its forms; each is loaded only where it is asked for."""
+    """The report in the given format; the renderers are imported lazily."""
     if how == "json":
         from demeanor.commands.report.report import NIGHTS_DOCUMENT
 

@@ -1,4 +1,4 @@
-"""The words that all formats of the night report share."""
+"""Texts that all formats of the night report share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from demeanor.core.policy import Policy
 from demeanor.core.run_diff import Part
 from demeanor.core.tally import Status
 from demeanor.core.text import count, one_line
-from demeanor.render import numbers as figures
+from demeanor.render import numbers
 
 MISSING = "–"
-"""What stands where nothing can be said; never a 0."""
+"""Shown in place of a missing number."""
 
 SUBJECT_MARK, EVAL_MARK = "◆", "◇"
 
@@ -41,22 +41,22 @@ LEGEND: Mapping[str, str] = {
     EVAL_MARK: "the eval was edited",
     "○": "no data: only voids",
     "·": "skipped",
-    MISSING: "not part of that run, or not carried out",
+    MISSING: "not part of that run, or not run",
 }
-"""What the signs in a row of nights mean."""
+"""The signs in a row of nights."""
 
 _STATES: Mapping[NightState, str] = {"no data": "no data", "skipped": "skipped", "absent": MISSING, "judged": ""}
 _LONGEST = 1000
 
 
 def title(report: NightReport) -> str:
-    """Which run this is."""
+    """The title of the report."""
     what = {"nightly": "Night", "ci": "CI run", "local": "Run"}[report.run.kind]
     return f"{what} of {when(report.run.started)}"
 
 
 def origin(report: NightReport) -> str:
-    """What it was a run of: commit, branch, versions."""
+    """The run's id, commit, branch and version."""
     run = report.run
     parts = [f"run {run.id}"]
     if run.commit:
@@ -79,7 +79,7 @@ def day(night: PastRun) -> str:
 
 
 def column(night: PastRun, report: NightReport) -> str:
-    """A night as the head of a column: its day, its hour where a day has several, its branch where it is another."""
+    """The heading of a night's column: its day, the time if a day has several, the branch if it differs."""
     days = [day(one) for one in report.nights]
     hour = f" {night.info.started[11:16]}" if days.count(day(night)) > 1 else ""
     other = night.info.branch != report.run.branch and night.info.branch
@@ -90,13 +90,13 @@ def history(report: NightReport) -> str:
     """Which nights are shown."""
     *before, _ = report.nights
     if not before:
-        return "no night is kept before this run"
+        return "there are no nights before this run"
     span = f", {day(before[0])} to {day(before[-1])}" if len(before) > 1 else f", {day(before[0])}"
-    return f"{count(len(before), 'night')} before this run{span}, the oldest first, then this one"
+    return f"{count(len(before), 'night')} before this run{span}, oldest first, then this one"
 
 
 def state(cell: NightCell) -> str:
-    """What stands in place of a rate."""
+    """The text in place of a rate."""
     if cell.state == "no data" and not cell.voided:
         return MISSING
     return _STATES[cell.state]
@@ -114,14 +114,14 @@ def status(row: NightRow) -> str:
 
 
 def points(step: NightStep | None) -> str:
-    """`−33`, `+7`, `0`: percentage points; `▼ −100` where chance does not explain it."""
+    """`−33`, `+7`, `0`: percentage points; `▼ −100` if it is significant."""
     if step is None:
         return MISSING
     return _clear(step) + _signed(step.value)
 
 
 def points_with_interval(step: NightStep | None) -> str:
-    """`−33 [−72…+14]`, with a mark where it compares different things."""
+    """`−33 [−72…+14]`, with a mark if the subject or the eval changed."""
     if step is None:
         return MISSING
     other = "" if step.alike else f" {SUBJECT_MARK}"
@@ -131,80 +131,80 @@ def points_with_interval(step: NightStep | None) -> str:
 def total(one: SubjectNights) -> str:
     """The total pass rate of this night, and how it compares."""
     now = one.totals[-1]
-    rate = figures.rate(now.rate) if now.rate else "no data"
+    rate = numbers.rate(now.rate) if now.rate else "no data"
     return f"{rate} over {evals(now)}"
 
 
 def compared(one: SubjectNights) -> str:
-    """The change since the last night with data, in a sentence; empty where there is nothing to compare."""
+    """The change since the last night with data, in one sentence; empty if there is none."""
     step = one.change
     if step is None:
         return ""
-    sure = "more than chance explains" if step.clear else "within what chance explains"
-    other = "; the subject is not what it was" if not step.alike else ""
+    sure = "significant" if step.clear else "not significant"
+    other = "; the subject has changed" if not step.alike else ""
     interval = f"{_signed(step.value)} points [{_signed(step.low)}…{_signed(step.high)}]"
     return f"{interval} since the night before, over {count(step.evals, 'eval')}: {sure}{other}"
 
 
 def evals(now: NightTotal) -> str:
-    """How many evals a total is of."""
+    """The number of evals in a total."""
     rest = now.evals - now.judged
     return count(now.judged, "eval") + (f" ({rest} more without data)" if rest else "")
 
 
 def used(now: NightTotal) -> str:
     """Time, tokens and cost."""
-    parts = [f"{figures.duration(now.spent.seconds)} agent time"]
+    parts = [f"{numbers.duration(now.spent.seconds)} agent time"]
     parts.append(
-        f"{figures.tokens(now.spent, now.uncounted)} tokens" if now.spent.tokens is not None else "tokens unknown"
+        f"{numbers.tokens(now.spent, now.uncounted)} tokens" if now.spent.tokens is not None else "tokens unknown"
     )
-    parts.append(figures.money(now.spent, now.unpriced) if now.spent.cost_usd is not None else "cost unknown")
+    parts.append(numbers.money(now.spent, now.unpriced) if now.spent.cost_usd is not None else "cost unknown")
     return " · ".join(parts)
 
 
 def spending(row: NightRow) -> dict[str, str]:
-    """Time, tokens and cost of one row; nothing where nothing was tried."""
+    """Time, tokens and cost of one row; empty if it was not run."""
     tally = row.tally
     if tally is None or not tally.attempts:
         return {"time": "", "tokens": "", "cost": ""}
     return {
-        "time": figures.duration(tally.spent.seconds),
-        "tokens": figures.tokens(tally.spent, tally.uncounted),
-        "cost": figures.money(tally.spent, tally.unpriced),
+        "time": numbers.duration(tally.spent.seconds),
+        "tokens": numbers.tokens(tally.spent, tally.uncounted),
+        "cost": numbers.money(tally.spent, tally.unpriced),
     }
 
 
 def counts(one: SubjectNights) -> str:
-    """`21 passed · 5 failed · 1 void`; voids and what was not carried out stand apart."""
+    """`21 passed · 5 failed · 1 void`."""
     tallies = [row.tally for row in one.rows if row.tally is not None]
     found = {
         "passed": sum(tally.passed for tally in tallies),
         "failed": sum(tally.failed for tally in tallies),
-        "void (in no rate)": sum(tally.voided for tally in tallies),
-        "not carried out": sum(tally.missing for tally in tallies),
+        "void (not counted)": sum(tally.voided for tally in tallies),
+        "not run": sum(tally.missing for tally in tallies),
     }
     skipped = sum(tally.skipped is not None for tally in tallies)
-    told = [f"{number} {word}" for word, number in found.items() if number]
-    told += [f"{count(skipped, 'eval')} skipped"] if skipped else []
-    return " · ".join(told) or "nothing was tried"
+    parts = [f"{number} {word}" for word, number in found.items() if number]
+    parts += [f"{count(skipped, 'eval')} skipped"] if skipped else []
+    return " · ".join(parts) or "nothing was run"
 
 
 def together(row: NightRow) -> str:
-    """The shown nights in one rate, marked where some of them are left out."""
+    """The combined rate of the shown nights, with a mark if some of them are left out."""
     if row.together.rate is None:
         return MISSING
     mark = row.together.mark
     since = f" since {EVAL_MARK if mark == 'eval' else SUBJECT_MARK}" if mark else ""
-    return figures.rate(row.together.rate) + since
+    return numbers.rate(row.together.rate) + since
 
 
 def changes(report: NightReport) -> Iterator[tuple[str, str]]:
-    """What changed, with its sign: when, what and where, the same of several subjects once."""
-    told: dict[tuple[str, str], list[str]] = {}
+    """What changed, with its sign. Equal changes of several subjects are combined."""
+    found: dict[tuple[str, str], list[str]] = {}
     for one in report.subjects:
-        for found in one.changes:
-            told.setdefault((mark_of(found.part), _change(found, report)), []).append(one_line(one.subject))
-    for (mark, text), subjects in told.items():
+        for change in one.changes:
+            found.setdefault((mark_of(change.part), _change(change, report)), []).append(one_line(one.subject))
+    for (mark, text), subjects in found.items():
         everywhere = len(subjects) == len(report.subjects) > 1
         yield mark, f"{text}, {'all subjects' if everywhere else ', '.join(subjects)}"
 
@@ -223,7 +223,7 @@ def _change(found: NightChange, report: NightReport) -> str:
 
 
 def commands(report: NightReport, found: FailingCell) -> Iterator[str]:
-    """Commands that show more of it."""
+    """Commands that show more details."""
     name, subject = one_line(found.eval, width=_LONGEST), one_line(found.subject, width=_LONGEST)
     number = found.ways[0].trials[0] if found.ways and found.ways[0].trials else 1
     if report.nights[-1].origin == "demeanor":
@@ -232,7 +232,7 @@ def commands(report: NightReport, found: FailingCell) -> Iterator[str]:
 
 
 def more(number: int) -> str:
-    """What was left out."""
+    """A note about failures that are not shown."""
     return f"… and {number} more (--details {number + 1} or more shows them)"
 
 

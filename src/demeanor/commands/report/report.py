@@ -1,7 +1,7 @@
-"""The nights of a project as a value: per subject one row per eval, this night and those before it.
+"""The night report, as a value: one row per subject and eval, with this run and the nights before it.
 
-What is missing stays missing: a night of which nothing can be said has no rate, and nights between which the subject or
-the eval changed are marked and never put into one rate.
+A night without data has no rate. Changes of the subject or the eval are marked; nights before and after a change are
+never combined into one rate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from demeanor.core.tally import Decision, Estimate, Summary, Tally
 from demeanor.render.documents import Document
 
 NightState: TypeAlias = Literal["judged", "no data", "skipped", "absent"]
-"""No data: only voids, or nothing carried out. Absent: not part of that run."""
+"""No data: only voids, or no trials. Absent: not part of that run."""
 
 Mark: TypeAlias = Literal["subject", "eval"]
 """What differs from the last night with data: the subject (agent, model, prompt, settings) or the eval itself."""
@@ -26,10 +26,10 @@ Mark: TypeAlias = Literal["subject", "eval"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NightCell:
-    """What one run found of one eval with one subject, as far as anything can be said."""
+    """The results of one eval with one subject in one run."""
 
     state: NightState
-    """Whether there is a rate, and if not, why."""
+    """Whether there is a rate, or why not."""
 
     passed: int = 0
     """Trials that passed."""
@@ -38,23 +38,23 @@ class NightCell:
     """Trials that failed."""
 
     voided: int = 0
-    """Trials that could not be judged: in no rate."""
+    """Void trials, which don't count."""
 
     missing: int = 0
-    """Trials that were planned but not carried out."""
+    """Trials that were planned but not run."""
 
     rate: Estimate | None = None
-    """The pass rate with its interval; None where nothing was judged."""
+    """The pass rate with its interval; None without judged trials."""
 
     marks: tuple[Mark, ...] = ()
     """What changed since the last night with data."""
 
     mixed: bool = False
-    """Whether its own trials were of more than one subject or eval, which changed while it ran."""
+    """Whether the subject or the eval changed during the run."""
 
     @property
     def judged(self) -> int:
-        """How many trials count."""
+        """Trials that passed or failed."""
         return self.passed + self.failed
 
 
@@ -75,32 +75,32 @@ class NightStep:
     """The upper end."""
 
     since: str
-    """The run that it is compared with."""
+    """The run to compare with."""
 
     alike: bool
-    """False where the subject or the eval is not what it was then."""
+    """False if the subject or the eval changed since then."""
 
     evals: int = 1
-    """How many evals it is the mean of: those judged in both runs, and the same in both."""
+    """The number of evals in the mean: those judged in both runs and not edited."""
 
     @property
     def clear(self) -> bool:
-        """Whether it is more than chance explains, at 95 %."""
+        """Whether it is significant at 95 %."""
         return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Together:
-    """The shown nights put into one rate: those since the last change of subject or eval."""
+    """The combined rate of the shown nights since the last change of subject or eval."""
 
     rate: Estimate | None
-    """The rate; None where nothing was judged."""
+    """The rate; None without judged trials."""
 
     nights: int
-    """How many runs with judged trials it is of."""
+    """The number of runs with judged trials."""
 
     mark: Mark | None
-    """Why earlier nights are left out: what was another one then; None where none are."""
+    """What changed, if earlier nights are left out; otherwise None."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,16 +117,16 @@ class NightRow:
     """One per run of the report, the oldest first; the last is this night's."""
 
     tally: Tally | None
-    """This night's verdicts, counted; None where it was not part of this run."""
+    """The tally of this run; None if the eval was not part of it."""
 
     decision: Decision | None
-    """This night's tally held against the policy; None where it was not part of this run."""
+    """The decision of this run; None if the eval was not part of it."""
 
     change: NightStep | None
-    """Since the last night with data; None where there is nothing to compare."""
+    """The change since the last night with data; None if there is none."""
 
     together: Together
-    """All shown nights that are of one thing."""
+    """The shown nights since the last change, combined."""
 
     @property
     def tonight(self) -> NightCell:
@@ -144,13 +144,13 @@ class NightTotal:
     """All evals of one subject in one run."""
 
     rate: Estimate | None
-    """The mean over evals with judged trials; None where there are none."""
+    """The mean over evals with judged trials; None without any."""
 
     judged: int
-    """How many evals have judged trials."""
+    """Evals with judged trials."""
 
     evals: int
-    """How many evals were part of that run."""
+    """Evals that were part of that run."""
 
     voided: int
     """Trials that could not be judged."""
@@ -159,15 +159,15 @@ class NightTotal:
     """What all attempts used, as far as known."""
 
     unpriced: int
-    """Attempts whose cost nobody knows."""
+    """Attempts with unknown cost."""
 
     uncounted: int
-    """Attempts whose tokens nobody counted in full."""
+    """Attempts with incomplete token counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NightChange:
-    """Something that became another thing from one night to the next."""
+    """A change of the subject or the eval between two nights."""
 
     run: str
     """The first run that differs."""
@@ -176,18 +176,18 @@ class NightChange:
     """What changed."""
 
     before: str
-    """What it was; empty where evals differ in it."""
+    """The value before; empty if it differs between evals."""
 
     after: str
-    """What it became; empty where evals differ in it."""
+    """The value after; empty if it differs between evals."""
 
     evals: tuple[str, ...]
-    """With which evals it was seen."""
+    """The evals with this change."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubjectNights:
-    """One subject: its evals, and all of them together."""
+    """One subject: its evals and its totals."""
 
     subject: str
     """The subject, as `agent:model`."""
@@ -202,7 +202,7 @@ class SubjectNights:
     """The mean change since the last night with data, eval by eval."""
 
     summary: Summary
-    """This night, added up."""
+    """The summary of this run."""
 
     changes: tuple[NightChange, ...]
     """What changed within the shown nights."""
@@ -213,13 +213,13 @@ class FailureMode:
     """One way in which trials failed, or were void."""
 
     reason: str
-    """The findings that said no, or the cause of the void. Hostile text."""
+    """The failed findings, or the cause of the void. Untrusted text."""
 
     trials: tuple[int, ...]
     """The numbers of the trials."""
 
     chain: str
-    """The tool calls of the first of them. Hostile text."""
+    """The tool calls of the first of them. Untrusted text."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -233,7 +233,7 @@ class FailingCell:
     """The subject, as `agent:model`."""
 
     ways: tuple[FailureMode, ...]
-    """The ways in which it happened."""
+    """The failure modes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -241,7 +241,7 @@ class NightReport:
     """One run, and the nights before it."""
 
     run: RunInfo
-    """The run that is told of."""
+    """The run."""
 
     nights: tuple[PastRun, ...]
     """The runs of the columns, the oldest first; the last is this one."""
@@ -250,19 +250,19 @@ class NightReport:
     """One per subject."""
 
     failures: tuple[FailingCell, ...] = ()
-    """Evals that failed this night, the worst first; as many as were asked for."""
+    """Evals that failed in this run, the worst first; limited by --details."""
 
     more_failures: int = 0
-    """How many more there are."""
+    """The number of further ones."""
 
     voids: tuple[FailingCell, ...] = ()
-    """Evals with trials that could not be judged this night; as many as were asked for."""
+    """Evals with void trials in this run; limited by --details."""
 
     more_voids: int = 0
-    """How many more there are."""
+    """The number of further ones."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know."""
+    """Warnings and remarks."""
 
     def row(self, name: str, subject: str) -> NightRow:
         """One row."""

@@ -1,20 +1,17 @@
-"""The cells of some runs → rows of the night report: one eval with one subject, night by night."""
+"""The rows of the night report: one eval with one subject, night by night."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
 
 from demeanor.commands.report.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
+from demeanor.commands.run.policies import decide
 from demeanor.core.history import RunCell
 from demeanor.core.run_diff import RunDiff
-from demeanor.core.tally import Decision, Estimate, Tally
+from demeanor.core.tally import Estimate, Tally
 from demeanor.statistics.difference import newcombe
 from demeanor.statistics.intervals import wilson
-
-Changes: TypeAlias = Callable[[Sequence[RunCell]], Iterable[RunDiff]]
-"""What changed from one cell with judged trials to the next."""
 
 _MARKS: Mapping[str, Mark] = {"eval": "eval", "agent": "subject", "prompt": "subject", "subject": "subject"}
 _MIXED = " + "
@@ -22,7 +19,7 @@ _MIXED = " + "
 
 @lru_cache(maxsize=4096)
 def estimate(passed: int, judged: int) -> Estimate:
-    """A rate with its interval; the same few counts come thousands of times."""
+    """A rate with its interval. Cached, because the same few counts occur thousands of times."""
     low, high = wilson(passed, judged)
     return Estimate(value=passed / judged, low=low, high=high)
 
@@ -38,10 +35,9 @@ def night_row(
     found: Mapping[str, RunCell],
     runs: Sequence[str],
     *,
-    decide: Callable[[Tally], Decision],
     seen: Sequence[RunDiff],
 ) -> NightRow:
-    """One row: its cells by the run they are of, the runs in order, and what changed between them."""
+    """One row, from its cells by run, the runs in order, and the changes between them."""
     cells = night_cells(found, runs, seen)
     tonight = found.get(runs[-1])
     tally = tally_of(tonight) if tonight is not None else None
@@ -58,7 +54,7 @@ def night_row(
 
 
 def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterable[RunDiff]) -> tuple[NightCell, ...]:
-    """One cell per run, in order, marked where something changed."""
+    """One cell per run, in order, with marks for changes."""
     marks: dict[str, list[Mark]] = {}
     for change in seen:
         mark = _MARKS.get(change.part)
@@ -68,7 +64,7 @@ def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterabl
 
 
 def tally_of(cell: RunCell) -> Tally:
-    """A cell of the history as the tally that decisions are made from."""
+    """The tally of a cell of the history."""
     return Tally(
         eval=cell.eval,
         subject=cell.subject,
@@ -78,7 +74,7 @@ def tally_of(cell: RunCell) -> Tally:
         voided=cell.voided,
         missing=0 if cell.skipped else cell.missing,
         attempts=cell.attempts,
-        skipped=(cell.skip_reason or "no reason is known") if cell.skipped else None,
+        skipped=(cell.skip_reason or "unknown reason") if cell.skipped else None,
         rate=estimate(cell.passed, cell.judged) if cell.judged else None,
         spent=cell.spent,
         unpriced=cell.unpriced,
@@ -106,7 +102,7 @@ def _night_cell(cell: RunCell, marks: Sequence[Mark]) -> NightCell:
 
 
 def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> NightStep | None:
-    """This night against the last one with data."""
+    """The change since the last night with data."""
     *earlier, tonight = cells
     if not tonight.judged:
         return None
@@ -119,7 +115,7 @@ def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> NightStep | None:
 
 
 def _together(cells: Sequence[NightCell]) -> Together:
-    """From the last change on; a night in which two things were mixed stands for itself."""
+    """The nights since the last change; a night with several versions of the subject or eval stands alone."""
     first = 0
     for index, cell in enumerate(cells):
         if cell.marks or cell.mixed or (index and cells[index - 1].mixed):

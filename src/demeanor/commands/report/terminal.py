@@ -1,55 +1,56 @@
-"""The night report for a person in front of a terminal."""
+"""The night report for the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from demeanor.commands.report import phrases as night_words
-from demeanor.commands.report.build import telling
-from demeanor.commands.report.report import FailingCell, NightReport, NightRow, SubjectNights
-from demeanor.commands.report.sparkline import sparkline
+from demeanor.commands.report import phrases
+from demeanor.commands.report.build import most_important
+from demeanor.commands.report.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
 from demeanor.commands.run.phrases import POLICIES
 from demeanor.core.text import one_line, opening
-from demeanor.render import numbers as figures
+from demeanor.render import numbers
 from demeanor.render.marks import STYLES, sign
-from demeanor.render.table import Column, table, wrapped
+from demeanor.render.table import Column, labelled, table, wrapped
 from demeanor.render.terminal import Screen, paint
 
 MOST_ROWS = 60
-"""Evals per subject on a screen, unless all are asked for."""
+"""Evals per subject, without --all."""
 
 _REASON_LINES = 6
+_BARS = "▁▂▃▄▅▆▇█"
+_GAPS = {"no data": ("○", "o"), "skipped": ("·", "."), "absent": (phrases.MISSING, "-")}
 
 
 def night_terminal(report: NightReport, screen: Screen | None = None, *, most_rows: int = MOST_ROWS) -> str:
-    """The report as text for `screen`, with at most so many evals per subject, those with something to tell first."""
+    """The report as text for `screen`, with the `most_rows` most important evals per subject."""
     screen = screen or Screen()
     return paint(_report(report, screen, most_rows), screen)
 
 
 def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Text]:
-    yield Text(screen.safe(night_words.title(report)), "bold")
-    yield from wrapped(Text(screen.safe(night_words.origin(report)), "dim"), screen.width)
+    yield Text(screen.safe(phrases.title(report)), "bold")
+    yield from wrapped(Text(screen.safe(phrases.origin(report)), "dim"), screen.width)
     for one in report.subjects:
         yield Text()
         yield from _subject(report, one, screen, most_rows)
-    yield from _troubles("Failed", report, report.failures, report.more_failures, screen)
-    yield from _troubles("Void: tried, but not judged", report, report.voids, report.more_voids, screen)
-    changes = list(night_words.changes(report))
+    yield from _failing_cells("Failed", report, report.failures, report.more_failures, screen)
+    yield from _failing_cells("Void: run, but not judged", report, report.voids, report.more_voids, screen)
+    changes = list(phrases.changes(report))
     if changes:
         yield Text()
         yield Text("What changed", "bold")
-    for mark, told in changes:
-        first, *more = wrapped(Text(screen.safe(f"{mark} {told}")), screen.width - 2)
+    for mark, text in changes:
+        first, *more = wrapped(Text(screen.safe(f"{mark} {text}")), screen.width - 2)
         yield first
         yield from (Text.assemble("  ", line) for line in more)
     yield Text()
-    for mark in night_words.used_marks(report):
+    for mark in phrases.used_marks(report):
         shown = "." if screen.ascii and mark == "·" else screen.safe(mark)
-        yield Text(f"{shown}  {night_words.LEGEND[mark]}", "dim")
-    yield from wrapped(Text(screen.safe(f"history: {night_words.history(report)}"), "dim"), screen.width)
+        yield Text(f"{shown}  {phrases.LEGEND[mark]}", "dim")
+    yield from wrapped(Text(screen.safe(f"history: {phrases.history(report)}"), "dim"), screen.width)
     for note in report.notes:
         yield from wrapped(Text(screen.safe(f"note: {one_line(note, width=400)}"), "dim"), screen.width)
 
@@ -57,21 +58,18 @@ def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Tex
 def _subject(report: NightReport, one: SubjectNights, screen: Screen, most_rows: int) -> Iterator[Text]:
     yield Text(screen.safe(one_line(one.subject)), "bold")
     facts = [
-        ("total pass rate", night_words.total(one)),
-        ("change", night_words.compared(one)),
-        ("trials", night_words.counts(one)),
-        ("used", night_words.used(one.totals[-1])),
+        ("total pass rate", phrases.total(one)),
+        ("change", phrases.compared(one)),
+        ("trials", phrases.counts(one)),
+        ("used", phrases.used(one.totals[-1])),
     ]
     for label, text in facts:
         if text:
-            lead = f"  {label:<15}  "
-            first, *more = wrapped(Text(screen.safe(text)), screen.width, indent=len(lead))
-            yield Text.assemble((lead, "dim"), first[len(lead) :])
-            yield from more
-    rows = telling(one.rows, most_rows)
+            yield from labelled(f"  {label:<15}  ", Text(screen.safe(text)), screen.width)
+    rows = most_important(one.rows, most_rows)
     yield from table(list(_columns(report, rows, screen)), screen.width, ellipsis=screen.safe("…"))
     if len(rows) < len(one.rows):
-        left = f"… and {len(one.rows) - len(rows)} more evals with nothing worse to tell (--all shows them)"
+        left = f"… and {len(one.rows) - len(rows)} more evals without news (--all shows them)"
         yield Text(screen.safe(left), "dim")
 
 
@@ -82,7 +80,7 @@ def _columns(report: NightReport, rows: Sequence[NightRow], screen: Screen) -> I
     def figure(title: str, show: Callable[[NightRow], str], *, rank: int) -> Column:
         def text(row: NightRow) -> Text:
             shown = screen.safe(show(row))
-            return Text(shown, "dim" if shown in {screen.safe(night_words.MISSING), figures.UNKNOWN} else "")
+            return Text(shown, "dim" if shown in {screen.safe(phrases.MISSING), numbers.UNKNOWN} else "")
 
         return column(title, text, rank=rank)
 
@@ -97,11 +95,11 @@ def _columns(report: NightReport, rows: Sequence[NightRow], screen: Screen) -> I
     if many:
         yield column("change", lambda row: _change(row, screen))
         yield column("history", lambda row: sparkline(row.cells, screen), right=False)
-        yield figure("together", night_words.together, rank=4)
+        yield figure("together", phrases.together, rank=4)
     if any(row.tonight.voided for row in rows):
         yield figure("void", lambda row: str(row.tonight.voided or ""), rank=2)
     for title, rank in (("time", 6), ("tokens", 7), ("cost", 5)):
-        yield figure(title, lambda row, title=title: night_words.spending(row)[title], rank=rank)  # type: ignore[misc]
+        yield figure(title, lambda row, title=title: phrases.spending(row)[title], rank=rank)  # type: ignore[misc]
 
 
 def _sign(row: NightRow, screen: Screen) -> Text:
@@ -111,7 +109,7 @@ def _sign(row: NightRow, screen: Screen) -> Text:
 
 
 def _status(row: NightRow) -> Text:
-    word = night_words.status(row)
+    word = phrases.status(row)
     if row.decision is None or word == "expected fail":
         return Text(word, "dim")
     answer = "news" if row.decision.news else row.decision.answer
@@ -121,19 +119,19 @@ def _status(row: NightRow) -> Text:
 def _tonight(row: NightRow, screen: Screen) -> Text:
     cell = row.tonight
     if cell.rate is None:
-        return Text(screen.safe(night_words.state(cell)), "dim")
-    return Text(screen.safe(figures.rate(cell.rate)))
+        return Text(screen.safe(phrases.state(cell)), "dim")
+    return Text(screen.safe(numbers.rate(cell.rate)))
 
 
 def _change(row: NightRow, screen: Screen) -> Text:
     step = row.change
     if step is None:
-        return Text(screen.safe(night_words.MISSING), "dim")
+        return Text(screen.safe(phrases.MISSING), "dim")
     style = "" if not step.clear else "bold red" if step.value < 0 else "bold green"
-    return Text(screen.safe(night_words.points(step)), style)
+    return Text(screen.safe(phrases.points(step)), style)
 
 
-def _troubles(
+def _failing_cells(
     heading: str, report: NightReport, found: Sequence[FailingCell], more: int, screen: Screen
 ) -> Iterator[Text]:
     if not found:
@@ -147,9 +145,35 @@ def _troubles(
             Text(screen.safe(f"{name}  {row.tonight.passed} of {row.tonight.judged} passed"), "bold"), screen.width
         )
         for way in one.ways:
-            yield Text("  " + screen.safe(figures.trials(list(way.trials))), "dim")
+            yield Text("  " + screen.safe(numbers.trials(list(way.trials))), "dim")
             yield from wrapped(Text(screen.safe(opening(way.reason, lines=_REASON_LINES))), screen.width, indent=4)
-        for command in night_words.commands(report, one):
+        for command in phrases.commands(report, one):
             yield Text(f"  $ {screen.safe(command)}", "cyan")
     if more:
-        yield Text(screen.safe(night_words.more(more)), "dim")
+        yield Text(screen.safe(phrases.more(more)), "dim")
+
+
+def sparkline(cells: Iterable[NightCell], screen: Screen) -> Text:
+    """`██◆▅▁–█`: one bar per night, with a mark before a night with a change. Without UTF-8, digits for tenths.
+
+    A night without data has its own sign, never the lowest bar.
+    """
+    return Text.assemble(*(part for cell in cells for part in (_marks(cell, screen), _bar(cell, screen))))
+
+
+def _bar(cell: NightCell, screen: Screen) -> Text:
+    if cell.rate is None:
+        fancy, plain = _GAPS["absent" if cell.state == "no data" and not cell.voided else cell.state]
+        return Text(plain if screen.ascii else fancy, "dim" if cell.state != "no data" else "yellow")
+    rate = cell.rate.value
+    style = "green" if rate == 1 else "red" if rate < 0.5 else "yellow"
+    if screen.ascii:
+        return Text(str(min(9, int(rate * 10))), style)
+    return Text(_BARS[round(rate * (len(_BARS) - 1))], style)
+
+
+def _marks(cell: NightCell, screen: Screen) -> Text:
+    found = (phrases.SUBJECT_MARK if "subject" in cell.marks or cell.mixed else "") + (
+        phrases.EVAL_MARK if "eval" in cell.marks else ""
+    )
+    return Text(screen.safe(found), "bold cyan")

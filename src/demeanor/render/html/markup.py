@@ -19,14 +19,14 @@ class Markup(str):
 
 def el(name: str, *children: str, **attributes: str | int | float | None) -> Markup:
     """An element. Children that are plain text are escaped; `name_` is written `name`, `aria_label` `aria-label`."""
-    told = "".join(
+    attributes_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_escaped(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _EMPTY:
-        return Markup(f"<{name}{told}>" if name in {"meta", "br", "wbr"} else f"<{name}{told}/>")
-    return Markup(f"<{name}{told}>{joined(*children)}</{name}>")
+        return Markup(f"<{name}{attributes_text}>" if name in {"meta", "br", "wbr"} else f"<{name}{attributes_text}/>")
+    return Markup(f"<{name}{attributes_text}>{joined(*children)}</{name}>")
 
 
 @lru_cache(maxsize=8192)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from demeanor.core.tally import Estimate
-from demeanor.render import numbers as figures
+from demeanor.render import numbers
 from demeanor.render.html.markup import Markup, el
 
 _STEP, _HEIGHT, _EDGE = 12, 24, 4
@@ -14,7 +14,7 @@ _STEP, _HEIGHT, _EDGE = 12, 24, 4
 def sparkline(rates: Sequence[Estimate | None], changed: Sequence[bool]) -> Markup:
     """The nights from left to right; a dashed line marks the first night after a change."""
     across = _STEP * (len(rates) - 1) + 2 * _EDGE
-    told = ", ".join(figures.percent(rate.value) if rate else "no data" for rate in rates)
+    listed = ", ".join(numbers.percent(rate.value) if rate else "no data" for rate in rates)
     parts: list[str] = [
         el("line", class_="axis", x1=0, x2=across, y1=_HEIGHT - _EDGE + 2, y2=_HEIGHT - _EDGE + 2),
     ]
@@ -37,7 +37,7 @@ def sparkline(rates: Sequence[Estimate | None], changed: Sequence[bool]) -> Mark
         height=_HEIGHT,
         viewBox=f"0 0 {across} {_HEIGHT}",
         role="img",
-        aria_label=f"pass rates, oldest first: {told}",
+        aria_label=f"pass rates, oldest first: {listed}",
     )
 
 

@@ -1,15 +1,15 @@
-"""One subject: evals down, nights across, each cell its rate in words and in colour."""
+"""The heat map of one subject: a row per eval, a column per night, with rates as numbers and colours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from demeanor.commands.report import phrases as night_words
+from demeanor.commands.report import phrases
 from demeanor.commands.report.report import NightCell, NightReport, NightRow, NightStep, SubjectNights
 from demeanor.commands.run.phrases import POLICIES
 from demeanor.core.tally import Estimate
 from demeanor.core.text import one_line
-from demeanor.render import numbers as figures
+from demeanor.render import numbers
 from demeanor.render.html.markup import Markup, breakable, el, joined
 from demeanor.render.html.style import LEVELS
 from demeanor.render.html.svg import sparkline
@@ -20,10 +20,10 @@ _AFTER = ("Void", "Time", "Tokens", "Cost")
 def subject_section(report: NightReport, one: SubjectNights, number: int) -> Markup:
     """Heading, facts and heat map."""
     facts = [
-        ("Total pass rate", night_words.total(one)),
-        ("Change", night_words.compared(one) or "nothing to compare with"),
-        ("Trials", night_words.counts(one)),
-        ("Used", night_words.used(one.totals[-1])),
+        ("Total pass rate", phrases.total(one)),
+        ("Change", phrases.compared(one) or "nothing to compare with"),
+        ("Trials", phrases.counts(one)),
+        ("Used", phrases.used(one.totals[-1])),
     ]
     listed = el("dl", *(joined(el("dt", name), el("dd", value)) for name, value in facts), class_="facts")
     heading = el("h2", el("code", one.subject), id=f"s{number}")
@@ -32,7 +32,7 @@ def subject_section(report: NightReport, one: SubjectNights, number: int) -> Mar
 
 def _heat_map(report: NightReport, one: SubjectNights, number: int) -> Markup:
     history = len(report.nights) > 1
-    caption = el("caption", "Pass rate of each eval in each night, in percent, the oldest first")
+    caption = el("caption", "Pass rate of each eval in each night, in percent, oldest first")
     table = el(
         "table",
         caption,
@@ -48,7 +48,7 @@ def _head(report: NightReport, history: bool) -> Iterator[Markup]:
     yield el("th", "Status", scope="col")
     for night in report.nights[:-1]:
         commit = f", commit {night.info.commit[:12]}" if night.info.commit else ""
-        yield el("th", night_words.column(night, report), scope="col", title=f"run {night.name}{commit}")
+        yield el("th", phrases.column(night, report), scope="col", title=f"run {night.name}{commit}")
     tonight = "Tonight" if report.run.kind == "nightly" else "This run"
     yield el("th", f"{tonight} [95\u00a0%]", scope="col", class_="now")
     if history:
@@ -65,7 +65,7 @@ def _total_row(one: SubjectNights, history: bool) -> Markup:
     for index, total in enumerate(one.totals):
         last = index == len(earlier)
         if total.rate is None:
-            cells.append(el("td", night_words.MISSING, class_="none now" if last else "none"))
+            cells.append(el("td", phrases.MISSING, class_="none now" if last else "none"))
         else:
             shown = [f"{total.rate.value * 100:.0f}", *(_interval(total.rate) if last else ())]
             cells.append(el("td", *shown, class_=f"{_level(total.rate.value)} cell{' now' if last else ''}"))
@@ -74,9 +74,9 @@ def _total_row(one: SubjectNights, history: bool) -> Markup:
         cells += [_change(one.change), el("td", "")]
     cells += [
         el("td", str(now.voided or "")),
-        el("td", figures.duration(now.spent.seconds) if now.evals else ""),
-        el("td", figures.tokens(now.spent, now.uncounted) if now.evals else ""),
-        el("td", figures.money(now.spent, now.unpriced) if now.evals else ""),
+        el("td", numbers.duration(now.spent.seconds) if now.evals else ""),
+        el("td", numbers.tokens(now.spent, now.uncounted) if now.evals else ""),
+        el("td", numbers.money(now.spent, now.unpriced) if now.evals else ""),
     ]
     return el("tr", *cells, class_="total")
 
@@ -93,12 +93,12 @@ def _row(row: NightRow, history: bool) -> Markup:
         cells.append(el("td", sparkline([cell.rate for cell in row.cells], changed)))
         cells += [_change(row.change), _together(row)]
     cells.append(el("td", str(now.voided or "")))
-    cells += [el("td", value) for value in night_words.spending(row).values()]
+    cells += [el("td", value) for value in phrases.spending(row).values()]
     return el("tr", *cells)
 
 
 def _status(row: NightRow) -> Markup:
-    word = night_words.status(row)
+    word = phrases.status(row)
     if row.decision is None:
         return el("td", word, class_="none")
     kind = {"reject": "bad", "undecided": "bad"}.get(row.decision.answer)
@@ -109,29 +109,29 @@ def _status(row: NightRow) -> Markup:
 def _cell(cell: NightCell, *, now: bool = False) -> Markup:
     suffix = " now" if now else ""
     if cell.rate is None:
-        return el("td", night_words.state(cell), class_=f"none{suffix}")
+        return el("td", phrases.state(cell), class_=f"none{suffix}")
     marks = ""
     if "subject" in cell.marks or cell.mixed:
-        marks += night_words.SUBJECT_MARK
+        marks += phrases.SUBJECT_MARK
     if "eval" in cell.marks:
-        marks += night_words.EVAL_MARK
+        marks += phrases.EVAL_MARK
     parts: list[str] = [el("span", marks, class_="m"), " "] if marks else []
     parts.append(f"{cell.rate.value * 100:.0f}")
     parts += _interval(cell.rate) if now else ()
     if cell.voided:
         parts += [" ", el("span", f"+{cell.voided} void", class_="small")]
-    told = f"{cell.passed} of {cell.judged} passed" + (f", {cell.voided} void" if cell.voided else "")
-    return el("td", *parts, class_=f"{_level(cell.rate.value)} cell{suffix}", title=told)
+    score = f"{cell.passed} of {cell.judged} passed" + (f", {cell.voided} void" if cell.voided else "")
+    return el("td", *parts, class_=f"{_level(cell.rate.value)} cell{suffix}", title=score)
 
 
 def _change(step: NightStep | None) -> Markup:
     kind = None if step is None or not step.clear else "bad" if step.value < 0 else "good"
-    value, bracket, interval = night_words.points_with_interval(step).partition("[")
+    value, bracket, interval = phrases.points_with_interval(step).partition("[")
     return el("td", value, el("span", bracket + interval, class_="small"), class_=kind)
 
 
 def _together(row: NightRow) -> Markup:
-    value, bracket, rest = night_words.together(row).partition("[")
+    value, bracket, rest = phrases.together(row).partition("[")
     return el("td", value, el("span", bracket + rest, class_="small"))
 
 

@@ -1,7 +1,7 @@
-"""The page: everything in one file, and a policy by which a browser runs no script and asks no server for anything.
+"""The page: one file without scripts, which loads nothing from any server.
 
-What agents, providers and authors wrote is escaped (see `markup.py`); even if something got through, the content
-security policy allows the one style sheet with this very hash and nothing else.
+Text from agents, providers and authors is escaped (see `markup.py`). In addition, the content security policy allows
+only the style sheet with this hash.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
 
-from demeanor.commands.report import phrases as night_words
+from demeanor.commands.report import phrases
 from demeanor.commands.report.html.heat_map import subject_section
 from demeanor.commands.report.html.side_by_side import failures_section, voids_section
 from demeanor.commands.report.report import NightReport
@@ -19,15 +19,15 @@ from demeanor.render.html.markup import Markup, el, joined
 from demeanor.render.html.style import style
 
 _HOW_TO_READ = (
-    "Rates are of judged trials, with Wilson's interval of 95 %. Voids are in no rate. Change is in percentage points"
-    " since the last night with data, with its interval; ▼ and ▲ mark what chance does not explain at 95 %. Nights"
-    " together are the shown nights since the last ◆ or ◇."
+    "Rates are of judged trials, with the 95 % Wilson interval. Voids don't count. Change is in percentage points since"
+    " the last night with data, with its interval; ▼ and ▲ mark changes that are significant at 95 %. Nights together"
+    " combines the shown nights since the last ◆ or ◇."
 )
 
 
 def night_html(report: NightReport, pairs: Sequence[TrialStepsPair] = ()) -> str:
     """The report as one HTML file."""
-    title = f"{night_words.title(report)} – Demeanor"
+    title = f"{phrases.title(report)} – Demeanor"
     sheet = style()
     digest = b64encode(sha256(sheet.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -46,9 +46,9 @@ def night_html(report: NightReport, pairs: Sequence[TrialStepsPair] = ()) -> str
 def _body(report: NightReport, pairs: Sequence[TrialStepsPair]) -> list[Markup]:
     header = el(
         "header",
-        el("h1", night_words.title(report)),
-        el("p", night_words.origin(report), class_="soft"),
-        el("p", f"History: {night_words.history(report)}.", class_="soft"),
+        el("h1", phrases.title(report)),
+        el("p", phrases.origin(report), class_="soft"),
+        el("p", f"History: {phrases.history(report)}.", class_="soft"),
     )
     sections = [subject_section(report, one, number) for number, one in enumerate(report.subjects)]
     main = el("main", *sections, failures_section(report, pairs), voids_section(report), _changes(report))
@@ -56,7 +56,7 @@ def _body(report: NightReport, pairs: Sequence[TrialStepsPair]) -> list[Markup]:
 
 
 def _changes(report: NightReport) -> Markup:
-    found = [el("li", el("span", mark, class_="m"), f" {told}") for mark, told in night_words.changes(report)]
+    found = [el("li", el("span", mark, class_="m"), f" {text}") for mark, text in phrases.changes(report)]
     if not found:
         return Markup("")
     return el("section", el("h2", "What changed", id="changed"), el("ul", *found), aria_labelledby="changed")
@@ -64,8 +64,8 @@ def _changes(report: NightReport) -> Markup:
 
 def _footer(report: NightReport) -> Markup:
     signs = [
-        joined(el("span", mark, class_="m"), f" {night_words.LEGEND[mark]}. ")
-        for mark in night_words.used_marks(report)
+        joined(el("span", mark, class_="m"), f" {phrases.LEGEND[mark]}. ")
+        for mark in phrases.used_marks(report)
         if mark not in {"○", "·"}
     ]
     notes = [el("p", f"Note: {note}") for note in report.notes]

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.commands.compare.markdown import compare_markdown
+from demeanor.commands.compare.render import compare_markdown, compare_terminal
 from demeanor.commands.compare.report import compare_report
-from demeanor.commands.compare.terminal import compare_terminal
 from demeanor.core.exit_code import ExitCode
 from demeanor.render.terminal import Screen
 from tests.commands.decisions_lab import a_comparison, compare, side
@@ -12,13 +11,13 @@ from tests.commands.decisions_lab import a_comparison, compare, side
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_every_outcome_is_shown_and_no_line_is_too_long(width: int) -> None:
-    """With the suite's difference, and what could not be compared."""
+    """With the difference of the suite, and the evals that can't be compared."""
     text = compare_terminal(a_comparison(), Screen(width=width))
     assert max(map(len, text.splitlines())) <= width
     assert text.startswith("Regressed: 1 regressed, 1 improved, 1 no evidence, 1")
     for word in ("regressed     worse", "improved      better", "no evidence   same", "underpowered  little"):
         assert word in text
-    assert "gone/a:m: only in the base" in text
+    assert "gone/a:m: only on the base" in text
     assert ("visible drop: the smallest" in text) == ("visible drop\n" in text)
 
 
@@ -34,4 +33,4 @@ def test_nothing_to_compare_is_undecided_and_nothing_worse_is_accepted() -> None
     assert compare_report(base, new, compare(base.cells, new.cells)).exit_code is ExitCode.ACCEPTED
     nothing = compare_report(base, other, compare(base.cells, other.cells))
     assert nothing.exit_code is ExitCode.UNDECIDED
-    assert compare_terminal(nothing).startswith("Undecided: nothing can be compared")
+    assert compare_terminal(nothing).startswith("Undecided: no eval can be compared")

@@ -1,4 +1,4 @@
-"""A bisection for a person in front of a terminal: a line after each visit, and what was found at the end."""
+"""A bisection for the terminal: a progress line after each tested commit, and the report at the end."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from itertools import pairwise
 
 from rich.text import Text
 
-from demeanor.commands.bisect.report import BisectReport
-from demeanor.commands.bisect.values import BisectOutcome, CommitFound, RateFound
+from demeanor.commands.bisect.report import BisectOutcome, BisectReport, CommitFound, RateFound
 from demeanor.core.evidence import Spent
 from demeanor.core.percent import share
 from demeanor.core.text import count, one_line
 from demeanor.render.numbers import money, percent
-from demeanor.render.table import Column, table, wrapped
+from demeanor.render.table import Column, labelled, table, wrapped
 from demeanor.render.terminal import Screen, paint
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _PLAIN_BARS = " .:-=+*#@"
-_WIDEST = 64
-_MOST = 12
+_MAX_BARS = 64
+_MAX_COMMITS = 12
 _STYLES = {BisectOutcome.FOUND: "bold green", BisectOutcome.NO_DIFFERENCE: "bold red"}
 
 
 def chances_line(chances: Sequence[float], screen: Screen) -> str:
-    """`[   ▁▇█▂   ]`: how likely each commit is the change, the oldest first; several to a bar where there are many."""
+    """`[   ▁▇█▂   ]`: the probability of each commit, oldest first; one bar stands for several if there are many."""
     bars = _PLAIN_BARS if screen.ascii else _BARS
-    room = min(_WIDEST, max(10, screen.width // 3), len(chances))
-    edges = [round(place * len(chances) / room) for place in range(room + 1)]
+    width = min(_MAX_BARS, max(10, screen.width // 3), len(chances))
+    edges = [round(index * len(chances) / width) for index in range(width + 1)]
     sums = [sum(chances[low:high]) for low, high in pairwise(edges)]
     top = max(*sums, 1e-12) if len(sums) > 1 else max(sums[0], 1e-12)
-    # What is not nought is shown, and only what is next to nought is blank.
+    # Only a probability near zero is blank.
     shown = [0 if value < 0.001 else max(1, round(value / top * (len(bars) - 1))) for value in sums]
     return f"[{''.join(bars[height] for height in shown)}]"
 
@@ -38,14 +37,14 @@ def chances_line(chances: Sequence[float], screen: Screen) -> str:
 def progress_line(
     chances: Sequence[float], visited: CommitFound, likeliest: CommitFound, trials: int, screen: Screen
 ) -> str:
-    """Where the search stands after a visit."""
+    """The state of the search after a commit was tested."""
     tried = f"{visited.commit.hash[:8]} {visited.passed}/{visited.passed + visited.failed} passed"
-    best = f"likeliest {likeliest.commit.hash[:8]} {share(likeliest.chance)}"
+    best = f"most likely {likeliest.commit.hash[:8]} {share(likeliest.chance)}"
     return screen.safe(f"{chances_line(chances[1:], screen)} {count(trials, 'trial')} · {tried} · {best}")
 
 
 def bisect_terminal(report: BisectReport, screen: Screen | None = None) -> str:
-    """What was found, as text for `screen`."""
+    """The report as text for `screen`."""
     screen = screen or Screen()
     return paint(_lines(report, screen), screen)
 
@@ -69,24 +68,26 @@ def _lines(report: BisectReport, screen: Screen) -> Iterator[Text]:
 
 
 def headline(report: BisectReport) -> str:
-    """What was found, in one sentence."""
+    """The result in one sentence."""
     if report.outcome is BisectOutcome.NO_DIFFERENCE:
         good, bad = report.good_end, report.bad_end
-        return f"Good and bad do not differ ({share(report.no_difference)} sure): {_ends(good, bad)}"
+        return f"Good and bad do not differ (probability {share(report.no_difference)}): {_ends(good, bad)}"
     names = " or ".join(one.commit.hash[:12] for one in report.suspects[:3])
     names += f" … ({count(len(report.suspects), 'commit')})" if len(report.suspects) > 3 else ""
     if report.outcome is BisectOutcome.FOUND:
-        return f"Found: {names} changed {one_line(report.eval)} ({share(report.confidence)} sure)"
+        return f"Found: {names} changed {one_line(report.eval)} (probability {share(report.confidence)})"
     if report.no_difference > report.confidence:
         return (
-            f"Undecided: that good and bad do not differ is {share(report.no_difference)} sure, and no commit is more"
+            f"Undecided: probably good and bad do not differ ({share(report.no_difference)}); no commit is more likely"
         )
-    return f"Undecided: {names} is the likeliest, but only {share(report.confidence)} sure"
+    return f"Undecided: {names} is the most likely commit, at only {share(report.confidence)}"
 
 
 def _ends(good: CommitFound, bad: CommitFound) -> str:
-    told = f"{good.passed} of {good.passed + good.failed} passed at the good end, "
-    return told + f"{bad.passed} of {bad.passed + bad.failed} at the bad one"
+    return (
+        f"{good.passed} of {good.passed + good.failed} passed at the good end, "
+        f"{bad.passed} of {bad.passed + bad.failed} at the bad end"
+    )
 
 
 def _facts(report: BisectReport) -> Iterator[tuple[str, str]]:
@@ -95,32 +96,32 @@ def _facts(report: BisectReport) -> Iterator[tuple[str, str]]:
             yield "commit", f"{one.commit.hash[:12]} {one_line(one.commit.subject)}"
             yield "author", f"{one_line(one.commit.author)}, {one.commit.date[:10]}"
             if one.commit.merge:
-                yield "", "a merge: what it brought in can be bisected by its own branch"
+                yield "", "a merge commit: bisect the merged branch to find the commit"
         yield "before", _rate(report.before)
         yield "after", _rate(report.after)
     if report.outcome is BisectOutcome.UNDECIDED:
         among, wanted = count(len(report.credible), "commit"), share(report.asked_confidence)
-        yield "among", f"if anything changed, it was one of {among} ({wanted} sure)"
-        yield "", f"that good and bad do not differ: {share(report.no_difference)} sure"
+        yield "among", f"one of {among}, if anything changed (probability {wanted})"
+        yield "", f"probability that good and bad do not differ: {share(report.no_difference)}"
     voids = f", {count(report.voided, 'void')}" if report.voided else ""
-    reused = f", {report.reused} kept before" if report.reused else ""
+    reused = f", {report.reused} reused" if report.reused else ""
     cost = money(Spent(cost_usd=report.cost_usd))
     yield "spent", f"{count(report.trials, 'trial')}{voids}{reused}; {count(report.built, 'build')}; cost {cost}"
 
 
 def _rate(found: RateFound) -> str:
     if found.low is None or found.high is None:
-        return "not tried"
+        return "not tested"
     interval = f"95 % interval {percent(found.low)} to {percent(found.high)}"
     return f"{found.passed} of {found.judged} passed, {percent(found.passed / found.judged)} ({interval})"
 
 
 def _shown(report: BisectReport) -> list[CommitFound]:
-    """Those that were tried or skipped, and the likeliest, in their order; not too many of them."""
+    """The ends, the suspects, and the most likely of the tested and skipped commits, in order."""
     places = range(len(report.commits))
     ends = {0, len(report.commits) - 1}
     known = [p for p in places if report.commits[p].passed + report.commits[p].failed or report.commits[p].skipped]
-    ranked = sorted(known, key=lambda place: (place not in ends, -report.commits[place].chance))[:_MOST]
+    ranked = sorted(known, key=lambda place: (place not in ends, -report.commits[place].chance))[:_MAX_COMMITS]
     wanted = {*ends, *ranked, *(p for p in places if report.commits[p] in report.suspects[:3])}
     return [report.commits[place] for place in sorted(wanted)]
 
@@ -133,26 +134,26 @@ def _columns(shown: list[CommitFound], screen: Screen) -> Iterator[Column]:
     yield Column(title="commit", cells=texts([one.commit.hash[:12] for one in shown]))
     yield Column(title="passed", cells=texts(scores), align="right")
     yield Column(title="chance", cells=texts([share(one.chance) for one in shown]), align="right")
-    told = [f"skipped: {one_line(one.skipped)}" if one.skipped else one_line(one.commit.subject) for one in shown]
-    yield Column(title="", cells=texts(told), comfort=30, least=10)
+    subjects = [f"skipped: {one_line(one.skipped)}" if one.skipped else one_line(one.commit.subject) for one in shown]
+    yield Column(title="", cells=texts(subjects), comfort=30, least=10)
 
 
 def _advice(report: BisectReport) -> Iterator[str]:
-    """What to do where nothing was found."""
+    """What to do if no commit was found."""
     if report.outcome is BisectOutcome.NO_DIFFERENCE:
         good, bad = report.good_end, report.bad_end
         if bad.passed * (good.passed + good.failed) > good.passed * (bad.passed + bad.failed):
-            yield "the bad end passes more often: are they the wrong way round?"
+            yield "the bad end passes more often: did you swap --good and --bad?"
         elif good.passed < good.failed:
-            yield "the good end fails too: name an older commit with --good"
+            yield "the good end fails too: choose an older commit for --good"
         else:
-            yield "what changed may lie outside of the repository: a model, a provider, a tool on the machine"
+            yield "the cause may be outside of the repository: a model, a provider or a tool on this machine"
     elif report.outcome is BisectOutcome.UNDECIDED:
-        yield "start it again to go on: trials that were made are kept and count"
+        yield "run it again to continue: it reuses the trials so far"
 
 
 def _commands(report: BisectReport) -> Iterator[str]:
-    """What to look at where something was found."""
+    """What to look at if a commit was found."""
     if report.outcome is not BisectOutcome.FOUND:
         return
     culprit = report.suspects[-1]
@@ -163,7 +164,5 @@ def _commands(report: BisectReport) -> Iterator[str]:
         yield f"demeanor trace {report.eval} --run {after[0].run} --against {before[-1].run}"
 
 
-def _labelled(label: str, text: str, screen: Screen) -> Iterator[Text]:
-    lead = f"{label:<8}"
-    for index, line in enumerate(wrapped(Text(screen.safe(text)), screen.width, indent=len(lead))):
-        yield Text.assemble((lead, "dim"), line[len(lead) :]) if index == 0 else line
+def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
+    return labelled(f"{label:<8}", Text(screen.safe(text)), screen.width)

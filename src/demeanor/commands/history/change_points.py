@@ -1,12 +1,12 @@
-"""Where in its history an eval's pass rate changed, and what else changed then.
+"""Find the nights in which an eval's pass rate changed, and what else changed then.
 
-A chart (see `statistics/cusum.py`) watches for a fall and another for a rise. What is normal is learned from the nights
-of the stretch themselves, up to the last one that gave no reason for suspicion. At an alarm a new stretch begins where
-the change began; an edit of the eval begins one too, since its rates before and after are not of one thing.
+One CUSUM chart (see `statistics/cusum.py`) detects a drop, another a rise. The normal rate is estimated from the nights
+of the current segment, up to the last night without suspicion. After an alarm, a new segment starts where the change
+began. An edit of the eval starts a new segment too, because its rates before and after can't be compared.
 
-A normal rate that is learned is not known, which costs false alarms. So the charts are designed for one in 3000 nights,
-as if it were known; what then comes out, by simulation, is one in 400 for evals that pass at least 90 % of the time,
-and one in 200 for others.
+An estimated rate causes more false alarms than a known one. The charts are therefore designed for one false alarm in
+3000 nights with a known rate. By simulation, this gives one in 400 nights for evals that pass at least 90 % of the
+time, and one in 200 for others.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from demeanor.statistics.cusum import Chart, chart
 from demeanor.store.history.nights import changes, count, fingerprints
 
 NIGHTS_BETWEEN_FALSE_ALARMS = 400.0
-"""For evals that pass at least 90 % of the time; half of it for others."""
+"""For evals that pass at least 90 % of the time; half of this for others."""
 
 DESIGNED = 3000.0
-"""What the charts are designed for, so that the above comes out."""
+"""The design value of the charts."""
 
 WARM_UP = 10
-"""Nights of a stretch before anything can be noticed."""
+"""Nights of a segment before a change can be detected."""
 
 DROP = 0.15
-"""The change to be noticed."""
+"""The change to detect."""
 
 LITTLE = 0.1
-"""A rate that is this close to 0 or 1 is not watched for coming even closer."""
+"""A rate this close to 0 or 1 can't drop or rise further."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,8 +43,8 @@ class _Alarm:
     noticed: int
 
 
-class _ChangeWatch:
-    """A chart over one stretch, which learns what is normal as it goes."""
+class _ChangeDetector:
+    """A chart over one segment; the normal rate is updated with each night."""
 
     def __init__(self, direction: Literal["fall", "rise"], warm: Sequence[RunCell], start: int) -> None:
         self.direction = direction
@@ -55,7 +55,7 @@ class _ChangeWatch:
         self.chart = self._design()
 
     def alarm(self, cell: RunCell, index: int) -> bool:
-        """Add a night; whether the chart raises its alarm."""
+        """Add a night; return whether the chart raises an alarm."""
         if not self.suspected:
             self.began = index
         self.suspected.append(cell)
@@ -71,7 +71,7 @@ class _ChangeWatch:
         return False
 
     def _design(self) -> Chart | None:
-        """The chart for what is normal by now; None where the rate has nowhere to go."""
+        """The chart for the current normal rate; None if the rate can't go further in this direction."""
         normal = _normal(self.trusted)
         trials = max(1, round(sum(cell.judged for cell in self.trusted) / len(self.trusted)))
         falling = self.direction == "fall"
@@ -81,8 +81,8 @@ class _ChangeWatch:
         return chart(normal, round(after, 4), trials=trials, between_false_alarms=DESIGNED)
 
 
-def course_of(cells: Sequence[RunCell]) -> RateHistory:
-    """The change points of one eval with one subject, from its cells with judged trials in the order of time."""
+def rate_history(cells: Sequence[RunCell]) -> RateHistory:
+    """The change points of one eval with one subject."""
     judged = sorted((cell for cell in cells if cell.judged), key=lambda cell: (cell.started, cell.run))
     marks = tuple(changes(judged))
     edited = {mark.run for mark in marks if mark.part == "eval"}
@@ -120,25 +120,25 @@ def course_of(cells: Sequence[RunCell]) -> RateHistory:
 
 
 def _next(judged: Sequence[RunCell], start: int, edited: set[str]) -> _Alarm | int | None:
-    """The first alarm of the stretch, or the edit that ends it; None at the end."""
+    """The first alarm of the segment, or the edit that ends it; None at the end."""
     end = next((i for i in range(start + 1, len(judged)) if judged[i].run in edited), len(judged))
     warm = judged[start : start + WARM_UP]
     if start + WARM_UP < end:
-        watches = [_ChangeWatch("fall", warm, start), _ChangeWatch("rise", warm, start)]
+        detectors = [_ChangeDetector("fall", warm, start), _ChangeDetector("rise", warm, start)]
         for index in range(start + WARM_UP, end):
-            for watch in watches:
-                if watch.alarm(judged[index], index):
-                    return _Alarm(direction=watch.direction, began=watch.began, noticed=index)
+            for detector in detectors:
+                if detector.alarm(judged[index], index):
+                    return _Alarm(direction=detector.direction, began=detector.began, noticed=index)
     return end if end < len(judged) else None
 
 
 def lower(rate: float) -> float:
-    """The rate that a fall from `rate` is noticed at: 15 points below, or half of it where that is little."""
+    """The rate after a drop from `rate`: 15 points lower, or half of it if it is low."""
     return rate - DROP if rate >= 2 * DROP else rate / 2
 
 
 def _normal(cells: Sequence[RunCell]) -> float:
-    """The rate of these nights, drawn a little towards a half; in steps, so that few charts are ever designed."""
+    """The rate of these nights, shrunk slightly towards 50 %; rounded, so that few charts have to be designed."""
     passed, failed = count(cells)
     return min(0.98, max(0.02, round((passed + 1) / (passed + failed + 2), 2)))
 

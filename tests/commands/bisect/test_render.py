@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.commands.bisect.report import BisectReport, rate_found
-from demeanor.commands.bisect.terminal import bisect_terminal, chances_line, progress_line
-from demeanor.commands.bisect.values import BisectOutcome, CommitFound
+from demeanor.commands.bisect.render import bisect_terminal, chances_line, progress_line
+from demeanor.commands.bisect.report import BisectOutcome, BisectReport, CommitFound, rate_found
 from demeanor.render.terminal import Screen
 from demeanor.statistics.bisection import Tries
 from demeanor.vcs.commit_range import Commit
@@ -49,26 +48,26 @@ def test_no_line_is_too_long_and_nothing_hostile_reaches_the_terminal(outcome: B
     assert bisect_terminal(a_bisection(outcome), Screen(width=width, ascii=True)).isascii()
 
 
-def test_what_was_found_is_told_with_its_numbers_and_what_to_do() -> None:
-    """Commit, author, rates with intervals, what was spent, what could not be tried."""
+def test_the_report_shows_the_commit_the_numbers_and_what_to_do() -> None:
+    """Commit, author, rates with intervals, usage, and commits that could not be tested."""
     report = a_bisection()
     text = bisect_terminal(report, Screen(width=100))
-    assert text.startswith("Found: 400000000000 changed reads_first (97 % sure)\n")
-    for told in (
+    assert text.startswith("Found: 400000000000 changed reads_first (probability 97 %)\n")
+    for expected in (
         "commit  400000000000 Shorter prompt",
         "author  A. Uthor, 2026-11-02",
         "before  8 of 9 passed, 89 % (95 % interval 59 % to 99 %)",
         "after   2 of 8 passed, 25 % (95 % interval 6 % to 59 %)",
-        "spent   13 trials, 1 void, 4 kept before; 4 builds; cost $0.42",
+        "spent   13 trials, 1 void, 4 reused; 4 builds; cost $0.42",
         "skipped: build = 'make': exit code 2",
         "→ git show 400000000000",
         "→ demeanor trace reads_first --run run-4 --against run-3",
         "note    a note",
     ):
-        assert told in text
+        assert expected in text
 
 
-def test_commits_that_can_not_be_told_apart_are_all_named() -> None:
+def test_commits_that_can_not_be_distinguished_are_all_named() -> None:
     """As many as fit."""
     report = a_bisection()
     assert "Found: 200000000000 or 300000000000 or 400000000000 changed" in bisect_terminal(
@@ -80,36 +79,36 @@ def test_commits_that_can_not_be_told_apart_are_all_named() -> None:
 @pytest.mark.parametrize(
     ("good", "bad", "advice"),
     [
-        ((0, 9), (0, 9), "the good end fails too: name an older commit with --good"),
-        ((2, 9), (9, 2), "are they the wrong way round?"),
-        ((9, 0), (9, 0), "may lie outside of the repository"),
+        ((0, 9), (0, 9), "the good end fails too: choose an older commit for --good"),
+        ((2, 9), (9, 2), "did you swap --good and --bad?"),
+        ((9, 0), (9, 0), "may be outside of the repository"),
     ],
 )
 def test_ends_that_do_not_differ_come_with_advice(good: tuple[int, int], bad: tuple[int, int], advice: str) -> None:
-    """Which depends on how they fare."""
+    """It depends on their pass rates."""
     line = (found(1, 0.0, *good), found(2, 0.02, *bad))
     text = bisect_terminal(
         a_bisection(BisectOutcome.NO_DIFFERENCE, commits=line, suspects=line[1:], no_difference=0.98)
     )
-    assert text.startswith("Good and bad do not differ (98 % sure): ")
+    assert text.startswith("Good and bad do not differ (probability 98 %): ")
     assert f"{good[0]} of {sum(good)} passed at the good end" in text
     assert advice in text
 
 
-def test_who_is_not_sure_says_so() -> None:
-    """With the likeliest of them; or that nothing may have changed."""
+def test_an_undecided_bisection_says_so() -> None:
+    """With the most likely commit; or that probably nothing changed."""
     text = bisect_terminal(a_bisection(BisectOutcome.UNDECIDED, confidence=0.5))
-    assert text.startswith("Undecided: 400000000000 is the likeliest, but only 50 % sure")
-    assert "start it again to go on" in text
+    assert text.startswith("Undecided: 400000000000 is the most likely commit, at only 50 %")
+    assert "run it again to continue" in text
     text = bisect_terminal(a_bisection(BisectOutcome.UNDECIDED, confidence=0.2, no_difference=0.6))
-    assert text.startswith("Undecided: that good and bad do not differ is 60 % sure")
+    assert text.startswith("Undecided: probably good and bad do not differ (60 %)")
 
 
 def test_chances_are_drawn_as_bars() -> None:
-    """Several to a bar where there are many, and never nought where there is some."""
+    """One bar stands for several commits if there are many; only zero is blank."""
     assert chances_line([0.0, 0.002, 0.5, 1.0], Screen(width=80)) == "[ ▁▄█]"
     assert chances_line([0.0, 0.002, 0.5, 1.0], Screen(width=80, ascii=True)) == "[ .=@]"
     assert len(chances_line([0.001] * 500, Screen(width=300))) == 66
     assert chances_line([1.0], Screen()) == "[█]"
     line = progress_line([0.0, 0.1, 0.9], found(2, 0.1, 1, 2), found(3, 0.9), 7, Screen(width=80))
-    assert line == "[▁█] 7 trials · 20000000 1/3 passed · likeliest 30000000 90 %"
+    assert line == "[▁█] 7 trials · 20000000 1/3 passed · most likely 30000000 90 %"

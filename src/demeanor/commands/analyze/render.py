@@ -1,4 +1,4 @@
-"""An analysis for a person in front of a terminal."""
+"""An analysis for the terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXAMPLES = 3
 
 
 def analysis_terminal(found: Analysis, screen: Screen | None = None) -> str:
-    """The whole of it as text for `screen`."""
+    """The analysis as text for `screen`."""
     screen = screen or Screen()
     return paint(_lines(found, screen), screen)
 
@@ -39,8 +39,8 @@ def _lines(found: Analysis, screen: Screen) -> Iterator[Text]:
     for category, number in found.categories.items():
         yield Text(screen.safe(f"{number:>5}  {one_line(category)}"), "" if number else "dim")
         own = [one for one in found.classified if one.first.category == category]
-        for told in _examples(own):
-            yield from wrapped(Text(screen.safe(told), "dim"), screen.width, indent=7)
+        for example in _examples(own):
+            yield from wrapped(Text(screen.safe(example), "dim"), screen.width, indent=7)
 
 
 def _columns(found: Analysis, rows: Sequence[AnalysisRow], one: Summary, screen: Screen) -> Iterator[Column]:
@@ -89,14 +89,14 @@ def _mean(mean: Mean | None) -> str:
 
 def _notes(found: Analysis) -> Iterator[str]:
     if found.estimator == "plug-in":
-        yield "~ plug-in: reckoned from the rate seen, so that pass@k is too low and pass^k too high on average"
+        yield "~ plug-in estimates, from the observed rate: on average pass@k is too low and pass^k too high"
     if any(row.differs for row in found.rows):
-        yield "◆ the eval or the subject was not the same in all runs: a row for each"
-    yield "flakiness: 0 always the same, 1 a coin; from few trials it says little, see the interval of the rate"
+        yield "◆ the eval or the subject changed between runs: one row for each version"
+    yield "flakiness: 0 means always the same result, 1 a coin toss; see the interval of the rate for its reliability"
 
 
 def _examples(found: Sequence[Classified]) -> Iterator[str]:
-    """The classes of a category, each with an example."""
+    """The failure classes of a category, each with an example."""
     by_name: dict[str, list[Classified]] = {}
     for one in found:
         by_name.setdefault(one.first.name, []).append(one)
@@ -110,4 +110,4 @@ def _examples(found: Sequence[Classified]) -> Iterator[str]:
             if other.basis == "pattern":
                 yield f"    also {one_line(other.name)} ({one_line(other.category)}) by pattern"
     if len(by_name) > _EXAMPLES:
-        yield f"… and {len(by_name) - _EXAMPLES} more kinds"
+        yield f"… and {count(len(by_name) - _EXAMPLES, 'more kind')}"

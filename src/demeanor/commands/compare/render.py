@@ -1,0 +1,181 @@
+"""A comparison for the terminal and as markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rich.text import Text
+
+from demeanor.commands.compare.report import CompareOutcome, CompareReport, Counts, Shift, SideNote
+from demeanor.core.evidence import Spent
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.percent import rate
+from demeanor.core.text import count, one_line
+from demeanor.render import markdown
+from demeanor.render.numbers import money, p_value, percent
+from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.terminal import Screen, exit_style, paint
+
+_DETECTABLE = "visible drop"
+_ORDER = (CompareOutcome.REGRESSED, CompareOutcome.IMPROVED, CompareOutcome.NO_EVIDENCE, CompareOutcome.UNDERPOWERED)
+_STYLES = {
+    CompareOutcome.REGRESSED: "bold red",
+    CompareOutcome.IMPROVED: "bold green",
+    CompareOutcome.NO_EVIDENCE: "",
+    CompareOutcome.UNDERPOWERED: "yellow",
+}
+
+
+def compare_terminal(report: CompareReport, screen: Screen | None = None) -> str:
+    """The comparison as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_terminal(report, screen), screen)
+
+
+def compare_markdown(report: CompareReport) -> str:
+    """The comparison as markdown, for the summary of a CI job or a comment."""
+    return "\n".join(_markdown(report)) + "\n"
+
+
+def headline(report: CompareReport) -> str:
+    """The result in one sentence."""
+    if report.exit_code is ExitCode.UNDECIDED:
+        return "Undecided: no eval can be compared"
+    outcomes = ", ".join(f"{report.counts[outcome]} {outcome}" for outcome in _ORDER if report.counts[outcome])
+    verdict = "Regressed" if report.exit_code is ExitCode.REJECTED else "No regression found"
+    return f"{verdict}: {outcomes} of {count(len(report.comparison.evals), 'cell')}"
+
+
+def _side(side: SideNote) -> str:
+    """`commit main (0123456789ab), 1 run`."""
+    commit = f" ({side.commit[:12]})" if side.commit else ""
+    return f"{side.kind} {side.name}{commit}, {count(len(side.runs), 'run')}"
+
+
+def _score(counts: Counts) -> str:
+    """`57/60`."""
+    return f"{counts[0]}/{counts[1]}"
+
+
+def _drop(value: float | None) -> str:
+    """The smallest detectable drop, in percentage points."""
+    return "none" if value is None else f"{value * 100:.0f} pts"
+
+
+def _shifts(report: CompareReport) -> Iterator[tuple[str, str]]:
+    """The differences of the mean pass rate and of the usage."""
+    found = report.comparison
+    if found.suite is not None:
+        yield "pass rate", _points(found.suite)
+    rows: tuple[tuple[str, Shift | None, Callable[[float], str]], ...] = (
+        ("cost", found.cost_usd, _money),
+        ("tokens", found.tokens, lambda value: f"{value:,.0f}"),
+        ("turns", found.turns, lambda value: f"{value:.1f}"),
+        ("time", found.seconds, lambda value: f"{value:.1f} s"),
+    )
+    for label, shift, shown in rows:
+        if shift is None:
+            yield label, "not known for both sides"
+        else:
+            yield label, f"{shown(shift.base)} → {shown(shift.new)} per trial{_interval(shift, shown)}"
+
+
+def _points(shift: Shift) -> str:
+    change = f"{shift.value * 100:+.1f} points"
+    if shift.low is not None and shift.high is not None:
+        change += f" [{shift.low * 100:+.1f} to {shift.high * 100:+.1f}]"
+    rates = f"{percent(shift.base)} → {percent(shift.new)}"
+    return f"{rates}, {change}, mean over {count(shift.evals, 'eval')}"
+
+
+def _interval(shift: Shift, shown: Callable[[float], str]) -> str:
+    if shift.low is None or shift.high is None:
+        return ""
+    low, high = (f"{'-' if end < 0 else '+'}{shown(abs(end))}" for end in (shift.low, shift.high))
+    return f", difference [{low} to {high}]"
+
+
+def _money(value: float) -> str:
+    return money(Spent(cost_usd=value))
+
+
+def _terminal(report: CompareReport, screen: Screen) -> Iterator[Text]:
+    yield from wrapped(Text(headline(report), exit_style(report.exit_code)), screen.width)
+    for label, side in (("base", report.base), ("new", report.new)):
+        yield from _labelled(label, _side(side), screen)
+    lines = table(list(_columns(report, screen)), screen.width, ellipsis=screen.safe("…"))
+    if report.comparison.evals:
+        yield Text()
+        yield from lines
+        yield Text()
+        for label, text in _shifts(report):
+            yield from _labelled(label, text, screen)
+    if report.comparison.incomparable:
+        yield Text()
+        yield Text("Not compared", "bold")
+        for name, why in report.comparison.incomparable:
+            yield from wrapped(Text(screen.safe(f"{one_line(name)}: {one_line(why, width=300)}")), screen.width)
+    yield Text()
+    level = rate(report.comparison.level)
+    note = f"at most {level} of the regressed and improved are false alarms (Boschloo, Benjamini-Hochberg)"
+    yield from wrapped(Text(note, "dim"), screen.width)
+    if _DETECTABLE in lines[0].plain:
+        note = f"{_DETECTABLE}: the smallest drop that these trials detect four times out of five"
+        yield from wrapped(Text(note, "dim"), screen.width)
+    notes = dict.fromkeys((*report.notes, *(f"{e.eval}: {note}" for e in report.comparison.evals for note in e.notes)))
+    for note in notes:
+        yield from _labelled("note", one_line(note, width=400), screen)
+
+
+def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
+    return labelled(f"{label:<10}", Text(screen.safe(text)), screen.width)
+
+
+def _columns(report: CompareReport, screen: Screen) -> Iterator[Column]:
+    evals = report.comparison.evals
+
+    def figure(title: str, cells: list[str], *, rank: int = 0) -> Column:
+        return Column(title=title, cells=[Text(screen.safe(cell)) for cell in cells], align="right", rank=rank)
+
+    yield Column(title="", cells=[Text(one.outcome.value, _STYLES[one.outcome]) for one in evals])
+    names = [Text(screen.safe(one_line(one.eval, width=300))) for one in evals]
+    yield Column(title="eval", cells=names, comfort=24, least=8)
+    if len({one.subject for one in evals}) > 1:
+        who = [Text(screen.safe(one_line(one.subject, width=300)), "dim") for one in evals]
+        yield Column(title="subject", cells=who, comfort=20, least=8)
+    yield figure("base", [_score(one.base) for one in evals])
+    yield figure("new", [_score(one.new) for one in evals])
+    yield figure("p", [p_value(one.p_value) for one in evals], rank=2)
+    yield figure("adjusted", [p_value(one.adjusted) for one in evals], rank=1)
+    yield figure(_DETECTABLE, [_drop(one.detectable_drop) for one in evals], rank=3)
+
+
+def _markdown(report: CompareReport) -> Iterator[str]:
+    yield markdown.headline(headline(report), report.exit_code) + "\n"
+    yield f"- base: {_code(_side(report.base))}"
+    yield f"- new: {_code(_side(report.new))}\n"
+    yield "| Outcome | Eval | Subject | Base | New | p | adjusted | visible drop |"
+    yield "| --- | --- | --- | --: | --: | --: | --: | --: |"
+    for one in report.comparison.evals:
+        cells = [
+            one.outcome.value,
+            _code(one.eval),
+            _code(one.subject),
+            _score(one.base),
+            _score(one.new),
+            p_value(one.p_value).replace("<", "&lt;"),
+            p_value(one.adjusted).replace("<", "&lt;"),
+            _drop(one.detectable_drop),
+        ]
+        yield markdown.table_row(cells)
+    yield ""
+    for label, text in _shifts(report):
+        yield f"- {label}: {_code(text)}"
+    for name, why in report.comparison.incomparable:
+        yield f"- not compared: {_code(name)}: {_code(why)}"
+    for note in report.notes:
+        yield f"- note: {_code(note)}"
+
+
+def _code(text: str) -> str:
+    return markdown.inline_code(text, width=400)

@@ -1,0 +1,32 @@
+"""Read the history of one eval."""
+
+from __future__ import annotations
+
+from typing import NoReturn, cast
+
+from demeanor.commands.history.report import EvalHistory, eval_history
+from demeanor.core.errors import UnknownName, UsageError
+from demeanor.core.ports import History
+from demeanor.core.record import RunKind
+
+
+def make_eval_history(history: History, name: str, subject: str | None = None, *, kind: str = "nightly") -> EvalHistory:
+    """The history of one eval; raises UnknownName with the nearest name if no run has this eval or subject."""
+    cells = history.eval_history(name, subject, kind=None if kind == "all" else cast(RunKind, kind))
+    if not cells:
+        _raise_unknown(history, name, subject, kind)
+    # A nightly run without this eval is a gap; other runs may be partial.
+    runs = history.runs(kind="nightly") if kind == "nightly" else ()
+    return eval_history(name, cells, kind=kind, runs=runs)
+
+
+def _raise_unknown(history: History, name: str, subject: str | None, kind: str) -> NoReturn:
+    others = history.eval_history(name)
+    if not others:
+        recent = [cell.eval for run in history.runs(limit=3) for cell in history.cells(run.name)]
+        raise UnknownName("eval", name, dict.fromkeys(recent), where="the history")
+    subjects = dict.fromkeys(cell.subject for cell in others)
+    if subject is not None and subject not in subjects:
+        raise UnknownName("subject", subject, subjects, where=f"the history of {name!r}")
+    kinds = " and ".join(sorted({cell.kind for cell in others}))
+    raise UsageError(f"eval {name!r}: it is in {kinds} runs only, not in {kind} ones\n  → to see all runs: --kind all")
