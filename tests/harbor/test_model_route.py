@@ -12,11 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from demeanor.gateway.server.http_server import GatewayServer
 
 from demeanor.config.harbor import HarborRules
 from demeanor.core.errors import WorldError
 from demeanor.gateway.script import scripted
+from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.harbor.agents import AGENTS, TaskAgentSpec
 from demeanor.harbor.environments import TaskEnvironment
 from demeanor.harbor.model_route import UNSEEN, ModelRoute, open_route

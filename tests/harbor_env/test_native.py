@@ -1,4 +1,4 @@
-"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the sandbox's door."""
+"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the sandbox's session."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, .
 
     async def session() -> tuple[HarborTrial, tuple[Exchange, ...]]:
         async with playing(saves) as session, accept_listeners(session, folder):
-            kwargs = {"base_url": f"http://127.0.0.1:{PORT}/t/{door.id}/v1", "token": door.token}
+            kwargs = {"base_url": f"http://127.0.0.1:{PORT}/t/{session.id}/v1", "token": session.token}
             words = [word for item in kwargs.items() for word in ("--ak", "=".join(item))]
             words += ["-m", "played", "--ek", f"gateway={folder}/{SOCKET_NAME}"]
             run = partial(lab.run, *words, path=lab.tasks / "native", agent=AGENT)
             (trial,) = await asyncio.to_thread(run)
-            return trial, door.exchanges()
+            return trial, session.exchanges()
 
     return asyncio.run(session())
 
 
 def test_its_model_is_served_through_the_door_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:
-    """Tools work in the sandbox, the wire is seen by us, and a separate verifier has no door."""
+    """Tools work in the sandbox, the wire is seen by us, and a separate verifier has no session."""
     lab.task(
         "native",
         top='artifacts = ["/app/done"]\n',
