@@ -46,9 +46,7 @@ def prepare_sides(
 ) -> dict[str, CompareSide]:
     """Check out and build both commits, then prepare their runs, `base` and `new`; `stack` removes the checkouts."""
     check_sandbox(config, request, plan_evals(Catalog(config=config, environ=environ), evals, request, environ))
-    checkouts = [
-        stack.enter_context(checked_out(config, revision, environ=environ, log=log)) for revision in revisions
-    ]
+    checkouts = [stack.enter_context(checked_out(config, revision, environ=environ, log=log)) for revision in revisions]
     return {
         label: _prepare_side(checkout, evals, request, environ, results)
         for label, checkout in zip(("base", "new"), checkouts, strict=True)
