@@ -96,7 +96,10 @@ REFUSED = {
         {"environment/docker-compose.yaml": "services: {}\n"},
         "docker-compose.yaml: the bubblewrap environment does not support this file",
     ),
-    "volume": ({"environment/Dockerfile": "FROM a\n\nVOLUME /x\n"}, "Dockerfile:3: VOLUME: can't be honoured here"),
+    "volume": (
+        {"environment/Dockerfile": "FROM a\n\nVOLUME /x\n"},
+        "Dockerfile:3: VOLUME: is not supported by the bubblewrap environment",
+    ),
     "fetched": (
         {"environment/Dockerfile": "FROM a\nADD https://x.y/z /z\n"},
         "Dockerfile:2: ADD https://x.y/z: nothing",

@@ -78,7 +78,10 @@ def test_without_a_way_to_the_gateway_nothing_runs_unseen(tmp_path: Path):
     """Unless that is allowed; and never under faults, or from a cassette."""
     config = project(tmp_path)
     assert "harbor.gateway_host" in skipped(planned(config, "native:scripted", env="daytona"))["greet/native:scripted"]
-    assert "has no setting for a base URL" in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
+    assert (
+        "has no setting for a base URL"
+        in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
+    )
     config.file.write_text("[harbor]\ndirect = true\n")  # type: ignore[union-attr]
     config = read_config(tmp_path)
     assert skipped(planned(config, "cline:scripted", env="daytona")) == {}

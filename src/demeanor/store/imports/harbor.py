@@ -108,12 +108,12 @@ def _model(info: Mapping[str, Any]) -> str:
 
 def _verdict(data: Mapping[str, Any]) -> Verdict:
     outcome = read_outcome(data)
-    if outcome.trouble is not None or outcome.rewards is None:
-        cause, detail = outcome.trouble or (VoidCause.VERIFIER, "the verifier gave no reward")
+    if outcome.failure is not None or outcome.rewards is None:
+        cause, detail = outcome.failure or (VoidCause.VERIFIER, "the verifier gave no reward")
         return Void(cause=cause, detail=detail)
     rewards = outcome.rewards
     asked = {"reward": rewards["reward"]} if "reward" in rewards else rewards
-    told = f"; {outcome.own}" if outcome.own else ""
+    told = f"; {outcome.agent_error}" if outcome.agent_error else ""
     findings = tuple(
         Finding(
             check=key,
