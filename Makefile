@@ -64,7 +64,7 @@ bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/session.py
 	$(BIN)/python benchmarks/gateway.py
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/history.py

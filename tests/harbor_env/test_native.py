@@ -1,4 +1,4 @@
-"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the sandbox's door."""
+"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the listener."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from demeanor.core.exchange import Exchange
 from demeanor.gateway.script import Turn
 from demeanor.gateway.script.turn import Played
-from demeanor.harbor.socket_handoff import DOOR, handing_over
+from demeanor.harbor.socket_handoff import SOCKET_NAME, accept_listeners
 from demeanor.sandboxes.host.bwrap_args import PORT
 from tests.gateway.lab import playing
-from tests.harbor_env.lab import HarborLab, HarborTrial
+from tests.harbor_env.helpers import HarborLab, HarborTrial
 
 AGENT = "demeanor.harbor_env:NativeAgent"
 
@@ -31,19 +31,19 @@ def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, .
     """A trial of the native agent, and what went over the wire."""
 
     async def session() -> tuple[HarborTrial, tuple[Exchange, ...]]:
-        async with playing(saves) as door, handing_over(door, folder):
-            kwargs = {"base_url": f"http://127.0.0.1:{PORT}/t/{door.id}/v1", "token": door.token}
+        async with playing(saves) as session, accept_listeners(session, folder):
+            kwargs = {"base_url": f"http://127.0.0.1:{PORT}/t/{session.id}/v1", "token": session.token}
             words = [word for item in kwargs.items() for word in ("--ak", "=".join(item))]
-            words += ["-m", "played", "--ek", f"gateway={folder}/{DOOR}"]
+            words += ["-m", "played", "--ek", f"gateway={folder}/{SOCKET_NAME}"]
             run = partial(lab.run, *words, path=lab.tasks / "native", agent=AGENT)
             (trial,) = await asyncio.to_thread(run)
-            return trial, door.exchanges()
+            return trial, session.exchanges()
 
     return asyncio.run(session())
 
 
 def test_its_model_is_served_through_the_door_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:
-    """Tools work in the sandbox, the wire is seen by us, and a separate verifier has no door."""
+    """Tools work in the sandbox, the gateway sees the requests, and a separate verifier has no listener."""
     lab.task(
         "native",
         top='artifacts = ["/app/done"]\n',

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.harbor.task_lab import greet
+from tests.harbor.helpers import greet
 from tests.journeys.conftest import Project
 from tests.journeys.decisions_lab import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
 

@@ -1,8 +1,8 @@
-"""What a bench costs: the same small program 200 times, 8 at once, bare and on a bench, in one run.
+"""What a sandbox session costs: the same small program 200 times, 8 at once, bare and in a session, in one run.
 
-    python benchmarks/bench.py [trials] [at once]
+    python benchmarks/session.py [trials] [at once]
 
-The bare loop makes a folder and spawns the program there; the bench copies a workspace with its repository, supervises
+The bare loop makes a folder and spawns the program; the session copies a workspace with its repository, supervises
 the program, reads everything it left and removes the folder. Rounds alternate, and the quickest of each counts.
 """
 
@@ -60,16 +60,16 @@ async def bare_round(trials: int, at_once: int) -> float:
         shutil.rmtree(root)
 
 
-async def bench_round(sandbox: NoneSandbox, template: Template, trials: int, at_once: int) -> float:
-    """The same on benches."""
+async def session_round(sandbox: NoneSandbox, template: Template, trials: int, at_once: int) -> float:
+    """The same in sessions."""
 
-    async def benched(_: int) -> None:
+    async def in_session(_: int) -> None:
         async with sandbox.open_session(template) as session:
             await session.run(Launch(argv=ARGV), limits=Limits(wall=60), last_activity=lambda: 0.0)
             tree = await session.snapshot()
         assert tree.entries["out.txt"].read() == b"hi"
 
-    return await timed(benched, trials, at_once)
+    return await timed(in_session, trials, at_once)
 
 
 async def main(trials: int, at_once: int) -> None:
@@ -80,10 +80,10 @@ async def main(trials: int, at_once: int) -> None:
     bare, session = [], []
     for _ in range(ROUNDS):
         bare.append(await bare_round(trials, at_once))
-        session.append(await bench_round(sandbox, template, trials, at_once))
+        session.append(await session_round(sandbox, template, trials, at_once))
     await sandbox.stop()
     templates.close()
-    for name, seconds in (("bare", bare), ("bench", session)):
+    for name, seconds in (("bare", bare), ("session", session)):
         print(
             f"{name:6} {1000 * min(seconds) / trials:6.2f} ms per trial (median {sorted(seconds)[ROUNDS // 2]:.3f} s)"
         )
