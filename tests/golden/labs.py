@@ -18,15 +18,14 @@ from demeanor.commands.bisect.values import BisectOutcome
 from demeanor.commands.compare.markdown import compare_markdown
 from demeanor.commands.compare.report import COMPARE_DOCUMENT
 from demeanor.commands.compare.terminal import compare_terminal
-from demeanor.commands.fix.markdown import fix_markdown
+from demeanor.commands.fix.render import fix_markdown, fix_terminal
 from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
-from demeanor.commands.fix.terminal import fix_terminal
 from demeanor.commands.gate.render import gate_markdown, gate_terminal
 from demeanor.commands.gate.report import GATE_DOCUMENT
 from demeanor.commands.history.report import HISTORY_DOCUMENT
 from demeanor.commands.history.terminal import course_terminal
+from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
-from demeanor.commands.rejudge.terminal import rejudge_terminal
 from demeanor.commands.report.html import night_html
 from demeanor.commands.report.junit import night_junit
 from demeanor.commands.report.markdown import night_markdown
@@ -36,27 +35,26 @@ from demeanor.commands.run.junit import junit
 from demeanor.commands.run.markdown import markdown
 from demeanor.commands.run.terminal import terminal
 from demeanor.commands.run.to_json import json_report
-from demeanor.commands.triage.brief import brief
+from demeanor.commands.triage.render import group_brief, triage_terminal
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
-from demeanor.commands.triage.terminal import triage_terminal
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.render.terminal import Screen
 from tests.commands.bisect.test_terminal import a_bisection
 from tests.commands.conftest import make_mixed
 from tests.commands.decisions_lab import a_comparison, a_gate
-from tests.commands.fix.test_terminal import REFUSED, a_fix
+from tests.commands.fix.test_render import REFUSED, a_fix
 from tests.commands.history.test_report import course
 from tests.commands.nights_lab import a_week
 from tests.commands.rejudge.test_report import again, judged
 from tests.commands.report.test_html import a_pair, a_story
-from tests.commands.triage.test_brief import groups
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import Versions
-from tests.journeys.fix_lab import HELP, MENDS, Patient
+from tests.commands.triage.test_render import groups
+from tests.helpers.project import Project
+from tests.helpers.runs import records
+from tests.journeys.decision_helpers import Versions
+from tests.journeys.fix_helpers import GOOD_FIX, HELP, BrokenToyAgent
 from tests.journeys.toy_agent import ToyAgent
-from tests.store.past import records
 
-__all__ = ["CASES", "HELP", "MENDS", "Patient", "Project", "ToyAgent", "Versions", "commands", "main"]
+__all__ = ["CASES", "GOOD_FIX", "HELP", "BrokenToyAgent", "Project", "ToyAgent", "Versions", "commands", "main"]
 
 
 def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -144,7 +142,7 @@ CASES: Mapping[str, Callable[[], str]] = {
     "rejudge.json": lambda: REJUDGE_DOCUMENT.write(_rejudged()),
     **_formats("triage", _widths(lambda screen: triage_terminal(_triage(), screen))),
     "triage.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
-    "triage-briefs.md": lambda: "\n\n".join(brief(group) for group in groups()),
+    "triage-briefs.md": lambda: "\n\n".join(group_brief(group) for group in groups()),
     **_formats("history", _widths(lambda screen: course_terminal(_fallen(), screen))),
     "history.json": lambda: HISTORY_DOCUMENT.write(_fallen()),
     **_formats("analysis", _widths(lambda screen: analysis_terminal(_analysis(), screen))),

@@ -16,7 +16,7 @@ import pytest
 from demeanor.config.harbor import HarborRules
 from demeanor.core.errors import WorldError
 from demeanor.gateway.script import scripted
-from demeanor.gateway.server.server import GatewayServer
+from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.harbor.agents import AGENTS, TaskAgentSpec
 from demeanor.harbor.environments import TaskEnvironment
 from demeanor.harbor.model_route import UNSEEN, ModelRoute, open_route

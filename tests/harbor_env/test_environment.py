@@ -91,7 +91,10 @@ name = "two"
 """
 
 REFUSED = {
-    "stages": ({"environment/Dockerfile": "FROM a\nFROM b\n"}, "Dockerfile:2: FROM: multi-stage builds are not supported"),
+    "stages": (
+        {"environment/Dockerfile": "FROM a\nFROM b\n"},
+        "Dockerfile:2: FROM: multi-stage builds are not supported",
+    ),
     "composed": (
         {"environment/docker-compose.yaml": "services: {}\n"},
         "docker-compose.yaml: the bubblewrap environment does not support this file",

@@ -1,4 +1,4 @@
-"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the listener."""
+"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the sandbox's door."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 
 from demeanor.core.exchange import Exchange
 from demeanor.gateway.script import Turn
-from demeanor.gateway.script.turn import Played
+from demeanor.gateway.script.turn import ScriptOutput
 from demeanor.harbor.socket_handoff import SOCKET_NAME, accept_listeners
 from demeanor.sandboxes.host.bwrap_args import PORT
-from tests.gateway.lab import playing
+from tests.gateway.helpers import playing
 from tests.harbor_env.helpers import HarborLab, HarborTrial
 
 AGENT = "demeanor.harbor_env:NativeAgent"
 
 
-def saves(turn: Turn) -> Played:
+def saves(turn: Turn) -> ScriptOutput:
     """A model that does what is asked, and tries the network on the way."""
     if turn.done == 0:
         return turn.call("execute", command="curl -sm 2 http://example.com/ || echo no network")
@@ -43,7 +43,7 @@ def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, .
 
 
 def test_its_model_is_served_through_the_door_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:
-    """Tools work in the sandbox, the gateway sees the requests, and a separate verifier has no listener."""
+    """Tools work in the sandbox, the wire is seen by us, and a separate verifier has no door."""
     lab.task(
         "native",
         top='artifacts = ["/app/done"]\n',

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.test_fence import CALLER, SCRIPT
 from tests.journeys.test_walls import captures, marked, until, write
 from tests.sandboxes.levels.test_container import engines

@@ -9,8 +9,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.harbor.helpers import greet
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
+from tests.helpers.project import Project
+from tests.journeys.decision_helpers import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.sandboxes.supervisor import landlock_abi
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.test_walls import captures, marked, until, write
 
 pytestmark = pytest.mark.skipif(landlock_abi.version() < landlock_abi.MIN_VERSION, reason="landlock is not here")

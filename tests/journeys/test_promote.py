@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
+from tests.helpers.project import Project
+from tests.journeys.decision_helpers import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
 
 SCENARIO = """\
 # A scenario with a comment.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = """\
 from demeanor import ALWAYS_PASSES, eval_test

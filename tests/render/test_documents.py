@@ -24,11 +24,11 @@ from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.render.documents import Document, json_data, one_item_per_line
 from tests.commands.bisect.test_terminal import a_bisection
 from tests.commands.decisions_lab import a_comparison, a_gate
-from tests.commands.fix.test_terminal import a_fix
+from tests.commands.fix.test_render import a_fix
 from tests.commands.nights_lab import a_week, changed, nights
 from tests.commands.rejudge.test_report import again, judged
-from tests.commands.triage.test_brief import groups
-from tests.store.past import records
+from tests.commands.triage.test_render import groups
+from tests.helpers.runs import records
 
 DOCS = Path(__file__).parents[2] / "docs"
 CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e2")

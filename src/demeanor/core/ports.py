@@ -160,7 +160,7 @@ class GatewaySession(Protocol):
         """What a person should know of the model that answers."""
         ...
 
-    def move(self, address: tuple[str, int]) -> None:
+    def set_address(self, address: tuple[str, int]) -> None:
         """From now on `base_url` is at an address of the session's own, at which it will `listen`."""
         ...
 

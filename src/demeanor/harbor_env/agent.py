@@ -56,12 +56,13 @@ class NativeAgent(BaseAgent):
             raise RuntimeError(f"the native agent needs Python {version} in the environment as {self._python!r}")
         with tempfile.TemporaryDirectory() as folder:
             package = Path(folder, "demeanor")
-            source = Path(demeanor.native.__file__).parent
-            target = package / "native"
-            target.mkdir(parents=True)
-            (package / "__init__.py").touch()
-            for file in sorted(source.glob("*.py")):
-                (target / file.name).write_bytes(file.read_bytes())
+            source = Path(demeanor.native.__file__).parents[1]
+            for file in (*sorted(source.glob("native/*.py")), source / "core/approval.py"):
+                target = package / file.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.read_bytes())
+            for name in ("__init__.py", "core/__init__.py"):
+                (package / name).touch()
             await environment.upload_dir(package, _FOLDER)
 
     async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:

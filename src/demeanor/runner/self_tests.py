@@ -27,12 +27,12 @@ def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
     asyncio.run(sandbox.start())
     try:
         for one in evals:
-            yield self_test(one, lay_out=lay_out, read_back=scan, run_command=sandbox.command)
+            yield self_test(one, lay_out=build_workspace, read_back=scan, run_command=sandbox.command)
     finally:
         asyncio.run(sandbox.stop())
 
 
-def lay_out(scenario: Scenario, folder: Path) -> Tree:
+def build_workspace(scenario: Scenario, folder: Path) -> Tree:
     """Create the starting workspace of a scenario in an empty folder."""
     folder.rmdir()
     return build_template(scenario, folder).tree

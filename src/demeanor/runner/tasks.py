@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.agents.package import Package, agents_folder, find, reads, version_of
+from demeanor.agents.package import Package, agents_folder, find_program, installed_version, program_paths
 from demeanor.agents.recipe import RecipeAgent
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError, WorldError
@@ -55,13 +55,13 @@ def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     beside = Path(sys.executable).parent / "harbor"
     if beside.is_file():
         return (str(beside),)
-    found = find("harbor", HARBOR, agents_folder(environ), None)
+    found = find_program("harbor", HARBOR, agents_folder(environ), None)
     return (str(found),) if found else ()
 
 
 def harbor_version(command: tuple[str, ...]) -> str:
     """The version of an installed Harbor; empty if it does not report one."""
-    return version_of(command, HARBOR, "--version") or ""
+    return installed_version(command, HARBOR, "--version") or ""
 
 
 def harbor_problem(config: Config, environ: Mapping[str, str]) -> str | None:
@@ -174,5 +174,5 @@ def _installed(catalog: Catalog, subject: Subject) -> dict[str, str]:
     if missing := agent.missing():
         raise WorldError(VoidCause.MISSING, missing)
     program = agent.setup.program
-    readable = reads(program, agents_folder(catalog.environ))
+    readable = program_paths(program, agents_folder(catalog.environ))
     return {"reads": ":".join(readable), "path": str(Path(program[-1]).parent)}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
+from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
@@ -31,7 +31,7 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     how = parser.add_argument_group("how --apply verifies")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
-    pace_arguments(how)
+    trial_arguments(how)
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
     config_argument(parser)
 
@@ -148,9 +148,8 @@ def _change(
 def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
     """Run the eval here, as it is written now."""
     from demeanor.commands.interrupts import make_ui
-    from demeanor.commands.run.outputs import make_report, publish
+    from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import execute, prepare
     from demeanor.runner.plan import plan_run
 
     request = RunRequest(
@@ -167,9 +166,7 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
     catalog = Catalog(config=config, environ=os.environ)
     plan = plan_run(catalog, request, os.environ)
     ui = make_ui(quiet=args.json)
-    result = execute(prepare(catalog, plan, request, results), ui=ui)
-    report = make_report(result)
-    publish(report, result.folder, environ={}, redactor=catalog.redactor)
+    report = run_and_report(catalog, plan, request, results, ui=ui, environ={})
     for note in report.notes:
         ui.log(note)
     return report

@@ -90,9 +90,9 @@ def _text(
         return night_markdown(report)
     if how == "html":
         from demeanor.commands.report.html import night_html
-        from demeanor.commands.trace.kept_trials import story_pairs
+        from demeanor.commands.trace.trials import load_step_pairs
 
-        return night_html(report, story_pairs(history, report, config, results))
+        return night_html(report, load_step_pairs(history, report, config, results))
     from demeanor.commands.report.terminal import MOST_ROWS, night_terminal
     from demeanor.render.terminal import Screen, screen_of
 

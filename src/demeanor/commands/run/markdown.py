@@ -1,7 +1,7 @@
-"""summary.md: the report of a run for a CI job's summary or a comment.
+"""Renders the report of a run as Markdown, summary.md, for the summary of a CI job or a comment.
 
-Whatever an author, an agent or a provider wrote stands in code, escaped: it can't become a link, a picture, a mention,
-a table's border or HTML. The whole stays below the size that CI services accept.
+All text of authors, agents and providers is put into code spans and escaped, so that it can't become a link, an image,
+a mention, a table border or HTML. The size stays below what CI services accept.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _REASON_LINES = 40
 
 
 def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES) -> str:
-    """The report as markdown of about `most_bytes` bytes at most: details that are too much are left to the files."""
+    """The report as Markdown of about `most_bytes` bytes at most; details that do not fit are left out."""
     parts = [headline(words.headline(report), report.exit_code)]
     parts += ["\n".join(_table(report, summary)) for summary in report.summaries]
     parts += fit(
         list(_details(report)),
         most_bytes - sum(len(part.encode()) for part in parts),
-        remedy="sections, told in report.json.",
+        remedy="sections, see report.json.",
     )
     parts.append("\n".join(_footer(report)))
     return "\n\n".join(parts) + "\n"
@@ -71,21 +71,21 @@ def _cells(cell: CellReport, k: int) -> list[str]:
 
 
 def _details(report: RunReport) -> Iterator[str]:
-    """One piece per section and cell, the most important first."""
+    """One part per cell, the most important first."""
     for title, cells in (("What broke", words.broken(report)), ("Failed, but tolerated", words.tolerated(report))):
         for index, cell in enumerate(cells):
             heading = f"### {title}\n\n" if index == 0 else ""
             yield heading + "\n".join(_folded(cell, cell.decision.reason, failures(cell), command=True))
     for index, cell in enumerate(words.voided(report)):
         sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void"
-        heading = "### Void: tried, but not judged\n\n" if index == 0 else ""
+        heading = "### Void: run, but not judged\n\n" if index == 0 else ""
         yield heading + "\n".join(_folded(cell, sentence, voids(cell), command=False))
     yield from _listed("News", ((cell, cell.decision.reason) for cell in words.news(report)))
     yield from _listed("Skipped", ((cell, cell.tally.skipped or "") for cell in words.skipped(report)))
 
 
 def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, command: bool) -> Iterator[str]:
-    """A cell that opens on a click."""
+    """A cell in a collapsed section."""
     name, subject = escape(one_line(cell.tally.eval, width=300)), escape(one_line(cell.tally.subject, width=300))
     yield "<details>"
     yield f"<summary><code>{name}</code> · <code>{subject}</code>: {escape(one_line(sentence))}</summary>\n"
@@ -97,7 +97,7 @@ def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, comman
         ]
         yield code_block("\n".join([opening(failure.reason, lines=_REASON_LINES), *calls])) + "\n"
     if command:
-        yield "To try it again:\n\n" + code_block(" ".join(words.reproduce(cell))) + "\n"
+        yield "To run it again:\n\n" + code_block(" ".join(words.reproduce(cell))) + "\n"
     yield "</details>"
 
 
@@ -120,8 +120,8 @@ def _footer(report: RunReport) -> Iterator[str]:
         changed = " with uncommitted changes" if report.run.dirty else ""
         origin.append(f"commit {_code(report.run.commit)}{changed}")
     yield ", ".join(origin) + (f", kept in {_code(report.folder)}" if report.folder else "") + "."
-    if told := words.layers(report):
-        yield f"\n{told[0].upper()}{told[1:]}."
+    if layers := words.layers(report):
+        yield f"\n{layers[0].upper()}{layers[1:]}."
     for note in report.notes:
         yield f"\nNote: {_code(note)}"
 

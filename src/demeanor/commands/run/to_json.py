@@ -1,8 +1,8 @@
-"""report.json: all that is known of a run, for programs.
+"""Renders the report of a run as JSON, report.json, for programs.
 
-The schema is versioned and generated from the values. The fields of the smoke-test reports that teams have tools for
-(`results`, `summary` and what surrounds them) are there under their own names, so those tools can read it as well. A
-void is neither a pass nor a fail, so it does not appear in them; all of it is in `cells`.
+The schema is versioned and generated from the values. The document also has the fields of an earlier smoke-test format
+(`results`, `summary` and those around them), so that tools for that format can read it. A void is neither a pass nor a
+fail, so these fields leave it out; `cells` has everything.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from demeanor.render.documents import (
 from demeanor.statistics.flakiness import flakiness
 
 SCHEMA = "demeanor-report/1"
-"""Changes with every change that an old reader could stumble over."""
+"""Changes with every incompatible change."""
 
 _OWN = ("run", "cells", "summaries", "exit_code", "seconds", "folder", "notes")
 _JUDGED = (Status.PASS, Status.FLAKY, Status.FAIL)
@@ -54,12 +54,12 @@ _COUNTS = ("total", "passed", "failed", "flaky")
 
 
 def json_report(report: RunReport) -> str:
-    """The report as JSON, in ASCII, so that no terminal or tool stumbles over what an agent wrote."""
+    """The report as JSON, in ASCII only, because it contains text of agents."""
     return one_item_per_line(_document(report))
 
 
 def read_json_report(text: str) -> RunReport:
-    """The report that `json_report` wrote; raises ValueError where it is none."""
+    """Read what `json_report` wrote; raises ValueError if the text is something else."""
     document = json.loads(text)
     found = document.get("schema") if isinstance(document, dict) else None
     if found != SCHEMA:
@@ -77,7 +77,7 @@ def json_schema() -> Schema:
     cell["properties"] = {"status": {"type": "string"}, **cell["properties"]}
     cell["required"] = ["status", *cell["required"]]
     properties = {
-        "headline": {"type": "string", "description": "Whether it held, in one sentence."},
+        "headline": {"type": "string", "description": "The outcome in one sentence."},
         "timestamp": {"type": "string"},
         "provider": {"type": "string", "description": "The agents, joined by commas."},
         "models": {"type": "array", "items": {"type": "string"}, "description": "The subjects, as agent:model."},
@@ -96,7 +96,7 @@ def json_schema() -> Schema:
         **own["properties"],
     }
     definitions["Metrics"] = object_schema(dict.fromkeys(("passAt1", "passAt3", "passCaret3", "flakinessScore"), _RATE))
-    return schema_document(SCHEMA, "All that is known of one run of Demeanor.", properties, definitions)
+    return schema_document(SCHEMA, "The report of one run of Demeanor.", properties, definitions)
 
 
 def _document(report: RunReport) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _document(report: RunReport) -> dict[str, Any]:
 
 
 def _smoke_report(report: RunReport, judged: Sequence[CellReport]) -> dict[str, Any]:
-    """The fields that tools made for smoke-test reports look for."""
+    """The fields of the smoke-test format."""
     statuses = [cell.tally.status for cell in judged]
     return {
         "timestamp": report.run.started,
