@@ -1,4 +1,4 @@
-"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the sandbox's door."""
+"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the listener."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, .
     return asyncio.run(session())
 
 
-def test_its_model_is_served_through_the_door_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:
-    """Tools work in the sandbox, the wire is seen by us, and a separate verifier has no door."""
+def test_its_model_is_served_through_the_listener_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:
+    """Tools work in the sandbox, the gateway sees the requests, and a separate verifier has no listener."""
     lab.task(
         "native",
         top='artifacts = ["/app/done"]\n',
