@@ -50,9 +50,9 @@ def test_here_documents_belong_to_their_instruction() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("# escape=`\nFROM a\n", "Dockerfile:1: # escape=: another escape character"),
-        ("FROM a\nRUN <<EOF\nx\n", "Dockerfile:2: the here-document EOF has no end"),
-        ("FROM a\n\n<<<< HEAD\n", "Dockerfile:3: no instruction: '<<<<'"),
+        ("# escape=`\nFROM a\n", "Dockerfile:1: # escape=: only the escape character"),
+        ("FROM a\nRUN <<EOF\nx\n", "Dockerfile:2: the here-document EOF is not terminated"),
+        ("FROM a\n\n<<<< HEAD\n", "Dockerfile:3: not an instruction: '<<<<'"),
     ],
 )
 def test_what_is_no_instruction_is_told_with_its_line(text: str, complaint: str) -> None:

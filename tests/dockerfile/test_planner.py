@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demeanor.core.errors import BadInput
-from demeanor.dockerfile.image import Copy, Make, Run
+from demeanor.dockerfile.image import Copy, MakeFolder, Run
 from demeanor.dockerfile.planner import PATH, read
 
 WHOLE = """\
@@ -43,8 +43,8 @@ def test_a_dockerfile_comes_to_steps_and_what_holds_later() -> None:
     assert image.entrypoint == ("start", "it")
     built = {"VERSION": "12", "GIVEN": "yes", **env}
     assert image.steps == (
-        Make(line=8, path="/srv"),
-        Make(line=9, path="/srv/app"),
+        MakeFolder(line=8, path="/srv"),
+        MakeFolder(line=9, path="/srv/app"),
         Copy(line=10, name="COPY", sources=("a", "b/"), target="/srv/app/in", into=True, owner="bob:staff", mode=0o640),
         Run(line=11, argv=("/bin/sh", "-c", "make $B"), env=built, cwd="/srv/app", user="root"),
         Run(line=13, argv=("make", "$B"), env=built, cwd="/srv/app", user="bob"),
@@ -63,25 +63,25 @@ def test_a_script_in_a_here_document_is_run() -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("FROM other", "FROM: a second stage can't be built here"),
-        ("COPY --from=other /a /b", "COPY --from=other: can't be honoured here"),
-        ("COPY --parents a /b", "COPY --parents: can't be honoured here"),
+        ("FROM other", "FROM: multi-stage builds are not supported"),
+        ("COPY --from=other /a /b", "COPY --from=other: is not supported by the bubblewrap environment"),
+        ("COPY --parents a /b", "COPY --parents: is not supported by the bubblewrap environment"),
         ("COPY --chmod=u+x a /b", "COPY --chmod=u+x: permissions must be octal"),
-        ("COPY ../a /b", "COPY ../a: leads out of the folder of the Dockerfile"),
-        ("COPY <<EOF /b\nx\nEOF", "COPY <<: a file can't be written in a Dockerfile here"),
-        ("COPY a", "COPY: sources and a target are needed"),
-        ("ADD https://example.org/x /x", "ADD https://example.org/x: nothing is fetched from elsewhere"),
-        ("ADD git@example.org:x.git /x", "ADD git@example.org:x.git: nothing is fetched from elsewhere"),
-        ("ADD a.tar.gz /x", "ADD a.tar.gz: an archive is not unpacked here"),
-        ("RUN --mount=type=cache make", "RUN --mount=type=cache: can't be honoured here"),
-        ("RUN <<EOF\n#!/usr/bin/python3\nEOF", "RUN: a here-document with an interpreter of its own"),
-        ("HEALTHCHECK CMD true", "HEALTHCHECK: can't be honoured here"),
-        ("VOLUME /data", "VOLUME: can't be honoured here"),
-        ("ONBUILD RUN x", "ONBUILD: can't be honoured here"),
-        ("INVENTED x", "INVENTED: can't be honoured here"),
-        ("ENV A=1 B", "ENV: expected NAME=VALUE, and 'B' is not"),
+        ("COPY ../a /b", "COPY ../a: leads out of the build context"),
+        ("COPY <<EOF /b\nx\nEOF", "COPY <<: here-documents are not supported"),
+        ("COPY a", "COPY: expected sources and a target"),
+        ("ADD https://example.org/x /x", "ADD https://example.org/x: downloads are not supported"),
+        ("ADD git@example.org:x.git /x", "ADD git@example.org:x.git: downloads are not supported"),
+        ("ADD a.tar.gz /x", "ADD a.tar.gz: unpacking archives is not supported"),
+        ("RUN --mount=type=cache make", "RUN --mount=type=cache: is not supported by the bubblewrap environment"),
+        ("RUN <<EOF\n#!/usr/bin/python3\nEOF", "RUN: a here-document with a shebang line"),
+        ("HEALTHCHECK CMD true", "HEALTHCHECK: is not supported by the bubblewrap environment"),
+        ("VOLUME /data", "VOLUME: is not supported by the bubblewrap environment"),
+        ("ONBUILD RUN x", "ONBUILD: is not supported by the bubblewrap environment"),
+        ("INVENTED x", "INVENTED: is not supported by the bubblewrap environment"),
+        ("ENV A=1 B", "ENV: expected NAME=VALUE, not 'B'"),
         ("WORKDIR $NOTHING", "WORKDIR: a path is missing"),
-        ("USER ${A#x}", "USER: ${A#…} is not known here"),
+        ("USER ${A#x}", "USER: ${A#…} is not supported"),
         ("SHELL /bin/sh -c", "SHELL: expected a JSON form"),
     ],
 )

@@ -18,7 +18,7 @@ def test_every_agent_of_ours_has_an_entry():
 
 
 @pytest.mark.parametrize("name", [name for name in AGENTS if name not in WITHOUT_MODEL])
-def test_whoever_can_be_told_an_address_is_told_the_gateways(name: str):
+def test_agents_with_a_base_url_setting_get_the_gateways(name: str):
     """Together with the key; nothing of a place is left unfilled."""
     spec = AGENTS[name]
     model, env, kwargs = spec.settings_for(model="large", url=URL, token="hf-key")
@@ -31,7 +31,7 @@ def test_whoever_can_be_told_an_address_is_told_the_gateways(name: str):
 
 
 def test_without_an_address_nothing_of_the_gateway_is_told():
-    """Whoever goes straight to a provider has its own variables."""
+    """An agent that connects directly has its own variables."""
     assert AGENTS["terminus-2"].settings_for(model="m", url="", token="") == ("openai/m", {}, {})
     assert AGENTS["pi"].settings_for(model="m", url="", token="")[2] == {"model_api": "openai-completions"}
 

@@ -1,4 +1,4 @@
-"""The way from an agent in a task's environment to its model, with the real gateway at its end."""
+"""The connection from an agent in a task's environment to its model, with the real gateway at its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.harbor.agents import AGENTS, TaskAgentSpec
 from demeanor.harbor.environments import TaskEnvironment
 from demeanor.harbor.model_route import UNSEEN, ModelRoute, open_route
-from tests.harbor.task_lab import greet, trial_of
+from tests.harbor.helpers import greet, trial_of
 
 
 def ask(url: str, token: str) -> int:
@@ -64,15 +64,15 @@ def on_route(
 
 
 def test_into_our_own_environment_the_gateway_is_handed(tmp_path: Path):
-    """Whoever listens in there is served; the address is known beforehand."""
+    """The listener in the sandbox is served; its address is known in advance."""
 
     async def body(route: ModelRoute) -> int:
-        with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_UNIX) as way:
-            way.settimeout(10)
-            way.connect(str(tmp_path / str(route.options["gateway"])))
-            socket.send_fds(way, [b"!"], [door.fileno()])
-            await asyncio.to_thread(way.recv, 1)
-            here = route.url.replace(f":{route.options['port']}/", f":{door.getsockname()[1]}/")
+        with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(10)
+            connection.connect(str(tmp_path / str(route.options["gateway"])))
+            socket.send_fds(connection, [b"!"], [listener.fileno()])
+            await asyncio.to_thread(connection.recv, 1)
+            here = route.url.replace(f":{route.options['port']}/", f":{listener.getsockname()[1]}/")
             status = await asyncio.to_thread(ask, here, route.facts["token"])
         assert len(route.exchanges) == 1
         return status

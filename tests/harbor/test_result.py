@@ -34,7 +34,7 @@ def copied(tmp_path: Path) -> TrialFolder:
 def test_a_reward_and_what_else_is_known():
     """How long the agent worked, and its version."""
     found = trial("greet")
-    assert (found.outcome.rewards, found.outcome.trouble) == ({"reward": 1.0}, None)
+    assert (found.outcome.rewards, found.outcome.failure) == ({"reward": 1.0}, None)
     assert found.version == "1.0.0"
     assert 0 < found.agent_seconds < 60
     assert found.agent_ended is not None
@@ -43,13 +43,13 @@ def test_a_reward_and_what_else_is_known():
 def test_the_reward_of_an_agent_that_ran_out_of_time_counts():
     """It was its own time."""
     found = trial("slow")
-    assert (found.outcome.rewards, found.outcome.trouble) == ({"reward": 1.0}, None)
-    assert str(found.outcome.own) == "AgentTimeoutError: Agent execution timed out after 2.0 seconds"
+    assert (found.outcome.rewards, found.outcome.failure) == ({"reward": 1.0}, None)
+    assert str(found.outcome.agent_error) == "AgentTimeoutError: Agent execution timed out after 2.0 seconds"
 
 
 def test_no_reward_and_no_environment_are_void():
     """Each with its cause."""
-    missing, unbuilt = trial("missing").outcome.trouble, trial("unbuilt").outcome.trouble
+    missing, unbuilt = trial("missing").outcome.failure, trial("unbuilt").outcome.failure
     assert missing is not None
     assert (missing[0], missing[1][:23]) == (VoidCause.VERIFIER, "RewardFileNotFoundError")
     assert unbuilt is not None

@@ -24,12 +24,12 @@ class Session:
 
 def hand_in(folder: Path) -> tuple[str, int]:
     """What an environment does when it is up; where it listens."""
-    with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_UNIX) as way:
-        way.settimeout(10)
-        way.connect(str(folder / SOCKET_NAME))
-        socket.send_fds(way, [b"!"], [door.fileno()])
-        assert way.recv(1) == b"!"
-        found: tuple[str, int] = door.getsockname()
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(10)
+        connection.connect(str(folder / SOCKET_NAME))
+        socket.send_fds(connection, [b"!"], [listener.fileno()])
+        assert connection.recv(1) == b"!"
+        found: tuple[str, int] = listener.getsockname()
         return found
 
 
@@ -64,8 +64,8 @@ def test_one_who_hangs_up_or_sends_nothing_disturbs_nobody(tmp_path: Path):
     session = Session()
 
     def hang_up() -> None:
-        with socket.socket(socket.AF_UNIX) as way:
-            way.connect(str(tmp_path / SOCKET_NAME))
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(tmp_path / SOCKET_NAME))
 
     async def play() -> None:
         async with accept_listeners(session, tmp_path):  # type: ignore[arg-type]

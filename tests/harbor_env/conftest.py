@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harbor_env.lab import HarborLab, HarborTrial, by_task, harbor, read_job
+from tests.harbor_env.helpers import HarborLab, HarborTrial, by_task, harbor, read_job
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harbor_env.conftest import once
-from tests.harbor_env.lab import ENVIRONMENT, HarborLab, HarborTrial, wait_until
+from tests.harbor_env.helpers import ENVIRONMENT, HarborLab, HarborTrial, wait_until
 
 DOCKERFILE = """\
 # syntax=docker/dockerfile:1
@@ -91,15 +91,21 @@ name = "two"
 """
 
 REFUSED = {
-    "stages": ({"environment/Dockerfile": "FROM a\nFROM b\n"}, "Dockerfile:2: FROM: a second stage can't be built"),
+    "stages": (
+        {"environment/Dockerfile": "FROM a\nFROM b\n"},
+        "Dockerfile:2: FROM: multi-stage builds are not supported",
+    ),
     "composed": (
         {"environment/docker-compose.yaml": "services: {}\n"},
         "docker-compose.yaml: the bubblewrap environment does not support this file",
     ),
-    "volume": ({"environment/Dockerfile": "FROM a\n\nVOLUME /x\n"}, "Dockerfile:3: VOLUME: can't be honoured here"),
+    "volume": (
+        {"environment/Dockerfile": "FROM a\n\nVOLUME /x\n"},
+        "Dockerfile:3: VOLUME: is not supported by the bubblewrap environment",
+    ),
     "fetched": (
         {"environment/Dockerfile": "FROM a\nADD https://x.y/z /z\n"},
-        "Dockerfile:2: ADD https://x.y/z: nothing",
+        "Dockerfile:2: ADD https://x.y/z: downloads are not supported",
     ),
 }
 
@@ -130,7 +136,9 @@ def prepare(lab: HarborLab) -> None:
     lab.task("silent", test="true")
     lab.task("crashing", solve="kill -9 -1", test="echo 0 > /logs/verifier/reward.txt")
     lab.task("hostile", solve=HOSTILE)
-    lab.task("walls", solve=PROBE.replace("@HOST@", str(secret)), toml='[environment]\nnetwork_mode = "no-network"\n')
+    lab.task(
+        "isolation", solve=PROBE.replace("@HOST@", str(secret)), toml='[environment]\nnetwork_mode = "no-network"\n'
+    )
     lab.task(
         "steps",
         toml=STEPS,
@@ -206,8 +214,8 @@ def test_hostile_files_spoil_nothing(trials: dict[str, HarborTrial]) -> None:
 
 def test_the_walls_hold(trials: dict[str, HarborTrial]) -> None:
     """Nothing of the host is there: each line in capitals would be a hole."""
-    assert trials["walls"].reward == 1.0
-    said = trials["walls"].text("agent/oracle.txt")
+    assert trials["isolation"].reward == 1.0
+    said = trials["isolation"].text("agent/oracle.txt")
     assert said.endswith("probed\n")
     assert [line for line in said.splitlines() if line.isupper() or line.startswith("REACHED")] == []
 

@@ -1,4 +1,4 @@
-"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the sandbox's session."""
+"""The native agent in the bubblewrap environment of the real Harbor: its model is served through the listener."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from demeanor.gateway.script.turn import ScriptOutput
 from demeanor.harbor.socket_handoff import SOCKET_NAME, accept_listeners
 from demeanor.sandboxes.host.bwrap_args import PORT
 from tests.gateway.helpers import playing
-from tests.harbor_env.lab import HarborLab, HarborTrial
+from tests.harbor_env.helpers import HarborLab, HarborTrial
 
 AGENT = "demeanor.harbor_env:NativeAgent"
 
@@ -42,8 +42,8 @@ def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, .
     return asyncio.run(run_trial())
 
 
-def test_its_model_is_served_through_the_door_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:
-    """Tools work in the sandbox, the wire is seen by us, and a separate verifier has no session."""
+def test_its_model_is_served_through_the_listener_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:
+    """Tools work in the sandbox, the gateway sees the requests, and a separate verifier has no listener."""
     lab.task(
         "native",
         top='artifacts = ["/app/done"]\n',

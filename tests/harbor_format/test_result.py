@@ -39,13 +39,13 @@ def step(name: str, rewards: Any = None, error: str | None = None) -> dict[str, 
 def test_a_reward_counts():
     """All rewards are kept, by their keys."""
     outcome = read_outcome(result({"reward": 0.5, "tests": 2}))
-    assert (outcome.rewards, outcome.trouble, outcome.own) == ({"reward": 0.5, "tests": 2.0}, None, None)
+    assert (outcome.rewards, outcome.failure, outcome.agent_error) == ({"reward": 0.5, "tests": 2.0}, None, None)
 
 
 def test_a_missing_reward_is_void_and_never_zero():
     """Also where nothing was raised."""
-    assert read_outcome(result()).trouble == (VoidCause.VERIFIER, "the verifier gave no reward")
-    assert read_outcome(result(error="RewardFileNotFoundError")).trouble == (
+    assert read_outcome(result()).failure == (VoidCause.VERIFIER, "the verifier gave no reward")
+    assert read_outcome(result(error="RewardFileNotFoundError")).failure == (
         VoidCause.VERIFIER,
         "RewardFileNotFoundError: why",
     )
@@ -55,10 +55,10 @@ def test_a_missing_reward_is_void_and_never_zero():
 def test_what_the_agent_brought_about_counts_with_its_reward(kind: str):
     """An agent's own time-out is its own doing."""
     outcome = read_outcome(result({"reward": 1}, error=kind))
-    assert (outcome.rewards, outcome.trouble) == ({"reward": 1.0}, None)
-    assert outcome.own is not None
-    assert outcome.own.kind == kind
-    assert read_outcome(result(error=kind)).trouble == (
+    assert (outcome.rewards, outcome.failure) == ({"reward": 1.0}, None)
+    assert outcome.agent_error is not None
+    assert outcome.agent_error.kind == kind
+    assert read_outcome(result(error=kind)).failure == (
         VoidCause.VERIFIER,
         f"the verifier gave no reward ({kind}: why)",
     )
@@ -90,14 +90,14 @@ def test_what_the_agent_brought_about_counts_with_its_reward(kind: str):
 )
 def test_what_broke_around_the_agent_is_void_with_its_cause(kind: str, cause: VoidCause):
     """Whatever the reward says."""
-    assert read_outcome(result({"reward": 1}, error=kind)).trouble == (cause, f"{kind}: why")
-    assert not HarborException(kind=kind).own
+    assert read_outcome(result({"reward": 1}, error=kind)).failure == (cause, f"{kind}: why")
+    assert not HarborException(kind=kind).caused_by_agent
 
 
 @pytest.mark.parametrize("kind", ["NetworkConnectionError", "NonZeroAgentExitCodeError", "ApiRateLimitError"])
 def test_an_agent_that_never_began_had_no_provider(kind: str):
     """It could not be installed."""
-    assert read_outcome(result(error=kind, began=False)).trouble == (VoidCause.SANDBOX, f"{kind}: why")
+    assert read_outcome(result(error=kind, began=False)).failure == (VoidCause.SANDBOX, f"{kind}: why")
 
 
 def test_steps_keep_their_rewards():
@@ -105,19 +105,19 @@ def test_steps_keep_their_rewards():
     steps = [step("one", {"reward": 1}), step("two", {"reward": 0}, error="AgentTimeoutError")]
     outcome = read_outcome(result({"reward": 0.5}, steps=steps))
     assert outcome.step_rewards == {"one": {"reward": 1.0}, "two": {"reward": 0.0}}
-    assert outcome.trouble is None
-    assert str(outcome.own) == "step two: AgentTimeoutError: why"
+    assert outcome.failure is None
+    assert str(outcome.agent_error) == "step two: AgentTimeoutError: why"
 
 
 def test_a_step_without_a_reward_is_not_left_out_of_the_mean():
     """Harbor's own mean would be 1."""
     steps = [step("one", {"reward": 1}), step("two")]
-    assert read_outcome(result({"reward": 1}, steps=steps)).trouble == (
+    assert read_outcome(result({"reward": 1}, steps=steps)).failure == (
         VoidCause.VERIFIER,
         "the verifier gave no reward for step two",
     )
     steps = [step("one", {"reward": 1}), step("two", error="HealthcheckError")]
-    assert read_outcome(result({"reward": 1}, steps=steps)).trouble == (
+    assert read_outcome(result({"reward": 1}, steps=steps)).failure == (
         VoidCause.SANDBOX,
         "step two: HealthcheckError: why",
     )
@@ -142,5 +142,5 @@ def test_nothing_that_a_file_may_hold_breaks_the_reader(data: dict[str, Any]):
     """It says void where it can't read."""
     read_spent(data)
     outcome = read_outcome(data)
-    assert (outcome.trouble is None) <= (outcome.rewards is not None)
+    assert (outcome.failure is None) <= (outcome.rewards is not None)
     json.dumps([outcome.rewards, outcome.step_rewards])

@@ -42,7 +42,7 @@ def test_a_trial_runs_in_a_container_and_its_record_says_so(project: Project, en
 
 
 def test_an_agent_reaches_its_model_from_a_container(project: Project, engine: str) -> None:
-    """Through the door that was made in there, and what it asked is in the record."""
+    """Through the listener in the container; its requests are in the record."""
     python = shutil.which("python3", path="/usr/bin")
     if python is None:
         pytest.skip("needs a Python in /usr/bin")

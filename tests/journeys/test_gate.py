@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.harbor.task_lab import greet
+from tests.harbor.helpers import greet
 from tests.helpers.project import Project
 from tests.journeys.decision_helpers import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
 

@@ -1,4 +1,4 @@
-"""An agent that attacks whoever reads its report: the terminal, the summary in CI, JUnit, JSON, the log."""
+"""An agent that attacks the readers of its report: the terminal, the summary in CI, JUnit, JSON, the log."""
 
 from __future__ import annotations
 

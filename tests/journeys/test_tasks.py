@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.harbor.engine import PROGRAM, needs_harbor
-from tests.harbor.task_lab import SOLVE, greet, stepped
+from tests.harbor.helpers import SOLVE, greet, stepped
 from tests.helpers.installed_agents import AGENTS_FOLDER, installed
 from tests.helpers.project import Project
 
@@ -216,7 +216,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 @pytest.mark.agents
 @pytest.mark.parametrize("name", ["claude-code", "codex"])
 def test_real_agents_play_tasks_as_they_are_installed_here(tasks: Project, name: str):
-    """By Harbor's own adapters, behind our walls, with our gateway between them and their model."""
+    """With Harbor's own adapters, in our environment, through our gateway."""
     installed(name)
     tasks.env["DEMEANOR_AGENTS"] = str(AGENTS_FOLDER)
     done = play(tasks, "tasks", "--subject", f"{name}:scripted", "--trials", "1")

@@ -1,4 +1,4 @@
-"""What the tests of sandboxes share: a small template, a bench to run things on, and eyes for processes."""
+"""What the tests of sandboxes share: a small template, sessions to run programs in, and functions to find processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def wait_until(condition: Callable[[], T]) -> T:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that is dead and not yet buried does not."""
+    """Whether a process is running; a zombie is not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -57,19 +57,19 @@ class Lab:
         (start / "README.md").write_text("# Notes\n")
         (start / "docs/guide.txt").write_text("step by step\n")
         self.template = Template(folder=start, tree=scan(start, in_place=True))
-        self.folders = folder / "benches"
+        self.folders = folder / "attempts"
         self.folders.mkdir()
 
     def in_none(self, body: Callable[[NoneSession], Awaitable[T]], *, sandbox: NoneSandbox | None = None) -> T:
-        """What `body` gives, called with a bench; afterwards nothing runs and no folder is left."""
+        """The result of `body`, called with a session of `none`; afterwards no process and no folder is left."""
         return self.in_sandbox(sandbox or NoneSandbox(root=self.folders), body)
 
     def in_bubblewrap(self, body: Callable[[BubblewrapSession], Awaitable[T]], **options: Any) -> T:
-        """The same behind walls."""
+        """The same with a session of `bubblewrap`."""
         return self.in_sandbox(BubblewrapSandbox(root=self.folders, **options), body)
 
     def in_sandbox(self, own: Any, body: Callable[[Any], Awaitable[T]]) -> T:
-        """What `body` gives, called with a bench of that sandbox."""
+        """The same with a session of that sandbox."""
 
         async def main() -> T:
             await own.start()
@@ -94,7 +94,7 @@ class Lab:
         return self.launch(sys.executable, "-S", "-E", "-c", code)
 
     def run(self, launch: Launch, *, wall: float = SOON, idle: float | None = None) -> ProcessEnd:
-        """How a program ends on a fresh bench."""
+        """Run a program in a new session of `none`."""
         limits = Limits(wall=wall, idle=idle, grace=SOON)
         return self.in_none(lambda session: session.run(launch, limits=limits, last_activity=lambda: 0.0))
 

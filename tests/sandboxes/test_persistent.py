@@ -1,4 +1,4 @@
-"""A lodge: walls behind which programs come and go, as root and as a plain user."""
+"""Persistent sandboxes: programs, files, limits and users in them, as root and as an ordinary user."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 REPOSITORY = Path(__file__).parents[2]
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
 OWN = ("write in /usr or /etc", "read /etc/shadow")
-"""What a lodge has of its own: it may do as it likes with them."""
+"""Probes that reach only the sandbox's own files, and so may succeed."""
 
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="many users can be had as root only")
 
@@ -46,7 +46,7 @@ def in_persistent(
     wanted: PersistentOptions | None = None,
     **options: Any,
 ) -> T:
-    """What `body` gives, called with a lodge; afterwards nothing is left of it."""
+    """The result of `body`, called with a sandbox; afterwards nothing is left of it."""
 
     async def main() -> T:
         sandboxes = PersistentSandboxes(folder, **options)
@@ -86,7 +86,7 @@ def processes(mark: str) -> list[str]:
 
 
 class PersistentLevel:
-    """A lodge as a level of isolation, for the probes that every level must pass."""
+    """Persistent sandboxes as an isolation level, for the probes that every level must pass."""
 
     name = "bubblewrap"
 
@@ -95,7 +95,7 @@ class PersistentLevel:
 
     @asynccontextmanager
     async def open_session(self, template: Template, *, network: Network | None = None) -> AsyncIterator[Any]:
-        """A lodge with the template as its workspace."""
+        """A sandbox with the template as its workspace."""
         sandbox = await self._sandboxes.open(PersistentOptions(network=network or "none"))
         try:
             await sandbox.put_folder(template.folder, "/workspace")
@@ -109,14 +109,14 @@ class PersistentLevel:
 
 
 class PersistentTestSession:
-    """One lodge as a bench."""
+    """One persistent sandbox as a session."""
 
     def __init__(self, sandbox: PersistentSandbox) -> None:
         self._sandbox = sandbox
         self.listener = sandbox.listener
 
     async def prepare(self, launches: Sequence[Launch]) -> None:
-        """It is furnished already."""
+        """It is prepared already."""
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program."""
@@ -137,7 +137,7 @@ def check_isolation() -> str:
         finally:
             await level.stop()
         assert len(found) > 30
-        by_design = (*OWN, *SURVIVAL)  # daemons live until the lodge is closed
+        by_design = (*OWN, *SURVIVAL)  # daemons live until the sandbox is closed
         return "".join(f"{one.name}: {one.found}\n" for one in found if not one.expected and one.name not in by_design)
 
     before = [Path(path).stat() for path in ("/etc", "/usr")]
@@ -147,20 +147,20 @@ def check_isolation() -> str:
     return holes
 
 
-def test_the_walls_hold() -> None:
-    """The probes of every level, but for what is a lodge's own."""
+def test_the_isolation_holds() -> None:
+    """The probes of every level, except those that reach the sandbox's own files."""
     assert check_isolation() == ""
 
 
-def test_lodges_can_be_opened_at_once(tmp_path: Path) -> None:
+def test_several_can_be_opened_at_once(tmp_path: Path) -> None:
     """What they have in common is made once."""
 
     async def main() -> list[str]:
         sandboxes = PersistentSandboxes(tmp_path)
         try:
-            lodges = await asyncio.gather(*(sandboxes.open(PersistentOptions()) for _ in range(6)))
-            said = [(await sh(sandbox, "tail -n 1 /etc/passwd | cut -d: -f1")).stdout for sandbox in lodges]
-            for sandbox in lodges:
+            opened = await asyncio.gather(*(sandboxes.open(PersistentOptions()) for _ in range(6)))
+            said = [(await sh(sandbox, "tail -n 1 /etc/passwd | cut -d: -f1")).stdout for sandbox in opened]
+            for sandbox in opened:
                 await sandbox.close()
         finally:
             sandboxes.close()
@@ -186,7 +186,7 @@ def test_everything_can_be_written_and_nothing_reaches_the_host(tmp_path: Path) 
 
 @AS_ROOT
 def test_root_of_the_host_gives_it_many_users(tmp_path: Path) -> None:
-    """Who is a user inside is nobody outside; files of the base belong to root, and can be changed in place."""
+    """Users inside do not exist outside; files of the base belong to root, and can be changed in place."""
 
     async def body(sandbox: PersistentSandbox) -> None:
         script = "useradd -m bob && echo '# x' >> /usr/bin/ldd && stat -c %U /usr/bin/ldd; cat /proc/self/uid_map"
@@ -205,7 +205,7 @@ def test_root_of_the_host_gives_it_many_users(tmp_path: Path) -> None:
 
 @AS_ROOT
 def test_root_without_shifted_mounts_is_as_a_plain_user(tmp_path: Path) -> None:
-    """Where the kernel or a file system has none: one user, who is nobody on the host."""
+    """If the kernel or a file system does not support them: one user, who does not exist on the host."""
     script = (
         "cat /proc/self/uid_map; echo x > /usr/local/lib/x && rm /usr/bin/env && touch /app && echo y > /dev/stdout"
     )
@@ -217,7 +217,7 @@ def test_root_without_shifted_mounts_is_as_a_plain_user(tmp_path: Path) -> None:
 
 
 def test_what_is_left_running_lives_until_the_end_and_no_longer(tmp_path: Path) -> None:
-    """A daemon is there for the next program, and is dead when the lodge is closed."""
+    """A daemon is there for the next program, and is dead when the sandbox is closed."""
     mark = f"mark-{uuid.uuid4().hex}"
 
     async def body(sandbox: PersistentSandbox) -> None:
@@ -272,8 +272,8 @@ def test_close_ends_a_program_that_is_still_running(tmp_path: Path) -> None:
     in_persistent(body, tmp_path)
 
 
-def test_killing_everybody_in_there_kills_no_lodge(tmp_path: Path) -> None:
-    """The init stays, and needs nobody to bury the dead."""
+def test_killing_all_processes_inside_leaves_the_sandbox_running(tmp_path: Path) -> None:
+    """The init stays, and no zombies are left."""
 
     async def body(sandbox: PersistentSandbox) -> tuple[int, str]:
         killed = await sh(sandbox, "(sleep 1111 &); kill -9 -1")
@@ -285,8 +285,8 @@ def test_killing_everybody_in_there_kills_no_lodge(tmp_path: Path) -> None:
     assert not any(line.startswith("Z") for line in left.splitlines())
 
 
-def test_a_porter_that_is_seen_has_nothing_to_give(tmp_path: Path) -> None:
-    """It tells no path of the host, holds nothing open but its line, and can do no more than root in there."""
+def test_an_exec_process_reveals_nothing(tmp_path: Path) -> None:
+    """It shows no path of the host, has only its socket open, and has no more privileges than root inside."""
     script = r"""
 p=$(pgrep -f ^demeanor-exec); tr '\0' ' ' < /proc/$p/cmdline; tr '\0' ' ' < /proc/$p/environ; echo
 ls -l /proc/$p/fd | sed -n 's/.*-> //p' | grep -v '/dev/null\|socket:\|pipe:'
@@ -332,7 +332,7 @@ def test_limits_hold(tmp_path: Path) -> None:
 
 
 def test_an_oom_kill_is_reported_before_the_exit_code(tmp_path: Path) -> None:
-    """The kernel kills faster than the keeper polls; the exit code of the shell must not hide the breach."""
+    """The kernel kills faster than the supervisor polls; the exit code of the shell must not hide the breach."""
 
     async def body(sandbox: PersistentSandbox) -> None:
         with pytest.raises(WorldError, match="more than 62914560"):
@@ -356,12 +356,12 @@ def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:
     """As a shell would: 127 for what is not there, 126 for what can't be run or entered."""
 
     async def body(sandbox: PersistentSandbox) -> list[tuple[int, str]]:
-        errands = [
+        requests = [
             ExecRequest(argvs=(("no-such-program",),), env=PATH),
             ExecRequest(argvs=(("true",),), env=PATH, cwd="/no/such/folder"),
             ExecRequest(argvs=(("no-such-program",), ("echo", "second")), env=PATH),
         ]
-        ends = [await sandbox.run(request) for request in errands]
+        ends = [await sandbox.run(request) for request in requests]
         return [(done.code, done.stderr or done.stdout) for done in ends]
 
     missing, nowhere, second = in_persistent(body, tmp_path)
@@ -379,8 +379,8 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
     (source / "run.sh").write_text("#!/bin/sh\n")
     (source / "run.sh").chmod(0o755)
     (source / "link").symlink_to("deep/er/file")
-    out, lodges = tmp_path / "out", tmp_path / "lodges"
-    lodges.mkdir()
+    out, folder = tmp_path / "out", tmp_path / "sandboxes"
+    folder.mkdir()
 
     async def body(sandbox: PersistentSandbox) -> list[str]:
         await sandbox.put_folder(source, "/app/in")
@@ -396,7 +396,7 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
             await sandbox.put_folder(source / "none", "/opt/there")
         return await sandbox.fetch_folder("/app/in", out / "in", accepts=lambda name, folder: name != "run.sh")
 
-    assert in_persistent(body, lodges) == []
+    assert in_persistent(body, folder) == []
     assert (out / "renamed").read_text() == "#!/bin/sh\n"
     assert (out / "in/link").read_text() == "content\n"
     assert not (out / "in/run.sh").exists()
@@ -404,8 +404,8 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
 
 def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
     """It is written to above an overlay, and stays as it is; what is to be read of the host is shown."""
-    rootfs, shown, lodges = tmp_path / "rootfs", tmp_path / "shown", tmp_path / "lodges"
-    for folder in (rootfs / "etc", shown, lodges):
+    rootfs, shown, own = tmp_path / "rootfs", tmp_path / "shown", tmp_path / "sandboxes"
+    for folder in (rootfs / "etc", shown, own):
         folder.mkdir(parents=True)
     tmp_path.chmod(0o755)
     (rootfs / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\n")
@@ -423,7 +423,7 @@ def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
             shutil.copy(program, rootfs / "bin" / name)
     script = f"ls /usr/bin/env /etc; echo x > /etc/new; cat /etc/new {shown}/file; mkdir /opt/x; echo x > {shown}/file"
     done = in_persistent(
-        lambda sandbox: sh(sandbox, script), lodges, PersistentOptions(rootfs=rootfs, reads=(str(shown),))
+        lambda sandbox: sh(sandbox, script), own, PersistentOptions(rootfs=rootfs, reads=(str(shown),))
     )
     assert done.stdout == "/etc:\npasswd\nx\nshown\n"
     assert "Read-only file system" in done.stderr
@@ -443,7 +443,7 @@ def test_what_can_be_reached(tmp_path: Path, network: Network, reached: bool) ->
     assert (done.code == 0) is reached
 
 
-def test_death_of_demeanor_is_the_death_of_the_lodge(tmp_path: Path) -> None:
+def test_killing_demeanor_kills_everything_in_the_sandbox(tmp_path: Path) -> None:
     """Killed without a chance to clean up, it leaves neither processes nor a folder."""
     mark = f"mark-{uuid.uuid4().hex}"
     code = f"""
@@ -488,8 +488,8 @@ asyncio.run(main())
 
 
 @AS_ROOT
-def test_a_plain_user_has_a_lodge_with_one_user(tmp_path: Path) -> None:
-    """Who is called root, and can do all but change in place what belongs to others; nobody else is to be had."""
+def test_an_ordinary_user_gets_a_sandbox_with_one_user(tmp_path: Path) -> None:
+    """That user is called root, can do everything but change other users' files in place, and can't switch users."""
     python, drop = shutil.which("python3", path="/usr/bin"), shutil.which("setpriv")
     if python is None or drop is None:
         pytest.skip("needs setpriv, and a Python that everybody may run")

@@ -1,4 +1,4 @@
-"""Every process dies with its attempt: whatever it does to live on, and whoever is killed."""
+"""Every process dies with its attempt, whatever it does to survive, and whichever process is killed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def life():
 
 
 def forkserver_of(parent: int) -> int:
-    """The pid of the nursery that `parent` has started."""
+    """The pid of the fork server that `parent` has started."""
 
     def found() -> list[int]:  # the list may miss a process while others come and go
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
@@ -107,7 +107,7 @@ def test_agent_that_heeds_term_ends_itself_within_the_grace(lab: Lab) -> None:
 
 
 def test_agent_that_kills_its_own_supervisor_is_ended_and_the_attempt_is_void(lab: Lab) -> None:
-    """Its processes fall to the nursery, which ends them before anything is said."""
+    """Its processes become children of the fork server, which kills them before the attempt ends."""
     code = DAEMON + HEARTBEAT + "daemon(life); until(lambda: exists('beat')); os.kill(os.getppid(), %d); time.sleep(99)"
     for number in (signal.SIGKILL, signal.SIGSTOP):
         with pytest.raises(WorldError, match="supervisor was killed") as failure:
@@ -160,7 +160,7 @@ def test_cancelling_lets_a_program_say_farewell_where_it_may(lab: Lab, stubborn:
     assert len(lab.noted("tidied")) == 1
 
 
-def test_killing_demeanor_ends_every_agent_and_removes_the_benches(lab: Lab) -> None:
+def test_killing_demeanor_ends_every_agent_and_removes_the_folders(lab: Lab) -> None:
     """`kill -9` of the process that drives the sandbox, with an agent and its daemon at work."""
     agent = DAEMON + HEARTBEAT + "signal.signal(15, signal.SIG_IGN); daemon(life); note('agent'); time.sleep(99)"
     driver = (
@@ -175,15 +175,15 @@ def test_killing_demeanor_ends_every_agent_and_removes_the_benches(lab: Lab) -> 
     try:
         wait_until(lambda: (place / "beat").exists() and (place / "agent").exists())
         assert len(lab.processes()) == 2
-        assert any((place / "benches").iterdir())
+        assert any((place / "attempts").iterdir())
     finally:
         process.kill()
         process.wait()
     wait_until(lambda: lab.processes() == [])
-    wait_until(lambda: not any((place / "benches").iterdir()))
+    wait_until(lambda: not any((place / "attempts").iterdir()))
 
 
-def test_a_nursery_that_was_killed_voids_one_attempt_and_is_made_anew(lab: Lab) -> None:
+def test_a_fork_server_that_was_killed_voids_one_attempt_and_is_restarted(lab: Lab) -> None:
     """The next run says so instead of hanging; the one after it works."""
     sandbox = NoneSandbox(root=lab.folders)
 
@@ -200,7 +200,7 @@ def test_a_nursery_that_was_killed_voids_one_attempt_and_is_made_anew(lab: Lab) 
     lab.in_none(body, sandbox=sandbox)
 
 
-def test_an_agent_at_work_is_not_disturbed_by_the_death_of_the_nursery(lab: Lab) -> None:
+def test_an_agent_at_work_is_not_disturbed_by_the_death_of_the_fork_server(lab: Lab) -> None:
     """Its supervisor goes on, and still ends everything."""
     code = DAEMON + HEARTBEAT + "daemon(life); note('agent'); until(lambda: exists('go')); print('done')"
 

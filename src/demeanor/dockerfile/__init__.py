@@ -1,1 +1,1 @@
-"""Dockerfiles, as far as they can be replayed without a container engine: text → instructions → steps. Pure."""
+"""Reads Dockerfiles, as far as they can be run without a container engine: text → instructions → steps. Pure."""

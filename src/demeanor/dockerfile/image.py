@@ -1,4 +1,4 @@
-"""What a Dockerfile comes to: steps to be taken, and what holds for every program run later."""
+"""The image that a Dockerfile describes: the steps to build it, and the settings of programs run in it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Make:
-    """A folder to be there."""
+class MakeFolder:
+    """Create a folder."""
 
     line: int
     """The line it comes from."""
 
     path: str
-    """Where."""
+    """Its path."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Copy:
-    """Files to be copied."""
+    """Copy files."""
 
     line: int
     """The line it comes from."""
@@ -29,24 +29,24 @@ class Copy:
     """COPY or ADD."""
 
     sources: tuple[str, ...]
-    """What, below the context; patterns."""
+    """Patterns of paths in the build context."""
 
     target: str
-    """Where to: a whole path."""
+    """The absolute target path."""
 
     into: bool
-    """Whether the target is a folder, whatever is there."""
+    """Whether the target is a folder even if it does not exist."""
 
     owner: str
-    """Whom it will belong to."""
+    """The owner of the files."""
 
     mode: int | None = None
-    """Its permissions; None to keep them."""
+    """The permissions of the files; None to keep them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """A program to be run."""
+    """Run a program."""
 
     line: int
     """The line it comes from."""
@@ -58,33 +58,33 @@ class Run:
     """Its environment."""
 
     cwd: str
-    """Where."""
+    """Its working directory."""
 
     user: str
-    """As whom."""
+    """Its user."""
 
 
-Step: TypeAlias = Make | Copy | Run
+Step: TypeAlias = MakeFolder | Copy | Run
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageSpec:
-    """What a Dockerfile comes to."""
+    """The image that a Dockerfile describes."""
 
     base: str
-    """The image it starts from."""
+    """The base image."""
 
     steps: tuple[Step, ...] = ()
-    """What is done to it."""
+    """The steps to build it."""
 
     env: Mapping[str, str] = field(default_factory=dict)
-    """The environment of every program run later."""
+    """The environment of programs run in it."""
 
     workdir: str = "/"
-    """Where they are run."""
+    """Their working directory."""
 
     user: str = "root"
-    """As whom."""
+    """Their user."""
 
     entrypoint: tuple[str, ...] = ()
-    """What is started with it, and is given what shall go on running."""
+    """The program that is started with the container; the command to run is appended to it."""

@@ -1,4 +1,4 @@
-"""A Dockerfile's text as instructions: continuations, comments, flags, JSON forms and here-documents."""
+"""Parses a Dockerfile into instructions: continuation lines, comments, flags, JSON forms and here-documents."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _HEREDOC = re.compile(r"\d*<<(-?)(['\"]?)([A-Za-z_][\w.]*)\2$")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Heredoc:
-    """Lines that belong to an instruction."""
+    """A here-document of an instruction."""
 
     name: str
-    """The line that ends it."""
+    """Its delimiter."""
 
     content: str
-    """Its lines, each with its end."""
+    """Its lines, with line ends."""
 
     indented: bool = False
-    """Whether tabs at the beginning of its lines are left out (`<<-`)."""
+    """Whether leading tabs are removed (`<<-`)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,16 +34,16 @@ class Instruction:
     """One instruction."""
 
     line: int
-    """Where it begins, from 1."""
+    """The number of its first line."""
 
     name: str
-    """What it is, in capitals."""
+    """Its name, in capitals."""
 
     value: str
-    """What follows, without flags, on one line."""
+    """Its arguments without flags, on one line."""
 
     flags: Mapping[str, str] = field(default_factory=dict)
-    """`--name=value`, in front of it."""
+    """Its flags (`--name=value`)."""
 
     heredocs: tuple[Heredoc, ...] = ()
     """Its here-documents."""
@@ -61,34 +61,34 @@ class Instruction:
 
 
 def parse(text: str, *, where: str = "Dockerfile") -> tuple[Instruction, ...]:
-    """The instructions of a Dockerfile; raises BadInput with the line of what is none."""
+    """The instructions of a Dockerfile; raises BadInput, with the line, for invalid text."""
     lines = text.removeprefix("\ufeff").splitlines()
     _check_directives(lines, where)
     return tuple(_instructions(lines, where))
 
 
 def _check_directives(lines: list[str], where: str) -> None:
-    """Comments at the top that change how the rest is read."""
+    """Check the parser directives: comments at the top that change how the rest is parsed."""
     for number, line in enumerate(lines, 1):
         found = _DIRECTIVE.match(line)
         if not found:
             return
         if found[1].lower() == "escape" and found[2] != "\\":
-            raise refusal(where, number, "# escape=", "another escape character than \\ can't be honoured")
+            raise refusal(where, number, "# escape=", "only the escape character \\ is supported")
 
 
 def _instructions(lines: list[str], where: str) -> Iterator[Instruction]:
     at = 0
     while at < len(lines):
-        begin, whole, at = _logical_line(lines, at)
-        if whole:
-            instruction = _instruction(whole, begin + 1, where)
+        begin, text, at = _logical_line(lines, at)
+        if text:
+            instruction = _instruction(text, begin + 1, where)
             heredocs, at = _heredocs(instruction, lines, at, where)
             yield replace(instruction, heredocs=heredocs)
 
 
 def _logical_line(lines: list[str], at: int) -> tuple[int, str, int]:
-    """Where the next line with something on it begins, all of it on one line, and where the one after it begins."""
+    """The index of the next non-empty line, its text with continuation lines joined, and the index after it."""
     begin = at
     pieces: list[str] = []
     while at < len(lines):
@@ -109,11 +109,11 @@ def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("#")
 
 
-def _instruction(whole: str, line: int, where: str) -> Instruction:
-    name, *follows = whole.split(maxsplit=1)
+def _instruction(text: str, line: int, where: str) -> Instruction:
+    name, *arguments = text.split(maxsplit=1)
     if not re.fullmatch(r"[A-Za-z]+", name):
-        raise BadInput(f"no instruction: {name[:40]!r}", where=f"{where}:{line}")
-    rest, flags = follows[0] if follows else "", {}
+        raise BadInput(f"not an instruction: {name[:40]!r}", where=f"{where}:{line}")
+    rest, flags = arguments[0] if arguments else "", {}
     while found := _FLAG.match(rest):
         flags[found[1]] = found[2] or ""
         rest = rest[found.end() :]
@@ -121,27 +121,27 @@ def _instruction(whole: str, line: int, where: str) -> Instruction:
 
 
 def _heredocs(instruction: Instruction, lines: list[str], at: int, where: str) -> tuple[tuple[Heredoc, ...], int]:
-    """The here-documents that an instruction begins, and where the next line is."""
+    """The here-documents of an instruction, and the index of the line after them."""
     if instruction.name not in ("RUN", "COPY", "ADD") or instruction.words is not None:
         return (), at
     found = []
     for word in instruction.value.split():
-        begins = _HEREDOC.match(word)
-        if not begins:
+        opening = _HEREDOC.match(word)
+        if not opening:
             continue
         content: list[str] = []
         while True:
             if at >= len(lines):
-                raise BadInput(f"the here-document {begins[3]} has no end", where=f"{where}:{instruction.line}")
+                raise BadInput(f"the here-document {opening[3]} is not terminated", where=f"{where}:{instruction.line}")
             line = lines[at]
             at += 1
-            if (line.lstrip("\t") if begins[1] else line) == begins[3]:
+            if (line.lstrip("\t") if opening[1] else line) == opening[3]:
                 break
             content.append(f"{line}\n")
-        found.append(Heredoc(name=begins[3], content="".join(content), indented=bool(begins[1])))
+        found.append(Heredoc(name=opening[3], content="".join(content), indented=bool(opening[1])))
     return tuple(found), at
 
 
 def refusal(where: str, line: int, what: str, why: str, remedy: str | None = None) -> BadInput:
-    """An error for what can't be honoured."""
+    """An error for an instruction that is not supported."""
     return BadInput(why, where=f"{where}:{line}", key=what, remedy=remedy)

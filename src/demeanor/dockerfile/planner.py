@@ -1,5 +1,5 @@
-"""Instructions as steps to be taken, with everything known beforehand: variables, folder, user. What can't be honoured
-is refused with its line; nothing is passed over without a word.
+"""Turns instructions into steps, with variables, working directory and user resolved. What is not supported is an
+error with its line; nothing is ignored silently.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ import re
 from collections.abc import Callable, Mapping
 
 from demeanor.core.errors import BadInput
-from demeanor.dockerfile.image import Copy, ImageSpec, Make, Run, Step
+from demeanor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run, Step
 from demeanor.dockerfile.lexer import expand, split
 from demeanor.dockerfile.parser import Instruction, parse, refusal
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where programs are looked for, as in Docker."""
+"""The default PATH, as in Docker."""
 
-_HARMLESS = ("LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "CMD")
+_IGNORED = ("LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "CMD")
 _ARCHIVES = re.compile(r"\.(tar|tar\.(gz|bz2|xz|zst)|tgz|tbz2?|txz)$")
-_ELSEWHERE = re.compile(r"(https?|ftp|git|ssh)://|git@")
+_REMOTE = re.compile(r"(https?|ftp|git|ssh)://|git@")
 
 
 def read(text: str, *, where: str = "Dockerfile", args: Mapping[str, str] | None = None) -> ImageSpec:
-    """What a Dockerfile comes to, with arguments of the build; raises BadInput for what can't be honoured."""
+    """The image that a Dockerfile describes, with build arguments; raises BadInput for what is not supported."""
     builder = _Builder(where, args or {})
     for instruction in parse(text, where=where):
-        builder.take(instruction)
+        builder.add(instruction)
     return builder.image()
 
 
 class _Builder:
-    """Takes one instruction after the other."""
+    """Builds the image from one instruction after the other."""
 
     def __init__(self, where: str, args: Mapping[str, str]) -> None:
-        self._where, self._given = where, args
+        self._where, self._build_args = where, args
         self._base: str | None = None
         self._global: dict[str, str] = {}
         self._args: dict[str, str] = {}
@@ -42,14 +42,14 @@ class _Builder:
         self._shell: tuple[str, ...] = ("/bin/sh", "-c")
         self._entrypoint: tuple[str, ...] = ()
         self._steps: list[Step] = []
-        self._known: dict[str, Callable[[Instruction], None]] = {
-            "FROM": self._from, "ARG": self._arg, "ENV": self._set, "WORKDIR": self._enter, "USER": self._be,
-            "COPY": self._copy, "ADD": self._copy, "RUN": self._run, "SHELL": self._take_shell,
-            "ENTRYPOINT": self._start, "HEALTHCHECK": self._health,
+        self._handlers: dict[str, Callable[[Instruction], None]] = {
+            "FROM": self._from, "ARG": self._arg, "ENV": self._set_env, "WORKDIR": self._set_workdir,
+            "USER": self._set_user, "COPY": self._copy, "ADD": self._copy, "RUN": self._run,
+            "SHELL": self._set_shell, "ENTRYPOINT": self._set_entrypoint, "HEALTHCHECK": self._check_healthcheck,
         }  # fmt: skip
 
     def image(self) -> ImageSpec:
-        """What it came to."""
+        """The image."""
         if self._base is None:
             raise BadInput("there is no FROM", where=self._where)
         return ImageSpec(
@@ -61,27 +61,31 @@ class _Builder:
             entrypoint=self._entrypoint,
         )
 
-    def take(self, instruction: Instruction) -> None:
-        """Take an instruction."""
+    def add(self, instruction: Instruction) -> None:
+        """Add an instruction."""
         if self._base is None and instruction.name not in ("FROM", "ARG"):
             raise self._refuse(instruction, "comes before FROM")
-        if instruction.name in _HARMLESS:
+        if instruction.name in _IGNORED:
             return
-        take = self._known.get(instruction.name)
-        if take is None:
-            raise self._refuse(instruction, "can't be honoured here")
+        handler = self._handlers.get(instruction.name)
+        if handler is None:
+            raise self._refuse(instruction, "is not supported by the bubblewrap environment")
         try:
-            take(instruction)
+            handler(instruction)
         except ValueError as error:
             raise self._refuse(instruction, str(error)) from None
 
     def _refuse(self, instruction: Instruction, why: str, *, what: str = "", remedy: str | None = None) -> BadInput:
         return refusal(self._where, instruction.line, f"{instruction.name}{what}", why, remedy)
 
-    def _flags(self, instruction: Instruction, *honoured: str) -> Mapping[str, str]:
+    def _flags(self, instruction: Instruction, *supported: str) -> Mapping[str, str]:
         for name, value in instruction.flags.items():
-            if name not in honoured:
-                raise self._refuse(instruction, "can't be honoured here", what=f" --{name}={value}".removesuffix("="))
+            if name not in supported:
+                raise self._refuse(
+                    instruction,
+                    "is not supported by the bubblewrap environment",
+                    what=f" --{name}={value}".removesuffix("="),
+                )
         return instruction.flags
 
     @property
@@ -95,9 +99,9 @@ class _Builder:
         self._flags(instruction)
         words = [expand(word, self._global) for word in split(instruction.value)]
         if self._base is not None:
-            raise self._refuse(instruction, "a second stage can't be built here", remedy="use one FROM only")
+            raise self._refuse(instruction, "multi-stage builds are not supported", remedy="use one FROM only")
         if not words or not words[0] or words[0] == "scratch":
-            raise self._refuse(instruction, "an empty root can't be started from", what=f" {instruction.value}")
+            raise self._refuse(instruction, "an empty base image is not supported", what=f" {instruction.value}")
         if len(words) not in (1, 3) or (len(words) == 3 and words[1].lower() != "as"):
             raise self._refuse(instruction, "expected IMAGE, or IMAGE AS NAME")
         self._base = words[0]
@@ -107,36 +111,36 @@ class _Builder:
             name, has_default, default = word.partition("=")
             scope = self._global if self._base is None else self._args
             values = self._global if self._base is None else self._values
-            if name in self._given:
-                scope[name] = self._given[name]
+            if name in self._build_args:
+                scope[name] = self._build_args[name]
             elif has_default:
                 scope[name] = expand(default, values)
             elif name in self._global:
                 scope[name] = self._global[name]
 
-    def _set(self, instruction: Instruction) -> None:
+    def _set_env(self, instruction: Instruction) -> None:
         words = split(instruction.value)
-        if words and "=" not in words[0]:  # the old form: a name, and all that follows
+        if words and "=" not in words[0]:  # the old form: a name, then the value
             self._env[words[0]] = self._word(instruction.value.removeprefix(words[0]).strip())
             return
         found = {}
         for word in words:
             name, equals, value = word.partition("=")
             if not equals or not name:
-                raise ValueError(f"expected NAME=VALUE, and {word!r} is not")
+                raise ValueError(f"expected NAME=VALUE, not {word!r}")
             found[expand(name, {})] = self._word(value)
         self._env.update(found)
 
-    def _enter(self, instruction: Instruction) -> None:
+    def _set_workdir(self, instruction: Instruction) -> None:
         self._workdir = self._path(self._word(instruction.value))
-        self._steps.append(Make(line=instruction.line, path=self._workdir))
+        self._steps.append(MakeFolder(line=instruction.line, path=self._workdir))
 
     def _path(self, path: str) -> str:
         if not path:
             raise ValueError("a path is missing")
         return posixpath.normpath(posixpath.join(self._workdir, path))
 
-    def _be(self, instruction: Instruction) -> None:
+    def _set_user(self, instruction: Instruction) -> None:
         self._user = self._word(instruction.value)
         if not self._user:
             raise ValueError("a user is missing")
@@ -144,11 +148,11 @@ class _Builder:
     def _copy(self, instruction: Instruction) -> None:
         flags = self._flags(instruction, "chown", "chmod", "link")
         if instruction.heredocs:
-            raise self._refuse(instruction, "a file can't be written in a Dockerfile here", what=" <<")
+            raise self._refuse(instruction, "here-documents are not supported", what=" <<")
         words = instruction.words or tuple(split(instruction.value))
         words = tuple(self._word(word) for word in words)
         if len(words) < 2:
-            raise ValueError("sources and a target are needed")
+            raise ValueError("expected sources and a target")
         *sources, target = words
         for source in sources:
             self._check_source(instruction, source)
@@ -168,44 +172,46 @@ class _Builder:
         )
 
     def _check_source(self, instruction: Instruction, source: str) -> None:
-        if _ELSEWHERE.match(source) and instruction.name == "ADD":
-            raise self._refuse(instruction, "nothing is fetched from elsewhere", what=f" {source}")
+        if _REMOTE.match(source) and instruction.name == "ADD":
+            raise self._refuse(instruction, "downloads are not supported", what=f" {source}")
         if instruction.name == "ADD" and _ARCHIVES.search(source):
-            why = "an archive is not unpacked here"
+            why = "unpacking archives is not supported"
             raise self._refuse(instruction, why, what=f" {source}", remedy="COPY it, and RUN tar")
         if ".." in source.split("/"):
-            raise self._refuse(instruction, "leads out of the folder of the Dockerfile", what=f" {source}")
+            raise self._refuse(instruction, "leads out of the build context", what=f" {source}")
 
     def _run(self, instruction: Instruction) -> None:
         self._flags(instruction)
         argv = instruction.words or (*self._shell, _script(instruction))
         self._steps.append(Run(line=instruction.line, argv=argv, env=self._values, cwd=self._workdir, user=self._user))
 
-    def _take_shell(self, instruction: Instruction) -> None:
+    def _set_shell(self, instruction: Instruction) -> None:
         if not instruction.words:
             raise ValueError("expected a JSON form")
         self._shell = instruction.words
 
-    def _start(self, instruction: Instruction) -> None:
+    def _set_entrypoint(self, instruction: Instruction) -> None:
         words = instruction.words
         self._entrypoint = words if words is not None else (*self._shell, instruction.value)
 
-    def _health(self, instruction: Instruction) -> None:
+    def _check_healthcheck(self, instruction: Instruction) -> None:
         if instruction.value.upper() != "NONE" or instruction.flags:
             raise self._refuse(
-                instruction, "can't be honoured here", remedy="use [environment.healthcheck] in task.toml"
+                instruction,
+                "is not supported by the bubblewrap environment",
+                remedy="use [environment.healthcheck] in task.toml",
             )
 
 
 def _script(instruction: Instruction) -> str:
-    """What the shell is told. It reads here-documents by itself, but for one that stands alone and is the script."""
+    """The script for the shell, which reads here-documents itself, except one that is the whole script."""
     documents = instruction.heredocs
     if not documents:
         return instruction.value
     if len(documents) == 1 and len(instruction.value.split()) == 1:
         document = documents[0]
         if document.content.startswith("#!"):
-            raise ValueError("a here-document with an interpreter of its own can't be honoured here")
+            raise ValueError("a here-document with a shebang line is not supported")
         lines = document.content.splitlines(keepends=True)
         return "".join(line.lstrip("\t") for line in lines) if document.indented else document.content
     return "\n".join((instruction.value, *(f"{document.content}{document.name}" for document in documents), ""))

@@ -50,8 +50,8 @@ class TrialFolder:
     @property
     def timed_out(self) -> bool:
         """Whether the agent timed out."""
-        own = self.outcome.own
-        return own is not None and own.kind.startswith("AgentTimeout")
+        error = self.outcome.agent_error
+        return error is not None and error.kind.startswith("AgentTimeout")
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from demeanor.core.trajectory import Event
 from demeanor.core.verdict import VoidCause
 from demeanor.harbor.agents import NOP, ORACLE
 from demeanor.harbor.result import NoTrial, TrialFolder
-from demeanor.harbor_format.result import OF_THE_PROVIDER, HarborOutcome, read_spent
+from demeanor.harbor_format.result import PROVIDER_CAUSES, HarborOutcome, read_spent
 
 
 def to_capture(observed: Capture, end: ProcessEnd, found: TrialFolder | NoTrial, agent: Agent, output: str) -> Capture:
@@ -57,19 +57,19 @@ def _breakdown(outcome: HarborOutcome, folder: Path, exchanges: tuple[Exchange, 
 
     The path of the trial's folder, which differs in each attempt, is removed from the message.
     """
-    if outcome.trouble is None:
+    if outcome.failure is None:
         return None
-    cause, detail = outcome.trouble
+    cause, detail = outcome.failure
     failed = bool(exchanges) and exchanges[-1].error is not None
-    if failed and cause in {*OF_THE_PROVIDER, VoidCause.HARNESS, VoidCause.VERIFIER}:
+    if failed and cause in {*PROVIDER_CAUSES, VoidCause.HARNESS, VoidCause.VERIFIER}:
         return None
-    if exchanges and cause in OF_THE_PROVIDER and outcome.rewards is not None:
+    if exchanges and cause in PROVIDER_CAUSES and outcome.rewards is not None:
         return None
     return Breakdown(cause=cause, detail=detail.replace(f"{folder}/", ""))
 
 
 def _agent_errors(outcome: HarborOutcome) -> tuple[str, ...]:
-    return (excerpt(str(outcome.own), lines=3),) if outcome.own else ()
+    return (excerpt(str(outcome.agent_error), lines=3),) if outcome.agent_error else ()
 
 
 def _log(agent: Agent, found: TrialFolder, ends: tuple[ProcessEnd, ...]) -> tuple[tuple[Event, ...], str | None]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from demeanor.core.errors import BadInput
-from demeanor.dockerfile.image import Copy, ImageSpec, Make, Run
+from demeanor.dockerfile.image import Copy, ImageSpec, MakeFolder, Run
 from demeanor.dockerfile.planner import PATH
 from demeanor.sandboxes.persistent.client import PersistentSandbox
 from demeanor.sandboxes.persistent.command import ExecRequest
@@ -19,7 +19,7 @@ async def replay(image: ImageSpec, context: Path, sandbox: PersistentSandbox, *,
     """Run the steps of an image in a sandbox; raises BadInput for a step that fails."""
     for step in image.steps:
         match step:
-            case Make():
+            case MakeFolder():
                 await _run(
                     sandbox, ExecRequest(argvs=(("mkdir", "-p", step.path),), env=image.env), f"{step.line}: WORKDIR"
                 )

@@ -1,6 +1,6 @@
-"""ATIF trajectories, of any version, as Harbor keeps them: read leniently, since every producer lags in its own way.
+"""Reads Harbor's ATIF trajectories of any version, leniently, because producers differ in what they support.
 
-A trajectory may lack calls that were made, and what tools answered. So nothing is concluded from what it does not say.
+A trajectory may lack calls and the results of tools. So nothing is concluded from what it does not contain.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from demeanor.core.trajectory import Called, Event, Kind, Said, Thought, kind_of
 
 
 def atif_steps(data: Any) -> Iterator[dict[str, Any]]:
-    """The steps of a trajectory, as far as they are any."""
+    """The valid steps of a trajectory."""
     return _rows(data.get("steps")) if isinstance(data, dict) else iter(())
 
 
 def atif_events(data: Any, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
-    """What a trajectory tells: one turn for each step of the agent's own."""
+    """The events of a trajectory: one turn for each step of the agent."""
     events: list[Event] = []
     turn = 0
     for step in atif_steps(data):
         if step.get("source") != "agent" or step.get("is_copied_context") is True:
             continue
         turn += 1
-        if thought := _words(step.get("reasoning_content")):
+        if thought := _text(step.get("reasoning_content")):
             events.append(Thought(turn=turn, text=thought))
-        if said := _words(step.get("message")):
+        if said := _text(step.get("message")):
             events.append(Said(turn=turn, text=said))
         results = {str(one.get("source_call_id")): one for one in _rows(_table(step.get("observation")).get("results"))}
         for call in _rows(step.get("tool_calls")):
@@ -39,15 +39,15 @@ def atif_events(data: Any, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
                     tool=name,
                     kind=kind_of(name, kinds),
                     arguments=_table(call.get("arguments")),
-                    result=None if found is None else _words(found.get("content")),
+                    result=None if found is None else _text(found.get("content")),
                     witness="log",
                 )
             )
     return tuple(events)
 
 
-def _words(value: Any) -> str:
-    """A text, which may come in parts."""
+def _text(value: Any) -> str:
+    """A text, which may be a list of parts."""
     if isinstance(value, str):
         return value if value.strip() else ""
     parts = [part.get("text") for part in _rows(value)]

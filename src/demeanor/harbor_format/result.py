@@ -1,8 +1,7 @@
-"""What Harbor wrote of one trial in its `result.json`: the rewards, and whose fault it was where something broke.
+"""Reads a trial's `result.json` of Harbor: the rewards, and the cause of an error.
 
-Harbor's own statistics count a trial without a reward as 0, whatever went wrong. Here a reward counts where nothing
-outside of the agent broke; the rest is void, with its cause. The file is read as hostile as it may be: an agent that
-got at it could have written anything.
+Harbor's own statistics count a trial without a reward as 0, whatever went wrong. Here a reward counts only if nothing
+outside of the agent failed; all else is void, with its cause. The file is untrusted: an agent may have written it.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from demeanor.core.text import one_line
 from demeanor.core.verdict import VoidCause
 
 VERIFIER_OUTPUT = "verifier/test-stdout.txt"
-"""Where Harbor keeps what a verifier printed."""
+"""The file with the verifier's output."""
 
-_MOST_SAID = 2000
+_MAX_MESSAGE = 2000
 
-_AGENTS_OWN = re.compile(
+_AGENT_ERRORS = re.compile(
     r"AgentTimeout|ContextLength|ContextWindow|OutputL|OutputToken|TokenLimit|Budget|Refus|NonZeroAgentExit|MaxTurns"
 )
-"""What the agent itself brought about: a reward that was given nevertheless counts. By the exception's name."""
+"""Names of exceptions that the agent itself caused; a reward that was given nevertheless counts."""
 
 _CAUSES = (
     (re.compile(r"RewardFile|^Verifier|AddTestsDir|DownloadVerifier"), VoidCause.VERIFIER),
@@ -47,33 +46,33 @@ _CAUSES = (
     ),
     (re.compile(r"Cancel|KeyboardInterrupt"), VoidCause.CANCELLED),
 )
-"""What broke around the agent, by the exception's name; of several that fit, the first."""
+"""The causes of other exceptions, by name; the first match counts."""
 
-OF_THE_PROVIDER = frozenset({VoidCause.PROVIDER, VoidCause.RATE_LIMIT, VoidCause.AUTH, VoidCause.STALLED})
-"""Causes that Harbor guesses from what an agent printed; whoever saw the wire knows better."""
+PROVIDER_CAUSES = frozenset({VoidCause.PROVIDER, VoidCause.RATE_LIMIT, VoidCause.AUTH, VoidCause.STALLED})
+"""Causes that Harbor guesses from an agent's output; the gateway knows them exactly."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HarborException:
-    """An exception that Harbor noted."""
+    """An exception that Harbor recorded."""
 
     kind: str
     """Its name."""
 
     message: str = ""
-    """What it said."""
+    """Its message."""
 
     step: str = ""
-    """The step of the task in which it happened; empty where the task has none."""
+    """The step of the task in which it happened; empty for a task without steps."""
 
     @property
-    def own(self) -> bool:
-        """Whether the agent itself brought it about."""
-        return bool(_AGENTS_OWN.search(self.kind))
+    def caused_by_agent(self) -> bool:
+        """Whether the agent itself caused it."""
+        return bool(_AGENT_ERRORS.search(self.kind))
 
     @property
     def cause(self) -> VoidCause:
-        """What broke, where it was not the agent."""
+        """What failed, if it was not the agent."""
         return next((cause for pattern, cause in _CAUSES if pattern.search(self.kind)), VoidCause.HARNESS)
 
     def __str__(self) -> str:
@@ -83,27 +82,27 @@ class HarborException:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HarborOutcome:
-    """How a trial of Harbor ended."""
+    """The outcome of a Harbor trial."""
 
     rewards: Mapping[str, float] | None = None
-    """What the verifier gave, by key; None where it gave nothing that can be read."""
+    """The verifier's rewards by key; None without valid rewards."""
 
     step_rewards: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """What the verifier gave for each step of a task with several; a step without any is left out."""
+    """The verifier's rewards for each step of a task; a step without rewards is left out."""
 
-    own: HarborException | None = None
-    """What went wrong by the agent's own doing, if anything."""
+    agent_error: HarborException | None = None
+    """The first exception that the agent itself caused."""
 
-    trouble: tuple[VoidCause, str] | None = None
-    """What broke around the agent, so that nothing can be said; None where the rewards count."""
+    failure: tuple[VoidCause, str] | None = None
+    """What failed outside of the agent, so that the trial is void; None if the rewards count."""
 
 
 def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
-    """The outcome that a trial's `result.json` tells."""
+    """The outcome of a trial, from its `result.json`."""
     rewards = numbers_in(_table(data, "verifier_result").get("rewards"))
     steps = tuple(_steps(data))
-    mishaps = tuple(_mishaps(data, steps))
-    began = any(_table(table, "agent_execution") for table in (data, *(step for _, step in steps)))
+    exceptions = tuple(_exceptions(data, steps))
+    started = any(_table(table, "agent_execution") for table in (data, *(step for _, step in steps)))
     return HarborOutcome(
         rewards=rewards,
         step_rewards={
@@ -111,13 +110,13 @@ def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
             for name, step in steps
             if (found := numbers_in(_table(step, "verifier_result").get("rewards"))) is not None
         },
-        own=next((one for one in mishaps if one.own), None),
-        trouble=_trouble(rewards, steps, mishaps, began=began),
+        agent_error=next((one for one in exceptions if one.caused_by_agent), None),
+        failure=_failure(rewards, steps, exceptions, started=started),
     )
 
 
 def read_spent(data: Mapping[str, Any]) -> Spent | None:
-    """What Harbor says that the agent used, all steps together; None where it says nothing."""
+    """The agent's usage as reported by Harbor, all steps together; None without a report."""
     used = [_table(table, "agent_result") for table in (data, *(step for _, step in _steps(data)))]
     sums = [_sum(table.get(key) for table in used) for key in ("n_input_tokens", "n_output_tokens", "cost_usd")]
     read, written, cost = sums
@@ -135,33 +134,33 @@ def _sum(values: Iterable[Any]) -> float | None:
     return sum(known) if known else None
 
 
-def _trouble(
+def _failure(
     rewards: Mapping[str, float] | None,
     steps: tuple[tuple[str, Mapping[str, Any]], ...],
-    mishaps: tuple[HarborException, ...],
+    exceptions: tuple[HarborException, ...],
     *,
-    began: bool,
+    started: bool,
 ) -> tuple[VoidCause, str] | None:
-    """What broke around the agent. One that never began had no provider: its environment was not made ready."""
-    outer = next((one for one in mishaps if not one.own or not began), None)
+    """What failed outside of the agent. If the agent never started, its environment failed, and not its provider."""
+    outer = next((one for one in exceptions if not one.caused_by_agent or not started), None)
     if outer is not None:
-        early = not began and (outer.own or outer.cause in OF_THE_PROVIDER)
+        early = not started and (outer.caused_by_agent or outer.cause in PROVIDER_CAUSES)
         return VoidCause.SANDBOX if early else outer.cause, str(outer)
-    told = f" ({mishaps[0]})" if mishaps else ""
+    detail = f" ({exceptions[0]})" if exceptions else ""
     if rewards is None:
-        return VoidCause.VERIFIER, f"the verifier gave no reward{told}"
-    for name, step in steps:  # Harbor's mean leaves such a step out, as if it were not part of the task
+        return VoidCause.VERIFIER, f"the verifier gave no reward{detail}"
+    for name, step in steps:  # Harbor's mean ignores such a step
         if numbers_in(_table(step, "verifier_result").get("rewards")) is None:
-            return VoidCause.VERIFIER, f"the verifier gave no reward for step {one_line(name)}{told}"
+            return VoidCause.VERIFIER, f"the verifier gave no reward for step {one_line(name)}{detail}"
     return None
 
 
-def _mishaps(data: Mapping[str, Any], steps: tuple[tuple[str, Mapping[str, Any]], ...]) -> Iterator[HarborException]:
+def _exceptions(data: Mapping[str, Any], steps: tuple[tuple[str, Mapping[str, Any]], ...]) -> Iterator[HarborException]:
     for name, table in (("", data), *steps):
         info = _table(table, "exception_info")
         if kind := _text(info.get("exception_type")):
-            said = _text(info.get("exception_message") or info.get("message"))
-            yield HarborException(kind=one_line(kind, width=120), message=said[:_MOST_SAID].strip(), step=name)
+            message = _text(info.get("exception_message") or info.get("message"))
+            yield HarborException(kind=one_line(kind, width=120), message=message[:_MAX_MESSAGE].strip(), step=name)
 
 
 def _steps(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -172,7 +171,7 @@ def _steps(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def numbers_in(value: Any) -> dict[str, float] | None:
-    """Rewards by key; None where there are none, or where one of them is no number."""
+    """Rewards by key; None without rewards, or if one of them is not a number."""
     if not isinstance(value, dict) or not value:
         return None
     found = {}

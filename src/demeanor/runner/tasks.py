@@ -74,7 +74,7 @@ def harbor_problem(config: Config, environ: Mapping[str, str]) -> str | None:
         return f"{' '.join(command)} does not report its version\n  → {INSTALL}"
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if numbers < _MIN_VERSION:
-        return f"harbor {version} is too old; {HARBOR.version} is tested\n  → {INSTALL}"
+        return f"Harbor {version} is too old; {HARBOR.version} is tested\n  → {INSTALL}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""A place that is used again is, provably, as if it were new."""
+"""The folders of an attempt are provably as new when they are reused."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def listing(path: str) -> dict[str, object]:
 
 
 def use(attempt_dir: AttemptDir, script: str) -> None:
-    """Let somebody loose in the workspace."""
+    """Run a script in the workspace."""
     subprocess.run(["sh", "-c", script], cwd=f"{attempt_dir.path}/workspace", check=True)
 
 
 @pytest.mark.parametrize("script", RESET.values(), ids=RESET)
-def test_place_is_as_new_after_a_reset(attempt_dir: AttemptDir, script: str, tmp_path: Path) -> None:
+def test_folders_are_as_new_after_a_reset(attempt_dir: AttemptDir, script: str, tmp_path: Path) -> None:
     """Whatever was done, one can't tell any more; and not the second time either."""
     new = listing(attempt_dir.path)
     for _ in range(2):
@@ -94,13 +94,13 @@ def test_place_is_as_new_after_a_reset(attempt_dir: AttemptDir, script: str, tmp
 
 
 @pytest.mark.parametrize("script", NOT_RESET.values(), ids=NOT_RESET)
-def test_place_that_is_odd_is_not_used_again(attempt_dir: AttemptDir, script: str) -> None:
+def test_folders_that_can_not_be_proven_unchanged_are_not_reused(attempt_dir: AttemptDir, script: str) -> None:
     """What can't be proven to be as it was is to be removed."""
     use(attempt_dir, script)
     assert not attempt_dir.reset()
 
 
-def test_place_with_an_attribute_on_a_folder_is_not_used_again(attempt_dir: AttemptDir) -> None:
+def test_folders_with_an_extended_attribute_are_not_reused(attempt_dir: AttemptDir) -> None:
     """An access list set there would be handed on to every file made in it."""
     try:
         os.setxattr(f"{attempt_dir.path}/workspace", "user.x", b"y")

@@ -1,4 +1,4 @@
-"""What an engine is told, and what is said where it does not answer. No engine is needed here."""
+"""The arguments of container engines, and errors when one does not work. No engine is needed here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPEC = ContainerSpec(
 
 
 def engine(name: EngineName, *, rootless: bool = False) -> ContainerEngine:
-    """An engine that is never asked."""
+    """An engine that is never run."""
     return ContainerEngine(name=name, path=f"/usr/bin/{name}", version="1", rootless=rootless)
 
 
@@ -81,8 +81,8 @@ def test_the_engines_differ_in_few_words() -> None:
     assert rootless - podman == {"--userns", "keep-id"}
 
 
-def test_nobody_is_root_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root's agents are somebody else; an ordinary user's are that user, which docker without root calls 0."""
+def test_no_container_runs_as_root_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If we are root, agents run as an unused uid; else as our user, which rootless docker calls 0."""
     monkeypatch.setattr("os.getuid", lambda: 1234)
     monkeypatch.setattr("os.getgid", lambda: 56)
     assert container_user(engine("docker"), 4711) == container_user(engine("podman"), 4711) == (4711, 4711)

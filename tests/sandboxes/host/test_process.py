@@ -117,18 +117,18 @@ def test_hundred_megabytes_of_output_cost_little_memory(lab: Lab) -> None:
 
 
 def test_what_was_printed_last_is_not_lost(lab: Lab) -> None:
-    """A megabyte lies in the pipe, and the program is dead and buried, before anybody reads."""
+    """A megabyte is in the pipe, and the program is reaped, before anything is read."""
     note = lab.folder / "pid"
     fill = "import fcntl, os; fcntl.fcntl(1, 1031, 2**20); os.write(1, b'x' * 10**6); "
     code = fill + f"open({str(note)!r}, 'w').write(str(os.getpid()))"
 
-    def buried() -> bool:
+    def reaped() -> bool:
         return note.exists() and not Path("/proc", note.read_text()).exists() and not lab.processes()
 
     async def body(session: NoneSession) -> int:
         run = asyncio.create_task(session.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
         await asyncio.sleep(0)
-        wait_until(buried)
+        wait_until(reaped)
         return (await run).stdout.total_bytes
 
     assert lab.in_none(body) == 10**6

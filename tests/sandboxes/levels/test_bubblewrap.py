@@ -1,4 +1,4 @@
-"""Behind walls: what an agent finds, what it can't reach, what it may use, and that it ends."""
+"""The level bubblewrap: what an agent sees, what it can't reach, its limits, and that it ends."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PYTHON = (sys.prefix, sys.base_prefix, sys.executable)
 
 
 async def run(session: BubblewrapSession, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
-    """How a program ends on a bench."""
+    """Run a program in a session."""
     return await session.run(Launch(argv=argv, **more), limits=limits, last_activity=time.monotonic)
 
 
 def shell(lab: Lab, script: str, *, reads: tuple[str, ...] = (), limits: Limits = LIMITS, **options: Any) -> ProcessEnd:
-    """How a shell script ends behind walls; it carries the lab's mark."""
+    """Run a shell script in the sandbox, with the lab's mark."""
 
     async def body(session: BubblewrapSession) -> ProcessEnd:
         return await run(session, "sh", "-c", script, env={"MARK": lab.mark}, reads=reads, limits=limits)
@@ -44,7 +44,7 @@ def shell(lab: Lab, script: str, *, reads: tuple[str, ...] = (), limits: Limits 
 
 
 def snapshot_after(lab: Lab, script: str, **options: Any) -> Tree:
-    """What a shell script leaves in its workspace behind walls."""
+    """The workspace after a shell script ran in the sandbox."""
 
     async def body(session: BubblewrapSession) -> Tree:
         end = await run(session, "sh", "-c", script)
@@ -54,8 +54,8 @@ def snapshot_after(lab: Lab, script: str, **options: Any) -> Tree:
     return lab.in_bubblewrap(body, **options)
 
 
-def test_an_agent_is_nobody_special_inside_and_never_root_outside(lab: Lab) -> None:
-    """No capability, one user, and on the host a number that nobody has."""
+def test_an_agent_has_no_privileges_inside_and_never_root_outside(lab: Lab) -> None:
+    """No capability, one user, and on the host an unused uid."""
 
     async def body(session: BubblewrapSession) -> None:
         task = asyncio.create_task(run(session, "sleep", "99", env={"MARK": lab.mark}))
@@ -125,7 +125,7 @@ def test_an_installation_is_shown_where_it_lies_and_can_only_be_read(lab: Lab) -
 
 
 def test_several_programs_share_workspace_home_and_disk(lab: Lab) -> None:
-    """One after the other on one bench; what the adapter laid in HOME is there, and leavings can be read."""
+    """One after the other in one session; the adapter's files are in HOME, and files left there can be collected."""
 
     async def body(session: BubblewrapSession) -> None:
         session.write_home_files({".config/agent.json": b"{}"})
@@ -145,12 +145,12 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(lab: Lab) -> None
     code = f"import socket; s = socket.create_connection(('127.0.0.1', {PORT})); print(s.recv(9).decode())"
 
     async def body(session: BubblewrapSession) -> None:
-        door = session.listener
-        assert door is not None
-        door.setblocking(False)
+        listener = session.listener
+        assert listener is not None
+        listener.setblocking(False)
         loop = asyncio.get_running_loop()
         task = asyncio.create_task(run(session, sys.executable, "-I", "-c", code, reads=PYTHON))
-        peer, _ = await loop.sock_accept(door)
+        peer, _ = await loop.sock_accept(listener)
         await loop.sock_sendall(peer, b"welcome")
         peer.close()
         assert (await task).stdout.text == "welcome\n"
@@ -161,7 +161,7 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(lab: Lab) -> None
 
 
 def test_networks_differ(lab: Lab) -> None:
-    """`host` has the host's interfaces; `none` has no door; neither is the usual one."""
+    """`host` has the host's interfaces; `none` has no listener; neither is the usual one."""
     code = "import socket; print(*(name for _, name in socket.if_nameindex()))"
     own = " ".join(sorted(name for _, name in socket.if_nameindex()))
 
@@ -199,7 +199,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("script", CHANGES.values(), ids=CHANGES)
-def test_harvest_of_an_overlay_is_that_of_a_copy(lab: Lab, script: str) -> None:
+def test_a_snapshot_of_an_overlay_equals_that_of_a_copy(lab: Lab, script: str) -> None:
     """Whatever was done, the tree is the one that a plain folder would have given."""
     overlaid, copied = snapshot_after(lab, script), snapshot_after(lab, script, overlay=False)
     assert {path: _shape(entry) for path, entry in overlaid.entries.items()} == {
@@ -223,7 +223,7 @@ def _shape(entry: Any) -> tuple[object, ...]:
     return entry.kind, entry.executable, entry.target, entry.size, None if large else entry.sha256
 
 
-def test_very_many_files_are_harvested_and_told(lab: Lab) -> None:
+def test_very_many_files_are_in_the_snapshot_and_reported(lab: Lab) -> None:
     """A hundred thousand of them: the rest is left out, and that is said."""
     script = "i=0; while [ $i -lt 101 ]; do mkdir $i; (cd $i && seq 1000 | xargs touch); i=$((i+1)); done"
     tree = snapshot_after(lab, script)
@@ -366,8 +366,8 @@ def test_an_agent_that_heeds_term_ends_itself(lab: Lab) -> None:
     assert sorted(end.stdout.text.split()) == ["bye", "child", "up"]
 
 
-def test_killing_the_warden_ends_everything_and_voids(lab: Lab) -> None:
-    """The nursery ends what falls to it, before anything is said."""
+def test_killing_the_supervisor_ends_everything_and_voids(lab: Lab) -> None:
+    """The fork server kills the orphans before the attempt ends."""
 
     async def body(session: BubblewrapSession) -> None:
         task = asyncio.create_task(run(session, "sleep", "99", env={"MARK": lab.mark}))
@@ -410,7 +410,7 @@ def test_a_program_that_can_not_be_started_is_told(lab: Lab) -> None:
 
 
 def test_command_runs_on_a_snapshot_without_network(lab: Lab) -> None:
-    """It may change its copy, reaches no door, and leaves nothing."""
+    """It may change its copy, reaches no listener, and leaves nothing."""
     sandbox = BubblewrapSandbox(root=lab.folders)
     tree = lab.template.tree
     script = "cat docs/guide.txt; rm -r docs; echo x > new; ls; git init -q . && git status --short; exit 4"

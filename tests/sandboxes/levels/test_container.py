@@ -65,7 +65,7 @@ class Dock:
         self.folder = ""
 
     def in_none(self, body: Callable[[ContainerSession], Awaitable[T]], **options: Any) -> T:
-        """What `body` gives, called with a bench; afterwards no process, no folder and no container is left."""
+        """What `body` gives, called with a session; afterwards no process, no folder and no container is left."""
         sandbox = ContainerSandbox(self.engine, root=self.lab.folders, **options)
         self.folder = sandbox.folder.name
         try:
@@ -80,7 +80,7 @@ class Dock:
         return " ".join(one for one in shown if one.startswith(self.folder))
 
     async def run(self, session: ContainerSession, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
-        """How a program ends on a bench; it carries the lab's mark."""
+        """Run a program in a session, with the lab's mark."""
         launch = Launch(argv=argv, env={"MARK": self.lab.mark}, **more)
         return await session.run(launch, limits=limits, last_activity=time.monotonic)
 
@@ -95,7 +95,7 @@ def dock(lab: Lab, engine: EngineName) -> Dock:
     return Dock(lab, engine)
 
 
-def test_an_agent_is_nobody_special_and_finds_an_allow_list(dock: Dock) -> None:
+def test_an_agent_has_no_privileges_and_finds_an_allow_list(dock: Dock) -> None:
     """No capability, never root, no environment of ours; what it may write is its own."""
     script = (
         "id -u; grep -h CapEff /proc/self/status; grep NoNewPrivs /proc/self/status; grep Seccomp: /proc/self/status;"
@@ -156,12 +156,12 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(dock: Dock) -> No
         launch = Launch(argv=(sys.executable, "-I", "-c", code), reads=PYTHON)
         assert session.address == ("127.0.0.1", PORT)
         await session.prepare((launch,))
-        door = session.listener
-        assert door is not None
-        door.setblocking(False)
+        listener = session.listener
+        assert listener is not None
+        listener.setblocking(False)
         loop = asyncio.get_running_loop()
         task = asyncio.create_task(session.run(launch, limits=LIMITS, last_activity=time.monotonic))
-        peer, _ = await loop.sock_accept(door)
+        peer, _ = await loop.sock_accept(listener)
         await loop.sock_sendall(peer, b"welcome")
         peer.close()
         assert (await task).stdout.text == "welcome\n"
@@ -216,7 +216,7 @@ def test_limits_are_told_as_hard_as_they_are(dock: Dock) -> None:
 
 @pytest.mark.parametrize("end", ["", "time.sleep(99)"], ids=["ends by itself", "is ended"])
 def test_daemons_die_with_their_agent(dock: Dock, end: str) -> None:
-    """Deaf ones, and those that fork themselves anew all the time; the container is gone before the harvest."""
+    """Deaf ones, and those that fork themselves anew all the time; the container is gone before the snapshot."""
 
     async def ended(session: ContainerSession) -> ProcessEnd:
         launch = Launch(argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": dock.lab.mark}, reads=PYTHON)
@@ -235,7 +235,7 @@ def test_daemons_die_with_their_agent(dock: Dock, end: str) -> None:
 
 
 def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(dock: Dock) -> None:
-    """Nobody can take its place, and what it has open stays its own."""
+    """No program can take its place, and what it has open stays its own."""
     script = (
         "kill -9 1; kill -STOP 1; sleep 0.1; ls /proc/1/fd 2>/dev/null; cat /proc/1/environ 2>/dev/null; "
         f"{sys.executable} -I -c \"import socket; socket.socket(socket.AF_UNIX).connect('/run/demeanor/socket')\" "
@@ -245,7 +245,7 @@ def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(dock: Do
     assert end.stdout.text == "ConnectionRefusedError: [Errno 111] Connection refused\nstill\n"
 
 
-def test_a_container_that_nobody_waits_for_any_more_is_removed(dock: Dock) -> None:
+def test_a_container_whose_caller_was_cancelled_is_removed(dock: Dock) -> None:
     """Cancelled while the engine starts it."""
 
     async def body(session: ContainerSession) -> None:
@@ -260,7 +260,7 @@ def test_a_container_that_nobody_waits_for_any_more_is_removed(dock: Dock) -> No
 
 
 def test_a_workspace_that_became_a_link_is_not_followed(dock: Dock) -> None:
-    """What it points to on this machine is none of the harvest's business."""
+    """What it points to on this machine is not part of the snapshot."""
 
     async def body(session: ContainerSession) -> Tree:
         await dock.run(

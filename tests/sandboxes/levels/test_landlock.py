@@ -1,4 +1,4 @@
-"""Behind the fence: what an agent finds, what it may use, how it ends, and what is told of what stays open."""
+"""The level landlock: what an agent sees, its limits, how it ends, and what the record says about what stays open."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ needs_landlock = pytest.mark.skipif(landlock_abi.version() < landlock_abi.MIN_VE
 
 
 class LandlockLab(Lab):
-    """A lab that whoever root becomes can enter."""
+    """A lab in a folder that the attempt's user can enter."""
 
     def in_landlock(self, body: Callable[[LandlockSession], Awaitable[T]], **options: Any) -> T:
-        """What `body` gives, called with a bench behind a fence."""
+        """The result of `body`, called with a session of `landlock`."""
         return self.in_sandbox(LandlockSandbox(root=self.folders, **options), body)
 
     def ends(self, *argv: str, limits: Limits = LIMITS, reads: tuple[str, ...] = READS, **options: Any) -> ProcessEnd:
-        """How a program ends on a fresh bench; it carries the mark."""
+        """Run a program in a new session, with the mark."""
         return self.in_landlock(
             lambda session: run(session, *argv, mark=self.mark, limits=limits, reads=reads), **options
         )
@@ -50,22 +50,22 @@ class LandlockLab(Lab):
 async def run(
     session: LandlockSession, *argv: str, mark: str = "", limits: Limits = LIMITS, reads: tuple[str, ...] = READS
 ) -> ProcessEnd:
-    """How a program ends on a bench."""
+    """Run a program in a session."""
     launch = Launch(argv=argv, env={"MARK": mark} if mark else {}, reads=reads)
     return await session.run(launch, limits=limits, last_activity=lambda: 0.0)
 
 
 @pytest.fixture
 def lab() -> Iterator[LandlockLab]:
-    """A fresh yard."""
-    with tempfile.TemporaryDirectory(prefix="yard-") as folder:
+    """A new lab."""
+    with tempfile.TemporaryDirectory(prefix="landlock-") as folder:
         Path(folder).chmod(0o755)
         yield LandlockLab(Path(folder))
 
 
 @needs_landlock
-def test_an_agent_works_in_its_own_folders_as_nobody_special(lab: LandlockLab) -> None:
-    """Workspace, HOME and temp folder can be written and are harvested; nothing outside of them can."""
+def test_an_agent_works_in_its_own_folders_without_privileges(lab: LandlockLab) -> None:
+    """Workspace, HOME and temp folder can be written and collected; nothing outside of them can."""
 
     async def body(session: LandlockSession) -> None:
         session.write_home_files({".config/agent.json": b"{}"})
@@ -95,8 +95,8 @@ def test_an_agent_works_in_its_own_folders_as_nobody_special(lab: LandlockLab) -
 
 
 @needs_landlock
-def test_the_door_is_the_only_port_and_each_bench_has_its_own(lab: LandlockLab) -> None:
-    """What connects there is served; the door of another bench is out of reach; nobody listens."""
+def test_the_listener_is_the_only_port_and_each_session_has_its_own(lab: LandlockLab) -> None:
+    """Connections there are served; the listener of another session can't be reached; programs can't listen."""
     code = (
         "import socket, sys\n"
         "for port in sys.argv[1:]:\n"
@@ -115,7 +115,7 @@ def test_the_door_is_the_only_port_and_each_bench_has_its_own(lab: LandlockLab) 
             assert mine is not None
             assert other is not None
             mine.setblocking(False)
-            ports = [str(door.getsockname()[1]) for door in (mine, other)]
+            ports = [str(one.getsockname()[1]) for one in (mine, other)]
             task = asyncio.create_task(run(one, PYTHON, "-I", "-c", code, *ports))
             peer, _ = await asyncio.get_running_loop().sock_accept(mine)
             await asyncio.get_running_loop().sock_sendall(peer, b"welcome")
@@ -168,7 +168,7 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: LandlockLab, monkey
 
 @needs_landlock
 def test_an_installation_can_only_be_read_and_its_neighbours_not_at_all(lab: LandlockLab) -> None:
-    """And where root's agent, who is somebody else, could not enter it, that is said before anything is started."""
+    """If the attempt's user can't enter it, there is an error before anything is started."""
     tools = lab.folder / "tools"
     tools.mkdir()
     (tools / "agent").write_text("#!/bin/sh\necho agent runs\n")
@@ -226,7 +226,7 @@ def _parent(pid: int) -> int:
 
 @needs_landlock
 def test_killing_its_supervisor_ends_everything_and_voids(lab: LandlockLab) -> None:
-    """The nursery ends what falls to it, before anything is said."""
+    """The fork server kills the orphans before the attempt ends."""
 
     async def body(session: LandlockSession) -> None:
         task = asyncio.create_task(run(session, "sleep", "99", mark=lab.mark))
@@ -242,7 +242,7 @@ def test_killing_its_supervisor_ends_everything_and_voids(lab: LandlockLab) -> N
 
 @needs_landlock
 def test_a_program_that_can_not_be_started_is_told(lab: LandlockLab) -> None:
-    """Missing, not executable, too long, not to be given; and afterwards the bench still serves."""
+    """Missing, not executable, too long, not to be given; and afterwards the session still works."""
 
     async def body(session: LandlockSession) -> None:
         for argv, words, cause in (
@@ -313,6 +313,6 @@ def test_level_that_can_not_be_had_says_why(version: int, words: str | None) -> 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_filters_are_within_what_the_kernel_takes_and_differ(machine: str) -> None:
     """One for each network."""
-    filters = [filter_for(machine, reach) or b"" for reach in ("room", "gateway", "none", "host")]
+    filters = [filter_for(machine, reach) or b"" for reach in ("private", "gateway", "none", "host")]
     assert len(set(filters)) == 4
     assert all(len(one) % 8 == 0 and len(one) // 8 < 4096 for one in filters)

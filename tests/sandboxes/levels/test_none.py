@@ -1,4 +1,4 @@
-"""The local sandbox: fresh folders, a clean environment, a harvest that nothing can fool, and nothing left behind."""
+"""The level none: new folders, a clean environment, a snapshot that can't be fooled, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMITS = Limits(wall=SOON)
 
 
 async def shell(session: NoneSession, script: str) -> str:
-    """What a shell script prints on a bench."""
+    """The output of a shell script in a session."""
     end = await session.run(Launch(argv=("sh", "-c", script)), limits=LIMITS, last_activity=lambda: 0.0)
     return end.stdout.text
 
@@ -67,7 +67,7 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: p
 
 
 def test_folders_are_private_and_the_workspace_is_the_current_one(lab: Lab) -> None:
-    """Nobody else may look in; HOME holds what the adapter laid there."""
+    """Other users may not enter; HOME contains the adapter's files."""
 
     async def body(session: NoneSession) -> None:
         session.write_home_files({".config/agent.json": b"{}"})
@@ -79,7 +79,7 @@ def test_folders_are_private_and_the_workspace_is_the_current_one(lab: Lab) -> N
     lab.in_none(body)
 
 
-def test_harvest_tells_what_was_added_changed_and_deleted(lab: Lab) -> None:
+def test_a_snapshot_shows_what_was_added_changed_and_deleted(lab: Lab) -> None:
     """And shares the entries of what was not touched."""
     tree = lab.snapshot_after(lab.launch("sh", "-c", "echo new > a.txt; echo more >> README.md; rm docs/guide.txt"))
     found = {change.path: change.how for change in changes(lab.template.tree, tree)}
@@ -107,7 +107,7 @@ def test_file_modes_and_dates_are_kept_in_the_copy(lab: Lab) -> None:
     assert end.stdout.text == "ran\n777 1000000000\nREADME.md\n"
 
 
-def test_two_benches_share_nothing(lab: Lab) -> None:
+def test_two_sessions_share_nothing(lab: Lab) -> None:
     """At the same time, and one after the other in the same place."""
     dirty = (
         "echo $0 > mine; echo $0 > ~/mine; echo $0 > $TMPDIR/mine; echo $0 > README.md; echo $0 > ../mine; mkdir -p d/e"
@@ -136,7 +136,7 @@ def test_two_benches_share_nothing(lab: Lab) -> None:
     assert list(lab.folders.iterdir()) == []
 
 
-def test_what_an_agent_locked_or_buried_is_read_and_removed_all_the_same(lab: Lab) -> None:
+def test_what_an_agent_locked_or_nested_is_read_and_removed_all_the_same(lab: Lab) -> None:
     """Folders without any permission, read-only ones, and two hundred folders inside each other."""
     script = (
         "mkdir locked; echo x > locked/x; chmod 000 locked/x locked; mkdir sealed; echo y > sealed/y; chmod 555 sealed;"
@@ -149,7 +149,7 @@ def test_what_an_agent_locked_or_buried_is_read_and_removed_all_the_same(lab: La
 
 
 def test_workspace_that_was_replaced_by_a_link_is_not_followed(lab: Lab) -> None:
-    """Neither the workspace's own name nor the attempt's folder leads the harvest or the removal elsewhere."""
+    """Neither the workspace's own name nor the attempt's folder leads the snapshot or the removal elsewhere."""
     secret = lab.folder / "elsewhere/workspace/secret"
     secret.parent.mkdir(parents=True)
     secret.touch(mode=0o400)
@@ -162,7 +162,7 @@ def test_workspace_that_was_replaced_by_a_link_is_not_followed(lab: Lab) -> None
     assert stat.S_IMODE(secret.stat().st_mode) == 0o400
 
 
-def test_place_of_an_attempt_that_did_not_end_in_peace_is_removed_at_once(lab: Lab) -> None:
+def test_folders_of_an_attempt_that_did_not_end_cleanly_are_removed_at_once(lab: Lab) -> None:
     """A daemon was left, or a limit was met: nothing of it is used again."""
 
     async def main() -> None:
@@ -180,7 +180,7 @@ def test_place_of_an_attempt_that_did_not_end_in_peace_is_removed_at_once(lab: L
     asyncio.run(main())
 
 
-def test_many_files_are_harvested_and_removed(lab: Lab) -> None:
+def test_many_files_are_in_the_snapshot_and_removed(lab: Lab) -> None:
     """More than are dealt with at once."""
     tree = lab.snapshot_after(lab.launch("sh", "-c", "seq 1000 | xargs touch"))
     assert len(tree.entries) == 1002
@@ -239,7 +239,7 @@ def test_nothing_is_left_open(lab: Lab) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_bench_that_can_not_be_set_up_is_void_and_leaves_nothing(lab: Lab) -> None:
+def test_a_workspace_that_can_not_be_created_is_void_and_leaves_nothing(lab: Lab) -> None:
     """A large file of the template is gone when the second attempt needs it."""
     large = lab.template.folder / "large"
     large.write_bytes(bytes(100_000))
@@ -259,7 +259,7 @@ def test_bench_that_can_not_be_set_up_is_void_and_leaves_nothing(lab: Lab) -> No
     asyncio.run(main())
 
 
-def test_cancelling_while_a_bench_is_set_up_leaves_nothing(lab: Lab) -> None:
+def test_cancelling_while_a_session_is_opened_leaves_nothing(lab: Lab) -> None:
     """Many files are being copied in a thread, which is waited for."""
     for number in range(800):
         (lab.template.folder / str(number)).touch()

@@ -1,4 +1,4 @@
-"""macOS's fence as text, and that it is refused elsewhere. Nothing here has been run on a Mac."""
+"""The seatbelt profile as text; the level is refused on other systems. Nothing here has been run on a Mac."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_path_can_not_end_its_own_quotes(path: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="here it may work")
 def test_elsewhere_it_is_refused() -> None:
-    """Nothing is run without its fence."""
+    """No program is run without sandbox-exec."""
     sandbox = SeatbeltSandbox()
     with pytest.raises(WorldError, match="needs macOS"):
         sandbox.verify()

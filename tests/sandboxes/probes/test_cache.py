@@ -1,4 +1,4 @@
-"""What was found out about a level is kept, and put in a few words."""
+"""The results of probes are cached, and summarised in the facts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_what_is_kept_is_what_is_found(tmp_path: Path) -> None:
 
 
 def test_a_change_in_a_sub_package_ends_what_was_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that makes the walls counts, wherever it lies in the package."""
+    """A change of any module of the package invalidates the cache."""
     inner = tmp_path / "package/inner/deep.py"
     inner.parent.mkdir(parents=True)
     inner.touch()

@@ -25,7 +25,7 @@ from demeanor.sandboxes.probes.runner import REQUIRED, SURVIVAL, is_left_open, m
 from demeanor.sandboxes.supervisor import landlock_abi
 from tests.sandboxes.levels.test_container import engines
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="walls are made by Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the levels need Linux")
 
 REPOSITORY = Path(__file__).parents[3]
 PROBES = 31
@@ -69,7 +69,7 @@ def tried(levels: Mapping[str, Any]) -> dict[str, tuple[Probe, ...]]:
 
 
 def test_every_level_keeps_what_it_promises() -> None:
-    """And what it does not promise is told: a level without walls keeps hostile programs from nothing but to stay."""
+    """The level none blocks nothing but survival, and the results show that."""
     found = tried(here())
     assert {level: len(probes) for level, probes in found.items()} == dict.fromkeys(found, PROBES)
     assert [one for probes in found.values() for one in probes if not one.expected] == []
@@ -116,7 +116,7 @@ def test_the_same_holds_for_a_plain_user() -> None:
 
 
 class Pretender(NoneSandbox):
-    """A sandbox that calls itself walled, and is not."""
+    """A sandbox that claims isolation and has none."""
 
     name = "bubblewrap"
 

@@ -26,7 +26,7 @@ def packed(folder: Path, **limits: int) -> tuple[io.BytesIO, list[str]]:
 
 
 def archive(*members: tuple[str, bytes, str]) -> io.BytesIO:
-    """A stream as somebody hostile would write it: names, types, and where links lead."""
+    """A stream as an attacker would write it: names, types, and where links lead."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as tar:
         for name, kind, target in members:
@@ -145,7 +145,7 @@ def test_no_links_together_lead_out(
 
 
 def test_what_is_odd_about_a_file_spoils_no_other(tmp_path: Path) -> None:
-    """A date beyond all clocks, and a file that nobody may read."""
+    """A date beyond all clocks, and a file without read permission."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for name, date in (("late", 2**70), ("closed", 5)):

@@ -24,7 +24,7 @@ def group(folder: Path, *, controllers: str = "", delegates: str = "", members: 
 
 
 def find(tmp_path: Path, lines: str) -> CgroupParent | None:
-    """What is found below `tmp_path` by somebody who is in these groups."""
+    """The parent that is found below `tmp_path` for a process in these groups."""
     (tmp_path / "of").write_text(lines)
     return find_parent(4096, root=str(tmp_path / "root"), own_groups=str(tmp_path / "of"))
 
@@ -136,7 +136,7 @@ def test_a_limit_is_believed_where_the_kernel_says_so(tmp_path: Path, text: str,
 
 
 def test_what_killed_supervisors_left_is_taken_away(tmp_path: Path) -> None:
-    """Whoever lives keeps his."""
+    """Groups of running processes stay."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     for name in (f"demeanor-{gone.pid}", f"demeanor-{os.getpid()}", "demeanor-x", "other"):
@@ -168,7 +168,7 @@ def test_a_group_of_the_real_kernel_holds_its_member_to_its_memory() -> None:
 @pytest.mark.skipif(
     not os.access("/sys/fs/cgroup/unified", os.W_OK), reason="no writable cgroup2 beside version 1 here"
 )
-def test_whoever_stays_in_a_group_is_ended_with_it() -> None:
+def test_processes_in_a_group_are_killed_with_it() -> None:
     """`cgroup.kill` of the real kernel, on a group without any controller."""
     cgroup = Cgroup(f"/sys/fs/cgroup/unified/demeanor-test-{os.getpid()}", 2)
     Path(cgroup.folder).mkdir()

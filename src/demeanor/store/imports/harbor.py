@@ -121,12 +121,12 @@ def _model(info: Mapping[str, Any]) -> str:
 
 def _verdict(data: Mapping[str, Any]) -> Verdict:
     outcome = read_outcome(data)
-    if outcome.trouble is not None or outcome.rewards is None:
-        cause, reason = outcome.trouble or (VoidCause.VERIFIER, "the verifier gave no reward")
+    if outcome.failure is not None or outcome.rewards is None:
+        cause, reason = outcome.failure or (VoidCause.VERIFIER, "the verifier gave no reward")
         return Void(cause=cause, detail=reason)
     rewards = outcome.rewards
     checks = {"reward": rewards["reward"]} if "reward" in rewards else rewards
-    detail = f"; {outcome.own}" if outcome.own else ""
+    detail = f"; {outcome.agent_error}" if outcome.agent_error else ""
     findings = tuple(
         Finding(
             check=key,

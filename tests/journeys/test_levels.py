@@ -1,4 +1,4 @@
-"""Levels through the command line: the fence, the least that is wanted, and that less is never put in its place."""
+"""Isolation levels through the command line: landlock, min_isolation, and no fallback to a weaker level."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCRIPT = "printf hi > out.txt; cat /etc/shadow; ls /root; true"
 @pytest.fixture
 def temp() -> Iterator[str]:
     """A temp folder that everybody can enter, as the usual one is."""
-    with tempfile.TemporaryDirectory(prefix="fence-") as folder:
+    with tempfile.TemporaryDirectory(prefix="levels-") as folder:
         Path(folder).chmod(0o755)
         yield folder
 
@@ -38,7 +38,7 @@ def without_bubblewrap(project: Project) -> str:
     return str(tools)
 
 
-def test_a_trial_runs_behind_the_fence_and_its_record_says_what_stays_open(project: Project, temp: str) -> None:
+def test_a_trial_runs_in_landlock_and_its_record_says_what_stays_open(project: Project, temp: str) -> None:
     """The level, each limit and how hard it is, and what the level does not do."""
     write(project, SCRIPT)
     ran = project.demeanor("run", "--sandbox", "landlock", TMPDIR=temp)
@@ -64,7 +64,7 @@ open("out.txt", "w").write("hi")
 """
 
 
-def test_an_agent_reaches_its_model_through_the_fence(project: Project, temp: str) -> None:
+def test_an_agent_in_landlock_reaches_its_model(project: Project, temp: str) -> None:
     """Through a port of its own, and what it asked is in the record."""
     python = shutil.which("python3", path="/usr/bin")
     if python is None:
@@ -116,7 +116,7 @@ def test_a_level_that_can_not_be_had_is_an_error_with_every_lesser_one_by_name(p
     assert "or use weaker isolation: --sandbox landlock" in ran.stderr
     assert "or use weaker isolation: --sandbox none" in ran.stderr
     assert not (project.folder / "results").exists()
-    if os.getuid() == 0:  # agents of root are somebody else, who can't enter this temp folder
+    if os.getuid() == 0:  # the attempt's user can't enter this temp folder
         Path(temp).chmod(0o700)
         ran = project.demeanor("run", "--sandbox", "landlock", TMPDIR=temp)
         assert ran.returncode == 2
@@ -152,7 +152,7 @@ def test_doctor_tries_every_level(project: Project, temp: str) -> None:
     assert states["reach its gateway"] == "works"
 
 
-def test_kill_9_of_demeanor_ends_what_is_behind_the_fence(project: Project, temp: str) -> None:
+def test_kill_9_of_demeanor_kills_agents_in_landlock(project: Project, temp: str) -> None:
     """No process and no temp folder is left."""
     mark = uuid.uuid4().hex
     script = "trap '' TERM; setsid sh -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done"

@@ -1,4 +1,4 @@
-"""The default sandbox, through the command line: agents behind walls, limits that are told, and nothing left behind."""
+"""The default sandbox, through the command line: isolation, reported limits, and nothing left behind."""
 
 from __future__ import annotations
 
