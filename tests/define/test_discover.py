@@ -137,7 +137,7 @@ def test_both_kinds_of_scenario_in_one_folder_are_refused(tmp_path):
         ("def f():\n    raise SystemExit(3)\nf()\n", 2, "SystemExit: 3"),
         (f"{HEAD}@eval_test(USUALLY_PASSES, promt='x')\ndef a(rig, result): ...\n", 2, "did you mean 'prompt'"),
         (f"{HEAD}@eval_test(prompt='x')\ndef a(rig, result): ...\n", 2, "policy"),
-        (f"{HEAD}@eval_test(USUALLY_PASSES, prompt='')\ndef a(rig, result): ...\n", 2, "prompt: expected a string"),
+        (f"{HEAD}@eval_test(USUALLY_PASSES, prompt='')\ndef a(rig, result): ...\n", 2, "prompt: is empty"),
     ],
 )
 def test_broken_file_is_refused_with_line_and_reason(tmp_path, source, line, said):

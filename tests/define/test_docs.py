@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from demeanor import Rig, Stage, eval_test
-from demeanor.define.folder.check_table import READERS
+from demeanor.define.eval_fields import EVAL_FIELDS
+from demeanor.define.folder.check_table import CHECKS
 from demeanor.define.folder.scenario_schema import scenario_schema
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.git_view import GitView
@@ -41,7 +42,9 @@ def test_every_question_is_documented(kind):
 def test_every_argument_is_documented():
     """define.md tells every argument of the decorator, what the stage offers, and every fault."""
     words = words_of_tables("define.md")
-    assert set(inspect.signature(eval_test).parameters) - {"policy"} - words == set()
+    arguments = set(inspect.signature(eval_test).parameters) - {"policy"}
+    assert arguments == {one.name for one in EVAL_FIELDS if one.python}
+    assert arguments - words == set()
     assert public(Stage) - {"evidence"} - words == set()
     page = (DOCS / "define.md").read_text()
     assert all(f"| {fault.value} |" in page for fault in SelfTestFault)
@@ -58,7 +61,7 @@ def test_every_key_is_documented():
         )
         assert row, check
         assert set(check["properties"]) - {"check"} - set(re.findall(r"\w+", row[1])) == set()
-    assert set(READERS) <= words
+    assert set(CHECKS) <= words
 
 
 def test_example_of_the_page_is_a_valid_scenario(tmp_path):

@@ -15,7 +15,7 @@ SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
     [
         ({"demeanor_toml": "trails = 3\n"}, ["demeanor.toml: trails: unknown key", "did you mean 'trials'"]),
         ({"demeanor_toml": "trials = 0\n"}, ["demeanor.toml: trials: expected a whole number from 1"]),
-        ({"demeanor_toml": "trials = \n"}, ["demeanor.toml: is no TOML", "line 1"]),
+        ({"demeanor_toml": "trials = \n"}, ["demeanor.toml: is not valid TOML", "line 1"]),
         ({"demeanor_toml": 'subjects = ["natve:x"]\n'}, ["unknown agent 'natve'", "did you mean 'native'"]),
         ({"demeanor_toml": 'subjects = ["native:gpt"]\n'}, ["unknown model 'gpt'"]),
         ({"demeanor_toml": '[agents.a]\nadapter = "comand"\n'}, ["unknown adapter 'comand'", "did you mean 'command'"]),

@@ -178,7 +178,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise BadInput("is not UTF-8 text", where=path) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadInput(f"is no TOML: {error}", where=path) from None
+        raise BadInput(f"is not valid TOML: {error}", where=path) from None
 
 
 def _config(table: Table, path: Path) -> Config:

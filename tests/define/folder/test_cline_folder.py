@@ -103,7 +103,7 @@ def test_byte_order_mark_does_no_harm(tmp_path):
         ({"prompt": None}, "prompt", "found nothing"),
         ({"name": ["x"]}, "name", "found a list"),
         ({"timeout": "120"}, "timeout", "expected a number"),
-        ({"timeout": 0}, "timeout", "from 0.001"),
+        ({"timeout": 0}, "timeout", "of at least 0.001"),
         ({"timeout": True}, "timeout", "expected a number"),
         ({"models": "small"}, "models", "expected a list"),
         ({"models": [1]}, "models[0]", "expected a string"),

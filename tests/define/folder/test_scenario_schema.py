@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from demeanor.core.errors import BadInput
-from demeanor.define.folder.check_table import READERS
+from demeanor.define.folder.check_table import CHECKS
 from demeanor.define.folder.scenario_schema import scenario_schema
 from demeanor.define.folder.toml_folder import read_toml_folder
 
@@ -82,7 +82,7 @@ def test_schema_knows_the_keys_of_a_behaviour(tmp_path):
     assert known == set(SCHEMA["$defs"]["act"]["properties"])
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", CHECKS)
 def test_schema_knows_the_keys_of_each_check(tmp_path, name):
     """The same for every check; and the smallest form of each is valid."""
     text = f'{HEAD}[[checks]]\ncheck = "{name}"\n{SMALLEST[name]}\n'
@@ -92,6 +92,6 @@ def test_schema_knows_the_keys_of_each_check(tmp_path, name):
 
 def test_every_key_has_a_sentence():
     """An editor shows what a key is for."""
-    for name in READERS:
+    for name in CHECKS:
         for key, value in check_schema(name)["properties"].items():
             assert value["description"].endswith((".", "…")) or len(value["description"]) > 10, key

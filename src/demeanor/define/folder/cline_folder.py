@@ -17,8 +17,8 @@ from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval, Source
 from demeanor.core.policy import USUALLY_PASSES
 from demeanor.core.scenario import Scenario
-from demeanor.define.arguments import name_problem
-from demeanor.define.folder.scripted_behaviour import Act
+from demeanor.define.eval_fields import name_problem
+from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour
 from demeanor.define.template import checked_template
 
 CONFIG = "config.json"
@@ -140,9 +140,9 @@ def _params(table: Table) -> dict[str, Any]:
     return params
 
 
-def _meeting(files: tuple[str, ...], contents: tuple[FileContains, ...]) -> Act:
+def _meeting(files: tuple[str, ...], contents: tuple[FileContains, ...]) -> ScriptedBehaviour:
     """A behaviour that meets all expectations: it adds what is looked for to the files it is looked for in."""
     wanted = dict.fromkeys(files, b"")
     for check in contents:
         wanted[check.path] = wanted.get(check.path, b"") + f"{check.text}\n".encode()
-    return Act(title="what is expected", append=wanted)
+    return ScriptedBehaviour(title="what is expected", append=wanted)

@@ -23,7 +23,7 @@ from demeanor.core.harbor_task import (
 )
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
-from demeanor.define.arguments import name_problem
+from demeanor.define.eval_fields import name_problem
 from demeanor.define.folder.cline_folder import folder_name
 from demeanor.define.harbor.task_digest import TASK, content_of, refuse_strays
 from demeanor.define.harbor.task_environment import read_environment
