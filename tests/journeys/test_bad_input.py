@@ -67,7 +67,7 @@ def test_a_link_out_of_the_template_is_refused(project: Project):
         (["run", "no/such/path"], "no/such/path: there is no such file or folder"),
         (["run", "--trials", "0"], "expected a whole number of at least 1"),
         (["run", "--trials", "x"], "invalid whole number value: 'x'"),
-        (["run", "-k", "and"], "is no expression"),
+        (["run", "-k", "and"], "is not a valid expression"),
         (["run", "--scenario", "okk"], "did you mean 'ok'"),
         (["run", "--resume", "yesterday"], "unknown run 'yesterday'"),
         (["trace"], "unknown run 'latest'"),

@@ -1,4 +1,4 @@
-"""Making untrusted text safe to show: everything that an agent prints or writes is hostile."""
+"""Make untrusted text safe to show: everything that an agent prints or writes may be hostile."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _QUIET = frozenset(" ,;=()'\"%?-–…→·")
 
 
 def printable(text: str) -> str:
-    """`text` without terminal escapes; other control, direction and invisible characters become visible escapes."""
+    """`text` without terminal escapes; other control, bidirectional and invisible characters become visible escapes."""
     return _CONTROLS.sub(_visible, _ESCAPES.sub("", text.replace("\r\n", "\n")))
 
 
 def ascii_only(text: str) -> str:
-    """`text` for a terminal that knows only ASCII: signs in common use are spelled out, the rest becomes `?`."""
+    """`text` for an ASCII-only terminal: common symbols are spelled out, other characters become `?`."""
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
 
 def one_line(text: str, *, width: int = 100) -> str:
-    """`text` on one line of at most `width` characters, fit for a table cell or a call chain."""
+    """`text` on one line of at most `width` characters, for a table cell or a call chain."""
     flat = " ".join(printable(text).split())
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
@@ -65,7 +65,7 @@ def opening(text: str, *, lines: int = 20, width: int = 200) -> str:
 
 
 def markdown_code(text: str) -> str:
-    """`text` as one line of code in markdown, also inside of a table: nothing in it is read as markdown or HTML."""
+    """`text` as inline code in Markdown, also inside a table; nothing in it is interpreted as Markdown or HTML."""
     flat = " ".join(printable(text).split())
     if _BENIGN.fullmatch(flat):
         return f"`{flat}`"
@@ -73,7 +73,7 @@ def markdown_code(text: str) -> str:
 
 
 def markdown_block(text: str) -> str:
-    """`text` as a block of code in markdown: the fence is longer than any that the text could close it with."""
+    """`text` as a code block in Markdown, with a fence longer than any in the text."""
     safe = printable(text)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", safe)), default=0))
     return f"{fence}text\n{safe}\n{fence}"
@@ -85,7 +85,7 @@ def count(number: int, noun: str) -> str:
 
 
 def slug(name: str) -> str:
-    """`name` as one safe path component: readable, never empty, `.` or `..`, and at most 80 characters."""
+    """`name` as a safe path component of at most 80 characters: never empty, `.` or `..`."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
     return safe[:80] or "unnamed"
 
