@@ -50,7 +50,7 @@ def test_budgets_are_read(tmp_path: Path):
         ("subjects = 'a:b'", "expected a list"),
         ("agents = 3", "expected a table"),
         ("[agents]\na = 3", "write [agents.a] above its keys"),
-        ("[agents.'a:b']", "a name holds no colon"),
+        ("[agents.'a:b']", "a name must not contain a colon"),
         ("[budgets.trail]\nusd = 1", "did you mean 'trial'"),
         ("[budgets.run]\neur = 1", "budgets.run.eur: unknown key"),
         ("trials = [", "is not valid TOML"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from demeanor.agents import CODING_AGENTS
-from demeanor.config.harbor import HarborRules, TaskAgentRules, spoils
+from demeanor.config.harbor import HarborRules, TaskAgentRules, breaks_results
 from demeanor.core.subject import Subject
 from demeanor.harbor.agents import ROSTER, WITHOUT_MODEL, only_for_tasks, player
 
@@ -27,7 +27,7 @@ def test_whoever_can_be_told_an_address_is_told_the_gateways(name: str):
     assert not any("{" in text for text in told)
     assert who.reachable == any("127.0.0.1:11811" in text for text in told)
     assert not who.reachable or "hf-key" in told
-    assert not any(spoils(name, value) for name, value in who.env.items())
+    assert not any(breaks_results(name, value) for name, value in who.env.items())
 
 
 def test_without_an_address_nothing_of_the_gateway_is_told():

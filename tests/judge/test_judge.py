@@ -67,7 +67,7 @@ def test_trouble_in_the_world_is_void_before_anything_is_asked():
 
 
 def test_misdeed_is_a_fail_with_a_finding_of_its_own():
-    """An agent that ran out of its time has failed, whatever it left behind."""
+    """An agent that reached its time limit has failed, whatever it left behind."""
     found = verdict(YES, misdeed="ran out of its 60 seconds")
     assert isinstance(found, Fail)
     assert found.findings[0] == Finding(check="agent", answer="no", reason="ran out of its 60 seconds")

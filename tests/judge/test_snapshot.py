@@ -32,7 +32,7 @@ def test_missing_snapshot_fails(tmp_path):
     """Nothing is skipped in silence."""
     found = ask(tmp_path / "s.md", ASKED)
     assert found.answer == "no"
-    assert "there is no snapshot s.md yet; `demeanor run --update-snapshots` writes it" in found.reason
+    assert "the snapshot s.md does not exist; `demeanor run --update-snapshots` updates it" in found.reason
 
 
 def test_written_snapshot_passes_until_a_word_changes(tmp_path):

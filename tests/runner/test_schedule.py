@@ -32,7 +32,7 @@ class Machine:
         self.ran: list[tuple[str, int]] = []
         self.busy = self.busiest = 0
 
-    async def capture(self, trial: Trial, attempt: int) -> Capture:
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """An attempt that gives others the chance to run meanwhile."""
         self.busy += 1
         self.busiest = max(self.busiest, self.busy)

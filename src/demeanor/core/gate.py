@@ -1,4 +1,4 @@
-"""What a gate knows of a cell, and what it answers."""
+"""The input and result of a gate for one cell."""
 
 from __future__ import annotations
 

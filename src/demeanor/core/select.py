@@ -29,7 +29,9 @@ class _Parser:
         self.expression = expression
 
     def fail(self) -> NoReturn:
-        raise UsageError(f"-k {self.expression!r} is not a valid expression\n  → write words with and, or, not and brackets")
+        raise UsageError(
+            f"-k {self.expression!r} is not a valid expression\n  → write words with and, or, not and brackets"
+        )
 
     def either(self) -> Callable[[str], bool]:
         left = self.both()

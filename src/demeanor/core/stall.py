@@ -6,5 +6,5 @@ _LONG = 10.0
 
 
 def stall_seconds(silent: float | None, timeout: float) -> float | None:
-    """`silent`, the seconds waited for the provider's next byte, if long enough to explain a timeout after `timeout`."""
+    """`silent`, the seconds waited for the provider, if that is long enough to explain a timeout after `timeout`."""
     return silent if silent is not None and silent >= min(_LONG, timeout / 4) else None

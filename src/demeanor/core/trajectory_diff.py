@@ -74,9 +74,7 @@ def _paired(left: list[_Step], right: list[_Step], keys: Sequence[Callable[[Even
     for what, i, j, m, n in matcher.get_opcodes():
         if what == "equal":
             exact = key is _whole
-            pairs += [
-                Pair(left=one, right=other, same=exact) for one, other in zip(left[i:j], right[m:n], strict=True)
-            ]
+            pairs += [Pair(left=one, right=other, same=exact) for one, other in zip(left[i:j], right[m:n], strict=True)]
         else:
             pairs += _paired(left[i:j], right[m:n], rest)
     return pairs

@@ -175,7 +175,9 @@ class _Scanner:
         if len(self._gaps) > 20:
             gaps.append(f"{len(self._gaps) - 20} more gaps like these")
         if self._not_kept:
-            gaps.append(f"{self._not_kept} files have no content here: the limit of {self._keep.total_bytes} bytes was reached")
+            gaps.append(
+                f"{self._not_kept} files have no content here: the limit of {self._keep.total_bytes} bytes was reached"
+            )
         if self._seen > self._keep.entries:
             gaps.append(f"more than {self._keep.entries} files and folders; the rest was left out")
         return tuple(gaps)

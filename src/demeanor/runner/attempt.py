@@ -91,7 +91,7 @@ async def _make_attempt(trial: Trial, number: int, means: AttemptContext) -> Cap
             facts["canary"] = canary(seed)
         if session:
             if bench.address is not None:
-                session.move(bench.address)
+                session.set_address(bench.address)
             facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
             session.set_facts(facts)
         orders = agent.orders(_task(trial, bench, session, seed))

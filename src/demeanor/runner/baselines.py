@@ -42,7 +42,7 @@ def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
 def latest_nights(history: History, plan: Plan) -> tuple[RunCell, ...]:
     """The latest nights of the evals of a plan."""
     names = {cell.eval.name for cell in plan.cells}
-    return history.nights(_NIGHTS, evals=names) if names else ()
+    return history.nightly_cells(_NIGHTS, evals=names) if names else ()
 
 
 def baselines_of(plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str]) -> dict[str, Baseline]:

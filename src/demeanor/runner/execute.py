@@ -162,7 +162,7 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
     )
     record, kept, evidence = _cleaned(record, capture, evidence, context.cleaner)
     try:
-        record = context.store.keep(record, kept, evidence)
+        record = context.store.append(record, kept, evidence)
         if context.record and not isinstance(verdict, Void):
             context.record(trial, capture)
         if trial.eval.log:

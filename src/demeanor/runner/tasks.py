@@ -50,7 +50,7 @@ def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     It is the one that the configuration names, the one beside our own Python, the one that Demeanor has installed, or
     the one on PATH, in this order.
     """
-    if named := config.harbor.words(config.root):
+    if named := config.harbor.command(config.root):
         return named
     beside = Path(sys.executable).parent / "harbor"
     if beside.is_file():

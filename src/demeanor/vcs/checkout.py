@@ -120,7 +120,7 @@ def _moved(config: Config, root: Path) -> Config:
         store=there(config.store),
         captures=there(config.captures),
         cassettes=there(config.cassettes),
-        harbor=replace(config.harbor, program=config.harbor.words(config.root)),
+        harbor=replace(config.harbor, program=config.harbor.command(config.root)),
     )
 
 

@@ -31,7 +31,7 @@ def test_two_runs_take_turns_and_never_use_more_slots_than_there_are() -> None:
         async def work(side: SharedExecutor, name: str) -> None:
             for _ in range(5):
                 trial: Any = SimpleNamespace(id=name)
-                await side.capture(trial, 1)
+                await side.run_attempt(trial, 1)
 
         await asyncio.gather(*(work(side, name) for side, name in zip(sides, "ab", strict=True) for _ in range(2)))
 

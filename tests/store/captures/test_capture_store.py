@@ -65,7 +65,7 @@ def a_kept_run(folder: Path) -> tuple[RunFolder, list[Record], list[Capture]]:
     captures = [
         Capture(trial="saves", attempt=1, notes=(note,), before=START, after=START) for note in ("one", "two", "one")
     ]
-    kept = [store.keep(record(i), one, Evidence(trial="saves")) for i, one in enumerate(captures, 1)]
+    kept = [store.append(record(i), one, Evidence(trial="saves")) for i, one in enumerate(captures, 1)]
     store.close()
     return store, kept, captures
 

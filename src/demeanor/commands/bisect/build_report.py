@@ -73,7 +73,7 @@ def commits_found(one: BisectState) -> tuple[CommitFound, ...]:
 def keep_bisection(history: History, report: BisectReport) -> None:
     """Keep what was found."""
     told = [found.commit for found in report.suspects]
-    history.keep_decision(
+    history.add_decision(
         KeptDecision(
             made=datetime.now(UTC).isoformat(timespec="milliseconds"),
             ruling="bisect",

@@ -149,7 +149,7 @@ def keep_comparison(history: History, report: CompareReport) -> None:
     """Keep what was found of each eval."""
     made = datetime.now(UTC).isoformat(timespec="milliseconds")
     for one in report.comparison.evals:
-        history.keep_decision(
+        history.add_decision(
             KeptDecision(
                 made=made,
                 ruling="compare",

@@ -118,9 +118,9 @@ class _Harvest:
         """As many as there are."""
         return self._inner.slots
 
-    async def capture(self, trial: Trial, attempt: int) -> Capture:
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """Carry out one attempt, and hold on to what it changed."""
-        found = await self._inner.capture(trial, attempt)
+        found = await self._inner.run_attempt(trial, attempt)
         self.changes = tuple(_held(change) for change in changes(found.before, found.after))
         self.gaps = found.after.gaps
         return found

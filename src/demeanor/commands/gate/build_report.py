@@ -69,7 +69,7 @@ def keep_answers(
         for row in found.rows:
             if row.decision.answer == "skipped":
                 continue
-            history.keep_decision(
+            history.add_decision(
                 KeptDecision(
                     made=made,
                     ruling="gate",

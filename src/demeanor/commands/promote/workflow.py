@@ -69,8 +69,8 @@ def _nights(history: History, enabled: Mapping[str, Sequence[str]], *, seed: boo
     if not enabled:
         return ()
     if not seed:
-        return history.nights(None, evals=enabled)
-    latest = history.nights(_ENOUGH, evals=enabled)
+        return history.nightly_cells(None, evals=enabled)
+    latest = history.nightly_cells(_ENOUGH, evals=enabled)
     judged: dict[tuple[str, str], set[str]] = {}
     for cell in latest:
         if cell.judged:
@@ -79,7 +79,7 @@ def _nights(history: History, enabled: Mapping[str, Sequence[str]], *, seed: boo
     sparse = {name for name in enabled if complete[name] < _ENOUGH}
     if not sparse:
         return latest
-    return (*history.nights(_LOOK_BACK, evals=sparse), *(cell for cell in latest if cell.eval not in sparse))
+    return (*history.nightly_cells(_LOOK_BACK, evals=sparse), *(cell for cell in latest if cell.eval not in sparse))
 
 
 def _as_they_are_now(
@@ -99,7 +99,7 @@ def _as_they_are_now(
 
 def keep_change(history: History, action: Action, one: Candidate, own: Eval, *, run: str, commit: str | None) -> None:
     """Record that a policy was changed, with the evidence."""
-    history.keep_decision(
+    history.add_decision(
         KeptDecision(
             made=datetime.now(UTC).isoformat(timespec="milliseconds"),
             ruling=action,

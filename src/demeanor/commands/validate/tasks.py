@@ -20,7 +20,7 @@ from demeanor.gateway.null import NullGateway
 from demeanor.harbor.agents import NOP, ORACLE
 from demeanor.harbor.attempt import attempt_task
 from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
-from demeanor.judge.task_self_test import needs_network, proof_complaints, solved
+from demeanor.judge.task_self_test import needs_network, solved, task_complaints
 from demeanor.runner.attempt import capture_errors
 from demeanor.runner.plan import DEFAULT_TIMEOUT
 from demeanor.runner.tasks import harbor_problem, task_means
@@ -88,7 +88,7 @@ async def _complaints(one: Eval, without: Eval | None, tried: _Tried) -> list[Co
         if without is not None and not all(solved(check, capture) for capture in oracle):
             network = needs_network(check, await tried.go(ORACLE, one, 1, 1))
         found += [network] if network else []
-        found += proof_complaints(check, () if network else oracle, nothing)
+        found += task_complaints(check, () if network else oracle, nothing)
     return found
 
 

@@ -82,7 +82,7 @@ class Session:
         """What a person should know of the model that answers, and of faults that never came to be."""
         return (*self._notes, *self._unmet())
 
-    def move(self, address: tuple[str, int]) -> None:
+    def set_address(self, address: tuple[str, int]) -> None:
         """From now on `base_url` is at an address of the session's own, at which it will `listen`."""
         self.address = f"http://{address[0]}:{address[1]}"
 

@@ -19,6 +19,6 @@ class LocalExecutor:
     attempt: Callable[[Trial, int], Awaitable[Capture]]
     """Makes one attempt."""
 
-    async def capture(self, trial: Trial, attempt: int) -> Capture:
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """Carry out one attempt here."""
         return await self.attempt(trial, attempt)

@@ -21,7 +21,7 @@ class SharedExecutor:
         """How many attempts may wait for a turn at once."""
         return self._inner.slots
 
-    async def capture(self, trial: Trial, attempt: int) -> Capture:
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """Wait for a turn, then carry out one attempt."""
         async with self._turns:
-            return await self._inner.capture(trial, attempt)
+            return await self._inner.run_attempt(trial, attempt)

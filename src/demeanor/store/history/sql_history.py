@@ -53,7 +53,7 @@ class SqlHistory:
         """What one run found, in the order of its plan."""
         return self._cells("r.name = ? ORDER BY c.id", (run,))
 
-    def nights(
+    def nightly_cells(
         self, last: int | None = 7, *, evals: Collection[str] = (), subjects: Collection[str] = ()
     ) -> tuple[RunCell, ...]:
         """What the last nightly runs found, the oldest first; None means all of them."""
@@ -103,7 +103,7 @@ class SqlHistory:
         """By eval: its newest decision of one sort."""
         return {decision.eval: decision for decision in reversed(self.decisions(ruling=ruling))}
 
-    def keep_decision(self, decision: KeptDecision) -> None:
+    def add_decision(self, decision: KeptDecision) -> None:
         """Keep a decision; the same one twice is kept once."""
         row = rows.decision_row(decision)
         with self._turn, self.database.writing():

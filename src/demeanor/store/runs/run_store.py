@@ -79,9 +79,9 @@ class RunStore:
             self._thread = threading.Thread(target=self._work, args=(self._writer,), name="history", daemon=True)
             self._thread.start()
 
-    def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
+    def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Keep one judged attempt; when this returns, a crash can't lose it."""
-        kept = self.run.keep(record, capture, evidence)
+        kept = self.run.append(record, capture, evidence)
         self._queue.put(WrittenRecord(record=kept, usages=tuple(usage(one) for one in capture.exchanges)))
         return kept
 
