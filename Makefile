@@ -7,7 +7,7 @@ MODEL  ?= qwen2.5-coder-1.5b
 DEMO   := examples/smoke examples/eval_notes.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env machine harbor demo test test-agents check fix docs bench clean
+.PHONY: help env machine harbor demo test test-agents check fix docs bench release-check clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,42 +20,42 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,local]'
 	@touch $@
 
-# A real model fails some evals, and that is what the demo shows: only an error of Demeanor itself is one of the demo.
-demo: $(STAMP)  ## Run examples with a language model on this machine (MODEL=scripted: at once, without one)
+# A real model fails some evals, which is what the demo shows. Only an error of Demeanor itself fails the demo.
+demo: $(STAMP)  ## Run examples with a language model on this machine (MODEL=scripted: no model, no download)
 	@sandbox=bubblewrap; tools/system.sh git bubblewrap || { sandbox=none; \
-	  echo "demo: no bubblewrap, so it goes on with --sandbox none: no wall around the agent" >&2; }; \
+	  echo "demo: bubblewrap is not available, using --sandbox none: the agent is not isolated" >&2; }; \
 	model='$(MODEL)'; case "$$model" in scripted|*/*) ;; *) \
 	  $(BIN)/demeanor models fetch "$$model" || { model=scripted; \
-	    echo "demo: no weights, so it goes on with native:scripted: a rule-reader, which is no model" >&2; } ;; esac; \
+	    echo "demo: the model could not be downloaded, using native:scripted, a rule-based script instead of a model" >&2; } ;; esac; \
 	$(BIN)/demeanor run $(DEMO) --policy all --trials 3 --sandbox $$sandbox --subject "native:$$model"; code=$$?; \
-	case $$code in 1|3) echo "demo: done; what did not hold is told above (exit $$code of demeanor run)"; exit 0 ;; esac; \
+	case $$code in 1|3) echo "demo: finished; some evals failed, see the report above (demeanor run exited with $$code)"; exit 0 ;; esac; \
 	exit $$code
 
 machine:
 	@tools/system.sh git bubblewrap postgresql
 
-check: $(STAMP) machine  ## Format, lint, types, floors, docs
+check: $(STAMP) machine  ## Check format, lint, types, layers and generated docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/docs.py --check
 
-# Without Python 3.12 there is no Harbor: the script says so loudly, and the tests that need it say that they are skipped.
+# Harbor needs Python 3.12. Without it the script prints a warning, and the tests that need Harbor are reported as skipped.
 harbor:  ## Create the environment of Harbor in .venv-harbor (Python 3.12 or newer)
 	@tools/harbor.sh || [ $$? -eq 3 ]
 
-test: check harbor  ## All checks and all tests
+test: check harbor  ## Run all checks and all tests
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not agents"
 
-test-agents: $(STAMP) machine  ## Real agents from npm and PyPI, checked, recorded and replayed (needs node and npm)
+test-agents: $(STAMP) machine  ## Test real agents from npm and PyPI: check, record, replay (needs node and npm)
 	$(BIN)/python -m pytest -n 2 -m agents
 
-fix: $(STAMP)  ## Format and mend what can be mended
+fix: $(STAMP)  ## Format, and apply automatic lint fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(STAMP)  ## Write the generated parts of the docs anew
+docs: $(STAMP)  ## Regenerate the generated parts of the docs
 	$(BIN)/python tools/docs.py
 
 bench: $(STAMP)  ## Measure overheads on this machine
@@ -69,6 +69,9 @@ bench: $(STAMP)  ## Measure overheads on this machine
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/history.py
 	$(BIN)/python benchmarks/bisection.py
+
+release-check: $(STAMP) machine  ## Build sdist and wheel, install the wheel in an empty environment, run the tutorial
+	$(BIN)/python tools/release_check.py
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .venv-harbor .mypy_cache .ruff_cache .hypothesis

@@ -11,24 +11,21 @@ alone costs is measured with the adapter `command`, and taken off. Replay needs 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import statistics
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from demeanor.agents import CODING_AGENTS
+from demeanor.commands.interrupts import make_ui
 from demeanor.config.config import Config
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.run_request import RunRequest
 from demeanor.define.discover import discover
-from demeanor.runner.assemble import assemble, new_store, run_info
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import StopConditions, execute
-from demeanor.runner.planning import plan_evals
-from demeanor.runner.schedule import Stop
+from demeanor.runner.execute import execute, prepare
+from demeanor.runner.plan import plan_evals
 
 BAR_MS = 60.0
 REPLAY_BAR = 1.3
@@ -64,10 +61,7 @@ def run(config: Config, subject: str, trials: int, sandbox: str, **more: str) ->
     request = RunRequest(subjects=(subject,), policy="all", trials=trials, jobs=1, sandbox=sandbox, seed=1, **more)
     catalog = Catalog(config=config, environ=os.environ, replaying="replay" in more)
     plan = plan_evals(catalog, discover([str(config.root / "evals")]), request, os.environ)
-    store = new_store(config.root / "results")
-    info = replace(run_info(config, request), id=store.folder.name)
-    context = assemble(catalog, plan, request, store, seed=1)
-    asyncio.run(execute(plan, info, context, terms=StopConditions(), watch=watch, stop=Stop()))
+    execute(prepare(catalog, plan, request, config.root / "results"), ui=make_ui(quiet=True), watch=watch)
     return times
 
 

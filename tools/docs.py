@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -120,8 +121,48 @@ def void_causes(_page: str) -> str:
     return _table(("cause", "meaning", "tried again?"), rows)
 
 
+def packages(_page: str) -> str:
+    """Every package with the first line of its docstring, two levels deep; commands have a table of their own."""
+    found = (path.parent for path in sorted(SOURCE.rglob("__init__.py")) if path.parent != SOURCE)
+    names = ((folder, folder.relative_to(SOURCE)) for folder in found)
+    shown = [(folder, name) for folder, name in names if len(name.parts) <= 2 and name.parts[:1] != ("commands",)]
+    shown.append((SOURCE / "commands", Path("commands")))
+    rows = (
+        (f"`{name}/`", first_line(folder / "__init__.py")) for folder, name in sorted(shown, key=lambda one: one[1])
+    )
+    return _table(("package", "contents"), rows)
+
+
+def commands(_page: str) -> str:
+    """Every command with its modules."""
+    folders = sorted(path.parent for path in (SOURCE / "commands").glob("*/__init__.py"))
+    rows = ((f"`{folder.name.rstrip('_')}`", ", ".join(_modules(folder))) for folder in folders)
+    return _table(("command", "modules"), rows)
+
+
+def layers(_page: str) -> str:
+    """The layers, from the top, as import-linter checks them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    lines = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
+    return "```text\n" + "\n".join(line for line in lines if not line.startswith("_")) + "\n```\n"
+
+
+def first_line(file: Path) -> str:
+    """The first line of a module's docstring."""
+    text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+    return text.split("\n\n")[0].replace("\n", " ")
+
+
+def _modules(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".py" and path.name != "__init__.py":
+            yield f"`{path.stem}`"
+        elif (path / "__init__.py").is_file():
+            yield f"`{path.name}/`"
+
+
 def rules(_page: str) -> str:
-    """What every rule costs and how often it errs, as the code reckons it."""
+    """What every rule costs and how often it errs, as the code calculates it."""
     from demeanor.commands.gate import always as gate_always
     from demeanor.commands.gate.rules import RULES
     from demeanor.commands.promote.rules import DEMOTE, PROMOTE
@@ -174,6 +215,9 @@ PARTS: dict[str, Callable[[str], str]] = {
     "eval-arguments": eval_arguments,
     "scenario-keys": scenario_keys,
     "behaviour-keys": behaviour_keys,
+    "packages": packages,
+    "commands": commands,
+    "layers": layers,
 }
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tools/harbor.sh [FOLDER]: an environment with the pinned Harbor and Demeanor itself, in .venv-harbor unless told.
-# Harbor needs Python 3.12 or newer and pins of its own, so it never shares an environment with the rest.
-# Exits with 3, loudly, where there is no such Python.
+# tools/harbor.sh [FOLDER]: create an environment with the pinned Harbor and Demeanor (default: .venv-harbor).
+# Harbor needs Python 3.12 or newer and has its own pins, so it gets an environment of its own.
+# Exits with 3 and a message if there is no such Python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv="${1:-.venv-harbor}"
@@ -14,7 +14,7 @@ candidates() {
     local found
     found="$(command -v "python$version" || true)"
     [ -z "$found" ] || echo "$found"
-    for root in "${PYENV_ROOT:-$HOME/.pyenv}" "${found%/shims/*}"; do # what pyenv has, also where HOME is another
+    for root in "${PYENV_ROOT:-$HOME/.pyenv}" "${found%/shims/*}"; do # versions installed by pyenv, also when HOME points elsewhere
       ls -d "$root/versions/$version".*/bin/python3 2>/dev/null || true
     done
   done
@@ -22,7 +22,7 @@ candidates() {
 }
 
 python=""
-while IFS= read -r candidate; do # a shim that names a Python which is not installed does not run
+while IFS= read -r candidate; do # a pyenv shim of a version that is not installed fails
   if "$candidate" -c 'import sys, venv; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; then
     python="$candidate"
     break
@@ -32,8 +32,8 @@ done < <(candidates)
 if [ -z "$python" ]; then
   cat >&2 <<'MESSAGE'
 ──────────────────────────────────────────────────────────────────────────────
-harbor: NO Python 3.12 or newer was found, so everything with Harbor is SKIPPED
-  → install one, or name it: make PYTHON312=/path/to/python3.12 test
+harbor: NO Python 3.12 or newer was found: all tests with Harbor are SKIPPED
+  → install one, or set its path: make PYTHON312=/path/to/python3.12 test
 ──────────────────────────────────────────────────────────────────────────────
 MESSAGE
   exit 3

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/system.sh PACKAGE…: what is needed of the machine besides Python (git, bubblewrap, postgresql, podman, runc): found, or
-# installed from Debian's packages, or asked for loudly.
+# tools/system.sh PACKAGE…: make sure that system packages (git, bubblewrap, postgresql, podman, runc) are installed. Missing
+# ones are installed with apt-get; where that is not possible, the script says what to install and exits with 1.
 set -euo pipefail
 
 found() {
@@ -24,6 +24,6 @@ if command -v apt-get >/dev/null 2>&1; then
     exit 0
   fi
 fi
-echo "needed of this machine, and not there: ${missing[*]}" >&2
-echo "  → install them with this machine's package manager, then run this again" >&2
+echo "missing system packages: ${missing[*]}" >&2
+echo "  → install them with your package manager, then try again" >&2
 exit 1

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.run.exit_code import exit_code
-from demeanor.commands.run.policies import decide
+from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.report import RunReport, run_report
 from demeanor.core.eval import Eval, Source
 from demeanor.core.evidence import Spent

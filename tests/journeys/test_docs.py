@@ -16,7 +16,7 @@ from demeanor.gateway.script import load_script
 from tests.journeys.conftest import Project
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def test_the_tutorial_works_when_pasted(project: Project):

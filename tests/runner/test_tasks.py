@@ -13,7 +13,7 @@ from demeanor.core.fault import parse_faults
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Plan
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.planning import plan_run
+from demeanor.runner.plan import plan_run
 from demeanor.runner.tasks import find_harbor, harbor_problem, only_tasks, task_environment
 from tests.harbor.task_lab import greet
 

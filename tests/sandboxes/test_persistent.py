@@ -258,6 +258,20 @@ def test_a_cancelled_program_is_ended_too(tmp_path: Path) -> None:
     assert in_lodge(body, tmp_path) == ""
 
 
+def test_close_ends_a_program_that_is_still_running(tmp_path: Path) -> None:
+    """Closing does not wait for the program, and the pending run() reports that the sandbox was closed."""
+
+    async def body(sandbox: PersistentSandbox) -> None:
+        running = asyncio.create_task(sh(sandbox, "touch /tmp/started; sleep 2222"))
+        while (await sh(sandbox, "test -e /tmp/started")).code:
+            pass
+        await sandbox.close()
+        with pytest.raises(WorldError, match="the sandbox was closed"):
+            await running
+
+    in_lodge(body, tmp_path)
+
+
 def test_killing_everybody_in_there_kills_no_lodge(tmp_path: Path) -> None:
     """The init stays, and needs nobody to bury the dead."""
 

@@ -1,4 +1,4 @@
-"""A run on the command line: progress while it runs, Ctrl-C, and the report at its end."""
+"""Runs work from the command line: shows progress on standard error and handles Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.exit_code import ExitCode
 
 if TYPE_CHECKING:
     from demeanor.core.progress import Progress
+    from demeanor.core.record import Record
     from demeanor.core.trial import Plan
     from demeanor.runner.ui import UI
 
@@ -52,22 +53,21 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPI
 
 
 def make_ui(*, quiet: bool) -> UI:
-    """How work that takes its time is steered from the command line."""
-    from demeanor.commands.run.command import watching_on
+    """The UI of the command line: progress on standard error, unless `quiet`, and the report on standard output."""
     from demeanor.runner.ui import UI
 
-    def perform(work: Coroutine[Any, Any, None]) -> None:
-        if run_interruptibly(work):
-            raise KeyboardInterrupt
+    def progress(plan: Plan, stored: Iterable[Record]) -> AbstractContextManager[Callable[[Progress], None]]:
+        if quiet:
+            return nullcontext(lambda news: None)
+        from demeanor.commands.run.live import watching
 
-    def watching(plan: Plan) -> AbstractContextManager[Callable[[Progress], None]]:
-        return watching_on(plan, (), quiet=quiet)
+        return watching(plan, sys.stderr, kept=stored)
 
-    return UI(perform=perform, watching=watching, tell=tell)
+    return UI(run=run_interruptibly, progress=progress, log=log)
 
 
-def tell(line: str) -> None:
-    """Say on standard error what is going on."""
+def log(line: str) -> None:
+    """Print one line on standard error."""
     sys.stderr.write(f"demeanor: {line}\n")
     sys.stderr.flush()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from demeanor.config.config import Config, read_config
@@ -94,7 +95,10 @@ def load_config(args: argparse.Namespace) -> Config:
     """The configuration that the command line asks for."""
     if args.config is not None and not args.config.is_file():
         raise BadInput("there is no such file", where=args.config, remedy="leave --config out to use none")
-    return read_config(Path.cwd(), args.config)
+    config = read_config(Path.cwd(), args.config)
+    if config.hint:
+        sys.stderr.write(f"demeanor: {config.hint}\n")
+    return config
 
 
 def positive_int(text: str) -> int:

@@ -29,6 +29,7 @@ from demeanor.core.fault import Fault, parse_faults
 from demeanor.core.sandbox_spec import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
 
 FILE = "demeanor.toml"
+_FORMER_FILE = "holdfast.toml"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,6 +130,13 @@ class Config:
 
     harbor: HarborRules = field(default_factory=HarborRules)
     """How Harbor tasks run: `program`, `env`, `gateway_host`, `direct`, …; see [Harbor](harbor.md#configuration)."""
+
+    @property
+    def hint(self) -> str:
+        """A line for the user about a file that was written for an earlier version; empty if there is none."""
+        if (self.root / _FORMER_FILE).is_file():
+            return f"{_FORMER_FILE} is not read any more: rename it to {FILE}"
+        return ""
 
     @property
     def where(self) -> Path:

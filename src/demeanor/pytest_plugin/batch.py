@@ -7,8 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -18,15 +16,13 @@ from demeanor.commands.run.report import CellReport, RunReport
 from demeanor.config.config import read_config
 from demeanor.core.eval import Eval
 from demeanor.core.progress import AttemptJudged, Progress
-from demeanor.core.record import Record, RunInfo
+from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Cell, Plan
-from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info, stop_conditions
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import RunContext, StopConditions, execute
-from demeanor.runner.planning import plan_evals
+from demeanor.runner.execute import PreparedRun, RunResult, execute_async, prepare
+from demeanor.runner.plan import plan_evals
 from demeanor.runner.schedule import Stop
-from demeanor.store.runs.run_folder import RunFolder
 
 
 class Batch:
@@ -51,65 +47,61 @@ class Batch:
 
     def start(self, cells: Sequence[Cell]) -> None:
         """Begin to run those of the cells that were not begun yet."""
-        begun = {cell.id for part in self._parts for cell in part.plan.cells}
+        begun = {cell.id for part in self._parts for cell in part.run.plan.cells}
         missing = tuple(cell for cell in cells if cell.id not in begun)
         if missing:
-            plan = Plan(cells=missing)
-            sandbox = open_sandbox(self.catalog.config, self.request, plan)  # before a folder is made for the run
-            context = assemble(self.catalog, plan, self.request, self.store, seed=self.info.seed, sandbox=sandbox)
-            self._parts.append(_Part(plan, self.info, context, stop_conditions(self.catalog.config, self.request)))
+            first = self._parts[0].run if self._parts else None
+            run = prepare(
+                self.catalog,
+                Plan(cells=missing),
+                self.request,
+                first.folder if first else self._results,
+                info=first.info if first else None,
+            )
+            self._parts.append(_Part(run))
 
     def result(self, cell: Cell) -> CellReport:
-        """Wait for one cell, which was begun, and give what came of it."""
-        part = next(part for part in self._parts if cell in part.plan.cells)
+        """Wait for a cell that was started, and report on it."""
+        part = next(part for part in self._parts if cell in part.run.plan.cells)
         part.wait_for(cell)
-        return self._report(Plan(cells=(cell,))).cells[0]
+        return make_report(self._result(Plan(cells=(cell,)))).cells[0]
 
     def finish(self) -> None:
-        """Stop what is still running, and write the report's files."""
+        """Stop what is still running, and write the report files."""
         for part in self._parts:
             part.end()
         if self._parts:
-            self.report = self._report(Plan(cells=tuple(cell for part in self._parts for cell in part.plan.cells)))
-            publish(self.report, self.store.folder, environ=os.environ, redactor=self.catalog.redactor)
+            result = self._result(Plan(cells=tuple(cell for part in self._parts for cell in part.run.plan.cells)))
+            self.report = make_report(result)
+            publish(self.report, result.folder, environ=os.environ, redactor=self.catalog.redactor)
 
-    def _report(self, plan: Plan) -> RunReport:
-        records = tuple(record for part in self._parts for record in part.records)
-        seconds = time.monotonic() - self._started
-        notes = tuple(dict.fromkeys(note for part in self._parts for note in part.notes))
-        return make_report(self.info, plan, records, folder=self.store.folder, seconds=seconds, notes=notes)
-
-    @cached_property
-    def store(self) -> RunFolder:
-        """Where the run is kept; made when the first cell is begun."""
-        return new_store(self._results)
-
-    @cached_property
-    def info(self) -> RunInfo:
-        """Who ran what."""
-        return replace(run_info(self.catalog.config, self.request), id=self.store.folder.name)
+    def _result(self, plan: Plan) -> RunResult:
+        """What the cells of a plan have come to so far. All parts are stored in one run folder, that of the first."""
+        first = self._parts[0].run
+        return RunResult(
+            plan=plan,
+            info=first.info,
+            folder=first.folder.folder,
+            records=tuple(record for part in self._parts for record in part.records),
+            seconds=time.monotonic() - self._started,
+            stopped=next((part.stop.reason for part in self._parts if part.stop.reason), None),
+            notes=tuple(dict.fromkeys(note for part in self._parts for note in part.run.notes)),
+        )
 
 
 class _Part:
     """Some of the cells: a session of Demeanor in a thread of its own. Without xdist one part is all there is."""
 
-    def __init__(self, plan: Plan, info: RunInfo, context: RunContext, terms: StopConditions) -> None:
-        self.plan = plan
+    def __init__(self, run: PreparedRun) -> None:
+        self.run = run
         self.records: list[Record] = []
-        self._info = info
-        self._context = context
-        self._terms = terms
+        self.stop = Stop()
         self._error: BaseException | None = None
         self._news = threading.Condition()
         self._loop = asyncio.new_event_loop()
-        self._task = self._loop.create_task(self._conduct())
+        self._task = self._loop.create_task(execute_async(run, watch=self._watch, stop=self.stop))
         self._thread = threading.Thread(target=self._work, name="demeanor", daemon=True)
         self._thread.start()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should know of the run; complete when it has ended."""
-        return (*self._context.notes, *self._context.store.notes)
 
     def wait_for(self, cell: Cell) -> None:
         """Return when every trial of a cell is judged, or nothing more will be."""
@@ -132,9 +124,6 @@ class _Part:
             with self._news:
                 self.records.append(progress.record)
                 self._news.notify_all()
-
-    async def _conduct(self) -> None:
-        await execute(self.plan, self._info, self._context, terms=self._terms, watch=self._watch, stop=Stop())
 
     def _work(self) -> None:
         error: BaseException | None = None

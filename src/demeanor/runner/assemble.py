@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,20 +16,22 @@ from typing import TYPE_CHECKING, TypeAlias
 from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.config.tables import Limit
+from demeanor.core.agent import Agent
 from demeanor.core.capture import Capture
 from demeanor.core.codec import encode
 from demeanor.core.fingerprints import PATH_TOOLS
-from demeanor.core.ports import Gateway, Store
+from demeanor.core.ports import Executor, Gateway, Sandbox, Store
 from demeanor.core.record import RunInfo
+from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import Cleaner
 from demeanor.core.run_request import RunRequest
+from demeanor.core.subject import Subject
 from demeanor.core.trial import Plan, Trial
 from demeanor.gateway.local import weights as local
 from demeanor.gateway.null import NullGateway
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt
 from demeanor.runner.cassettes import recorder, replay_model
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import RunContext, StopConditions
 from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
@@ -49,6 +51,47 @@ Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]
 
 _TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
 """Programs on PATH that make agents describe other tools, or use them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunContext:
+    """Everything that a run is executed with."""
+
+    agent: Callable[[Subject], Agent]
+    """The agent of a subject."""
+
+    executor: Executor
+    """Where attempts run."""
+
+    sandbox: Sandbox
+    """Where agents and the commands of checks run."""
+
+    gateway: Gateway
+    """The server between agents and models."""
+
+    store: Store
+    """Where everything is stored."""
+
+    retries: Retries
+    """How void trials are retried."""
+
+    other_sandboxes: tuple[Sandbox, ...] = ()
+    """Further sandboxes that must be up during the run, for attempts that do not run in `sandbox`."""
+
+    notes: tuple[str, ...] = ()
+    """What the user should know about this set-up."""
+
+    update_snapshots: bool = False
+    """Whether prompt snapshots are written instead of compared."""
+
+    record: Callable[[Trial, Capture], None] | None = None
+    """Records a cassette of a judged trial; None if nothing is recorded."""
+
+    cleaner: Cleaner = field(default_factory=lambda: Cleaner(Redactor()))
+    """Removes secrets from everything that is stored."""
+
+    leaks_fail: bool = True
+    """Whether a trial whose canary token leaked fails; otherwise the leak is only noted."""
 
 
 def telling_tools() -> str:
@@ -75,18 +118,18 @@ def run_info(config: Config, request: RunRequest) -> RunInfo:
     )
 
 
-def new_store(results: Path) -> RunFolder:
-    """A folder for a run that begins now."""
+def new_run_folder(results: Path) -> RunFolder:
+    """Create the folder of a run that starts now."""
     return new_run(results, datetime.now(UTC))
 
 
-def open_run_store(config: Config, run: RunFolder, environ: Mapping[str, str]) -> Store:
-    """A run's folder with the history behind it, and the captures where they are to be published."""
+def _open_store(config: Config, folder: RunFolder, environ: Mapping[str, str]) -> Store:
+    """The run folder, the history behind it, and the capture store to which captures are published."""
     from demeanor.store.captures.capture_store import open_capture_store
     from demeanor.store.history import place_of
     from demeanor.store.runs.run_store import RunStore
 
-    return RunStore(run, place_of(config, environ, run.folder.parent), vault=open_capture_store(config))
+    return RunStore(folder, place_of(config, environ, folder.folder.parent), vault=open_capture_store(config))
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
@@ -108,41 +151,45 @@ def check_sandbox(config: Config, request: RunRequest, plan: Plan) -> None:
 
 
 def assemble(
-    catalog: Catalog, plan: Plan, request: RunRequest, store: RunFolder, *, seed: int, sandbox: Level | None = None
+    catalog: Catalog,
+    plan: Plan,
+    request: RunRequest,
+    folder: RunFolder,
+    sandbox: Level,
+    *,
+    seed: int,
+    in_history: bool = True,
 ) -> RunContext:
-    """Everything that a run is conducted with."""
+    """Everything that a run is executed with."""
     config = catalog.config
-    sandbox = sandbox or open_sandbox(config, request, plan)
     gateway = _gateway(catalog, plan, request)
-    templates = TemplateCache(sandbox.folder)
-    means = AttemptContext(
+    context = AttemptContext(
         agent=catalog.of,
         sandbox=sandbox,
         gateway=gateway,
-        template=templates.get,
+        template=TemplateCache(sandbox.folder).get,
         seed=seed,
         facts={PATH_TOOLS: telling_tools()},
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         canary=config.canary != "off",
     )
-    slots = request.jobs or config.jobs or _usual_jobs(plan)
-    benches: tuple[NoneSandbox, ...] = ()
+    attempt: Attempt = partial(make_attempt, means=context)
+    other_sandboxes: tuple[NoneSandbox, ...] = ()
     notes: tuple[str, ...] = ()
-    attempt: Attempt = partial(make_attempt, means=means)
     if has_tasks(plan):
-        benches = (NoneSandbox(),)
-        for_tasks = task_means(catalog, request, benches[0], gateway, seed=seed)
+        other_sandboxes = (NoneSandbox(),)
+        for_tasks = task_means(catalog, request, other_sandboxes[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
         notes = for_tasks.place.notes
     return RunContext(
         agent=catalog.of,
-        executor=LocalExecutor(slots=slots, attempt=attempt),
+        executor=LocalExecutor(slots=request.jobs or config.jobs or _default_jobs(plan), attempt=attempt),
         sandbox=sandbox,
-        benches=benches,
+        other_sandboxes=other_sandboxes,
         notes=notes,
         gateway=gateway,
-        store=open_run_store(config, store, catalog.environ),
+        store=_open_store(config, folder, catalog.environ) if in_history else folder,
         retries=Retries(most=config.attempts),
         update_snapshots=request.update_snapshots,
         record=recorder(catalog, request),
@@ -163,7 +210,7 @@ def _with_tasks(attempt: Attempt, means: TaskContext) -> Attempt:
     return either
 
 
-def _usual_jobs(plan: Plan) -> int:
+def _default_jobs(plan: Plan) -> int:
     """Trials at once: agents mostly wait for a provider, but a model on this machine answers few at a time."""
     if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
         return local.AT_ONCE
@@ -191,9 +238,3 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     if has_tasks(plan):  # adapters of Harbor's cut off what stands before a slash
         known |= {model.rpartition("/")[2]: known[model] for model in models if model.rpartition("/")[2] not in known}
     return GatewayServer(known, budgets=budgets)
-
-
-def stop_conditions(config: Config, request: RunRequest) -> StopConditions:
-    """When a run ends before all of its trials are done."""
-    limit = config.budgets.get("run", Limit())
-    return StopConditions(fail_fast=request.fail_fast, budget_usd=request.budget_usd or limit.usd)

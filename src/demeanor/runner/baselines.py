@@ -12,8 +12,11 @@ from demeanor.core.gate import Baseline
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.trial import Plan
-from demeanor.runner.baseline import NIGHTS, baseline_of
 from demeanor.runner.template import TemplateCache
+from demeanor.store.history.nights import count, fingerprints
+
+NIGHTS = 20
+"""How many nights back it looks: 60 trials where a night has three, beyond which the gain is small."""
 
 _NIGHTS = 3 * NIGHTS
 """How far back twenty nights of an eval are looked for: some nights may lack it."""
@@ -65,3 +68,18 @@ def unknown_to(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[str]
         if cell.judged:
             known.setdefault(cell.eval, set()).add(cell.eval_hash)
     return {name for name, own in hashes.items() if own and name in known and not known[name] & {own, ""}}
+
+
+def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, nights: int = NIGHTS) -> Baseline | None:
+    """The nightly cells of one eval and subject, added up; None where no night knows the eval as it is now.
+
+    Nights of the eval as it was before an edit say nothing about it. Nights with another fingerprint are counted, since
+    a change is what the gate is about; but the value says so.
+    """
+    ours = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
+    same = [cell for cell in ours if not eval_hash or cell.eval_hash in {"", eval_hash}]
+    latest = sorted(same, key=lambda cell: (cell.started, cell.run))[-nights:]
+    if not latest:
+        return None
+    passed, failed = count(latest)
+    return Baseline(passed=passed, failed=failed, nights=len(latest), fingerprints=fingerprints(latest))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
+from demeanor.core.capture import Capture
 from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
-from demeanor.core.trial import Plan
+from demeanor.core.trial import Plan, Trial
 from demeanor.define.discover import discover
 from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.plan import DEFAULT_TRIALS
@@ -72,3 +73,13 @@ def replay_model(catalog: Catalog, plan: Plan, folder: str) -> Upstream:
         normaliser=Normaliser(catalog.config.replay),
         secrets=tuple(known_secrets(catalog.config, catalog.environ).values()),
     )
+
+
+def cassette_notes(request: RunRequest, record: Callable[[Trial, Capture], None] | None) -> tuple[str, ...]:
+    """Where answers came from or were recorded, and what could not be recorded."""
+    if request.replay is not None:
+        return (f"replayed from {_near(Path(request.replay))}: no model was asked, nothing was spent",)
+    if request.record is None:
+        return ()
+    problems: list[str] = getattr(record, "problems", [])
+    return (f"recorded in {_near(Path(request.record))}", *problems)

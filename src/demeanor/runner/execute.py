@@ -1,77 +1,42 @@
-"""Conducts one run from its plan to its verdicts; the only module that knows the order of the rooms."""
+"""Executes a run: the only module that knows the order of its steps.
+
+`prepare` opens the sandbox, creates the run folder and assembles the run's context. The sandbox comes first, so that a
+machine on which it does not work is left without an empty run folder. `execute` then runs every trial of the plan that
+has no verdict yet, and returns a `RunResult`. `execute_together` does the same for several runs at the same time.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
-from demeanor.core.agent import Agent
+from demeanor.config.config import Config
+from demeanor.config.tables import Limit
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError
-from demeanor.core.evidence import Evidence
-from demeanor.core.fingerprints import eval_hash, short_hash, subject_hash
 from demeanor.core.policy import Policy
-from demeanor.core.ports import Executor, Gateway, RunCommand, Sandbox, Store
+from demeanor.core.ports import Gateway, Sandbox
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.record import Record, RunInfo
-from demeanor.core.redaction.redactor import Redactor, without_digits
-from demeanor.core.redaction.values import Cleaner, redacted
-from demeanor.core.starting_state import SECRETS, fit_to_keep
+from demeanor.core.redaction.values import redacted
+from demeanor.core.run_request import RunRequest
 from demeanor.core.subject import Subject
-from demeanor.core.text import excerpt
-from demeanor.core.tree import Tree
 from demeanor.core.trial import Plan, Trial
 from demeanor.core.verdict import Fail, Void
-from demeanor.judge.call_chain import call_chain
-from demeanor.judge.judge import judge
-from demeanor.judge.snapshot import write_snapshots
-from demeanor.observe import observe
-from demeanor.runner.schedule import Retries, Stop, is_final, run_trials
-from demeanor.store.runs.call_log import leave_log
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunContext:
-    """What a run is conducted with; wiring.py puts it together."""
-
-    agent: Callable[[Subject], Agent]
-    """The agent of a subject."""
-
-    executor: Executor
-    """Where attempts run."""
-
-    sandbox: Sandbox
-    """Where agents, and the commands of checks, are kept in."""
-
-    gateway: Gateway
-    """What stands between agents and models."""
-
-    store: Store
-    """Where everything is kept."""
-
-    retries: Retries
-    """How voids are tried again."""
-
-    benches: tuple[Sandbox, ...] = ()
-    """What else must be up meanwhile, for attempts that run elsewhere than in the sandbox."""
-
-    notes: tuple[str, ...] = ()
-    """What a person should know of all this."""
-
-    update_snapshots: bool = False
-    """Whether prompt snapshots are written instead of compared."""
-
-    record: Callable[[Trial, Capture], None] | None = None
-    """Makes a cassette of a trial that was judged; None where nothing is recorded."""
-
-    cleaner: Cleaner = field(default_factory=lambda: Cleaner(Redactor()))
-    """Takes secrets out of whatever is kept."""
-
-    leaks_fail: bool = True
-    """Whether a trial whose canary was leaked fails; otherwise it is only noted."""
+from demeanor.runner.assemble import RunContext, assemble, new_run_folder, open_sandbox, run_info
+from demeanor.runner.cassettes import cassette_notes
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.executors.local import SharedExecutor
+from demeanor.runner.judging import judge_and_store
+from demeanor.runner.schedule import Stop, run_trials
+from demeanor.runner.ui import UI
+from demeanor.store.runs.run_dirs import point_latest
+from demeanor.store.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,50 +44,207 @@ class StopConditions:
     """When a run ends before all of its trials are done."""
 
     fail_fast: bool = False
-    """At the first trial that failed."""
+    """At the first failed trial."""
 
     budget_usd: float | None = None
-    """When this much money is spent."""
+    """When this much money is spent, earlier parts of a resumed run included."""
 
 
-async def execute(
+@dataclass(kw_only=True, slots=True)
+class Spending:
+    """What one run, or several that share a budget, have spent so far."""
+
+    usd: float = 0.0
+    """In US dollars; attempts of unknown cost add nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreparedRun:
+    """A run that is ready to be executed."""
+
+    plan: Plan
+    """The trials to run."""
+
+    request: RunRequest
+    """What was asked for."""
+
+    info: RunInfo
+    """The run's name, time, commit, seed and arguments."""
+
+    folder: RunFolder
+    """Where it is stored."""
+
+    context: RunContext
+    """What it is executed with."""
+
+    limits: StopConditions
+    """When it ends early."""
+
+    in_history: bool = True
+    """Whether it is written to the project's history and becomes the `latest` run."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the run; complete once it has ended."""
+        return (
+            *cassette_notes(self.request, self.context.record),
+            *self.context.notes,
+            *self.context.store.notes,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunResult:
+    """A run that has ended, or as much of it as is done."""
+
+    plan: Plan
+    """The trials it was to run."""
+
+    info: RunInfo
+    """The run's name, time, commit, seed and arguments."""
+
+    folder: Path
+    """Where it is stored."""
+
+    records: tuple[Record, ...]
+    """Every attempt, in the order in which they ended."""
+
+    seconds: float | None = None
+    """Wall time; None if unknown."""
+
+    stopped: str | None = None
+    """Why it ended early; None if it did not."""
+
+    interrupted: bool = False
+    """Whether the user interrupted it."""
+
+    notes: tuple[str, ...] = ()
+    """What the user should know about the run."""
+
+
+def prepare(
+    catalog: Catalog,
     plan: Plan,
-    run: RunInfo,
-    context: RunContext,
+    request: RunRequest,
+    into: Path | RunFolder,
     *,
-    terms: StopConditions,
+    info: RunInfo | None = None,
+    commit: str | None = None,
+    in_history: bool = True,
+) -> PreparedRun:
+    """Open the sandbox, create the run folder and assemble everything else that the run needs.
+
+    `into` is the results folder in which a run folder is created, or a run folder to use. `info` continues an earlier
+    run. `commit` says that exactly this commit is under test: files that its build changed do not make it dirty.
+    """
+    sandbox = open_sandbox(catalog.config, request, plan)
+    try:
+        folder = into if isinstance(into, RunFolder) else new_run_folder(into)
+        if info is None:
+            info = replace(run_info(catalog.config, request), id=folder.folder.name)
+            info = replace(info, commit=commit, dirty=False) if commit is not None else info
+        context = assemble(catalog, plan, request, folder, sandbox, seed=info.seed, in_history=in_history)
+    except BaseException:
+        asyncio.run(sandbox.stop())
+        raise
+    limits = stop_conditions(catalog.config, request)
+    return PreparedRun(
+        plan=plan, request=request, info=info, folder=folder, context=context, limits=limits, in_history=in_history
+    )
+
+
+def stop_conditions(config: Config, request: RunRequest) -> StopConditions:
+    """When a run ends early, by its request or by the configuration."""
+    limit = config.budgets.get("run", Limit())
+    return StopConditions(fail_fast=request.fail_fast, budget_usd=request.budget_usd or limit.usd)
+
+
+def execute(
+    run: PreparedRun,
+    *,
+    ui: UI,
+    watch: Callable[[Progress], None] = lambda news: None,
+    more: Callable[[], Sequence[Trial]] = tuple,
+) -> RunResult:
+    """Run the missing trials of the plan, with progress and Ctrl-C as `ui` handles them.
+
+    `watch` also gets every progress event, before the user sees it. `more` is called when all trials are done; if it
+    returns further trials, they run in another round.
+    """
+    stop, started = Stop(), time.monotonic()
+    with ui.progress(run.plan, run.folder.records()) as show:
+
+        def watch_and_show(news: Progress) -> None:
+            watch(news)
+            show(news)
+
+        interrupted = ui.run(execute_async(run, watch=watch_and_show, stop=stop, more=more))
+    return _result(run, stop, started, interrupted=interrupted)
+
+
+def execute_together(runs: Mapping[str, PreparedRun], *, ui: UI) -> dict[str, RunResult]:
+    """Execute several runs at the same time, by label. They share their slots, their trials interleave, and the first
+    budget that their spending reaches stops all of them."""
+    slots = asyncio.Semaphore(max(run.context.executor.slots for run in runs.values()))
+    stop, spending, started = Stop(), Spending(), time.monotonic()
+    with ui.progress(_joint_plan(runs), ()) as show:
+
+        def labelled(label: str, news: Progress) -> None:
+            show(_with_label(news, label))
+
+        async def all_runs() -> None:
+            async with asyncio.TaskGroup() as group:
+                for label, run in runs.items():
+                    shared = replace(run.context, executor=SharedExecutor(run.context.executor, slots))
+                    work = execute_async(
+                        replace(run, context=shared), watch=partial(labelled, label), stop=stop, spending=spending
+                    )
+                    group.create_task(work)
+
+        interrupted = ui.run(all_runs())
+    results = {label: _result(run, stop, started, interrupted=interrupted) for label, run in runs.items()}
+    _mark_latest(list(runs.values())[-1])
+    return results
+
+
+async def execute_async(
+    run: PreparedRun,
+    *,
     watch: Callable[[Progress], None],
     stop: Stop,
     more: Callable[[], Sequence[Trial]] = tuple,
+    spending: Spending | None = None,
 ) -> None:
-    """Run what is missing of the plan. Records go to the store and to who watches; none is held here.
-
-    `more` is asked when all trials are done: whoever wants further ones to be sure gets them in another round.
-    """
-    context.store.begin(redacted(run, context.cleaner.redactor), plan)
-    kept = context.store.records()
-    spent = sum(record.spent.cost_usd or 0.0 for record in kept)
-    judged = {record.trial for record in kept if record.final and not isinstance(record.verdict, Void)}
-
-    async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
-        record = await asyncio.to_thread(judge_and_store, trial, attempt, capture, context, last=last)
-        nonlocal spent
-        spent += record.spent.cost_usd or 0.0
-        watch(AttemptJudged(record=record))
-        _mind(terms, record, trial, spent, stop)
-        return record
-
-    def started(trial: Trial, attempt: int) -> None:
-        watch(AttemptStarted(eval=trial.eval.name, subject=str(trial.subject), number=trial.number, attempt=attempt))
-
-    missing = [trial for trial in plan.trials() if trial.id not in judged]
-    tried: dict[str, int] = {}
-    for record in kept:
-        tried[record.trial] = max(tried.get(record.trial, 0), record.attempt)
-    del kept
+    """Run the missing trials of the plan. Every record goes to the store and, as an event, to `watch`."""
+    context, spending = run.context, spending or Spending()
+    context.store.begin(redacted(run.info, context.cleaner.redactor), run.plan)
     try:
-        async with _open(context):
-            while missing := missing or list(more()):
+        stored = context.store.records()
+        spending.usd += sum(record.spent.cost_usd or 0.0 for record in stored)
+        judged = {record.trial for record in stored if record.final and not isinstance(record.verdict, Void)}
+        missing = [trial for trial in run.plan.trials() if trial.id not in judged]
+        tried: dict[str, int] = {}
+        for record in stored:
+            tried[record.trial] = max(tried.get(record.trial, 0), record.attempt)
+        del stored
+
+        async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
+            record = await asyncio.to_thread(judge_and_store, trial, attempt, capture, context, last=last)
+            spending.usd += record.spent.cost_usd or 0.0
+            watch(AttemptJudged(record=record))
+            _stop_if_due(run.limits, record, trial, spending, stop)
+            return record
+
+        def started(trial: Trial, attempt: int) -> None:
+            subject = str(trial.subject)
+            watch(AttemptStarted(eval=trial.eval.name, subject=subject, number=trial.number, attempt=attempt))
+
+        async with AsyncExitStack() as stack:
+            services: tuple[Sandbox | Gateway, ...] = (context.sandbox, *context.other_sandboxes, context.gateway)
+            for service in services:
+                await service.start()
+                stack.push_async_callback(service.stop)
+            while stop.reason is None and (missing := missing or list(more())):
                 await run_trials(
                     missing,
                     context.executor,
@@ -133,142 +255,54 @@ async def execute(
                     tried=tried,
                 )
                 missing = []
-                if stop.reason is not None:
-                    break
     finally:
         context.store.close()
+        _mark_latest(run)
 
 
-def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunContext, *, last: bool) -> Record:
-    """Capture → evidence → verdict → kept record, for one attempt."""
-    agent = context.agent(trial.subject)
-    judging = JudgingContext(
-        agent=agent,
-        command=context.sandbox.command,
-        redactor=context.cleaner.redactor,
-        leaks_fail=context.leaks_fail,
-        update_snapshots=context.update_snapshots,
-    )
-    record, evidence = judged(trial, attempt, capture, judging)
-    verdict = record.verdict
-    prompt, facts = record.prompt_hash, capture.facts
-    version = facts.get("agent_version") or (agent.version() if capture.ends else None)
-    record = replace(
-        record,
-        ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        final=is_final(record, last=last or evidence.injected),
-        agent_version=version,
-        fingerprint=subject_hash(trial.subject, version=version, prompt=prompt, facts=facts) if capture.ends else "",
-    )
-    record, kept, evidence = _cleaned(record, capture, evidence, context.cleaner)
-    try:
-        record = context.store.append(record, kept, evidence)
-        if context.record and not isinstance(verdict, Void):
-            context.record(trial, capture)
-        if trial.eval.log:
-            leave_log(trial.eval.source.path, record)
-    except OSError as error:
-        raise StoreError(f"{context.store.folder}: {record.trial} can't be kept: {error.strerror}") from error
-    return record
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JudgingContext:
-    """What an attempt is judged with."""
-
-    agent: Agent
-    """Knows what its tools do."""
-
-    command: RunCommand
-    """Runs the commands of checks."""
-
-    redactor: Redactor
-    """Takes secrets out of a prompt before it is compared with a file."""
-
-    leaks_fail: bool = True
-    """Whether a trial whose canary was leaked fails; otherwise it is only noted."""
-
-    update_snapshots: bool = False
-    """Whether prompt snapshots are written instead of compared."""
-
-
-def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext) -> tuple[Record, Evidence]:
-    """Capture → evidence → verdict: the one way in which an attempt is judged, at first and at any time after that.
-
-    The record holds what follows from the capture; when it ended and who was tried are not for the court to say.
-    """
-    evidence = _observed(capture, judging)
-    if judging.update_snapshots:
-        write_snapshots(trial.eval, evidence)
-    verdict = judge(evidence, trial.eval, judging.command)
-    end = capture.ends[-1] if capture.ends else None
-    record = Record(
-        eval=trial.eval.name,
-        subject=str(trial.subject),
-        number=trial.number,
-        attempt=attempt,
-        verdict=verdict,
-        spent=evidence.spent,
-        chain=call_chain(evidence.trajectory),
-        stdout=excerpt(end.stdout.text, lines=10) if end else "",
-        stderr=excerpt(end.stderr.text, lines=10) if end else "",
-        notes=evidence.notes,
-        policy=trial.eval.policy,
-        eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
-        prompt_hash=short_hash(evidence.asked) if evidence.asked is not None else None,
-    )
-    return record, evidence
-
-
-def _observed(capture: Capture, judging: JudgingContext) -> Evidence:
-    """What is known of an attempt. The prompt is compared with a file that is kept, so it holds no secret either."""
-    evidence = observe(capture, judging.agent.tool_kinds)
-    if evidence.asked is not None:
-        evidence = replace(evidence, asked=without_digits(judging.redactor.steady.text(evidence.asked)))
-    if evidence.leak is not None and not judging.leaks_fail:
-        evidence = replace(evidence, leak=None, notes=(*evidence.notes, evidence.leak))
-    return evidence
-
-
-def _cleaned(
-    record: Record, capture: Capture, evidence: Evidence, cleaner: Cleaner
-) -> tuple[Record, Capture, Evidence]:
-    """An attempt without secrets: here, before anything of it is written. What it is called by stays."""
-    token = capture.facts.get("token")
-    redactor = cleaner.redactor.also({"gateway-token": token}) if token else cleaner.redactor
-    whole = isinstance(record.verdict, Fail) or fit_to_keep(capture.before)
-    raw = (record, capture, evidence)
-    found = cleaner.clean(raw, redactor, capture.before, capture.after, whole=whole)
-    if found is raw:
-        return raw
-    return (
-        replace(found[0], eval=record.eval, subject=record.subject),
-        replace(found[1], trial=capture.trial, before=_start(capture.before, found[1].before)),
-        replace(found[2], trial=evidence.trial),
-    )
-
-
-def _start(before: Tree, clean: Tree) -> Tree:
-    """The starting state as it may be kept: itself, unless it holds secrets; git would keep those compressed."""
-    pairs = ((old, clean.entries.get(path)) for path, old in before.entries.items())
-    return before if all(new is old or old.same(new) for old, new in pairs) else replace(clean, gaps=(SECRETS,))
-
-
-def _mind(terms: StopConditions, record: Record, trial: Trial, spent: float, stop: Stop) -> None:
-    """Ask for the end of the run where its terms say so."""
+def _stop_if_due(limits: StopConditions, record: Record, trial: Trial, spending: Spending, stop: Stop) -> None:
     failed = isinstance(record.verdict, Fail) and trial.eval.policy is not Policy.USUALLY_FAILS
-    if terms.fail_fast and failed:
+    if limits.fail_fast and failed:
         stop.set(f"stopped at the first failure: {record.trial}")
-    if terms.budget_usd is not None and spent >= terms.budget_usd:
-        stop.set(f"stopped: the budget of ${terms.budget_usd:g} is spent (${spent:.4f})")
+    if limits.budget_usd is not None and spending.usd >= limits.budget_usd:
+        stop.set(f"stopped: the budget of ${limits.budget_usd:g} is spent (${spending.usd:.4f})")
 
 
-@asynccontextmanager
-async def _open(context: RunContext) -> AsyncIterator[None]:
-    """The sandbox, the gateway and what else there is, up and down again."""
-    async with AsyncExitStack() as stack:
-        parts: tuple[Sandbox | Gateway, ...] = (context.sandbox, *context.benches, context.gateway)
-        for part in parts:
-            await part.start()
-            stack.push_async_callback(part.stop)
-        yield
+def _mark_latest(run: PreparedRun) -> None:
+    if not run.in_history:
+        return
+    try:
+        point_latest(run.folder.folder)
+    except OSError as error:
+        raise StoreError(f"{run.folder.folder}: `latest` can't be updated: {error.strerror}") from error
+
+
+def _result(run: PreparedRun, stop: Stop, started: float, *, interrupted: bool) -> RunResult:
+    return RunResult(
+        plan=run.plan,
+        info=run.info,
+        folder=run.folder.folder,
+        records=run.folder.records(),
+        seconds=time.monotonic() - started,
+        stopped=stop.reason,
+        interrupted=interrupted,
+        notes=run.notes,
+    )
+
+
+def _joint_plan(runs: Mapping[str, PreparedRun]) -> Plan:
+    """All plans as one, for the display: the cells of the same eval and subject stand next to each other."""
+    rows = zip(*([(label, cell) for cell in run.plan.cells] for label, run in runs.items()), strict=True)
+    return Plan(
+        cells=tuple(
+            replace(cell, subject=Subject(agent=f"{cell.subject} ({label})", model=""))
+            for row in rows
+            for label, cell in row
+        )
+    )
+
+
+def _with_label(news: Progress, label: str) -> Progress:
+    if isinstance(news, AttemptStarted):
+        return replace(news, subject=f"{news.subject} ({label})")
+    return replace(news, record=replace(news.record, subject=f"{news.record.subject} ({label})"))

@@ -1,61 +1,26 @@
-"""Proofs without a model: that the sandbox works, and that evals can pass and can fail."""
+"""Self-tests of evals: each must be able to pass and to fail, which is shown without an agent or a model."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
-from demeanor.core.errors import WorldError
 from demeanor.core.eval import Eval
 from demeanor.core.scenario import Scenario
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
-from demeanor.runner.sandbox import MAKERS, Level, kept_proofs, proven_sandbox
+from demeanor.runner.sandbox import proven_sandbox
 from demeanor.runner.template import build_template
 
 if TYPE_CHECKING:
     from demeanor.judge.self_test import SelfTest
-    from demeanor.sandboxes.probes.result import Probe
-
-
-def probe_sandbox(name: str, config: Config) -> None:
-    """Start a program in the sandbox, really, and see it end; raises UsageError where that does not work."""
-    asyncio.run(proven_sandbox(name, config).stop())
-
-
-def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
-    """What hostile programs reach at each level that can be had here; and of the others, why they can't.
-
-    What is found is kept, for the records of later runs.
-    """
-    from demeanor.sandboxes.probes.runner import matrix
-
-    levels: dict[str, Level] = {}
-    missing: dict[str, str] = {}
-    try:
-        for name, make in MAKERS.items():
-            levels[name] = make(config)
-            try:
-                levels[name].prove()
-            except WorldError as error:
-                asyncio.run(levels.pop(name).stop())
-                missing[name] = error.detail
-        found = asyncio.run(matrix(levels))
-    finally:
-        for level in levels.values():
-            asyncio.run(level.stop())
-    proofs, now = kept_proofs(environ), datetime.now(UTC)
-    for name, probes in found.items():
-        proofs.keep(name, probes, now)
-    return found, missing
 
 
 def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
-    """Prove of each eval that it can pass and can fail."""
+    """Show for each eval whether it can pass and can fail."""
     from demeanor.judge.self_test import self_test
 
     sandbox = proven_sandbox(config.sandbox, config)
@@ -68,6 +33,6 @@ def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
 
 
 def lay_out(scenario: Scenario, folder: Path) -> Tree:
-    """The starting workspace in an empty folder."""
+    """Create the starting workspace of a scenario in an empty folder."""
     folder.rmdir()
     return build_template(scenario, folder).tree

@@ -1,25 +1,26 @@
-"""What a long piece of work needs of the door that it was asked for at."""
+"""How a long-running command runs its work, shows progress and handles Ctrl-C."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from demeanor.core.progress import Progress
+from demeanor.core.record import Record
 from demeanor.core.trial import Plan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UI:
-    """How work that takes its time is steered and shown."""
+    """How a long-running command runs its work, shows progress and handles Ctrl-C."""
 
-    perform: Callable[[Coroutine[Any, Any, None]], None]
-    """Carries something out to its end; raises KeyboardInterrupt where a person stopped it."""
+    run: Callable[[Coroutine[Any, Any, Any]], bool]
+    """Runs a coroutine to its end. True if the user interrupted it, which cancels the coroutine."""
 
-    watching: Callable[[Plan], AbstractContextManager[Callable[[Progress], None]]]
-    """Shows how a plan is carried out."""
+    progress: Callable[[Plan, Iterable[Record]], AbstractContextManager[Callable[[Progress], None]]]
+    """Shows the progress of a plan. The records are those of an earlier part of the run, if it is resumed."""
 
-    tell: Callable[[str], None]
-    """Says what is going to be done."""
+    log: Callable[[str], None]
+    """Prints one line about what happens next."""

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from demeanor.commands.rejudge.report import RejudgedTrial, Rejudgement, answer_changes, rejudgement
 from demeanor.commands.rejudge.terminal import rejudge_terminal
-from demeanor.commands.run.exit_code import exit_code
-from demeanor.commands.run.policies import decide
+from demeanor.commands.run.policies import decide, exit_code
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.commands.run.policies import NAMES, RULES, decide
+from demeanor.commands.run.policies import NAMES, RULES, decide, exit_code
+from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
-from demeanor.core.tally import Tally
+from demeanor.core.tally import Decision, Tally
 
 
 def tally(policy: Policy, passed: int = 0, failed: int = 0, voided: int = 0, skipped: str | None = None) -> Tally:
@@ -89,3 +90,22 @@ def test_the_error_rates_of_two_of_three_are_as_documented() -> None:
     assert rejected(0.95) == pytest.approx(0.00725, abs=5e-6)
     assert 1 - rejected(0.80) == pytest.approx(0.896, abs=5e-4)
     assert 1 - rejected(0.50) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ("accept", ExitCode.ACCEPTED),
+        ("accept skipped", ExitCode.ACCEPTED),
+        ("accept reject", ExitCode.REJECTED),
+        ("undecided reject skipped", ExitCode.REJECTED),
+        ("accept undecided", ExitCode.UNDECIDED),
+        ("skipped skipped", ExitCode.UNDECIDED),
+        ("", ExitCode.UNDECIDED),
+    ],
+)
+def test_the_worst_decision_makes_the_exit_code(answers: str, expected: ExitCode) -> None:
+    """Reject beats undecided beats accept; nothing but skips proves nothing."""
+    decisions = [Decision(answer=answer, rule="r", reason="") for answer in answers.split()]  # type: ignore[arg-type]
+    assert exit_code(decisions) is expected
+    assert exit_code(reversed(decisions)) is expected

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.analyze.pattern_file import read_patterns
     from demeanor.commands.analyze.report import analysis
     from demeanor.commands.analyze.workflow import sources_of
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]

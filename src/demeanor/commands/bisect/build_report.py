@@ -64,7 +64,7 @@ def commits_found(one: BisectState) -> tuple[CommitFound, ...]:
                 voided=len(visited.trials) - visited.tries.judged if visited else 0,
                 reused=kept.tries.judged if kept else 0,
                 skipped=one.barred.get(place),
-                run=visited.info.id if visited else kept.runs[-1] if kept else None,
+                run=visited.run.info.id if visited else kept.runs[-1] if kept else None,
             )
         )
     return tuple(found)

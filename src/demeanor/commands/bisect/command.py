@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.bisect.values import BisectOutcome
     from demeanor.commands.bisect.workflow import make_bisecting
     from demeanor.commands.interrupts import make_ui
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -111,13 +111,13 @@ def _show(bisecting: BisectState, place: int) -> None:
     """Where the search stands, on standard error."""
     from demeanor.commands.bisect.build_report import commits_found
     from demeanor.commands.bisect.terminal import progress_line
-    from demeanor.commands.interrupts import tell
+    from demeanor.commands.interrupts import log
     from demeanor.render.terminal import screen_of
 
     found = commits_found(bisecting)
     likeliest = max(found, key=lambda one: one.chance)
     chances = [one.chance for one in found]
-    tell(progress_line(chances, found[place], likeliest, bisecting.made, screen_of(sys.stderr)))
+    log(progress_line(chances, found[place], likeliest, bisecting.made, screen_of(sys.stderr)))
 
 
 def _print(report: BisectReport, *, as_json: bool) -> None:

@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from demeanor.commands.bisect.commit_trials import Visited, first_visit, visit
+from demeanor.commands.bisect.commit_trials import Visited, visit
 from demeanor.commands.bisect.prior_trials import PriorTrials, kept_tries
 from demeanor.commands.bisect.rules import Search
 from demeanor.commands.bisect.values import BisectOutcome
-from demeanor.commands.run.past_runs import open_project_history
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.eval import Eval
@@ -25,7 +24,8 @@ from demeanor.core.trial import Cell, Plan
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.planning import choose_evals, plan_evals
+from demeanor.runner.history import open_project_history
+from demeanor.runner.plan import choose_evals, plan_evals
 from demeanor.runner.ui import UI
 from demeanor.statistics.bisection import Tries
 from demeanor.vcs.checkout import BuildFailed, Checkout
@@ -118,7 +118,7 @@ class BisectState:
         voids = 0
         if self.search.outcome() is None:
             check_sandbox(self.config, self.request, Plan(cells=(self.cell,)))
-        with Worktrees(self.config, self.environ, most=_BUILT_AT_ONCE, tell=ui.tell) as trees:
+        with Worktrees(self.config, self.environ, most=_BUILT_AT_ONCE, tell=ui.log) as trees:
             while (search := self.search).outcome() is None:
                 if (why := self._enough(voids)) is not None:
                     self.notes.append(why)
@@ -127,9 +127,9 @@ class BisectState:
                 checkout = self._checkout(place, search, trees)
                 self.built = trees.built
                 if checkout is None:
-                    ui.tell(f"skipped {self._told(place)}: {self.barred[place]}")
+                    ui.log(f"skipped {self._told(place)}: {self.barred[place]}")
                     continue
-                ui.tell(f"trying {self._told(place)}")
+                ui.log(f"trying {self._told(place)}")
                 judged = self._visit(place, checkout, ui)
                 voids = 0 if judged else voids + 1
                 show(self, place)
@@ -170,17 +170,25 @@ class BisectState:
         """Make the next trials of a commit; whether any of them was judged."""
         left = None if self.request.budget_usd is None else self.request.budget_usd - (self.cost_usd or 0.0)
         asked = replace(self.request, budget_usd=left, seed=self._seed(place))
-        visited = self.visited.get(place)
-        if visited is None:
-            visited = self.visited[place] = first_visit(checkout, asked, self.results)
-        before = visited.tries.judged
-        number = min(self.search.trials(place, at_once=self.at_once), self.most - self.made)
-        affordable = visit(visited, checkout, self.eval, asked, self.environ, trials=number, ui=ui)
+        before = self.visited[place].tries.judged if place in self.visited else 0
+        visited, result = visit(
+            self.visited.get(place),
+            checkout,
+            self.eval,
+            asked,
+            self.environ,
+            results=self.results,
+            trials=min(self.search.trials(place, at_once=self.at_once), self.most - self.made),
+            ui=ui,
+        )
+        self.visited[place] = visited
+        if result.interrupted:
+            raise KeyboardInterrupt
         self.notes += [note for note in visited.notes if note not in self.notes]
         self._left_out(place, visited)
         if visited.tries.judged > before:
             return True
-        if affordable:
+        if result.stopped is None:
             self.barred[place] = visited.why_void
         return False
 

@@ -87,7 +87,7 @@ def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareRe
     """What the history says of both."""
     from demeanor.commands.compare.operands import chosen_cells, side_of
     from demeanor.commands.compare.workflow import keep_comparison, make_comparison
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
 
     history = open_project_history(config, os.environ, results=results)
     try:
@@ -108,35 +108,27 @@ def _known(args: argparse.Namespace, config: Config, results: Path) -> CompareRe
 
 def _tried(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
     """Try both side by side."""
-    from demeanor.commands.compare.workflow import (
-        conduct_both,
-        contenders,
-        joint_plan,
-        keep_comparison,
-        make_comparison,
-        tried_side,
-    )
-    from demeanor.commands.interrupts import run_interruptibly, tell
-    from demeanor.commands.run.command import watching_on
-    from demeanor.commands.run.past_runs import open_project_history
-    from demeanor.runner.planning import choose_evals
-    from demeanor.runner.schedule import Stop
+    from demeanor.commands.compare.workflow import contenders, keep_comparison, make_comparison, tried_side
+    from demeanor.commands.interrupts import make_ui
+    from demeanor.runner.execute import execute_together
+    from demeanor.runner.history import open_project_history
+    from demeanor.runner.plan import choose_evals
 
+    ui = make_ui(quiet=quiet)
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
     evals = choose_evals(
         config, names=args.scenario, keyword=args.keyword, suites=args.suite, tags=args.tag, policy="all"
     )
-    stop = Stop()
     with ExitStack() as stack:
-        sides = contenders(stack, config, revisions, evals, _request(args), os.environ, results=results, tell=tell)
-        with watching_on(joint_plan(sides), (), quiet=quiet) as watch:
-            interrupted = run_interruptibly(conduct_both(sides, budget_usd=args.budget_usd, watch=watch, stop=stop))
+        sides = contenders(stack, config, revisions, evals, _request(args), os.environ, results=results, tell=ui.log)
+        found = list(execute_together({label: side.run for label, side in sides.items()}, ui=ui).values())
+    interrupted = any(result.interrupted for result in found)
     history = open_project_history(config, os.environ, results=results, reading=False)
     try:
-        base, new = (tried_side(history, side) for side in sides)
-        notes = [stop.reason] if stop.reason else []
+        base, new = (tried_side(history, side) for side in sides.values())
+        notes = [result.stopped for result in found if result.stopped]
         notes += ["interrupted: not all trials were carried out"] if interrupted else []
-        notes += [note for side in sides for note in (*side.context.notes, *side.context.store.notes)]
+        notes += [note for result in found for note in result.notes]
         notes += _dirty(config, revisions[1])
         report = make_comparison(base, new, notes=tuple(dict.fromkeys(notes)))
         keep_comparison(history, report)

@@ -152,7 +152,7 @@ def _checked(name: str, check: Callable[[], object], detail: str) -> Item:
 
 def _sandbox(config: Config) -> Item:
     """Start a program in the sandbox, really, and see it end."""
-    from demeanor.runner.self_tests import probe_sandbox
+    from demeanor.commands.doctor.probes import probe_sandbox
 
     try:
         probe_sandbox(config.sandbox, config)
@@ -188,7 +188,7 @@ def _harbor(config: Config) -> Item:
 
 
 def _evals(config: Config) -> Item:
-    from demeanor.runner.planning import choose_evals
+    from demeanor.runner.plan import choose_evals
 
     try:
         evals = choose_evals(config)

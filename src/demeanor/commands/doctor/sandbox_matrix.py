@@ -24,7 +24,7 @@ inconclusive  it does not happen without walls either (or could not be tried), s
 
 def show(config: Config, *, as_json: bool) -> ExitCode:
     """Try everything and print it; 1 where a level does not keep what it promises."""
-    from demeanor.runner.self_tests import probe_levels
+    from demeanor.commands.doctor.probes import probe_levels
 
     found, missing = probe_levels(config, os.environ)
     if as_json:

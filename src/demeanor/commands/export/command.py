@@ -47,7 +47,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run and write it."""
-    from demeanor.commands.run.past_runs import export, open_project_history
+    from demeanor.commands.export.workflow import export
+    from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     if args.harbor:
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _tasks(config: Config, args: argparse.Namespace) -> ExitCode:
     """Write evals as tasks; the first that can't be one stops it."""
     from demeanor.commands.export.harbor_task import export_task
-    from demeanor.runner.planning import choose_evals
+    from demeanor.runner.plan import choose_evals
 
     evals: list[Eval] = []
     for named in args.harbor:

@@ -23,11 +23,9 @@ from demeanor.core.trajectory import Said
 from demeanor.core.tree import Change, Entry, changes
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import Pass
-from demeanor.runner.assemble import assemble, run_info
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import StopConditions, execute
-from demeanor.runner.planning import plan_evals
-from demeanor.runner.schedule import Stop
+from demeanor.runner.execute import execute, prepare
+from demeanor.runner.plan import plan_evals
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
 
@@ -95,14 +93,12 @@ def let_fix(
     plan = plan_evals(catalog, [job], replace(request, trials=1, jobs=1), catalog.environ)
     if plan.cells[0].skipped:
         raise UsageError(f"the fixer can't be started: {plan.cells[0].skipped}")
-    store = RunFolder(folder)
-    info = replace(run_info(catalog.config, request), id=folder.name)
-    rooms = assemble(catalog, plan, request, store, seed=info.seed)
-    harvest = _Harvest(rooms.executor)
-    rooms = replace(rooms, store=store, executor=harvest)
-    with ui.watching(plan) as watch:
-        ui.perform(execute(plan, info, rooms, terms=StopConditions(), watch=watch, stop=Stop()))
-    return _work(store, store.records()[-1], harvest)
+    run = prepare(catalog, plan, request, RunFolder(folder), in_history=False)
+    harvest = _Harvest(run.context.executor)
+    result = execute(replace(run, context=replace(run.context, executor=harvest)), ui=ui)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return _work(run.folder, result.records[-1], harvest)
 
 
 class _Harvest:

@@ -64,9 +64,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fix.project import scene_of
     from demeanor.commands.fix.to_json import brief_value
     from demeanor.commands.fix.workflow import FixState
-    from demeanor.commands.interrupts import make_ui, tell
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.commands.interrupts import make_ui
     from demeanor.runner.catalog import Catalog
+    from demeanor.runner.history import open_project_history
 
     config = _configured(load_config(args), args)
     results = (args.out or config.root / config.results).resolve()
@@ -86,12 +86,12 @@ def run(args: argparse.Namespace) -> ExitCode:
         brief = keep_brief(found, folder, redactor)
         if args.dry_run:
             print(json.dumps(brief_value(found, brief), indent=2) if how == "json" else brief)
-            tell(f"the brief and its evidence are kept in {folder}")
+            ui.log(f"the brief and its evidence are kept in {folder}")
             return ExitCode.ACCEPTED
         try:
             report = fixing.run(folder)
         except KeyboardInterrupt:
-            tell(f"stopped; what was done until then is kept in {folder}")
+            ui.log(f"stopped; what was done until then is kept in {folder}")
             raise
     failed: UsageError | None = None
     if args.apply and report.exit_code is ExitCode.ACCEPTED and report.rounds:

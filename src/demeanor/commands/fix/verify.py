@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,18 +11,14 @@ from demeanor.commands.run.policies import decide
 from demeanor.commands.run.tallies import tally
 from demeanor.config.config import Config
 from demeanor.core.eval import Eval
-from demeanor.core.progress import Progress
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
-from demeanor.runner.assemble import assemble, run_info
 from demeanor.runner.budget import out_of_money
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import StopConditions, execute
-from demeanor.runner.plan import DEFAULT_TIMEOUT
-from demeanor.runner.planning import plan_evals
-from demeanor.runner.schedule import Stop
+from demeanor.runner.execute import execute, prepare
+from demeanor.runner.plan import DEFAULT_TIMEOUT, plan_evals
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
 
@@ -51,7 +47,6 @@ def prove(
     environ: Mapping[str, str],
     *,
     rule: str,
-    commit: str,
     folder: Path,
     ui: UI,
 ) -> Verification:
@@ -62,30 +57,18 @@ def prove(
     if state is not None:
         state.round()
         plan = state.planned()
-    store = RunFolder(folder)
-    info = replace(run_info(config, request), id=folder.name, commit=commit)
-    rooms = replace(assemble(catalog, plan, request, store, seed=info.seed), store=store)
-    stop = Stop()
-    terms = StopConditions(budget_usd=request.budget_usd)
-    with ui.watching(plan) as watch:
-        work = execute(
-            plan,
-            info,
-            rooms,
-            terms=terms,
-            watch=_both(state, watch) if state else watch,
-            stop=stop,
-            more=state.round if state else tuple,
-        )
-        ui.perform(work)
-    records = store.records()
+    run = prepare(catalog, plan, request, RunFolder(folder), in_history=False)
+    result = execute(run, ui=ui) if state is None else execute(run, ui=ui, watch=state.watch, more=state.round)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    records = result.records
     said = state.decisions() if state else {}
     counted = [tally(cell, records) for cell in (state.planned() if state else plan).cells]
     return Verification(
         found=tuple((one, said.get((one.eval, one.subject)) or decide(one)) for one in counted),
         records=records,
-        stopped=stop.reason or out_of_money(records),
-        notes=(*rooms.notes, *rooms.store.notes),
+        stopped=result.stopped or out_of_money(records),
+        notes=result.notes,
     )
 
 
@@ -97,11 +80,3 @@ def _state(plan: Plan, config: Config, request: RunRequest, rule: str) -> GateSt
         timeout=config.timeout or DEFAULT_TIMEOUT,
         overruled=request.timeout,
     )
-
-
-def _both(state: GateState, watch: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    def tell(news: Progress) -> None:
-        state.watch(news)
-        watch(news)
-
-    return tell

@@ -35,7 +35,7 @@ from demeanor.core.verdict import Void
 from demeanor.runner.assemble import check_sandbox
 from demeanor.runner.budget import BudgetSpent, RunBudget
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.planning import choose_evals, plan_evals
+from demeanor.runner.plan import choose_evals, plan_evals
 from demeanor.runner.tasks import has_tasks, require_harbor
 from demeanor.runner.template import check_template
 from demeanor.runner.ui import UI
@@ -164,7 +164,7 @@ class FixState:
         brief = fix_brief(self.found, earlier=[told_round(one) for one in self.rounds])
         place.mkdir(parents=True)
         (place / "brief.md").write_text(self._catalog.redactor.text(brief), "utf-8")
-        self.ui.tell(f"round {len(self.rounds) + 1}: {self._fix.fixer} is asked to mend it")
+        self.ui.log(f"round {len(self.rounds) + 1}: {self._fix.fixer} is asked to mend it")
         work = let_fix(
             self._catalog,
             replace(self._purse.paid(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
@@ -232,7 +232,6 @@ class FixState:
             replace(self._purse.paid(self.request), subjects=self._subjects, trials=self._fix.trials),
             self.environ,
             rule=self._fix.rule,
-            commit=place.commit,
             folder=self.folder / name,
             ui=self.ui,
         )
@@ -242,7 +241,7 @@ class FixState:
 
     def _built(self, change: Callable[[Path], None] | None = None) -> AbstractContextManager[Checkout]:
         return checked_out(
-            self.project.config, self.project.commit, environ=self.environ, tell=self.ui.tell, change=change
+            self.project.config, self.project.commit, environ=self.environ, tell=self.ui.log, change=change
         )
 
     @property

@@ -13,7 +13,6 @@ from demeanor.commands.gate.report import GateReport, gate_report
 from demeanor.commands.gate.rules import rule_named
 from demeanor.commands.gate.to_json import gate_json
 from demeanor.commands.gate.workflow import GateState
-from demeanor.commands.run.past_runs import open_project_history
 from demeanor.commands.run.report import RunReport
 from demeanor.config.config import Config
 from demeanor.core.codec import encode
@@ -21,6 +20,7 @@ from demeanor.core.error_rates import ErrorRates
 from demeanor.core.history import KeptDecision
 from demeanor.core.policy import Policy
 from demeanor.core.text import count
+from demeanor.runner.history import open_project_history
 
 
 class Files(TypedDict):

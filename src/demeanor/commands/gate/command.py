@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,10 +25,8 @@ from demeanor.core.run_request import RunRequest
 
 if TYPE_CHECKING:
     from demeanor.commands.gate.report import GateReport
-    from demeanor.commands.gate.workflow import GateState
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
-    from demeanor.core.progress import Progress
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,14 +62,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Ask the rule, run a round of trials, ask again; then report and keep the decisions."""
     from demeanor.commands.gate.build_report import gate_files, gate_notes, keep_answers, make_gate_report
     from demeanor.commands.gate.workflow import make_gate_state
-    from demeanor.commands.interrupts import run_interruptibly
-    from demeanor.commands.run.command import watching_on
+    from demeanor.commands.interrupts import make_ui
     from demeanor.commands.run.outputs import make_report, publish
-    from demeanor.commands.run.past_runs import open_project_history
-    from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info, stop_conditions
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import execute
-    from demeanor.runner.schedule import Stop
+    from demeanor.runner.execute import execute, prepare
+    from demeanor.runner.history import open_project_history
     from demeanor.runner.tasks import task_environment
 
     config = _for_gates(load_config(args))
@@ -94,34 +87,20 @@ def run(args: argparse.Namespace) -> ExitCode:
 
         print(plan_json(plan) if args.json else plan_text(plan, task_environment(config, request, plan)))
         return ExitCode.ACCEPTED
-    sandbox = open_sandbox(config, request, plan)
-    store = new_store(results)
-    info = replace(run_info(config, request), id=store.folder.name)
-    context = assemble(catalog, plan, request, store, seed=info.seed, sandbox=sandbox)
-    stop = Stop()
-    started = time.monotonic()
-    terms = stop_conditions(config, request)
-    with watching_on(plan, (), quiet=args.json) as watch:
-        interrupted = run_interruptibly(
-            execute(plan, info, context, terms=terms, watch=_both(state, watch), stop=stop, more=state.round)
-        )
+    prepared = prepare(catalog, plan, request, results)
+    result = execute(prepared, ui=make_ui(quiet=args.json), watch=state.watch, more=state.round)
     said = state.decisions()
     report = make_report(
-        info,
-        state.planned(),
-        store.records(),
-        folder=store.folder,
-        seconds=time.monotonic() - started,
-        stopped=stop.reason,
-        interrupted=interrupted,
-        notes=(*gate_notes(state, stopped=stop.reason is not None), *context.notes, *context.store.notes),
+        result,
+        plan=state.planned(),
+        notes=gate_notes(state, stopped=result.stopped is not None),
         decide=lambda tally: said[tally.eval, tally.subject],
     )
     found = make_gate_report(state, report)
     keep_answers(state, found, config, os.environ, results)
     publish(
         report,
-        store.folder,
+        result.folder,
         environ=os.environ,
         redactor=catalog.redactor,
         junit=args.junit,
@@ -158,14 +137,6 @@ def _request(args: argparse.Namespace) -> RunRequest:
         sandbox=args.sandbox,
         seed=args.seed,
     )
-
-
-def _both(state: GateState, watch: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    def tell(news: Progress) -> None:
-        state.watch(news)
-        watch(news)
-
-    return tell
 
 
 def _print(found: GateReport, report: RunReport, *, as_json: bool) -> None:

@@ -20,8 +20,7 @@ from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
 from demeanor.runner.baselines import baselines_of, eval_hashes, latest_nights, unknown_to
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.plan import DEFAULT_TIMEOUT
-from demeanor.runner.planning import choose_evals, plan_evals
+from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, plan_evals
 
 
 @dataclass(kw_only=True)

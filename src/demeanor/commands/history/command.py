@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Ask the history, find the change points, print."""
     from demeanor.commands.report.workflow import make_eval_course
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     history = open_project_history(config, os.environ, results=args.results)

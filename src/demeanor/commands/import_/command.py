@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read everything, then write it."""
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
     from demeanor.store.imports import ImportOptions, read_imports, write_imports
 
     config = load_config(args)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,9 +40,9 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     """Ask the nights; print, or apply."""
     from demeanor.commands.promote.workflow import make_promotion_report
-    from demeanor.commands.run.past_runs import open_project_history
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.planning import choose_evals
+    from demeanor.runner.history import open_project_history
+    from demeanor.runner.plan import choose_evals
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -110,9 +108,9 @@ def _change(
     """Change the policy of one eval, verify and record; None where it did not hold, and the file is as it was."""
     from demeanor.commands.promote.render import TARGETS
     from demeanor.commands.promote.workflow import keep_change
-    from demeanor.commands.run.past_runs import open_project_history
     from demeanor.define.discover import discover
     from demeanor.define.set_policy import policy_file, repolicied
+    from demeanor.runner.history import open_project_history
 
     (own,) = discover([f"{own.source.path}::{own.name}"])  # an earlier change may have moved its lines
     path = policy_file(own)
@@ -150,14 +148,11 @@ def _change(
 
 def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
     """Run the eval here, as it is written now."""
-    from demeanor.commands.interrupts import run_interruptibly, tell
-    from demeanor.commands.run.command import watching_on
+    from demeanor.commands.interrupts import make_ui
     from demeanor.commands.run.outputs import make_report, publish
-    from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info, stop_conditions
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import execute
-    from demeanor.runner.planning import plan_run
-    from demeanor.runner.schedule import Stop
+    from demeanor.runner.execute import execute, prepare
+    from demeanor.runner.plan import plan_run
 
     request = RunRequest(
         paths=(str(own.source.path),),
@@ -172,28 +167,12 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
     )
     catalog = Catalog(config=config, environ=os.environ)
     plan = plan_run(catalog, request, os.environ)
-    sandbox = open_sandbox(config, request, plan)
-    store = new_store(results)
-    info = replace(run_info(config, request), id=store.folder.name)
-    context = assemble(catalog, plan, request, store, seed=info.seed, sandbox=sandbox)
-    stop, started = Stop(), time.monotonic()
-    with watching_on(plan, (), quiet=args.json) as watch:
-        interrupted = run_interruptibly(
-            execute(plan, info, context, terms=stop_conditions(config, request), watch=watch, stop=stop)
-        )
-    report = make_report(
-        info,
-        plan,
-        store.records(),
-        folder=store.folder,
-        seconds=time.monotonic() - started,
-        stopped=stop.reason,
-        interrupted=interrupted,
-        notes=(*context.notes, *context.store.notes),
-    )
-    publish(report, store.folder, environ={}, redactor=catalog.redactor)
+    ui = make_ui(quiet=args.json)
+    result = execute(prepare(catalog, plan, request, results), ui=ui)
+    report = make_report(result)
+    publish(report, result.folder, environ={}, redactor=catalog.redactor)
     for note in report.notes:
-        tell(note)
+        ui.log(note)
     return report
 
 

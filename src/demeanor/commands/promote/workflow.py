@@ -18,7 +18,7 @@ from demeanor.core.ports import History
 from demeanor.core.run_request import RunRequest
 from demeanor.runner.baselines import eval_hashes
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.planning import plan_evals
+from demeanor.runner.plan import plan_evals
 
 Action: TypeAlias = Literal["promote", "demote"]
 

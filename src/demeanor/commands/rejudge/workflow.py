@@ -14,8 +14,7 @@ from demeanor._version import __version__
 from demeanor.commands.rejudge.report import RejudgedTrial, Rejudgement, rejudgement
 from demeanor.commands.rejudge.restore import NotRestorable, Restorer
 from demeanor.commands.rejudge.to_json import rejudge_json
-from demeanor.commands.run.exit_code import exit_code
-from demeanor.commands.run.policies import decide
+from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.stored_runs import StoredRun
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, DemeanorError, UsageError
@@ -30,9 +29,8 @@ from demeanor.core.verdict import Void
 from demeanor.runner.assemble import open_sandbox, run_info
 from demeanor.runner.attempt import with_agent_log
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import JudgingContext, judged
-from demeanor.runner.plan import DEFAULT_TIMEOUT
-from demeanor.runner.planning import choose_evals, under_faults
+from demeanor.runner.judging import JudgingContext, judged
+from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, under_faults
 from demeanor.runner.sandbox import Level
 from demeanor.runner.template import TemplateCache
 from demeanor.sandboxes.levels.none import NoneSandbox

@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Find the run, put it beside the nights before it, print."""
     from demeanor.commands.report.workflow import find_past_run, make_night_report
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
 
     config = load_config(args)
     results = args.results or config.root / config.results

@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,10 +28,6 @@ from demeanor.core.run_request import RunRequest
 if TYPE_CHECKING:
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
-    from demeanor.core.progress import Progress
-    from demeanor.core.record import Record
-    from demeanor.core.trial import Plan
-    from demeanor.runner.execute import RunContext
     from demeanor.store.runs.run_folder import RunFolder
 
 _NOTHING_GATES = """\
@@ -103,13 +96,11 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
-    from demeanor.commands.interrupts import run_interruptibly
+    from demeanor.commands.interrupts import make_ui
     from demeanor.commands.run.outputs import make_report, publish
-    from demeanor.runner.assemble import assemble, new_store, open_sandbox, run_info, stop_conditions
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import execute
-    from demeanor.runner.planning import plan_run
-    from demeanor.runner.schedule import Stop
+    from demeanor.runner.execute import execute, prepare
+    from demeanor.runner.plan import plan_run
     from demeanor.runner.tasks import task_environment
     from demeanor.store.runs.run_dirs import find_run
 
@@ -130,40 +121,12 @@ def run(args: argparse.Namespace) -> ExitCode:
 
         print(plan_json(plan) if args.json else plan_text(plan, task_environment(config, request, plan)))
         return ExitCode.ACCEPTED
-    sandbox = open_sandbox(config, request, plan)
-    store = earlier or new_store(results)
-    info = earlier.info() if earlier else replace(run_info(config, request), id=store.folder.name)
-    context = assemble(catalog, plan, request, store, seed=info.seed, sandbox=sandbox)
-    stop = Stop()
-    terms = stop_conditions(config, request)
-    started = time.monotonic()
-    with watching_on(plan, store.records(), quiet=args.json) as watch:
-        interrupted = run_interruptibly(execute(plan, info, context, terms=terms, watch=watch, stop=stop))
-    report = make_report(
-        info,
-        plan,
-        store.records(),
-        folder=store.folder,
-        seconds=time.monotonic() - started,
-        stopped=stop.reason,
-        interrupted=interrupted,
-        plug_in=args.plug_in,
-        notes=(*_cassette_notes(request, context), *context.notes, *context.store.notes),
-    )
-    publish(report, store.folder, environ=os.environ, redactor=catalog.redactor, junit=args.junit)
+    run = prepare(catalog, plan, request, earlier or results, info=earlier.info() if earlier else None)
+    result = execute(run, ui=make_ui(quiet=args.json))
+    report = make_report(result, plug_in=args.plug_in)
+    publish(report, result.folder, environ=os.environ, redactor=catalog.redactor, junit=args.junit)
     _print(report, as_json=args.json)
     return report.exit_code
-
-
-def watching_on(
-    plan: Plan, kept: Iterable[Record], *, quiet: bool
-) -> AbstractContextManager[Callable[[Progress], None]]:
-    """Progress on standard error, so that standard output holds the report alone."""
-    if quiet:
-        return nullcontext(lambda news: None)
-    from demeanor.commands.run.live import watching
-
-    return watching(plan, sys.stderr, kept=kept)
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:
@@ -176,21 +139,6 @@ def _print(report: RunReport, *, as_json: bool) -> None:
         from demeanor.render.terminal import screen_of
 
         print(terminal(report, screen_of(sys.stdout)), end="")
-
-
-def _cassette_notes(request: RunRequest, context: RunContext) -> tuple[str, ...]:
-    """Where answers came from or went to, and what could not be recorded."""
-    if request.replay is not None:
-        return (f"replayed from {_near(request.replay)}: no model was asked, nothing was spent",)
-    if request.record is None:
-        return ()
-    problems: list[str] = getattr(context.record, "problems", [])
-    return (f"recorded in {_near(request.record)}", *problems)
-
-
-def _near(folder: str) -> str:
-    path = Path(folder)
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bool) -> str | None:

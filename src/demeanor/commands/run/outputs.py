@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from demeanor.commands.run.exit_code import exit_code
-from demeanor.commands.run.policies import decide
+from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.report import RunReport, run_report
 from demeanor.core.errors import StoreError
-from demeanor.core.record import Record, RunInfo
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
 from demeanor.runner.catalog import SCRIPTED
-from demeanor.store.runs.run_dirs import point_latest
+from demeanor.runner.execute import RunResult
 from demeanor.store.runs.run_folder import write_whole
 
 _SCRIPTED_NOTE = (
@@ -23,30 +21,29 @@ _SCRIPTED_NOTE = (
 
 
 def make_report(
-    run: RunInfo,
-    plan: Plan,
-    records: Sequence[Record],
+    result: RunResult,
     *,
-    folder: Path,
-    seconds: float | None = None,
-    stopped: str | None = None,
-    interrupted: bool = False,
+    plan: Plan | None = None,
     plug_in: bool = False,
     notes: Sequence[str] = (),
     decide: Callable[[Tally], Decision] = decide,
 ) -> RunReport:
-    """Records → tallies → decisions → the value that every report is made of."""
+    """Records → tallies → decisions → the value from which every report is made.
+
+    `plan` replaces that of the result; `notes` come before those of the result.
+    """
+    plan = plan or result.plan
     return run_report(
-        run,
+        result.info,
         plan,
-        records,
+        result.records,
         decide=decide,
         exit_code=exit_code,
         root=Path.cwd(),
-        folder=folder,
-        seconds=seconds,
-        notes=(*_notes(plan, stopped), *notes),
-        interrupted=interrupted,
+        folder=result.folder,
+        seconds=result.seconds,
+        notes=(*_notes(plan, result.stopped), *notes, *result.notes),
+        interrupted=result.interrupted,
         estimator="plug-in" if plug_in else "unbiased",
     )
 
@@ -102,4 +99,3 @@ def _write(
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as file:
             file.write(summary)
-    point_latest(folder)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
+from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Tally
 
@@ -27,6 +28,16 @@ def decide(tally: Tally) -> Decision:
     if tally.judged == 0:
         return Decision(answer="undecided", rule=rule, reason=_why_undecided(tally))
     return RULES[rule](tally)
+
+
+def exit_code(decisions: Iterable[Decision]) -> ExitCode:
+    """One reject rejects the run; short of that, one undecided cell, or nothing but skips, leaves it undecided."""
+    answers = {decision.answer for decision in decisions}
+    if "reject" in answers:
+        return ExitCode.REJECTED
+    if "undecided" in answers or "accept" not in answers:
+        return ExitCode.UNDECIDED
+    return ExitCode.ACCEPTED
 
 
 def every_trial(tally: Tally) -> Decision:

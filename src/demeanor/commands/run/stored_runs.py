@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from demeanor.commands.run.past_runs import open_project_history
 from demeanor.commands.run.tallies import last_attempts
 from demeanor.config.config import Config
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.run_request import RunRequest
+from demeanor.runner.history import open_project_history
 from demeanor.store.runs.run_dirs import find_run, runs
 from demeanor.store.runs.run_folder import RunFolder
 

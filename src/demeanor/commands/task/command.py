@@ -51,6 +51,8 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _files(folder: Traversable, above: Path = Path()) -> Iterator[tuple[Path, Traversable]]:
     """The files of the starter, sorted."""
     for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+        if entry.name == "__pycache__":  # pip compiles the starter's Python files when it installs a wheel
+            continue
         if entry.is_dir():
             yield from _files(entry, above / entry.name)
         else:

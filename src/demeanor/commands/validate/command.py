@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.define.policy_history import policy_history
     from demeanor.runner.cassettes import cassette_faults
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.planning import choose_evals
+    from demeanor.runner.plan import choose_evals
     from demeanor.runner.self_tests import self_tests
 
     config = load_config(args)
@@ -134,7 +134,7 @@ def _by_hand(
     A project that never used `demeanor promote` hears only of what was raised on this branch.
     """
     from demeanor.commands.promote.workflow import unrecorded
-    from demeanor.commands.run.past_runs import open_project_history
+    from demeanor.runner.history import open_project_history
 
     history = open_project_history(config, os.environ)
     try:

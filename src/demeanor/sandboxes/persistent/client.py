@@ -28,6 +28,7 @@ from demeanor.sandboxes.supervisor.archive import pack, pack_file, unpack_file, 
 _PATIENCE = 60.0
 _WORDS = 4096
 _DEATH_TAKES = 10.0
+_CLOSED = "closed"
 
 
 class PersistentSandbox:
@@ -215,6 +216,8 @@ class PersistentSandbox:
         if gone.startswith("memory "):
             held = gone.removeprefix("memory ")
             why = f"everything in the sandbox was ended: it held {held} bytes of memory, more than {self._plan.memory}"
+        elif gone == _CLOSED:
+            why = "the sandbox was closed while a program was running in it"
         elif gone:
             why = "the sandbox is gone: its first process was ended"
         else:
@@ -228,6 +231,9 @@ class PersistentSandbox:
                 self.door.close()
         if self._control.fileno() < 0:
             return  # its keeper has gone, and with it everybody
+        # A program that ends now makes its run() check the limits. That must not send on the half-closed socket: a
+        # failed send closes it, and the wait below would never see its end.
+        self._why_gone = self._why_gone or _CLOSED
         with self._control:
             with contextlib.suppress(OSError):
                 self._control.shutdown(socket.SHUT_WR)

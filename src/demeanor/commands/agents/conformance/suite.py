@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.commands.agents.conformance.model import SLEEP
+from demeanor.commands.interrupts import make_ui
 from demeanor.config.config import Config
 from demeanor.core.agent import Ability
 from demeanor.core.errors import UsageError
@@ -23,11 +23,9 @@ from demeanor.core.trajectory import Called, Event
 from demeanor.core.verdict import Pass, Void, VoidCause
 from demeanor.define.discover import discover
 from demeanor.gateway.cassette.rules import settled
-from demeanor.runner.assemble import assemble, new_store, run_info
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import StopConditions, execute
-from demeanor.runner.planning import plan_evals
-from demeanor.runner.schedule import Stop
+from demeanor.runner.execute import execute, prepare
+from demeanor.runner.plan import plan_evals
 from demeanor.store.runs.run_folder import RunFolder
 
 State: TypeAlias = Literal["shown", "declared", "failed", "unknown"]
@@ -213,12 +211,12 @@ class _SuiteRun:
     ) -> tuple[RunFolder, dict[str, Record]]:
         request = RunRequest(subjects=(self.subject,), policy="all", record=record, replay=replay)
         plan = plan_evals(catalog, evals, request, catalog.environ)
-        store = new_store(self.folder / "results")
-        info = replace(run_info(catalog.config, request), id=store.folder.name)
-        context = assemble(catalog, plan, request, store, seed=info.seed)
-        asyncio.run(execute(plan, info, context, terms=StopConditions(), watch=self._watch, stop=Stop()))
-        self.network = context.sandbox.facts.get("network", "host")
-        return store, {one.trial: one for one in store.records() if one.final}
+        run = prepare(catalog, plan, request, self.folder / "results", in_history=False)
+        result = execute(run, ui=make_ui(quiet=True), watch=self._watch)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        self.network = run.context.sandbox.facts.get("network", "host")
+        return run.folder, {one.trial: one for one in result.records if one.final}
 
     def _watch(self, news: Progress) -> None:
         if isinstance(news, AttemptJudged):

@@ -6,8 +6,7 @@ from typing import Any, cast
 
 from demeanor.core.capture import Capture
 from demeanor.core.trial import Trial
-from demeanor.runner.executors.local import LocalExecutor
-from demeanor.runner.executors.shared import SharedExecutor
+from demeanor.runner.executors.local import LocalExecutor, SharedExecutor
 
 
 def test_two_runs_take_turns_and_never_use_more_slots_than_there_are() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from demeanor.runner.baseline import baseline_of
+from demeanor.runner.baselines import baseline_of
 from tests.commands.histories import night, nights
 
 

@@ -1,14 +1,12 @@
-"""The history of a project, and reports of runs that are long over."""
+"""A run of the history, written for other tools."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from demeanor.commands.run.outputs import make_report
 from demeanor.commands.run.report import RunReport
-from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, StoreError
 from demeanor.core.exchange import Exchange
 from demeanor.core.history import PastRun, RunCell
@@ -17,22 +15,16 @@ from demeanor.core.record import Record
 from demeanor.core.text import slug
 from demeanor.core.trajectory import Event
 from demeanor.core.trial import Cell, Plan, named_cell
-from demeanor.store.history import SqlHistory, open_history, place_of
+from demeanor.runner.execute import RunResult
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder, write_whole
-
-
-def open_project_history(
-    config: Config, environ: Mapping[str, str], *, results: Path | None = None, reading: bool = True
-) -> SqlHistory:
-    """The project's history, wherever it lies; who only reads leaves no file."""
-    return open_history(place_of(config, environ, results), reading=reading)
 
 
 def report_of_past_run(history: History, name: str = "latest") -> RunReport:
     """The report of a run that is in the history; what only the evals' files could tell is left empty."""
     run = history.run(name)
     plan = Plan(cells=tuple(_cell(one) for one in history.cells(run.name)))
-    return make_report(run.info, plan, history.records(run.name), folder=Path(run.source))
+    records = history.records(run.name)
+    return make_report(RunResult(plan=plan, info=run.info, folder=Path(run.source), records=records))
 
 
 def _cell(found: RunCell) -> Cell:

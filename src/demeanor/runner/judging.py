@@ -1,0 +1,150 @@
+"""Judges one attempt: capture → evidence → verdict → record, redacted and stored.
+
+`judged` is the only way in which an attempt is judged, during a run and when `demeanor rejudge` judges it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from demeanor.core.agent import Agent
+from demeanor.core.capture import Capture
+from demeanor.core.errors import StoreError
+from demeanor.core.evidence import Evidence
+from demeanor.core.fingerprints import eval_hash, short_hash, subject_hash
+from demeanor.core.ports import RunCommand
+from demeanor.core.record import Record
+from demeanor.core.redaction.redactor import Redactor, without_digits
+from demeanor.core.redaction.values import Cleaner
+from demeanor.core.starting_state import SECRETS, fit_to_keep
+from demeanor.core.text import excerpt
+from demeanor.core.tree import Tree
+from demeanor.core.trial import Trial
+from demeanor.core.verdict import Fail, Void
+from demeanor.judge.call_chain import call_chain
+from demeanor.judge.judge import judge
+from demeanor.judge.snapshot import write_snapshots
+from demeanor.observe import observe
+from demeanor.runner.schedule import is_final
+from demeanor.store.runs.call_log import leave_log
+
+if TYPE_CHECKING:
+    from demeanor.runner.assemble import RunContext
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgingContext:
+    """What is needed to judge an attempt."""
+
+    agent: Agent
+    """The agent, which knows what each of its tools does."""
+
+    command: RunCommand
+    """Runs the commands of checks."""
+
+    redactor: Redactor
+    """Removes secrets from a prompt before it is compared with its snapshot."""
+
+    leaks_fail: bool = True
+    """Whether a trial whose canary token leaked fails; otherwise the leak is only noted."""
+
+    update_snapshots: bool = False
+    """Whether prompt snapshots are written instead of compared."""
+
+
+def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunContext, *, last: bool) -> Record:
+    """Judge one attempt and store it; `last` says that the trial gets no further attempt."""
+    agent = context.agent(trial.subject)
+    judging = JudgingContext(
+        agent=agent,
+        command=context.sandbox.command,
+        redactor=context.cleaner.redactor,
+        leaks_fail=context.leaks_fail,
+        update_snapshots=context.update_snapshots,
+    )
+    record, evidence = judged(trial, attempt, capture, judging)
+    verdict = record.verdict
+    prompt, facts = record.prompt_hash, capture.facts
+    version = facts.get("agent_version") or (agent.version() if capture.ends else None)
+    record = replace(
+        record,
+        ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        final=is_final(record, last=last or evidence.injected),
+        agent_version=version,
+        fingerprint=subject_hash(trial.subject, version=version, prompt=prompt, facts=facts) if capture.ends else "",
+    )
+    record, stored, evidence = _redact(record, capture, evidence, context.cleaner)
+    try:
+        record = context.store.append(record, stored, evidence)
+        if context.record and not isinstance(verdict, Void):
+            context.record(trial, capture)
+        if trial.eval.log:
+            leave_log(trial.eval.source.path, record)
+    except OSError as error:
+        raise StoreError(f"{context.store.folder}: {record.trial} can't be stored: {error.strerror}") from error
+    return record
+
+
+def judged(trial: Trial, attempt: int, capture: Capture, judging: JudgingContext) -> tuple[Record, Evidence]:
+    """Capture → evidence → verdict.
+
+    The record holds only what follows from the capture: not when the attempt ended, nor the subject's fingerprint.
+    """
+    evidence = _observe(capture, judging)
+    if judging.update_snapshots:
+        write_snapshots(trial.eval, evidence)
+    verdict = judge(evidence, trial.eval, judging.command)
+    end = capture.ends[-1] if capture.ends else None
+    record = Record(
+        eval=trial.eval.name,
+        subject=str(trial.subject),
+        number=trial.number,
+        attempt=attempt,
+        verdict=verdict,
+        spent=evidence.spent,
+        chain=call_chain(evidence.trajectory),
+        stdout=excerpt(end.stdout.text, lines=10) if end else "",
+        stderr=excerpt(end.stderr.text, lines=10) if end else "",
+        notes=evidence.notes,
+        policy=trial.eval.policy,
+        eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
+        prompt_hash=short_hash(evidence.asked) if evidence.asked is not None else None,
+    )
+    return record, evidence
+
+
+def _observe(capture: Capture, judging: JudgingContext) -> Evidence:
+    """The evidence of an attempt; its prompt is redacted, because it is compared with a file that is committed."""
+    evidence = observe(capture, judging.agent.tool_kinds)
+    if evidence.asked is not None:
+        evidence = replace(evidence, asked=without_digits(judging.redactor.steady.text(evidence.asked)))
+    if evidence.leak is not None and not judging.leaks_fail:
+        evidence = replace(evidence, leak=None, notes=(*evidence.notes, evidence.leak))
+    return evidence
+
+
+def _redact(record: Record, capture: Capture, evidence: Evidence, cleaner: Cleaner) -> tuple[Record, Capture, Evidence]:
+    """Remove secrets before anything is written. The names of eval, subject and trial stay as they are."""
+    token = capture.facts.get("token")
+    redactor = cleaner.redactor.also({"gateway-token": token}) if token else cleaner.redactor
+    whole = isinstance(record.verdict, Fail) or fit_to_keep(capture.before)
+    raw = (record, capture, evidence)
+    found = cleaner.clean(raw, redactor, capture.before, capture.after, whole=whole)
+    if found is raw:
+        return raw
+    return (
+        replace(found[0], eval=record.eval, subject=record.subject),
+        replace(found[1], trial=capture.trial, before=_storable_start(capture.before, found[1].before)),
+        replace(found[2], trial=evidence.trial),
+    )
+
+
+def _storable_start(before: Tree, clean: Tree) -> Tree:
+    """The starting state; the redacted one, marked as incomplete, if it holds secrets.
+
+    Git would store those compressed, where no redactor finds them.
+    """
+    pairs = ((old, clean.entries.get(path)) for path, old in before.entries.items())
+    return before if all(new is old or old.same(new) for old, new in pairs) else replace(clean, gaps=(SECRETS,))

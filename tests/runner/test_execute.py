@@ -1,0 +1,194 @@
+"""A run from start to end, through the same two functions that every command uses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demeanor.config.config import read_config
+from demeanor.config.tables import Limit
+from demeanor.core.errors import StoreError, UsageError
+from demeanor.core.progress import AttemptJudged, Progress
+from demeanor.core.record import Record
+from demeanor.core.run_request import RunRequest
+from demeanor.core.trial import Plan, Trial
+from demeanor.core.verdict import Pass
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.execute import (
+    PreparedRun,
+    StopConditions,
+    execute,
+    execute_together,
+    prepare,
+    stop_conditions,
+)
+from demeanor.runner.history import open_project_history
+from demeanor.runner.plan import plan_run
+from demeanor.runner.ui import UI
+from demeanor.store.runs.run_dirs import find_run
+from demeanor.store.runs.run_folder import RunFolder
+
+EVAL = """\
+from demeanor import USUALLY_PASSES, eval_test
+
+@eval_test(USUALLY_PASSES, prompt="Save the note 'buy milk' in notes.txt.")
+def saves(rig, result):
+    assert rig.workspace["notes.txt"].text
+
+@eval_test(USUALLY_PASSES, prompt="Save the note 'buy milk' in notes.txt.")
+def fails(rig, result):
+    assert rig.workspace["other.txt"].text
+"""
+
+
+class Project:
+    """A project with two evals, and the UI with which its runs are executed."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "evals").mkdir(parents=True)
+        (folder / "evals/eval_notes.py").write_text(EVAL)
+        (folder / "demeanor.toml").write_text('subjects = ["native:scripted"]\nsandbox = "none"\nattempts = 1\n')
+        self.results = folder / "results"
+        self.catalog = Catalog(config=read_config(folder), environ={})
+        self.shown: list[str] = []
+        self.resumed_from: list[Record] = []
+        self.ui = UI(run=self._run, progress=self._progress, log=self.shown.append)
+
+    def prepare(
+        self, *, into: Path | RunFolder | None = None, names: tuple[str, ...] = ("saves",), **more: Any
+    ) -> PreparedRun:
+        """One run of some evals, two trials each."""
+        request = RunRequest(
+            names=names, policy="all", trials=2, jobs=1, seed=1, fail_fast=more.pop("fail_fast", False)
+        )
+        plan = plan_run(self.catalog, replace(request, paths=(str(self.catalog.config.root / "evals"),)), {})
+        return prepare(self.catalog, plan, request, into or self.results, **more)
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> bool:
+        asyncio.run(work)
+        return False
+
+    def _progress(self, plan: Plan, stored: Iterable[Record]) -> AbstractContextManager[Callable[[Progress], None]]:
+        self.resumed_from = list(stored)
+        return nullcontext(self._show)
+
+    def _show(self, news: Progress) -> None:
+        if isinstance(news, AttemptJudged):
+            self.shown.append(f"{news.record.trial} {news.record.verdict.outcome}")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project with two evals."""
+    return Project(tmp_path)
+
+
+def in_history(project: Project) -> set[str]:
+    """The names of the runs that the project's history holds."""
+    history = open_project_history(project.catalog.config, {}, results=project.results)
+    try:
+        return {run.name for run in history.runs()}
+    finally:
+        history.close()
+
+
+def test_a_run_returns_everything_that_a_report_needs(project: Project):
+    """And it is in the history, and `latest` points to it."""
+    result = execute(project.prepare(), ui=project.ui)
+    assert [type(record.verdict) for record in result.records] == [Pass, Pass]
+    assert (result.stopped, result.interrupted, result.notes) == (None, False, ())
+    assert result.seconds is not None
+    assert result.info.id == result.folder.name
+    assert in_history(project) == {result.info.id}
+    assert find_run(project.results, "latest").folder == result.folder
+    assert project.shown == ["saves/native:scripted/1 pass", "saves/native:scripted/2 pass"]
+
+
+def test_a_sandbox_that_does_not_work_leaves_no_run_folder(project: Project):
+    """It is opened before the folder is created."""
+    project.catalog.config = replace(project.catalog.config, sandbox="seatbelt")
+    with pytest.raises(UsageError, match="seatbelt"):
+        project.prepare()
+    assert not project.results.exists()
+
+
+def test_a_run_that_cannot_be_stored_closes_its_sandbox(project: Project):
+    """An unclosed one would be reported as a ResourceWarning."""
+    project.results.write_text("a file")
+    with pytest.raises(StoreError, match="no run can be kept here"):
+        project.prepare()
+
+
+def test_a_run_outside_the_history_leaves_no_trace_in_the_project(project: Project, tmp_path: Path):
+    """Neither a history nor a `latest` link: the trials of a fix, and the conformance suite of an agent."""
+    result = execute(project.prepare(into=RunFolder(tmp_path / "apart/run"), in_history=False), ui=project.ui)
+    assert len(result.records) == 2
+    assert {path.name for path in (tmp_path / "apart").iterdir()} == {"run"}
+    assert not project.results.exists()
+
+
+def test_a_run_that_is_continued_runs_only_what_is_missing(project: Project):
+    """It keeps its name and its seed, and the display gets the records it has already."""
+    run = project.prepare()
+    stopped = replace(run, plan=Plan(cells=(replace(run.plan.cells[0], trials=run.plan.cells[0].trials[:1]),)))
+    first = execute(stopped, ui=project.ui)
+    again = execute(project.prepare(into=run.folder, info=run.info), ui=project.ui)
+    assert (len(first.records), len(again.records)) == (1, 2)
+    assert [record.trial for record in project.resumed_from] == ["saves/native:scripted/1"]
+    assert again.info == first.info
+
+
+def test_more_trials_run_in_another_round(project: Project):
+    """As long as somebody asks for them."""
+    run = project.prepare()
+    template = run.plan.cells[0].trials[0]
+    rounds: list[list[Trial]] = [[replace(template, number=3), replace(template, number=4)], [], []]
+    result = execute(run, ui=project.ui, more=lambda: rounds.pop(0))
+    assert [record.number for record in result.records] == [1, 2, 3, 4]
+
+
+def test_fail_fast_stops_the_run_and_says_why(project: Project):
+    """The rest of the trials is not run."""
+    result = execute(project.prepare(names=("fails",), fail_fast=True), ui=project.ui)
+    assert len(result.records) == 1
+    assert result.stopped == "stopped at the first failure: fails/native:scripted/1"
+
+
+def test_an_observer_sees_each_event_before_the_user_does(project: Project):
+    """A gate decides from what it has observed when the next round is asked for."""
+    order: list[str] = []
+    project.ui = replace(project.ui, progress=lambda plan, stored: nullcontext(lambda news: order.append("shown")))
+    execute(project.prepare(), ui=project.ui, watch=lambda news: order.append("watched"))
+    assert order == ["watched", "shown"] * 4
+
+
+def test_a_commit_under_test_is_not_dirty(project: Project):
+    """Whatever its build has changed."""
+    result = execute(project.prepare(commit="a" * 40), ui=project.ui)
+    assert (result.info.commit, result.info.dirty) == ("a" * 40, False)
+
+
+def test_runs_executed_together_are_labelled_and_share_one_budget(project: Project):
+    """The first trial spends the budget, so no other trial starts, in either run."""
+    runs: dict[str, PreparedRun] = {}
+    for label in ("base", "new"):
+        runs[label] = replace(project.prepare(), limits=StopConditions(budget_usd=0.0))
+    results = execute_together(runs, ui=project.ui)
+    assert list(results) == ["base", "new"]
+    assert sum(len(result.records) for result in results.values()) == 2
+    assert {result.stopped for result in results.values()} == {"stopped: the budget of $0 is spent ($0.0000)"}
+    assert set(project.shown) <= {f"saves/native:scripted ({label})/{n} pass" for label in runs for n in (1, 2)}
+    assert find_run(project.results, "latest").folder == results["new"].folder
+
+
+def test_the_budget_of_the_configuration_holds_unless_the_request_has_one(project: Project):
+    """Also for the commands that have no option for it."""
+    config = replace(project.catalog.config, budgets={"run": Limit(usd=2.0)})
+    assert stop_conditions(config, RunRequest()).budget_usd == 2.0
+    assert stop_conditions(config, RunRequest(budget_usd=1.0)).budget_usd == 1.0

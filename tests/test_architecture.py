@@ -1,0 +1,156 @@
+"""The shape of the code: sizes, names, import cycles, docstrings, and docs that match the tree.
+
+Layers are checked by import-linter (`make check`, contracts in pyproject.toml). A failing test says what to do.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "demeanor"
+MAX_MODULE_LINES = 350
+MAX_FUNCTION_LINES = 60
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if "starter" not in path.parts)
+TREES = {path: ast.parse(path.read_text("utf-8")) for path in FILES}
+
+
+def module_name(path: Path) -> str:
+    """`demeanor.core.eval` for `src/demeanor/core/eval.py`."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(tree: ast.AST, known: set[str]) -> Iterator[str]:
+    """The modules of the package that a module imports when it runs, anywhere in it; not those of TYPE_CHECKING."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for other in node.orelse:
+                yield from imports(other, known)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in known else node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        else:
+            yield from imports(node, known)
+
+
+def cycle_of(graph: Mapping[str, set[str]]) -> list[str]:
+    """A cycle of a graph; empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_module_says_what_it_is(path: Path) -> None:
+    """The first line of a module's docstring tells a reader whether this is the file they want."""
+    text = ast.get_docstring(TREES[path]) or ""
+    if path.read_text("utf-8").strip():
+        assert len(text.split("\n")[0]) > 12, f"{path}: start the module with a line that says what it is"
+
+
+def test_no_module_is_too_long() -> None:
+    """A file that needs the scroll bar twice holds two concepts."""
+    long = {str(path.relative_to(ROOT)): lines for path in FILES if (lines := _lines(path)) > MAX_MODULE_LINES}
+    assert not long, f"split these modules ({MAX_MODULE_LINES} lines at most): {long}"
+
+
+def test_no_function_is_too_long() -> None:
+    """A function is read in one go."""
+    long = {
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}": length
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > MAX_FUNCTION_LINES
+    }
+    assert not long, f"split these functions ({MAX_FUNCTION_LINES} lines at most): {long}"
+
+
+def test_a_class_name_means_one_class() -> None:
+    """A reader who searches for a class finds one definition."""
+    places = defaultdict(list)
+    for path, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(PACKAGE)))
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert not twice, f"rename all but one: {twice}"
+
+
+def test_there_is_no_import_cycle() -> None:
+    """Imports inside functions count too: they only hide a cycle."""
+    known = {module_name(path) for path in FILES}
+    graph = {module_name(path): set(imports(tree, known)) & known - {module_name(path)} for path, tree in TREES.items()}
+    # A package imports its own modules, and they are below it: that is not a cycle between concepts.
+    graph = {name: {one for one in found if not name.startswith(f"{one}.")} for name, found in graph.items()}
+    cycle = cycle_of(graph)
+    assert not cycle, f"break the cycle: {' → '.join(cycle)}"
+
+
+def test_a_cycle_is_found() -> None:
+    """The test above can fail."""
+    tree = ast.parse("def f():\n    from demeanor.a import b\n")
+    assert list(imports(tree, {"demeanor.a"})) == ["demeanor.a"]
+    assert set(cycle_of({"a": {"b"}, "b": {"c"}, "c": {"a"}})) == {"a", "b", "c"}
+    assert cycle_of({"a": {"b"}, "b": {"c"}}) == []
+
+
+def test_tests_have_the_path_of_their_module() -> None:
+    """`tests/<package>/test_<module>.py`; a test of several modules stands in their package."""
+    folders = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_dir()}
+    own = {Path("journeys"), Path("golden"), Path("helpers")}
+    strays = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if (folder := path.parent.relative_to(ROOT / "tests")) not in folders
+        and folder != Path()
+        and folder.parts[:1] not in {one.parts for one in own}
+    ]
+    assert not strays, f"move these tests to the package they test: {strays}"
+
+
+def test_the_architecture_page_names_files_that_exist() -> None:
+    """Every `path/file.py` and `package/` in the walk through the code."""
+    text = (ROOT / "docs/architecture.md").read_text("utf-8")
+    walk = text[text.index("## The path of a trial") : text.index("## Decisions that hold it together")]
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", walk)
+    assert len(named) > 25
+    assert [name for name in named if not (PACKAGE / name).exists()] == []
+
+
+def test_contributing_names_files_that_exist() -> None:
+    """Every path below src/demeanor in the table of what to touch."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    rows = text[text.index("## Add something") : text.index("## Rules")]
+    named = re.findall(r"`(?:src/demeanor/)?([\w/]+(?:\.py|/))`", rows)
+    named = [name for name in named if "NAME" not in name and not name.startswith(("tests", "docs"))]
+    places = [PACKAGE, PACKAGE / "gateway", PACKAGE / "gateway/dialects", PACKAGE / "store", PACKAGE / "sandboxes"]
+    assert named
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
+def test_every_term_of_the_design_is_in_the_glossary() -> None:
+    """Words that users meet in reports and messages."""
+    text = (ROOT / "docs/glossary.md").read_text("utf-8")
+    words = "subject cell trial attempt void rig rehearsal night news fingerprint capture cassette ledger incubation"
+    missing = [word for word in [*words.split(), "key subject", "dialect", "canary"] if f"**{word}**" not in text]
+    assert missing == []
+    terms = re.findall(r"^\| \*\*([\w ]+)\*\*", text, re.M)
+    assert [term for term, times in Counter(terms).items() if times > 1] == []
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
