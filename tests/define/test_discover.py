@@ -106,7 +106,7 @@ def test_missing_path_gets_the_nearest(tmp_path):
 
 def test_file_that_is_no_eval_is_refused(tmp_path):
     """A path that was named on purpose and can't be read as evals is an error."""
-    with pytest.raises(BadInput, match="this is no eval"):
+    with pytest.raises(BadInput, match="this is not an eval"):
         discover([write(tmp_path / "notes.md", "")])
 
 
@@ -124,7 +124,7 @@ def test_both_kinds_of_scenario_in_one_folder_are_refused(tmp_path):
     """Which one counts would be a guess."""
     scenario(tmp_path / "one")
     write(tmp_path / "one" / "scenario.toml", "")
-    with pytest.raises(BadInput, match="holds both"):
+    with pytest.raises(BadInput, match="has both"):
         discover([tmp_path])
 
 
@@ -132,7 +132,7 @@ def test_both_kinds_of_scenario_in_one_folder_are_refused(tmp_path):
     ("source", "line", "said"),
     [
         ("x = 1\ndef broken(:\n", 2, "syntax error"),
-        ("\nimport no_such_module_at_all\n", 2, "put no_such_module_at_all.py beside the file"),
+        ("\nimport no_such_module_at_all\n", 2, "put no_such_module_at_all.py next to the file"),
         ("x = 1\ny = x / 0\n", 2, "ZeroDivisionError: division by zero"),
         ("def f():\n    raise SystemExit(3)\nf()\n", 2, "SystemExit: 3"),
         (f"{HEAD}@eval_test(USUALLY_PASSES, promt='x')\ndef a(rig, result): ...\n", 2, "did you mean 'prompt'"),

@@ -64,7 +64,7 @@ def test_a_link_out_of_the_template_is_refused(project: Project):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["run", "no/such/path"], "no/such/path: there is no such file or folder"),
+        (["run", "no/such/path"], "no/such/path: no such file or folder"),
         (["run", "--trials", "0"], "expected a whole number of at least 1"),
         (["run", "--trials", "x"], "invalid whole number value: 'x'"),
         (["run", "-k", "and"], "is not a valid expression"),

@@ -81,7 +81,7 @@ def test_what_can_be_read_off_a_task_is_named(project: Project):
     assert shown.returncode == 1
     assert "FAULT  greet" in shown.stdout
     assert "revealed: environment/hi.sh is solution/solve.sh" in shown.stdout
-    assert "warning: greet: the verifier runs where the agent ran" in shown.stdout
+    assert "warning: greet: the verifier shares the agent's environment" in shown.stdout
     (folder / "task.toml").write_text(MINIMAL.replace("timeout_sec", "timeout_secs"))
     shown = project.demeanor("validate", "tasks", "--static")
     assert shown.returncode == 2

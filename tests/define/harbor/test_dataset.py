@@ -43,10 +43,10 @@ def test_half_a_dataset_is_an_error(tmp_path):
     """A task that is listed and not there, and one that is there and not listed."""
     folder = dataset(two(tmp_path / "set"), "greet", "part")
     (folder / "part" / "task.toml").write_text(MINIMAL.replace("lab/greet", "lab/other"))
-    with pytest.raises(BadInput, match="the task 'lab/part' does not lie here"):
+    with pytest.raises(BadInput, match="the task 'lab/part' is missing"):
         discover([folder])
     dataset(folder, "greet")
-    with pytest.raises(BadInput, match="the task 'lab/other' lies here and is not listed"):
+    with pytest.raises(BadInput, match="the task 'lab/other' is not listed in dataset.toml"):
         discover([folder])
 
 
@@ -54,7 +54,7 @@ def test_a_task_that_was_changed_is_not_the_one_that_is_listed(tmp_path):
     """Its digest tells; Harbor's own tool writes it anew."""
     folder = dataset(two(tmp_path / "set"), "greet", "part")
     (folder / "greet" / "instruction.md").write_text("Something else.\n")
-    with pytest.raises(BadInput, match="is not the one that is listed") as caught:
+    with pytest.raises(BadInput, match="has another digest") as caught:
         discover([folder])
     assert "harbor sync" in str(caught.value)
 
@@ -95,7 +95,7 @@ def test_the_local_tasks_of_a_registry_are_read(tmp_path):
 def test_a_remote_task_is_fetched_by_harbor_not_by_us(tmp_path):
     """An error that says how."""
     url = {"git_url": "https://example.com/r.git", "git_commit_id": "HEAD"}
-    with pytest.raises(BadInput, match="lies in another repository") as caught:
+    with pytest.raises(BadInput, match="is in another repository") as caught:
         discover([registry(tmp_path, {"name": "greet", "path": "greet", **url})])
     assert "harbor download" in str(caught.value)
 

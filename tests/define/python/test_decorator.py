@@ -174,7 +174,7 @@ def test_eval_can_be_called_like_the_function():
         ({"files": {"": ""}}, "files", "empty"),
         ({"files": {"a": 3}}, "files['a']", "found int"),
         ({"files": {3: "a"}}, "files", "must be a string"),
-        ({"files": {"a": "", "a/b": ""}}, "files", "is a file and the folder"),
+        ({"files": {"a": "", "a/b": ""}}, "files", "is both a file and the folder"),
         ({"files": {"a": "", "./a": ""}}, "files", "given twice"),
         ({"files": 3}, "files", "template folder"),
         ({"files": "no-such-folder"}, "files", "there is no folder"),
@@ -244,7 +244,7 @@ def test_template_link_that_leads_out_is_refused(tmp_path, target):
     (folder / "sub").mkdir(parents=True)
     (folder / "link").symlink_to(target)
     error = refused(files=folder)
-    assert "points out of the template" in str(error)
+    assert "points outside the template" in str(error)
     assert str(folder / "link") in str(error)
 
 

@@ -14,7 +14,7 @@ from demeanor.core.checks import RewardCheck
 from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Trial
-from demeanor.define.harbor.answer_leaks import answers_in_sight
+from demeanor.define.harbor.answer_leaks import leaked_answers
 from demeanor.define.harbor.task_offline import offline
 from demeanor.gateway.null import NullGateway
 from demeanor.harbor.agents import NOP, ORACLE
@@ -127,7 +127,7 @@ def _read(one: Eval) -> Iterator[Complaint]:
         yield Complaint(
             fault=SelfTestFault.UNPROVEN, detail="there is no solution: nothing shows that it can be solved"
         )
-    for answer in answers_in_sight(task):
+    for answer in leaked_answers(task):
         yield Complaint(fault=SelfTestFault.REVEALED, detail=answer)
 
 
