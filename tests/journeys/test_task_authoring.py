@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from demeanor.define.discover import discover
-from tests.define.harbor_lab import MINIMAL, task
+from tests.define.harbor.helpers import MINIMAL, task
 from tests.harbor.engine import PROGRAM, needs_harbor
 from tests.journeys.conftest import Project
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from demeanor.core.trajectory import Asked, Called, Faulted, Kind, ModelFailed, Said, Trajectory
 from demeanor.judge.call_chain import call_chain
-from tests.judge.stagehands import called
+from tests.judge.helpers import called
 
 
 def chain(*events, gaps=()) -> list[str]:

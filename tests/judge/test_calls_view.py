@@ -13,7 +13,7 @@ from demeanor.core.errors import UnknownName
 from demeanor.core.trajectory import Called
 from demeanor.judge.calls_view import Calls, NoSuchCall
 from demeanor.judge.unknowable import LowerBound, Unknowable
-from tests.judge.stagehands import called, rig
+from tests.judge.helpers import called, rig
 
 READ = called("read_file", path="a.txt")
 WRITE = called("write_file", turn=2, path="a.txt", content="x")

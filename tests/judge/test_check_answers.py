@@ -23,7 +23,7 @@ from demeanor.core.checks import (
 from demeanor.core.evidence import Spent
 from demeanor.core.ports import CommandResult
 from demeanor.judge.check_answers import answer
-from tests.judge.stagehands import called, rig, run_command, tree
+from tests.judge.helpers import called, rig, run_command, tree
 
 PACKAGE = '{"name": "app", "on": true, "n": 1, "users": [{"name": "Ann"}], "a.b": null}'
 RIG = rig(

@@ -14,7 +14,7 @@ from demeanor.core.policy import USUALLY_FAILS, USUALLY_PASSES
 from demeanor.core.scenario import Scenario
 from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.judge.judge import judge
-from tests.judge.stagehands import called, evidence, no_command
+from tests.judge.helpers import called, evidence, no_command
 
 YES, NO, UNKNOWN = FileExists(path="a"), FileExists(path="b"), ToolUsed(tool="rm")
 

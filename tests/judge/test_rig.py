@@ -11,7 +11,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Asked, Faulted, Kind
 from demeanor.judge.unknowable import Unknowable
-from tests.judge.stagehands import called, evidence, no_command, rig
+from tests.judge.helpers import called, evidence, no_command, rig
 
 
 def end(code: int | None, out: str = "", err: str = "") -> ProcessEnd:

@@ -10,7 +10,7 @@ from demeanor import USUALLY_PASSES, eval_test
 from demeanor.core.errors import BadInput
 from demeanor.define.folder.cline_folder import read_cline_folder
 from demeanor.judge.self_test import SelfTestFault, self_test
-from tests.judge.stagehands import lay_out, no_command, read_back
+from tests.judge.helpers import lay_out, no_command, read_back
 
 
 def writes(text: str):

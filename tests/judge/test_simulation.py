@@ -13,7 +13,7 @@ from demeanor.core.trajectory import Asked, Called, Kind, Said
 from demeanor.core.tree import Tree
 from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour, ScriptedCall
 from demeanor.judge.simulation import rehearse
-from tests.judge.stagehands import lay_out, read_back
+from tests.judge.helpers import lay_out, read_back
 
 EVAL = Eval(
     name="e",

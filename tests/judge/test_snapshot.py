@@ -10,7 +10,7 @@ from demeanor.judge.check_answers import answer
 from demeanor.judge.rig import Rig
 from demeanor.judge.self_test import self_test
 from demeanor.judge.snapshot import write_snapshots
-from tests.judge.stagehands import evidence, lay_out, no_command, read_back
+from tests.judge.helpers import evidence, lay_out, no_command, read_back
 
 ASKED = "# System prompt\n\nBe careful.\n\n# Tools\n\n## read\n"
 

@@ -11,7 +11,7 @@ from demeanor.core.ports import CommandResult
 from demeanor.core.tree import Entry, Tree
 from demeanor.judge.unknowable import Unknowable
 from demeanor.judge.workspace_view import MissingFile
-from tests.judge.stagehands import file, read_back, rig, run_command, tree
+from tests.judge.helpers import file, read_back, rig, run_command, tree
 
 
 def workspace(after, before=None, **more):

@@ -11,11 +11,12 @@ from scipy import stats
 
 from demeanor.commands.gate.always import RATES
 from demeanor.commands.gate.always import characteristics as always_characteristics
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.gate.rules import RULES, gate, gate_exit_code, next_trials
 from demeanor.commands.gate.screen_error_rates import reject
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import Baseline, GateAnswer, GateCell
 from demeanor.core.policy import Policy
+from demeanor.runner.baselines import Baseline
 from tests.commands.reference import passes_the_gate
 
 STEADY = Baseline(passed=57, failed=3, nights=20)

@@ -9,7 +9,7 @@ import pytest
 
 from demeanor.core.errors import BadInput
 from demeanor.define.discover import discover
-from tests.define.harbor_lab import MINIMAL, task, write
+from tests.define.harbor.helpers import MINIMAL, task, write
 
 
 def dataset(folder: Path, *names: str, digest: str | None = None) -> Path:
@@ -46,7 +46,7 @@ def test_half_a_dataset_is_an_error(tmp_path):
     with pytest.raises(BadInput, match="the task 'lab/part' is missing"):
         discover([folder])
     dataset(folder, "greet")
-    with pytest.raises(BadInput, match="the task 'lab/other' is not listed in dataset.toml"):
+    with pytest.raises(BadInput, match=r"the task 'lab/other' is not listed in dataset\.toml"):
         discover([folder])
 
 

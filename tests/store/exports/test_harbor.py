@@ -99,7 +99,7 @@ IN_GIT = Tree(entries={".git": file(b"gitdir: elsewhere")})
 def test_the_exported_verifier_says_what_demeanor_says(before, after, checks):
     """Of the same files, over every check that goes along."""
     from demeanor.judge.check_answers import answer
-    from tests.judge.stagehands import rig
+    from tests.judge.helpers import rig
 
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "app"

@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from demeanor.commands.fix.diagnosis import Diagnosis, Failing
+from demeanor.commands.fix.text_search import TextLocation
 from demeanor.commands.trace.render import trace_text
 from demeanor.commands.trace.side_by_side import trace_diff
 from demeanor.commands.triage.brief import NO_INSTRUCTION
 from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening, slug
-from demeanor.core.text_search import TextLocation
 from demeanor.core.trajectory_diff import align, first_divergence
 from demeanor.render.numbers import percent, trials
 from demeanor.render.terminal import Screen

@@ -9,6 +9,7 @@ from pathlib import Path
 from demeanor.commands.fix.diagnosis import Diagnosis, DiagnosisTarget, Failing
 from demeanor.commands.fix.patch_rules import Bounds
 from demeanor.commands.fix.project import FixProject, bounds_of, inside
+from demeanor.commands.fix.text_search import find_texts
 from demeanor.commands.report.build import failing
 from demeanor.commands.report.report import FailingCell, NightReport
 from demeanor.commands.report.workflow import find_past_run, make_night_report
@@ -21,7 +22,6 @@ from demeanor.core.git import git
 from demeanor.core.history import PastRun
 from demeanor.core.ports import History
 from demeanor.core.text import count
-from demeanor.core.text_search import find_texts
 from demeanor.observe import observe
 from demeanor.observe.conversations import Conversations
 from demeanor.store.captures.capture_store import open_capture_store

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from demeanor.commands.fix.text_search import TextLocation
 from demeanor.commands.report.report import FailureMode
 from demeanor.commands.trace.trial_steps import TrialSteps
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
-from demeanor.core.text_search import TextLocation
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from demeanor.commands.gate.report import GateReport, GateRow
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import Baseline
 from demeanor.core.percent import rate, share
 from demeanor.core.text import count
+from demeanor.runner.baselines import Baseline
 
 _SHOWN = (0.95, 0.8, 0.5)
 

@@ -14,11 +14,11 @@ from demeanor.commands.gate import always as gate_always
 from demeanor.commands.gate import classic as gate_seed
 from demeanor.commands.gate import screen as gate_screen
 from demeanor.commands.gate.always import RATES
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.run.policies import exit_code
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UnknownName
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import GateAnswer, GateCell
 
 DEFAULT = "screen"
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from demeanor.commands.gate.always import answer, given_up, go_on
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.gate.screen_cell import FRESH, LEVEL, SCREEN, TrialSplit, fewest_to_settle, look, p_value
 from demeanor.commands.gate.screen_error_rates import characteristics
-from demeanor.core.gate import GateAnswer, GateCell
 from demeanor.statistics.beta_binomial import JEFFREYS, Prior
 from demeanor.statistics.false_discovery import adjusted
 from demeanor.statistics.shrinkage import fit_prior

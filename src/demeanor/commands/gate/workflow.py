@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.gate.rules import DEFAULT, gate, next_trials, rule_named
 from demeanor.config.config import Config
 from demeanor.core.errors import UsageError
 from demeanor.core.eval import Eval
-from demeanor.core.gate import Baseline, GateAnswer, GateCell
 from demeanor.core.ports import History
 from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.record import Record
@@ -18,7 +18,7 @@ from demeanor.core.tally import Decision
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
-from demeanor.runner.baselines import baselines_of, eval_hashes, latest_nights, unknown_to
+from demeanor.runner.baselines import Baseline, baselines_of, eval_hashes, latest_nights, unknown_to
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, plan_evals
 
