@@ -1,4 +1,4 @@
-"""What holds for all tests: property tests draw the same examples each time, and a busy machine fails none of them."""
+"""Hypothesis settings for all tests: deterministic examples, and no deadline, so that a busy machine fails none."""
 
 from hypothesis import settings
 

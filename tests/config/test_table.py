@@ -47,7 +47,7 @@ def test_what_is_absent_has_its_default():
 
 
 @pytest.mark.parametrize(
-    ("reading", "said"),
+    ("reading", "message"),
     [
         (lambda found: found.text("n"), "file.toml: n: expected a string, found a whole number (1)"),
         (lambda found: found.whole("f", least=0), "f: expected a whole number, found a number (1.5)"),
@@ -75,9 +75,9 @@ def test_what_is_absent_has_its_default():
         (lambda found: found.finish(), "s: unknown key"),
     ],
 )
-def test_mistake_is_refused_with_file_key_and_value(reading, said):
+def test_mistake_is_refused_with_file_key_and_value(reading, message):
     """Each mistake is one clear error."""
-    assert said in refused(reading)
+    assert message in refused(reading)
 
 
 def test_unknown_key_gets_the_nearest():
@@ -138,7 +138,7 @@ def test_path_inside_is_fine(path):
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("", "empty"),
         (".", "empty"),
@@ -155,9 +155,9 @@ def test_path_inside_is_fine(path):
         ("sub/.git/config", ".git"),
     ],
 )
-def test_path_outside_is_refused(path, said):
+def test_path_outside_is_refused(path, message):
     """Whatever could reach out of the workspace, or into git's own files, is refused."""
-    assert said in (path_problem(path) or "")
+    assert message in (path_problem(path) or "")
 
 
 @given(st.text(st.sampled_from("ab./\\\0 ~"), max_size=12))

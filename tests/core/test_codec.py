@@ -108,7 +108,7 @@ def test_defaults_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "said"),
+    ("kind", "data", "message"),
     [
         (Finding, {"check": "a", "answer": "maybe"}, "answer: 'maybe' is not one of 'yes', 'no', 'unknown'"),
         (Finding, {"check": "a"}, "Finding: field 'answer' is missing"),
@@ -127,11 +127,11 @@ def test_defaults_are_left_out():
         (Evidence, {"trial": "t", "trouble": ["bugdet", "x"]}, "trouble[0]: 'bugdet' is not one of provider"),
     ],
 )
-def test_what_is_no_such_value_is_refused_with_the_path_to_it(kind, data, said):
+def test_what_is_no_such_value_is_refused_with_the_path_to_it(kind, data, message):
     """Reading is strict, so that a damaged file is never taken for a whole one."""
     with pytest.raises(DecodeError) as caught:
         decode(kind, data)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @given(kind=st.sampled_from(KEPT), data=JSON)

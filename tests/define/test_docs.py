@@ -1,4 +1,4 @@
-"""The author's guide is complete: every argument, key, check and question is in it."""
+"""The author's guide is complete: it documents every argument, key, check and attribute of the rig."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def public(kind: type) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", [Rig, WorkspaceView, FileView, GitView, Calls], ids=lambda kind: kind.__name__)
-def test_every_question_is_documented(kind):
-    """judge.md tells every public name of the rig and of its views."""
+def test_every_attribute_of_the_rig_is_documented(kind):
+    """judge.md lists every public name of the rig and of its views."""
     assert public(kind) - words_of_tables("judge.md") == set()
 
 
 def test_every_argument_is_documented():
-    """define.md tells every argument of the decorator, what the stage offers, and every fault."""
+    """define.md lists every argument of the decorator, every method of the stage, and every fault."""
     words = words_of_tables("define.md")
     arguments = set(inspect.signature(eval_test).parameters) - {"policy"}
     assert arguments == {one.name for one in EVAL_FIELDS if one.python}
@@ -51,7 +51,7 @@ def test_every_argument_is_documented():
 
 
 def test_every_key_is_documented():
-    """scenario-toml.md tells every key, every check with its keys, and what a behaviour can do."""
+    """scenario-toml.md lists every key, every check with its keys, and the keys of behaviours."""
     words = words_of_tables("scenario-toml.md")
     assert set(SCHEMA["properties"]) - words == set()
     assert set(SCHEMA["$defs"]["act"]["properties"]) - words == set()
@@ -65,7 +65,7 @@ def test_every_key_is_documented():
 
 
 def test_example_of_the_page_is_a_valid_scenario(tmp_path):
-    """What the page shows can be read, and proves itself."""
+    """The example on the page is a valid scenario with a self-test."""
     from demeanor.define.folder.toml_folder import read_toml_folder
 
     (example,) = re.findall(r"```toml\n(.*?)```", (DOCS / "scenario-toml.md").read_text(), re.S)

@@ -29,7 +29,7 @@ def test_a_sound_task_has_no_complaint():
 
 
 @pytest.mark.parametrize(
-    ("oracle", "nothing", "fault", "said"),
+    ("oracle", "nothing", "fault", "message"),
     [
         (
             [left(0.5)],
@@ -46,11 +46,11 @@ def test_a_sound_task_has_no_complaint():
         ([left(1, rewards={"rewrad": 1})], [left(0)], SelfTestFault.CRASHED, "gave no 'reward', only rewrad 1"),
     ],
 )
-def test_what_is_wrong_is_named(oracle, nothing, fault, said):
+def test_what_is_wrong_is_named(oracle, nothing, fault, message):
     """By its kind, with the rewards that were seen."""
     found = complaints(oracle, nothing)
     assert fault in [kind for kind, _ in found]
-    assert any(said in detail for _, detail in found)
+    assert any(message in detail for _, detail in found)
 
 
 def test_a_void_tells_what_broke_and_what_was_printed():

@@ -94,7 +94,7 @@ def test_byte_order_mark_does_no_harm(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "key", "said"),
+    ("change", "key", "message"),
     [
         ({"promt": "x"}, "promt", "did you mean 'prompt'"),
         ({"expected_files": []}, "expected_files", "did you mean 'expectedFiles'"),
@@ -119,15 +119,15 @@ def test_byte_order_mark_does_no_harm(tmp_path):
         ({"auth": "x"}, "auth", "expected a table"),
     ],
 )
-def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, change, key, said):
+def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, change, key, message):
     """Each wrong value is one clear error."""
     error = refused(tmp_path / "a", {**FULL, **change})
     assert error.key == key
-    assert said in str(error)
+    assert message in str(error)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{\n  "prompt": "x",\n}', "config.json:3:1: is not valid JSON"),
         ("", "config.json:1:1: is not valid JSON"),
@@ -136,9 +136,9 @@ def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, change, key, said
         ('{"prompt": "a", "prompt": "b"}', "prompt: the key is duplicated"),
     ],
 )
-def test_malformed_json_is_refused_with_its_place(tmp_path, text, said):
+def test_malformed_json_is_refused_with_its_place(tmp_path, text, message):
     """A syntax error names line and column."""
-    assert said in str(refused(tmp_path / "a", text))
+    assert message in str(refused(tmp_path / "a", text))
 
 
 def test_file_that_is_no_text_is_refused(tmp_path):

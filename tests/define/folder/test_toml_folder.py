@@ -1,4 +1,4 @@
-"""`scenario.toml`: all that an eval can be, without Python; every mistake is refused."""
+"""`scenario.toml`: every key and every check is read, and every mistake is an error."""
 
 from __future__ import annotations
 
@@ -123,12 +123,12 @@ def test_behaviours_are_read(tmp_path):
 
 
 def test_folder_gives_the_name(tmp_path):
-    """Without a name of its own, an eval is called after its folder."""
+    """An eval without a name has the name of its folder."""
     assert read(tmp_path, HEAD + CHECK).name == "an-id"
 
 
 def test_template_and_inline_files_go_together(tmp_path):
-    """`template/` is the start, `[files]` are laid over it."""
+    """`template/` is copied first, `[files]` are written over it."""
     folder = write(tmp_path / "a", f'{HEAD}{CHECK}[files]\n"b.txt" = "b"\n')
     (folder / "template").mkdir()
     scenario = read_toml_folder(folder).scenario
@@ -168,8 +168,8 @@ def test_check_is_read(tmp_path, text):
     assert read(tmp_path, f"{HEAD}[[checks]]\n{text}\n").checks == (EXAMPLES[text],)
 
 
-def test_snapshot_lies_beside_the_scenario(tmp_path):
-    """Its file is named relative to the scenario's folder."""
+def test_snapshot_is_relative_to_the_scenario(tmp_path):
+    """The file's path is relative to the scenario's folder."""
     (check,) = read(tmp_path, f'{HEAD}[[checks]]\ncheck = "prompt_snapshot"\nfile = "s/{{subject}}.md"\n').checks
     assert isinstance(check, PromptSnapshot)
     assert check.file.name == "{subject}.md"
@@ -178,12 +178,12 @@ def test_snapshot_lies_beside_the_scenario(tmp_path):
 
 
 def test_every_check_is_tested():
-    """No check is left out above."""
+    """The table above has every check."""
     assert {text.split('"')[1] for text in EXAMPLES} | {"prompt_snapshot"} == set(CHECKS)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("policy = ", "is not valid TOML"),
         (CHECK, "policy: is required"),
@@ -237,15 +237,15 @@ def test_every_check_is_tested():
         (f'{HEAD}[[checks]]\ncheck = "final_text"\ncontains = ""', "contains: is empty"),
     ],
 )
-def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, text, said):
+def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, text, message):
     """Each wrong value is one clear error, before anything runs."""
     with pytest.raises(BadInput) as caught:
         read(tmp_path, text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(tmp_path / "an-id" / "scenario.toml") in str(caught.value)
 
 
-def test_approval_may_be_a_script(tmp_path):
+def test_approval_may_be_a_list(tmp_path):
     """Answers in order, for all requests or for those of a tool or kind."""
     folder = tmp_path / "asks"
     folder.mkdir()

@@ -60,7 +60,7 @@ def test_a_task_that_was_changed_is_not_the_one_that_is_listed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "message"),
     [
         ('[dataset]\nname = "a/b"\ntask = []\n', "dataset.task"),
         ('[dataset]\nname = "a/b"\n[[tasks]]\nname = "a/c"\ndigest = "sha256:1"\n', "harbor sync"),
@@ -68,12 +68,12 @@ def test_a_task_that_was_changed_is_not_the_one_that_is_listed(tmp_path):
         ('schema_version = "9"\n', "Demeanor reads 1.0"),
     ],
 )
-def test_mistakes_in_a_dataset_are_refused(tmp_path, toml, said):
+def test_mistakes_in_a_dataset_are_refused(tmp_path, toml, message):
     """With file and key."""
     write(tmp_path, {"dataset.toml": toml})
     with pytest.raises(BadInput) as caught:
         discover([tmp_path])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def registry(folder: Path, *tasks: dict[str, str]) -> Path:

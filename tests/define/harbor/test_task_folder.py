@@ -154,7 +154,7 @@ def test_a_mistake_is_refused_with_file_key_and_remedy(tmp_path, mistake):
 
 
 @pytest.mark.parametrize(
-    ("missing", "said"),
+    ("missing", "message"),
     [
         ("task.toml", "it has no task.toml"),
         ("instruction.md", "instruction.md is missing"),
@@ -162,10 +162,10 @@ def test_a_mistake_is_refused_with_file_key_and_remedy(tmp_path, mistake):
         ("tests/test.sh", "tests/test.sh is missing"),
     ],
 )
-def test_a_folder_that_is_not_whole_is_an_error_and_never_skipped(tmp_path, missing, said):
+def test_a_folder_that_is_not_whole_is_an_error_and_never_skipped(tmp_path, missing, message):
     """Harbor leaves such a folder out without a word."""
     (task(tmp_path / "greet") / missing).unlink()
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInput, match=message):
         discover([tmp_path])
 
 

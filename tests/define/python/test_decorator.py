@@ -84,7 +84,7 @@ def test_every_field_arrives():
     assert made.does_nothing_passes
 
 
-def test_what_is_not_given_has_no_surprising_default():
+def test_defaults():
     """An eval with only a prompt allows everything, and leaves time and trials to the run."""
     made = make()
     assert made.scenario.approval == Approval(default="allow")
@@ -104,7 +104,7 @@ def test_what_is_not_given_has_no_surprising_default():
     ],
 )
 def test_approval_can_be_a_word_a_mapping_or_a_value(given, wanted):
-    """All three ways to say how confirmations are answered mean the same value."""
+    """All notations of `approval` give an Approval."""
     assert make(approval=given).scenario.approval == wanted
 
 
@@ -132,7 +132,7 @@ def test_wrapped_check_is_found_where_it_is_written():
 
 
 def test_template_folder_is_relative_to_the_evals_file(tmp_path, monkeypatch):
-    """`files="app"` is the folder `app` beside the file, wherever the run was started."""
+    """`files="app"` is the folder `app` next to the eval's file, whatever the current folder is."""
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "main.py").write_text("")
     code = "from demeanor import *\n@eval_test(USUALLY_PASSES, prompt='x', files='app')\ndef made(rig, result): ...\n"
@@ -142,7 +142,7 @@ def test_template_folder_is_relative_to_the_evals_file(tmp_path, monkeypatch):
 
 
 def test_eval_can_be_called_like_the_function():
-    """An eval is still the author's function for whoever calls it."""
+    """Calling an eval calls the author's function."""
     seen = []
     made = make(check=lambda rig, result: seen.append((rig, result)), name="lambda")
     made("rig", "text")
@@ -150,7 +150,7 @@ def test_eval_can_be_called_like_the_function():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "key", "said"),
+    ("arguments", "key", "message"),
     [
         ({"policy": "ALWAYS_PASSES"}, "policy", "eval_test(ALWAYS_PASSES, …)"),
         ({"policy": "USUALY_PASSES"}, "policy", "eval_test(USUALLY_PASSES, …)"),
@@ -217,21 +217,21 @@ def test_eval_can_be_called_like_the_function():
         ({"check": lambda rig, result, more: None}, "check", "two arguments"),
     ],
 )
-def test_mistake_is_refused_with_place_key_value_and_remedy(arguments, key, said):
+def test_mistake_is_refused_with_place_key_value_and_remedy(arguments, key, message):
     """Each wrong argument is one clear error that names the eval's file and line."""
     error = refused(**arguments)
     assert error.key == key
-    assert said in str(error)
+    assert message in str(error)
     assert str(error).startswith(f"{__file__}:")
 
 
 def test_decorator_without_policy_says_what_is_missing():
-    """`@eval_test` without parentheses is a common slip."""
+    """`@eval_test` without parentheses is a common mistake."""
     with pytest.raises(BadInput, match=r"test_decorator.py:\d+: eval_test: the policy is missing"):
         eval_test(check)
 
 
-def test_decorating_something_that_is_no_function_is_refused():
+def test_only_functions_can_be_decorated():
     """Only a function can be a check."""
     with pytest.raises(BadInput, match="decorates a function, not 3"):
         eval_test(USUALLY_PASSES, prompt="x")(3)
@@ -255,8 +255,8 @@ def test_template_link_within_is_fine(tmp_path):
     assert make(files=tmp_path).scenario.template == tmp_path.resolve()
 
 
-def test_importing_the_front_door_is_cheap():
-    """`from demeanor import eval_test` brings in neither pytest nor asyncio nor the judge."""
+def test_importing_eval_test_is_cheap():
+    """`from demeanor import eval_test` imports neither pytest nor asyncio nor the judge."""
     heavy = "{'_pytest', 'asyncio', 'demeanor.judge'}"
     code = f"import sys; from demeanor import eval_test; print(*{heavy} & set(sys.modules))"
     end = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
