@@ -64,9 +64,9 @@ async def bench_round(sandbox: NoneSandbox, template: Template, trials: int, at_
     """The same on benches."""
 
     async def benched(_: int) -> None:
-        async with sandbox.bench(template) as bench:
-            await bench.run(Launch(argv=ARGV), limits=Limits(wall=60), last_activity=lambda: 0.0)
-            tree = await bench.snapshot()
+        async with sandbox.open_session(template) as session:
+            await session.run(Launch(argv=ARGV), limits=Limits(wall=60), last_activity=lambda: 0.0)
+            tree = await session.snapshot()
         assert tree.entries["out.txt"].read() == b"hi"
 
     return await timed(benched, trials, at_once)
@@ -77,17 +77,17 @@ async def main(trials: int, at_once: int) -> None:
     sandbox, templates = NoneSandbox(), TemplateCache()
     await sandbox.start()
     template = await templates.get(Scenario(prompts=("Say hi.",), files={"README.md": b"# Notes\n"}))
-    bare, bench = [], []
+    bare, session = [], []
     for _ in range(ROUNDS):
         bare.append(await bare_round(trials, at_once))
-        bench.append(await bench_round(sandbox, template, trials, at_once))
+        session.append(await bench_round(sandbox, template, trials, at_once))
     await sandbox.stop()
     templates.close()
-    for name, seconds in (("bare", bare), ("bench", bench)):
+    for name, seconds in (("bare", bare), ("bench", session)):
         print(
             f"{name:6} {1000 * min(seconds) / trials:6.2f} ms per trial (median {sorted(seconds)[ROUNDS // 2]:.3f} s)"
         )
-    print(f"ratio  {min(bench) / min(bare):6.2f}")
+    print(f"ratio  {min(session) / min(bare):6.2f}")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def serve_gateway(upstream: str) -> None:
     from demeanor.gateway.models.live_model import LiveModel
     from demeanor.gateway.models.provider import Provider
     from demeanor.gateway.script import ScriptedModel
-    from demeanor.gateway.server.server import GatewayServer
+    from demeanor.gateway.server.http_server import GatewayServer
 
     scenario, source = Scenario(prompts=("x",)), Source(path=Path("x"))
     found = Eval(name="bench", policy=Policy.USUALLY_PASSES, scenario=scenario, checks=(), source=source)

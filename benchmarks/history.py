@@ -22,8 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.store.past import records  # noqa: E402
-from tests.store.postgres_server import postgres_server  # noqa: E402
+from tests.helpers.postgres_server import postgres_server  # noqa: E402
+from tests.helpers.runs import records  # noqa: E402
 
 from demeanor.commands.report.report import NightReport  # noqa: E402
 from demeanor.commands.report.terminal import night_terminal  # noqa: E402
@@ -31,8 +31,8 @@ from demeanor.commands.report.workflow import find_past_run, make_night_report  
 from demeanor.core.record import RunInfo  # noqa: E402
 from demeanor.store.history import SqlHistory, open_history  # noqa: E402
 from demeanor.store.history.database import Database, Row  # noqa: E402
+from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord  # noqa: E402
 from demeanor.store.history.tallies import CellTally, write_tallies  # noqa: E402
-from demeanor.store.history.writing import PlannedCell, RunWriter, WrittenRecord  # noqa: E402
 
 BARS = {"nights": 1.0, "report": 1.0, "promote": 2.0, "history": 0.2, "insert": 0.002}
 HASHES = ("0123456789ab", "ba9876543210", "1.4.2", "aaaabbbbcccc", "f" * 64)

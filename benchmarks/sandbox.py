@@ -34,8 +34,8 @@ async def bare() -> None:
 
 async def boxed(sandbox: Sandbox, template: Template) -> None:
     """The same in a sandbox: made, used, emptied and gone."""
-    async with sandbox.bench(template) as bench:
-        end = await bench.run(Launch(argv=PROGRAM), limits=Limits(wall=60), last_activity=lambda: 0.0)
+    async with sandbox.open_session(template) as session:
+        end = await session.run(Launch(argv=PROGRAM), limits=Limits(wall=60), last_activity=lambda: 0.0)
         assert end.exit_code == 0
 
 
@@ -65,13 +65,13 @@ def large(folder: Path) -> Template:
 async def starts(root: Path, rounds: int) -> bool:
     """Compare starts."""
     template = small(root / "small")
-    walled, opened = BubblewrapSandbox(root=root), NoneSandbox(root=root)
+    in_bubblewrap, opened = BubblewrapSandbox(root=root), NoneSandbox(root=root)
     taken: dict[str, list[float]] = {"bare": [], "none": [], "bubblewrap": []}
     for _ in range(rounds + 1):
         taken["bare"].append(await timed(bare))
         taken["none"].append(await timed(lambda: boxed(opened, template)))
-        taken["bubblewrap"].append(await timed(lambda: boxed(walled, template)))
-    await walled.stop()
+        taken["bubblewrap"].append(await timed(lambda: boxed(in_bubblewrap, template)))
+    await in_bubblewrap.stop()
     await opened.stop()
     middle = {name: statistics.median(times[1:]) for name, times in taken.items()}
     for name, times in taken.items():
@@ -86,17 +86,17 @@ async def starts(root: Path, rounds: int) -> bool:
 async def workspaces(root: Path, rounds: int) -> bool:
     """Compare workspaces: the time that a large one takes more than a small one, and that of `cp -a`."""
     little, much = small(root / "little"), large(root / "large")
-    walled = BubblewrapSandbox(root=root)
-    await boxed(walled, much)  # what is done once per run is not what is measured
-    await boxed(walled, little)
+    in_bubblewrap = BubblewrapSandbox(root=root)
+    await boxed(in_bubblewrap, much)  # what is done once per run is not what is measured
+    await boxed(in_bubblewrap, little)
     copies, more = [], []
     for number in range(rounds):
         copy = ["cp", "-a", str(much.folder), str(root / f"copy{number}")]
         copies.append(await timed(lambda words=copy: asyncio.to_thread(subprocess.run, words, check=True)))  # type: ignore[misc]
         await asyncio.to_thread(subprocess.run, ["rm", "-rf", copy[-1]], check=True)
-        usual = await timed(lambda: boxed(walled, little))
-        more.append(await timed(lambda: boxed(walled, much)) - usual)
-    await walled.stop()
+        usual = await timed(lambda: boxed(in_bubblewrap, little))
+        more.append(await timed(lambda: boxed(in_bubblewrap, much)) - usual)
+    await in_bubblewrap.stop()
     copied, took = statistics.median(copies), max(statistics.median(more), 0.0)
     held = took <= SHARE * copied
     print(f"cp -a of {FILES} files, {FILES * BYTES / 1e6:.0f} MB: {copied * 1000:.0f} ms")

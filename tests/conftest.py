@@ -1,6 +1,22 @@
-"""Hypothesis settings for all tests: deterministic examples, and no deadline, so that a busy machine fails none."""
+"""Settings and fixtures of all tests.
 
+Property tests use the same examples each time and have no deadline, so that a busy machine can't fail them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from tests.helpers.project import Project
 
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """An empty project."""
+    return Project(tmp_path / "project")

@@ -163,13 +163,13 @@ def _modules(folder: Path) -> Iterator[str]:
 
 def rules(_page: str) -> str:
     """What every rule costs and how often it errs, as the code calculates it."""
-    from demeanor.commands.gate import always as gate_always
+    from demeanor.commands.gate import always
     from demeanor.commands.gate.rules import RULES
     from demeanor.commands.promote.rules import DEMOTE, PROMOTE
     from demeanor.core.percent import rate, share
 
-    every = [gate_always.characteristics(), *(rule.characteristics() for rule in RULES.values())]
-    every += [rule.characteristics() for named in (PROMOTE, DEMOTE) for rule in named.values()]
+    every = [always.error_rates(), *(rule.error_rates() for rule in RULES.values())]
+    every += [rule.error_rates() for named in (PROMOTE, DEMOTE) for rule in named.values()]
     parts = []
     for found in every:
         trials = any(row.trials is not None for row in found.rows)

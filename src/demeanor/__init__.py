@@ -25,7 +25,7 @@ __all__ = [
     "eval_test",
 ]
 
-_HOMES = {
+_MODULES = {
     "ALWAYS_PASSES": "demeanor.core.policy",
     "USUALLY_FAILS": "demeanor.core.policy",
     "USUALLY_PASSES": "demeanor.core.policy",
@@ -38,12 +38,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used, so that `import demeanor` costs nothing."""
-    if name not in _HOMES:
+    """Import a name when it is first used, so that `import demeanor` is fast."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'demeanor' has no attribute {name!r}")
     import importlib
 
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 

@@ -13,7 +13,7 @@ def main() -> None:
 
         sys.stdout.write(f"demeanor {__version__}\n")
         return
-    # A run makes many small values and hardly any cycles: looking for those less often saves a twentieth of its time.
+    # A run creates many small values and few reference cycles: collecting less often makes it about 5 % faster.
     gc.set_threshold(50_000, 20, 20)
     from demeanor.cli import main as run_command
 

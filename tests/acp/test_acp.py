@@ -1,4 +1,4 @@
-"""The client as a program, with a real agent at the other end of the real protocol."""
+"""The client as a separate process, with a real agent that speaks the protocol."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from demeanor.acp.permission import Approver
 from demeanor.agents import make_agent
 from demeanor.config.table import Table
 from demeanor.core.agent import Task
@@ -29,7 +26,7 @@ AGENT = str(Path(__file__).with_name("agent.py"))
 
 @dataclass
 class Session:
-    """What came of a session."""
+    """The result of a session."""
 
     code: int
     events: tuple[Event, ...]
@@ -37,12 +34,12 @@ class Session:
 
     @property
     def said(self) -> list[str]:
-        """The texts."""
+        """The texts of the agent."""
         return [event.text for event in self.events if isinstance(event, Said)]
 
 
 class Client:
-    """The client, started as the adapter orders it."""
+    """Starts the client as the adapter does."""
 
     def __init__(self, folder: Path) -> None:
         self.workspace, self.home = folder / "work", folder / "home"
@@ -50,7 +47,7 @@ class Client:
         self.home.mkdir()
 
     def start(self, *prompts: list[Any], approval: Approval | None = None, **table: Any) -> subprocess.Popen[str]:
-        """The client with steps for each prompt."""
+        """Start the client; each prompt is a list of steps for the agent."""
         keys = {"command": [sys.executable, AGENT], **table}
         agent = make_agent("mine", "acp", Table(keys, where="demeanor.toml", prefix="agents.mine."))
         task = Task(
@@ -69,7 +66,7 @@ class Client:
         )
 
     def run(self, *prompts: list[Any], **more: Any) -> Session:
-        """The client, to its end."""
+        """Run the client until it exits."""
         process = self.start(*prompts, **more)
         out, errors = process.communicate(timeout=30)
         end = ProcessEnd(exit_code=process.returncode, stdout=Output(text=out, total_bytes=len(out)))
@@ -78,12 +75,12 @@ class Client:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Client:
-    """A client in a workspace of its own."""
+    """A client with its own workspace."""
     return Client(tmp_path)
 
 
-def test_what_the_agent_says_thinks_plans_and_does_is_told(client: Client):
-    """Chunks become one text; a call has its name, kind, arguments, result and success."""
+def test_updates_become_events(client: Client):
+    """Chunks are joined; a call has its name, kind, arguments, result and success."""
     steps = [["think", "hm"], ["plan", "look", "leap"], ["call", "grep", "search", {"q": "x"}, "found"],
              ["say", "do"], ["say", "ne"]]  # fmt: skip
     thought, plan, called, said = client.run(steps).events
@@ -97,8 +94,8 @@ def test_what_the_agent_says_thinks_plans_and_does_is_told(client: Client):
     assert said == Said(turn=2, text="done")
 
 
-def test_permission_is_given_once_and_is_told(client: Client):
-    """Never «always»: the next request must come too."""
+def test_permission_is_given_once(client: Client):
+    """Never `allow_always`: the next request must come too."""
     asked, called = client.run([["write", "a.txt", "hi"]]).events
     assert isinstance(asked, Asked)
     assert (asked.tool, asked.kind, asked.answer) == ("write_file", "edit", "allow")
@@ -110,7 +107,7 @@ def test_permission_is_given_once_and_is_told(client: Client):
 
 @pytest.mark.parametrize("rules", [{"write_file": "deny"}, {"edit": "deny"}])
 def test_permission_is_denied_by_name_or_by_kind(client: Client, rules: Mapping[str, Any]):
-    """The agent hears «no», and the file is not made."""
+    """The agent gets a rejection and does not write the file."""
     session = client.run([["write", "a.txt", "hi"]], approval=Approval(rules=rules))
     asked, called = session.events
     assert isinstance(asked, Asked)
@@ -122,7 +119,7 @@ def test_permission_is_denied_by_name_or_by_kind(client: Client, rules: Mapping[
 
 
 def test_a_script_of_answers_is_followed_over_several_prompts(client: Client):
-    """First no, then yes, and yes from then on; each rule counts for itself."""
+    """First deny, then allow, which is repeated; each rule has its own script."""
     steps = [["write", "a.txt", "1"], ["write", "b.txt", "2"]]
     approval = Approval(default="deny", rules={"edit": ("deny", "allow")})
     session = client.run(steps, [["write", "c.txt", "3"], ["write", "d.txt", "4", "rm", "delete"]], approval=approval)
@@ -130,8 +127,8 @@ def test_a_script_of_answers_is_followed_over_several_prompts(client: Client):
     assert sorted(path.name for path in client.workspace.iterdir()) == ["b.txt", "c.txt"]
 
 
-def test_an_answer_that_is_not_on_offer_is_a_no(client: Client):
-    """The protocol's «cancelled», told as a denial."""
+def test_an_answer_that_is_not_offered_is_a_denial(client: Client):
+    """The client answers `cancelled` and reports a denial."""
     asked, called = client.run([["write", "a.txt", "hi", "write_file", "edit", ["reject_always"]]]).events
     assert isinstance(asked, Asked)
     assert asked.answer == "deny"
@@ -139,26 +136,8 @@ def test_an_answer_that_is_not_on_offer_is_a_no(client: Client):
     assert '"cancelled"' in str(called.result)
 
 
-names = st.sampled_from(["write_file", "edit", "execute", "rm"])
-answer = st.sampled_from(["allow", "deny"])
-answers = st.one_of(answer, st.lists(answer, min_size=1, max_size=3).map(tuple))
-
-
-@given(rules=st.dictionaries(names, answers), default=answers, requests=st.lists(st.tuples(names, names)))
-def test_the_client_answers_as_the_approval_says(rules: Any, default: Any, requests: list[tuple[str, str]]):
-    """The client is a program of its own, so the rule is written twice; both always agree."""
-    approval = Approval(default=default, rules=rules)
-    approver = Approver({"default": default, "rules": rules})
-    counted: dict[str, int] = {}
-    for tool, kind in requests:
-        rule = tool if tool in rules else kind if kind in rules else ""
-        wanted = approval.answer(tool=tool, kind=kind, earlier=counted.get(rule, 0))
-        counted[rule] = counted.get(rule, 0) + 1
-        assert approver.answer(tool, kind) == wanted
-
-
-def test_files_of_the_workspace_are_given_and_no_others(client: Client, tmp_path: Path):
-    """Neither by .., nor by an absolute path, nor by a link, for reading or writing; a pipe does not hang anybody."""
+def test_only_files_inside_the_workspace_are_served(client: Client, tmp_path: Path):
+    """Not through `..`, an absolute path or a link, for reading or writing; a FIFO does not block the client."""
     (tmp_path / "secret").write_text("secret")
     (client.workspace / "a.txt").write_text("one\ntwo\nthree\n")
     (client.workspace / "way-out").symlink_to(tmp_path)
@@ -172,65 +151,65 @@ def test_files_of_the_workspace_are_given_and_no_others(client: Client, tmp_path
     steps += [["read", path] for path in outside] + [["put", path, "x"] for path in outside]
     session = client.run(steps, files=True)
     assert session.code == 0, session.errors
-    told = [json.loads(text) for text in session.said]
-    assert told[:2] == ["one\ntwo\nthree\n", "put"]
-    assert [error["code"] for error in told[2:5]] == [-32002, -32603, -32603]
-    assert [error["code"] for error in told[5:]] == [-32602] * 2 * len(outside)
+    answers = [json.loads(text) for text in session.said]
+    assert answers[:2] == ["one\ntwo\nthree\n", "put"]
+    assert [error["code"] for error in answers[2:5]] == [-32002, -32603, -32603]
+    assert [error["code"] for error in answers[5:]] == [-32602] * 2 * len(outside)
     assert (client.workspace / "new/b.txt").read_text() == "b"
     assert (tmp_path / "secret").read_text() == "secret"
 
 
-def test_files_are_refused_where_they_were_not_offered(client: Client):
-    """And so is every request that the client does not know."""
+def test_file_requests_are_refused_without_files_true(client: Client):
+    """And so is every unknown request."""
     session = client.run([["unknown", "fs/read_text_file"], ["say", " "], ["unknown", "terminal/create"]])
     assert session.said == ["-32601 -32601"]
 
 
-def test_garbage_and_huge_lines_are_passed_over(client: Client):
-    """What is no message is told on stderr, and the session goes on."""
+def test_invalid_and_huge_lines_are_skipped(client: Client):
+    """They are reported on stderr, and the session continues."""
     steps = [["raw", "warning: hm\n"], ["raw", "[1]\n"], ["raw", "[" * 100_000 + "\n"], ["raw", "\n"],
              ["raw", "x" * 2**20, 40], ["raw", "\n"], ["say", "still here \ud800 \u2028"]]  # fmt: skip
     session = client.run(steps)
     assert session.said == ["still here ? \u2028"]
-    assert "no message of the protocol: warning: hm" in session.errors
+    assert "not a message of the protocol: warning: hm" in session.errors
     assert "more than" in session.errors
 
 
 @pytest.mark.parametrize(
-    ("steps", "told"),
+    ("steps", "message"),
     [
-        ([["say", "hi"], ["exit", 7]], "the agent ended (exit code 7) before it answered session/prompt"),
+        ([["say", "hi"], ["exit", 7]], "the agent exited (exit code 7) before it answered session/prompt"),
         ([["say", "hi"], ["error", "no model"]], "session/prompt with an error: -32603: no model ({'why': 'because'})"),
         ([["say", "hi"], ["stop", "max_tokens"]], "the agent ended its turn with 'max_tokens'"),
         ([["say", "hi"], ["stop", "cancelled"]], "the agent ended its turn with 'cancelled'"),
     ],
 )
-def test_a_turn_that_does_not_come_to_its_end_is_a_failure(client: Client, steps: list[Any], told: str):
-    """What was said until then is kept; the next prompt is not given."""
+def test_an_unfinished_turn_is_a_failure(client: Client, steps: list[Any], message: str):
+    """Earlier events are kept; the next prompt is not sent."""
     session = client.run(steps, [["say", "never"]])
     assert session.code == 1
-    assert told in session.errors
+    assert message in session.errors
     assert session.said == ["hi"]
     assert client.agent.exit_ok(ProcessEnd(exit_code=1)) is False
     assert client.agent.exit_ok(ProcessEnd(exit_code=0)) is None
 
 
-def test_a_refusal_is_told_and_is_no_failure_of_the_program(client: Client):
-    """To refuse may be just right; the checks know."""
+def test_a_refusal_is_an_event_and_not_a_failure_of_the_program(client: Client):
+    """A refusal may be the right choice; the checks decide."""
     session = client.run([["say", "no"], ["stop", "refusal"]])
     assert session.code == 0
     assert isinstance(session.events[-1], ModelFailed)
     assert session.events[-1].reason == "refusal"
 
 
-def test_a_turn_that_is_cancelled_after_a_no_is_an_end(client: Client):
-    """Some agents give up the turn when the user denies something."""
+def test_a_turn_that_is_cancelled_after_a_denial_is_finished(client: Client):
+    """Some agents end the turn when the user denies a request."""
     steps = [["write", "a.txt", "x"], ["stop", "cancelled"]]
     assert client.run(steps, [["say", "on"]], approval=Approval(default="deny")).said == ["on"]
 
 
-def test_an_agent_that_never_ends_is_ended_and_what_was_heard_is_told(client: Client):
-    """The bench sends TERM at the deadline; an open call is told without a result."""
+def test_events_so_far_are_kept_when_the_client_is_terminated(client: Client):
+    """The sandbox sends SIGTERM at the deadline; an open call is reported without a result."""
     process = client.start([["call", "ls", "search", {}, "a"], ["begin", "shell"], ["sleep", 600]])
     assert process.stdout is not None
     first = process.stdout.readline()
@@ -238,33 +217,33 @@ def test_an_agent_that_never_ends_is_ended_and_what_was_heard_is_told(client: Cl
     rest, _ = process.communicate(timeout=20)
     assert json.loads(first)["tool"] == "ls"
     assert process.returncode == 143
-    if rest:  # the second call may not have been heard of yet
+    if rest:  # the second call may not have arrived yet
         assert json.loads(rest)["succeeded"] is None
 
 
 def test_another_version_of_the_protocol_is_refused(client: Client):
-    """Before anything is asked."""
+    """Before the first prompt."""
     session = client.run([["say", "hi"]], command=[sys.executable, AGENT, "2"])
     assert session.code == 1
     assert "speaks version 2 of the protocol" in session.errors
 
 
-def test_a_session_can_be_loaded_and_its_past_is_not_told_again(client: Client):
-    """Only what is said now counts."""
+def test_replayed_messages_of_a_loaded_session_are_not_events(client: Client):
+    """Only messages after the prompt count."""
     session = client.run([["say", "now"]], session="s1")
     assert session.said == ["now"]
 
 
-def test_the_mode_is_set_and_a_model_that_can_not_be_is_an_error(client: Client):
-    """An agent that offers no choice must not be tried with another model in silence."""
+def test_a_mode_or_model_that_can_not_be_set_is_an_error(client: Client):
+    """The agent must not run with another model without notice."""
     assert client.run([["say", "hi"]], mode="careful").code == 0
     failed = client.run([["say", "hi"]], session_model="{model}")
     assert failed.code == 1
-    assert "offers no choice of a model, so 'm' can't be set" in failed.errors
+    assert "the agent has no way to set the model, so 'm' can't be used" in failed.errors
 
 
-def test_the_clients_own_python_path_is_not_the_agents(client: Client, tmp_path: Path):
-    """A Python agent must not import from Demeanor by accident, but what the configuration sets it sees."""
+def test_the_agent_does_not_inherit_the_clients_python_path(client: Client, tmp_path: Path):
+    """A Python agent must not import Demeanor by accident; PYTHONPATH of the configuration is passed on."""
     script = tmp_path / "show.py"
     script.write_text("import os, sys\nsys.stderr.write(repr(os.environ.get('PYTHONPATH')) + os.environ['X'])\n")
     table = {"command": [sys.executable, str(script)], "env": {"X": "{model}"}}
@@ -272,8 +251,8 @@ def test_the_clients_own_python_path_is_not_the_agents(client: Client, tmp_path:
     assert "'/p'm" in client.run([], **{**table, "env": {"X": "m", "PYTHONPATH": "/p"}}).errors
 
 
-def test_a_program_that_can_not_be_started_is_told(client: Client, tmp_path: Path):
-    """By name and reason."""
+def test_a_program_that_can_not_be_started_is_an_error(client: Client, tmp_path: Path):
+    """With its name and the reason."""
     session = client.run([], command=[str(tmp_path / "absent")])
     assert session.code == 1
     assert "absent: No such file" in session.errors

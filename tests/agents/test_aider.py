@@ -1,4 +1,4 @@
-"""aider: how it is started, and what its history tells."""
+"""aider: how it is started, and how its history is read."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from demeanor.core.agent import Ability
 from demeanor.core.scenario import PriorMessage
-from tests.agents.told import PRIOR, agent, end, in_file, outline, sample, task
+from tests.agents.helpers import PRIOR, agent, end, home_json, outline, sample, task
 
 HISTORY = ".aider/chat.md"
 
 
-def test_it_asks_nobody_fetches_nothing_and_leaves_git_alone():
-    """With git it would make a repository, and commit to it."""
+def test_no_questions_no_downloads_no_git():
+    """With git it would create a repository and commit."""
     orders = agent("aider", settings={"map-tokens": 512}).orders(task("-x", params={"files": ["a.txt"]}))
     (launch,) = orders.launches
-    config = in_file(orders, ".aider.conf.yml")
+    config = home_json(orders, ".aider.conf.yml")
     assert config["yes-always"] is True
     assert not any(config[name] for name in ("git", "check-update", "detect-urls", "suggest-shell-commands"))
     assert config["analytics-disable"] is True
@@ -26,8 +26,8 @@ def test_it_asks_nobody_fetches_nothing_and_leaves_git_alone():
     assert launch.argv[-1] == "--message=-x"
 
 
-def test_history_is_restored_for_further_prompts_and_for_an_earlier_conversation():
-    """And only then."""
+def test_history_is_restored_for_later_prompts_and_prior_messages():
+    """And not for a first prompt without them."""
     first, second = agent("aider").orders(task("One.", "Two.")).launches
     assert "--restore-chat-history" not in first.argv
     assert "--restore-chat-history" in second.argv
@@ -37,8 +37,8 @@ def test_history_is_restored_for_further_prompts_and_for_an_earlier_conversation
     assert "#### My name is Zebra.  \n\nHello.\n\n # Title\n > quoted" in history
 
 
-def test_its_history_tells_what_the_model_said_run_by_run():
-    """Its own remarks are not the model's words, and what was there before is not its doing."""
+def test_its_history_is_read_launch_by_launch():
+    """Without aider's own remarks and without restored messages."""
     leavings = {HISTORY: sample("aider.md").encode()}
     thought, edit, answer = outline(agent("aider").read_log((end(), end()), leavings))
     assert thought == (1, "thought", "Let me think about it.")
@@ -49,13 +49,13 @@ def test_its_history_tells_what_the_model_said_run_by_run():
 
 
 @given(st.text(alphabet="#> \na<", max_size=60), st.integers(0, 3))
-def test_no_history_breaks_the_reader(history: str, runs: int):
-    """Whatever it writes."""
+def test_a_broken_history_does_not_crash_the_reader(history: str, runs: int):
+    """Random text with its markup characters."""
     agent("aider").read_log((end(),) * runs, {HISTORY: history.encode()})
 
 
 def test_it_has_no_tools():
-    """And its exit says nothing."""
+    """And its exit code 0 proves nothing."""
     expected = {Ability.PARALLEL, Ability.TOOL_ERROR, Ability.MALFORMED, Ability.DENY, Ability.CLEAN}
     assert set(agent("aider").cannot) == expected
     assert agent("aider").exit_ok(end()) is None

@@ -1,4 +1,4 @@
-"""Claude Code, as far as it can be tested without the program."""
+"""Claude Code: how it is started, and how its log is read."""
 
 from __future__ import annotations
 
@@ -11,44 +11,55 @@ from hypothesis import given, settings
 from demeanor.agents.claude_code import RECIPE
 from demeanor.core.scenario import Approval
 from demeanor.core.trajectory import Called, Event, Kind, Said, Thought
-from tests.agents.lab import EARLIER, NO_EDITS, home_json, hostile, option, orders, printed, sample, spoiled
+from tests.agents.helpers import (
+    BASE_URL,
+    NO_EDITS,
+    PRIOR,
+    broken_lines,
+    each_value_replaced,
+    end,
+    home_json,
+    option,
+    orders,
+    sample,
+)
 
 _SESSION = "projects/-bench-workspace"
 
 
-def test_it_works_alone_and_talks_to_the_gateway_only():
-    """No question is asked, nothing is reported, and every model it may think of is the one under test."""
+def test_it_asks_nothing_and_uses_the_gateway_only():
+    """No permission prompts, no telemetry, and all its model settings name the model under test."""
     (launch,) = orders(RECIPE).launches
     assert launch.argv[-2:] == ("--", "Do it.")
     assert "--dangerously-skip-permissions" in launch.argv
     assert option(launch, "--output-format") == "stream-json"
     assert option(launch, "--model") == launch.env["ANTHROPIC_DEFAULT_HAIKU_MODEL"] == "large"
-    assert launch.env["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:4711/t/0123456789abcdef"
+    assert launch.env["ANTHROPIC_BASE_URL"] == BASE_URL
     assert launch.env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == launch.env["DISABLE_AUTOUPDATER"] == "1"
     assert launch.env["CLAUDE_CODE_MAX_RETRIES"] == "2"
     assert launch.env["CLAUDE_CONFIG_DIR"] == "/bench/home/.claude"
 
 
-@pytest.mark.parametrize(("user", "told"), [(0, True), (1000, False)])
-def test_only_root_is_told_to_be_in_a_sandbox(user: int, told: bool, monkeypatch: pytest.MonkeyPatch):
-    """It is a safety check of the agent's that nobody else needs to switch off."""
+@pytest.mark.parametrize(("user", "is_set"), [(0, True), (1000, False)])
+def test_is_sandbox_is_set_for_root_only(user: int, is_set: bool, monkeypatch: pytest.MonkeyPatch):
+    """It turns off a safety check that applies to root only."""
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    assert ("IS_SANDBOX" in orders(RECIPE).launches[0].env) is told
+    assert ("IS_SANDBOX" in orders(RECIPE).launches[0].env) is is_set
 
 
 def test_a_second_prompt_resumes_the_session():
-    """The same one, by its id."""
+    """By the id of the first launch."""
     first, second = orders(RECIPE, "One.", "Two.").launches
     assert option(first, "--session-id") == option(second, "--resume") is not None
     assert option(first, "--resume") is None
 
 
-def test_an_earlier_conversation_is_a_session():
-    """Its file lies where the agent looks for sessions of this workspace."""
-    found = orders(RECIPE, messages=EARLIER)
+def test_prior_messages_are_a_session_file():
+    """It is where the agent looks for sessions of this workspace."""
+    found = orders(RECIPE, messages=PRIOR)
     session = option(found.launches[0], "--resume")
     lines = found.home_files[f".claude/{_SESSION}/{session}.jsonl"].decode().splitlines()
-    assert ["zebras" in lines[0], "gnus" in lines[1], len(lines)] == [True, True, 2]
+    assert ["Zebra" in lines[0], "Hello" in lines[1], len(lines)] == [True, True, 2]
 
 
 @pytest.mark.parametrize(
@@ -63,30 +74,30 @@ def test_an_earlier_conversation_is_a_session():
         ),
     ],
 )
-def test_what_is_denied_is_refused_by_a_hook(approval: Approval, denied: list[str]):
-    """By name, by kind, and by default, which does not reach what agents never ask for."""
+def test_a_hook_refuses_denied_tools(approval: Approval, denied: list[str]):
+    """By name, by kind, and by default, except for tools that agents never ask about."""
     (hook,) = home_json(orders(RECIPE, approval=approval), ".claude/settings.json")["hooks"]["PreToolUse"]
     names = ["Bash", "Edit", "NotebookEdit", "Read", "WebFetch", "WebSearch", "Write", "mcp__x__y"]
     assert [name for name in names if re.search(hook["matcher"], name)] == denied
     assert '"permissionDecision": "deny"' in hook["hooks"][0]["command"]
 
 
-def test_settings_are_laid_over_settings():
-    """The configuration's over the adapter's, an eval's over both."""
+def test_settings_are_merged():
+    """The configuration overrides the adapter, the eval overrides both."""
     given = {"params": {"settings": {"env": {"B": "3"}}}, "settings": {"env": {"A": "1", "B": "2"}}}
     assert home_json(orders(RECIPE, **given), ".claude/settings.json") == {"env": {"A": "1", "B": "3"}}
 
 
-def test_an_eval_may_add_to_the_system_prompt():
-    """By the agent's own option."""
+def test_an_eval_can_append_to_the_system_prompt():
+    """With the agent's own option."""
     (launch,) = orders(RECIPE, params={"append_system_prompt": "Be brief."}).launches
     assert option(launch, "--append-system-prompt") == "Be brief."
 
 
-def test_what_it_prints_is_understood():
-    """A failed tool, a tool that worked, thoughts and words; parts of one answer are one turn."""
-    events = RECIPE.read_log(printed(sample("claude_code")), {})
-    assert [_told(event) for event in events] == [
+def test_its_output_is_read():
+    """A failed tool, a successful one, reasoning and text; parts of one answer are one turn."""
+    events = RECIPE.read_log((end(sample("claude_code.jsonl")),), {})
+    assert [_fields(event) for event in events] == [
         (1, "Read", Kind.READ, False),
         (2, "Write", Kind.EDIT, True),
         (3, "Went on."),
@@ -98,7 +109,7 @@ def test_what_it_prints_is_understood():
     ]
 
 
-def _told(event: Event) -> tuple[object, ...]:
+def _fields(event: Event) -> tuple[object, ...]:
     if isinstance(event, Called):
         return event.turn, event.tool, event.kind, event.succeeded
     assert isinstance(event, Said | Thought)
@@ -106,19 +117,19 @@ def _told(event: Event) -> tuple[object, ...]:
 
 
 @settings(max_examples=30, deadline=None)
-@given(hostile("claude_code"))
-def test_hostile_output_is_read_or_refused(text: str):
-    """Whatever it prints, the reader does not fall over."""
-    RECIPE.read_log(printed(text), {})
+@given(broken_lines(sample("claude_code.jsonl")))
+def test_broken_output_does_not_crash_the_reader(text: str):
+    """Random changes of real lines."""
+    RECIPE.read_log((end(text),), {})
 
 
-def test_output_that_was_cut_is_no_witness():
-    """What is missing in the middle can't be known."""
-    with pytest.raises(ValueError, match="its log is cut"):
-        RECIPE.read_log(printed("{}", left_out=1), {})
+def test_truncated_output_is_an_error():
+    """Calls may be missing from it."""
+    with pytest.raises(ValueError, match="its log was truncated"):
+        RECIPE.read_log((end("{}", left_out=1),), {})
 
 
-def test_any_value_may_be_anything():
-    """Each value of real lines in its turn."""
-    for text in spoiled("claude_code"):
-        RECIPE.read_log(printed(text), {})
+def test_no_value_crashes_the_reader():
+    """Each value of real lines, replaced one at a time."""
+    for text in each_value_replaced(sample("claude_code.jsonl")):
+        RECIPE.read_log((end(text),), {})

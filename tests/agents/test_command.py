@@ -1,4 +1,4 @@
-"""Any program as an agent, by configuration alone."""
+"""Any program as an agent, described in the configuration only."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from demeanor.core.trajectory import Called, Event, Said, Thought
 
 
 def agent(**table: Any) -> Agent:
-    """The agent of a table in the configuration."""
+    """The agent with this table in the configuration."""
     return make_agent("mine", "command", Table(table, where="demeanor.toml", prefix="agents.mine."))
 
 
 def task(*prompts: str) -> Task:
-    """A task with everything that a place can stand for."""
+    """A task with a value for every placeholder."""
     paths = {"workspace": Path("/w"), "home": Path("/h")}
     return Task(prompts=prompts, model="m", base_url="http://gate", token="t", seed=7, **paths)
 
 
-def test_places_are_filled_and_prompts_arrive_verbatim():
+def test_placeholders_are_filled_and_prompts_arrive_verbatim():
     """Quotes, newlines, braces and leading dashes are data: there is no shell in between."""
     mine = agent(command=["tool", "--seed={seed}", "{prompt}"], env={"W": "{workspace}"})
     prompt = "-rf 'x' \"y\"\n{model} $HOME"
@@ -45,7 +45,7 @@ def test_double_braces_are_literal():
     assert launch.argv[1] == '{"p": 1}'
 
 
-def test_several_prompts_are_several_starts():
+def test_each_prompt_is_one_launch():
     """One after the other, in the same workspace."""
     assert len(agent(command=["tool", "{prompt}"]).orders(task("a", "b")).launches) == 2
 
@@ -53,7 +53,7 @@ def test_several_prompts_are_several_starts():
 @pytest.mark.parametrize(
     ("table", "complaint"),
     [
-        ({"command": ["tool"]}, "the prompt reaches the agent nowhere"),
+        ({"command": ["tool"]}, r"agents\.mine\.command: has no \{prompt\}"),
         ({"command": ["tool", "{promt}"]}, r"did you mean \{prompt\}"),
         ({"command": ["tool", "{prompt}", "{base_url}"]}, "agents.mine.dialect: is required"),
         ({"command": "tool {prompt}"}, "expected a list"),
@@ -64,11 +64,11 @@ def test_several_prompts_are_several_starts():
         ({"command": ["t", "{prompt}"], "base_url_env": ["URL"]}, "agents.mine.dialect: is required"),
         ({"command": ["t", "{prompt}"], "dialect": "openai"}, "did you mean 'openai-chat'"),
         ({"command": ["t", "{prompt}"], "home_files": {"../x": ""}}, "leads out of"),
-        ({"command": ["t", "{prompt}"], "home_files": {"x": "{prompt}"}}, r"unknown place \{prompt\}"),
-        ({"command": ["t", "{prompt}"], "resume_command": ["t", "-c"]}, "resume_command: the prompt reaches"),
+        ({"command": ["t", "{prompt}"], "home_files": {"x": "{prompt}"}}, r"unknown placeholder \{prompt\}"),
+        ({"command": ["t", "{prompt}"], "resume_command": ["t", "-c"]}, r"resume_command: has no \{prompt\}"),
         ({"command": ["t", "{prompt}"], "output": "json"}, "did you mean 'jsonl'"),
         ({"command": ["t", "{prompt}"], "output": "jsonl"}, "agents.mine.events: is required"),
-        ({"command": ["t", "{prompt}"], "events": {"tool": "a"}}, "can't be looked for in plain text"),
+        ({"command": ["t", "{prompt}"], "events": {"tool": "a"}}, "needs JSON lines"),
         ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"text": "a"}}, "events.tool: is required"),
         ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": "a..b"}}, "can't be read from"),
         ({"command": ["t", "{prompt}"], "output": "jsonl", "events": {"tool": 3}}, "expected a path"),
@@ -82,8 +82,8 @@ def test_a_mistake_in_the_table_is_one_clear_error(table: dict[str, Any], compla
     assert "demeanor.toml: agents.mine." in str(caught.value)
 
 
-def test_how_success_is_known():
-    """By exit code, by output, or not at all."""
+def test_success():
+    """By exit code, by output, or unknown."""
     plain = agent(command=["t", "{prompt}"])
     assert plain.exit_ok(ProcessEnd(exit_code=0)) is True
     assert plain.exit_ok(ProcessEnd(exit_code=1)) is False
@@ -95,15 +95,15 @@ def test_how_success_is_known():
 
 
 def test_only_named_variables_of_the_host_are_passed(monkeypatch: pytest.MonkeyPatch):
-    """An allow-list, not a leak."""
+    """`pass_env` is an allow-list."""
     monkeypatch.setenv("WANTED", "1")
     monkeypatch.setenv("SECRET", "2")
     (launch,) = agent(command=["t", "{prompt}"], pass_env=["WANTED", "ABSENT"]).orders(task("x")).launches
     assert launch.env == {"WANTED": "1"}
 
 
-def test_a_program_that_is_not_there_is_told_with_the_remedy():
-    """Before a trial is wasted on it."""
+def test_a_missing_program_is_reported_with_a_remedy():
+    """Before a trial starts."""
     missing = agent(command=["no-such-program-here", "{prompt}"]).missing()
     assert missing == "'no-such-program-here' is not on PATH; install it, or correct agents.mine.command"
     assert agent(command=["sh", "{prompt}"]).missing() is None
@@ -118,29 +118,29 @@ def test_a_program_that_is_not_there_is_told_with_the_remedy():
         ("gemini", "http://gate"),
     ],
 )
-def test_variables_get_the_address_as_the_dialects_clients_expect_it(dialect: str, url: str):
-    """What is written out wins."""
+def test_base_url_has_the_path_that_clients_of_the_dialect_expect(dialect: str, url: str):
+    """`env` overrides it."""
     keys = {"command": ["t", "{prompt}"], "dialect": dialect, "base_url_env": ["A", "B"], "token_env": ["K"]}
     (launch,) = agent(**keys, env={"B": "{base_url}/else"}).orders(task("x")).launches
     assert launch.env == {"A": url, "B": "http://gate/else", "K": "t"}
 
 
-def test_files_are_laid_into_its_home():
-    """With places, and literal braces."""
+def test_home_files():
+    """With placeholders and literal braces."""
     orders = agent(command=["t", "{prompt}"], home_files={".t/c.json": '{{"model": "{model}"}}'}).orders(task("x"))
     assert orders.home_files == {".t/c.json": b'{"model": "m"}'}
 
 
-def test_it_resumes_from_the_second_prompt_on():
-    """By another command."""
+def test_resume_command_is_used_from_the_second_prompt_on():
+    """The first prompt uses `command`."""
     mine = agent(command=["t", "{prompt}"], resume_command=["t", "-c", "{prompt}"])
     assert [launch.argv for launch in mine.orders(task("a", "b", "c")).launches] == [
         ("t", "a"), ("t", "-c", "b"), ("t", "-c", "c"),
     ]  # fmt: skip
 
 
-def test_a_program_beside_the_configuration_is_found(tmp_path: Path):
-    """`./agent` does not depend on the folder that demeanor was started in; it must stay readable."""
+def test_a_relative_program_is_relative_to_the_configuration(tmp_path: Path):
+    """`./agent` does not depend on the current folder, and it is readable in the sandbox."""
     (tmp_path / "agent").write_text("#!/bin/sh\n")
     (tmp_path / "agent").chmod(0o755)
     (tmp_path / "data").mkdir()
@@ -164,16 +164,16 @@ PATHS = {
 }
 
 
-def told(*lines: str, left_out: int = 0, **paths: Any) -> tuple[Event, ...]:
-    """What is read from these lines."""
+def read(*lines: str, left_out: int = 0, **paths: Any) -> tuple[Event, ...]:
+    """The events in these lines."""
     mine = agent(command=["t", "{prompt}"], output="jsonl", events=paths or PATHS)
     text = "\n".join(lines)
     return mine.read_log((ProcessEnd(stdout=Output(text=text, left_out=left_out)),), {})
 
 
 def test_events_are_found_by_their_paths():
-    """Calls and results may be told in one line or in two; what is no event is passed over."""
-    thought, first, second, said = told(
+    """A call and its result may be in one line or in two; other lines are skipped."""
+    thought, first, second, said = read(
         "starting …",
         '{"thinking": "hm"}',
         '{"item": {"id": 1, "name": "write", "input": "{\\"path\\": \\"a\\"}"}}',
@@ -192,16 +192,16 @@ def test_events_are_found_by_their_paths():
 
 
 def test_events_need_no_ids():
-    """A result then belongs to the call before it; success is unknown where no path tells of it."""
-    (call,) = told('{"t": "ls"}', '{"r": "a.txt"}', tool="t", result="r")
+    """A result then belongs to the call before it; success is unknown without a path for it."""
+    (call,) = read('{"t": "ls"}', '{"r": "a.txt"}', tool="t", result="r")
     assert isinstance(call, Called)
     assert (call.tool, call.result, call.succeeded) == ("ls", "a.txt", None)
 
 
-def test_an_output_that_is_cut_is_no_witness():
-    """Half a log must not be taken for a whole one."""
-    with pytest.raises(ValueError, match="cut"):
-        told('{"message": "x"}', left_out=9)
+def test_truncated_output_is_an_error():
+    """Events may be missing from it."""
+    with pytest.raises(ValueError, match="truncated"):
+        read('{"message": "x"}', left_out=9)
 
 
 KEYS = st.sampled_from(["item", "id", "name", "input", "output", "error", "message", "parts", "text"])
@@ -209,16 +209,16 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 
 
 @given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner)))
-def test_no_line_breaks_the_reader(value: Any):
-    """Whatever an agent prints."""
-    told(json.dumps({"item": value, "message": value, "id": value}))
+def test_no_line_crashes_the_reader(value: Any):
+    """Any value at any path."""
+    read(json.dumps({"item": value, "message": value, "id": value}))
 
 
-def test_what_a_command_can_not_do_is_told():
-    """An eval that needs it is skipped, visibly, instead of run as if nothing were."""
+def test_unsupported_scenarios_are_reported():
+    """An eval that needs them is skipped with this reason."""
     mine = agent(command=["t", "{prompt}"])
-    earlier = PriorMessage(role="user", text="hi")
-    assert "can't do this (messages)" in str(unable(mine, Scenario(prompts=("x",), messages=(earlier,))))
+    prior = PriorMessage(role="user", text="hi")
+    assert "can't do this (messages)" in str(unable(mine, Scenario(prompts=("x",), messages=(prior,))))
     script = Approval(rules={"edit": ("allow", "deny")})
     assert "can't do this (deny)" in str(unable(mine, Scenario(prompts=("x",), approval=script)))
     assert unable(mine, Scenario(prompts=("x", "y"))) is None

@@ -1,14 +1,14 @@
-"""goose: how it is started, and what its output tells."""
+"""goose: how it is started, and how its output is read."""
 
 from __future__ import annotations
 
 from hypothesis import given
 
-from tests.agents.told import NO_SHELL, PRIOR, agent, end, hostile, in_file, outline, sample, task
+from tests.agents.helpers import NO_SHELL, PRIOR, agent, broken_lines, end, home_json, outline, sample, task
 
 
-def test_one_prompt_needs_no_session_and_a_prompt_can_be_no_option():
-    """The prompt is one word with its option, so that a dash in front of it does no harm."""
+def test_one_prompt_needs_no_session_and_is_never_an_option():
+    """The prompt is in one argument with its option, so a leading dash is harmless."""
     (launch,) = agent("goose").orders(task("-x is what I mean")).launches
     assert launch.argv[:3] == ("the-agent", "run", "-q")
     assert "--no-session" in launch.argv
@@ -17,35 +17,35 @@ def test_one_prompt_needs_no_session_and_a_prompt_can_be_no_option():
     assert launch.env["OPENAI_BASE_PATH"] == "t/1/v1/chat/completions"
 
 
-def test_further_prompts_resume_the_session():
-    """All of them name it."""
+def test_later_prompts_resume_the_session():
+    """All launches name it."""
     first, second = agent("goose").orders(task("One.", "Two.")).launches
     assert "--resume" not in first.argv
     assert "--resume" in second.argv
     assert first.argv[first.argv.index("--name") + 1] == second.argv[second.argv.index("--name") + 1]
 
 
-def test_an_earlier_conversation_is_imported_with_the_tools_of_an_own_one():
-    """Without the list of its extensions it would offer the model all that it has."""
+def test_prior_messages_are_imported_with_the_list_of_extensions():
+    """Without that list goose would offer all its extensions to the model."""
     orders = agent("goose").orders(task(messages=PRIOR))
-    prior = in_file(orders, "prior.json")
+    prior = home_json(orders, "prior.json")
     assert orders.launches[0].argv[1:] == ("session", "import", "/bench/home/prior.json")
     assert [message["content"][0]["text"] for message in prior["conversation"]] == ["My name is Zebra.", "Hello."]
     assert prior["extension_data"]["enabled_extensions.v0"]["extensions"][0]["name"] == "developer"
     assert prior["name"] in orders.launches[1].argv
 
 
-def test_a_denial_names_every_tool_of_its_own():
-    """What is not named would wait for a person."""
+def test_a_denial_lists_every_tool():
+    """goose would wait for an answer about a tool that is not listed."""
     orders = agent("goose").orders(task(approval=NO_SHELL))
-    answers = in_file(orders, ".config/goose/permission.yaml")["user"]
+    answers = home_json(orders, ".config/goose/permission.yaml")["user"]
     assert answers["never_allow"] == ["shell"]
     assert answers["always_allow"] == ["edit", "read_image", "tree", "write"]
     assert orders.launches[0].env["GOOSE_MODE"] == "approve"
 
 
-def test_a_call_that_it_could_not_read_is_known_by_its_id_alone():
-    """From a run in which the model sent broken arguments first."""
+def test_a_call_that_goose_could_not_read_has_only_an_id():
+    """Recorded with a model that sent invalid arguments first."""
     events = agent("goose").read_log((end(sample("goose.jsonl")),), {})
     assert outline(events) == [
         (1, "", {}, False),
@@ -54,8 +54,8 @@ def test_a_call_that_it_could_not_read_is_known_by_its_id_alone():
     ]
 
 
-def test_a_text_in_pieces_is_one_text_and_a_second_run_is_a_further_turn():
-    """From a run in which the shell was denied, told twice."""
+def test_pieces_of_a_text_are_joined_and_a_second_launch_is_another_turn():
+    """Recorded with a denied shell."""
     log = end(sample("goose-denied.jsonl"))
     once = outline(agent("goose").read_log((log,), {}))
     assert [entry[:2] for entry in once] == [(1, "shell"), (2, "write"), (3, "said")]
@@ -65,13 +65,13 @@ def test_a_text_in_pieces_is_one_text_and_a_second_run_is_a_further_turn():
     assert twice[-1][0] == 6
 
 
-@given(hostile(sample("goose.jsonl")))
-def test_no_log_breaks_the_reader(log: str):
-    """Whatever it prints."""
+@given(broken_lines(sample("goose.jsonl")))
+def test_broken_output_does_not_crash_the_reader(log: str):
+    """Random changes of real lines."""
     agent("goose").read_log((end(log),), {})
 
 
-def test_its_exit_says_nothing_unless_it_says_that_it_failed():
-    """It exits with 0 where every request failed."""
+def test_exit_code_0_proves_nothing():
+    """goose exits with 0 even if every request failed."""
     assert agent("goose").exit_ok(end()) is None
     assert agent("goose").exit_ok(end(exit_code=1)) is False

@@ -1,4 +1,4 @@
-"""pi: how it is started, and what its session file tells."""
+"""pi: how it is started, and how its session file is read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from tests.agents.told import NO_SHELL, PRIOR, agent, end, hostile, in_file, outline, sample, task
+from tests.agents.helpers import BASE_URL, NO_SHELL, PRIOR, agent, broken_lines, end, home_json, outline, sample, task
 
 SESSION = ".pi/demeanor.jsonl"
 
@@ -22,28 +22,28 @@ SESSION = ".pi/demeanor.jsonl"
     ],
 )
 def test_it_speaks_four_dialects(dialect: str, api: str, path: str):
-    """The key is not in the file, but in a variable."""
+    """The key is in an environment variable, not in the file."""
     orders = agent("pi", dialect=dialect).orders(task())
-    provider = in_file(orders, ".pi/agent/models.json")["providers"]["demeanor"]
-    assert (provider["api"], provider["baseUrl"]) == (api, f"http://127.0.0.1:8/t/1{path}")
+    provider = home_json(orders, ".pi/agent/models.json")["providers"]["demeanor"]
+    assert (provider["api"], provider["baseUrl"]) == (api, f"{BASE_URL}{path}")
     assert orders.launches[0].env[provider["apiKey"]] == "hf-token"
 
 
-def test_retries_are_counted_once():
-    """Those of its SDK would multiply with its own."""
+def test_retries_do_not_multiply():
+    """The retries of its SDK are off."""
     orders = agent("pi", retries=5, settings={"retry": {"baseDelayMs": 9}}).orders(task())
-    retry = in_file(orders, ".pi/agent/settings.json")["retry"]
+    retry = home_json(orders, ".pi/agent/settings.json")["retry"]
     assert retry == {"enabled": True, "maxRetries": 5, "provider": {"maxRetries": 0}, "baseDelayMs": 9}
 
 
 @pytest.mark.parametrize("prompt", ["-p", "@file", "/quit"])
 def test_a_prompt_is_never_an_option_a_file_or_a_command(prompt: str):
-    """A blank in front is the least that helps."""
+    """It gets a leading space."""
     assert agent("pi").orders(task(prompt)).launches[0].argv[-1] == f" {prompt}"
 
 
-def test_an_earlier_conversation_is_written_as_its_session_but_not_told_as_its_doing():
-    """The session lies outside its own folder, from which it would be moved away."""
+def test_prior_messages_are_in_the_session_file_but_are_not_events():
+    """The file is outside pi's own folder, because pi would move it out of there."""
     orders = agent("pi").orders(task("One.", "Two.", messages=PRIOR))
     lines = [json.loads(line) for line in orders.home_files[SESSION].splitlines()]
     assert [line["type"] for line in lines] == ["session", "message", "message"]
@@ -53,14 +53,14 @@ def test_an_earlier_conversation_is_written_as_its_session_but_not_told_as_its_d
 
 
 def test_a_denial_is_an_extension_that_blocks():
-    """By tool; other tools are not touched."""
+    """Other tools are not affected."""
     orders = agent("pi").orders(task(approval=NO_SHELL))
     assert b'new Set(["bash"])' in orders.home_files[".pi/agent/gate.js"]
     assert "/bench/home/.pi/agent/gate.js" in orders.launches[0].argv
 
 
-def test_its_session_tells_everything():
-    """From two runs in one session."""
+def test_its_session_file_is_read():
+    """Recorded with two launches in one session."""
     events = agent("pi").read_log((end(), end()), {SESSION: sample("pi.jsonl").encode()})
     assert outline(events)[:4] == [
         (1, "thought", "Let me think about it."),
@@ -71,7 +71,7 @@ def test_its_session_tells_everything():
     assert outline(events)[4] == (3, "read", {"path": "missing.txt"}, False)
 
 
-@given(hostile(sample("pi.jsonl")))
-def test_no_session_breaks_the_reader(log: str):
-    """Whatever it writes."""
+@given(broken_lines(sample("pi.jsonl")))
+def test_a_broken_session_file_does_not_crash_the_reader(log: str):
+    """Random changes of real lines."""
     agent("pi").read_log((end(),), {SESSION: log.encode(errors="replace")})

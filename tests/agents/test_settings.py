@@ -1,4 +1,4 @@
-"""Settings files that are made of several tables."""
+"""Settings files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.agents.settings import json_file, laid_over, toml_file
+from demeanor.agents.settings import json_file, merged, toml_file
 
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 _VALUES = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | _TEXTS
@@ -23,20 +23,20 @@ _TABLES = st.dictionaries(
 
 
 @given(_TABLES)
-def test_what_is_written_as_toml_is_read_as_it_was(data: dict[str, Any]):
+def test_toml_round_trip(data: dict[str, Any]):
     """Any key and any value."""
     assert tomllib.loads(toml_file(data).decode()) == data
 
 
 @given(_TABLES)
-def test_what_is_written_as_json_is_read_as_it_was(data: dict[str, Any]):
+def test_json_round_trip(data: dict[str, Any]):
     """Any key and any value."""
     assert json.loads(json_file(data)) == data
 
 
-def test_tables_are_laid_over_tables():
-    """A value replaces what was there; a table completes it."""
+def test_tables_are_merged_tables():
+    """Other values are replaced; the arguments are not changed."""
     below = {"a": {"x": 1, "y": 2}, "b": [1]}
-    assert laid_over(below, {"a": {"y": 3}, "b": [2], "c": {}}) == {"a": {"x": 1, "y": 3}, "b": [2], "c": {}}
-    assert laid_over(below, {"a": 5}) == {"a": 5, "b": [1]}
+    assert merged(below, {"a": {"y": 3}, "b": [2], "c": {}}) == {"a": {"x": 1, "y": 3}, "b": [2], "c": {}}
+    assert merged(below, {"a": 5}) == {"a": 5, "b": [1]}
     assert below == {"a": {"x": 1, "y": 2}, "b": [1]}

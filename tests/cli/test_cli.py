@@ -1,4 +1,4 @@
-"""Commands that only look."""
+"""The command line: help, completion, and the commands that run nothing."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from demeanor.commands.registry import COMMANDS
-from tests.journeys.conftest import Project, project  # noqa: F401 - a fixture
+from tests.helpers.project import Project
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish"])
-def test_completion_knows_every_command(project: Project, shell: str):  # noqa: F811
+def test_completion_knows_every_command(project: Project, shell: str):
     """For each shell, from the real parser."""
     script = project.demeanor("completion", shell)
     if shell == "fish" and script.returncode != 0:
@@ -22,14 +22,14 @@ def test_completion_knows_every_command(project: Project, shell: str):  # noqa: 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(project: Project, command: str):  # noqa: F811
+def test_every_command_explains_itself(project: Project, command: str):
     """`--help` works and says what it does."""
     shown = project.demeanor(command, "--help")
     assert shown.returncode == 0
     assert COMMANDS[command].split()[0] in shown.stdout.lower()
 
 
-def test_list_trace_validate_and_doctor_speak_json(project: Project):  # noqa: F811
+def test_list_trace_validate_and_doctor_print_json(project: Project):
     """For programs."""
     project.demeanor("init")
     project.demeanor("run", "--policy", "all", "--trials", "1")
@@ -41,8 +41,8 @@ def test_list_trace_validate_and_doctor_speak_json(project: Project):  # noqa: F
     assert {item["state"] for item in json.loads(project.demeanor("doctor", "--json").stdout)} == {"ok"}
 
 
-def test_doctor_tells_what_is_broken_and_what_to_do(project: Project):  # noqa: F811
-    """Exit code 1, each trouble with its remedy."""
+def test_doctor_shows_what_is_broken_and_what_to_do(project: Project):
+    """Exit code 1, and a remedy for each problem."""
     project.write(
         demeanor_toml='[agents.a]\nadapter = "command"\ncommand = ["no-such-program", "{prompt}"]\n'
         '[agents.b]\nadapter = "comand"\n'
@@ -53,7 +53,7 @@ def test_doctor_tells_what_is_broken_and_what_to_do(project: Project):  # noqa: 
     assert "did you mean 'command'" in shown.stdout
 
 
-def test_validate_names_the_vacuous_and_the_impossible(project: Project):  # noqa: F811
+def test_validate_names_the_vacuous_and_the_impossible(project: Project):
     """An eval that can't fail, one that can't pass, and one that nothing proves."""
     project.write(
         evals__eval_bad_py="""\
@@ -81,8 +81,8 @@ def unproven(rig, result):
     assert project.demeanor("validate", "--strict", "-k", "unproven").returncode == 1
 
 
-def test_validate_refuses_a_new_eval_that_always_passes(project: Project):  # noqa: F811
-    """Told from old ones by git."""
+def test_validate_refuses_a_new_eval_that_always_passes(project: Project):
+    """Git tells which evals are new."""
     import subprocess
 
     def git(*words: str) -> None:
@@ -104,7 +104,7 @@ def test_validate_refuses_a_new_eval_that_always_passes(project: Project):  # no
     assert project.demeanor("validate").returncode == 0
 
 
-def test_harbor_is_shown_or_its_lack_is_told(project: Project, tmp_path: Path):  # noqa: F811
+def test_harbor_is_shown_or_its_installation_suggested(project: Project, tmp_path: Path):
     """With what to do; doctor says the same."""
     nowhere = {"DEMEANOR_AGENTS": str(tmp_path), "PATH": "/usr/bin:/bin"}
     lacking = project.demeanor("harbor", **nowhere)

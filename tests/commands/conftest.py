@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.run.policies import decide, exit_code
+from demeanor.commands.run.policies import decide
 from demeanor.commands.run.report import RunReport, run_report
 from demeanor.core.eval import Eval, Source
 from demeanor.core.evidence import Spent
@@ -91,7 +91,6 @@ def make_report(cells: Sequence[tuple[Cell, Sequence[Verdict]]], **more: object)
 def report_of(cells: Sequence[Cell], records: Sequence[Record], **more: object) -> RunReport:
     given: dict[str, object] = {
         "decide": decide,
-        "exit_code": exit_code,
         "root": ROOT,
         "folder": ROOT / "results" / RUN.id,
         "seconds": 48.2,

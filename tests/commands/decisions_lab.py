@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from demeanor.commands.compare.report import CompareReport, Side, compare_report
 from demeanor.commands.compare.rules import compare
-from demeanor.commands.gate import always as gate_always
+from demeanor.commands.gate import always
 from demeanor.commands.gate.cell import GateCell
 from demeanor.commands.gate.report import GateReport, gate_report
 from demeanor.commands.gate.rules import gate, gate_exit_code, rule_named
@@ -41,7 +41,7 @@ def a_gate() -> tuple[GateReport, RunReport]:
         rule="screen",
         base="0" * 40,
         edited={"gone": "new"},
-        characteristics=(gate_always.characteristics(), rule_named("screen").characteristics()),
+        characteristics=(always.error_rates(), rule_named("screen").error_rates()),
         notes=("a note | with <b>signs</b>",),
     )
     assert gate_exit_code(answers) == 1

@@ -1,4 +1,4 @@
-"""The seed rules once more, written as plainly as the words they come from: to be compared with, never to be used."""
+"""The classic rules in their simplest form: a reference for tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def may_be_promoted(cells: Sequence[RunCell], subjects: Sequence[str]) -> bool:
             found = of(run, subject)
             if sum(cell.passed for cell in found) == 0 or sum(cell.failed for cell in found) > 0:
                 return False
-    # Nights that count: back to where the eval or its policy was another one.
+    # Nights that count: those since the last change of the eval or its policy.
     current = ""
     counted: list[tuple[str, str]] = []
     for run in reversed(runs):
@@ -50,7 +50,7 @@ def passes_the_gate(outcomes: Sequence[bool]) -> bool:
 
 
 def must_be_demoted(cells: Sequence[RunCell], subjects: Sequence[str]) -> bool:
-    """A fail on any subject within the last 7 nights, since it promised to pass always."""
+    """A failure on any subject within the last 7 nights, with the policy ALWAYS_PASSES."""
     nightly = [cell for cell in cells if cell.kind == "nightly"]
     runs = sorted({(cell.started, cell.run) for cell in nightly})
     current = ""

@@ -1,4 +1,4 @@
-"""Work that takes its time leaves signals as it found them: whoever began it may have something to put away."""
+"""Interruptible work restores the signal handlers of its caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from demeanor.commands.interrupts import run_interruptibly
 
 
 def ours(number: int, frame: FrameType | None) -> None:
-    """Somebody's own handler."""
+    """A handler of the caller."""
 
 
 @pytest.fixture(autouse=True)
@@ -24,22 +24,22 @@ def _as_before():
         signal.signal(number, handler)
 
 
-def test_signals_are_heard_again_as_before():
-    """When all is done."""
+def test_signal_handlers_are_restored():
+    """After the work has ended."""
     signal.signal(signal.SIGTERM, ours)
     signal.signal(signal.SIGINT, ours)
     assert run_interruptibly(asyncio.sleep(0)) is False
     assert signal.getsignal(signal.SIGTERM) is signal.getsignal(signal.SIGINT) is ours
 
 
-def test_the_first_signal_cancels():
-    """From then on Ctrl-C is not heard: what was finished is told in peace."""
+def test_the_first_signal_cancels_the_work():
+    """Afterwards Ctrl-C is ignored, so that the report can be printed."""
 
     async def work() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.sleep(60)
 
     signal.signal(signal.SIGTERM, ours)
-    assert run_interruptibly(work(), farewell="") is True
+    assert run_interruptibly(work(), message="") is True
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert signal.getsignal(signal.SIGTERM) is ours

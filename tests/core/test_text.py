@@ -6,9 +6,8 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
-from demeanor.core.text import ascii_only, excerpt, markdown_block, markdown_code, one_line, opening, printable, slug
+from demeanor.core.text import ascii_only, excerpt, one_line, opening, printable, slug
 
 ANY = st.text(st.characters(exclude_categories=()))
 NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")
@@ -66,24 +65,6 @@ def test_an_excerpt_is_the_end_and_an_opening_the_start() -> None:
     assert excerpt(text, lines=2) == "… 8 lines left out\n8\n9"
     assert opening(text, lines=2) == "0\n1\n… 8 lines left out"
     assert opening("a" * 20, width=5) == "aaaa…"
-
-
-@given(text=NASTY)
-def test_code_in_markdown_is_nothing_but_code(text: str) -> None:
-    """In a table's cell, with its neighbour untouched."""
-    page = f"| a | b |\n|---|---|\n| {markdown_code(text)} | after |\n"
-    html = MarkdownIt("commonmark").enable("table").render(page)
-    assert re.findall("<td>(.*)</td>", html)[1:] == ["after"]
-    assert set(re.findall("<([a-z0-9]+)", html)) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
-
-
-@given(text=NASTY)
-def test_a_block_in_markdown_holds_the_text_and_nothing_else(text: str) -> None:
-    """No fence in the text can close it."""
-    html = MarkdownIt("commonmark").render(markdown_block(text) + "\n\nafter\n")
-    assert html.startswith('<pre><code class="language-text">')
-    assert html.endswith("</code></pre>\n<p>after</p>\n")
-    assert html.count("<") == 6
 
 
 @given(name=ANY)

@@ -1,4 +1,4 @@
-"""Lets a test of the gateway be an `async def`: each one runs in an event loop of its own."""
+"""Runs `async def` tests of the gateway, each in its own event loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a coroutine function to its end; nothing may be left in its loop."""
+    """Run a coroutine function to its end; no task may be left in its loop."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters

@@ -10,57 +10,51 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from demeanor.cli import main, make_parser
-from demeanor.commands.analyze.report import AnalysisSource, analysis
+from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
 from demeanor.commands.analyze.terminal import analysis_terminal
-from demeanor.commands.analyze.to_json import analysis_json
+from demeanor.commands.bisect.report import BISECT_DOCUMENT
 from demeanor.commands.bisect.terminal import bisect_terminal
-from demeanor.commands.bisect.to_json import bisect_json
 from demeanor.commands.bisect.values import BisectOutcome
 from demeanor.commands.compare.markdown import compare_markdown
+from demeanor.commands.compare.report import COMPARE_DOCUMENT
 from demeanor.commands.compare.terminal import compare_terminal
-from demeanor.commands.compare.to_json import compare_json
-from demeanor.commands.fix.markdown import fix_markdown
-from demeanor.commands.fix.report import FixOutcome
-from demeanor.commands.fix.terminal import fix_terminal
-from demeanor.commands.fix.to_json import fix_json
-from demeanor.commands.gate.markdown import gate_markdown
-from demeanor.commands.gate.terminal import gate_terminal
-from demeanor.commands.gate.to_json import gate_json
+from demeanor.commands.fix.render import fix_markdown, fix_terminal
+from demeanor.commands.fix.report import FIX_DOCUMENT, FixOutcome
+from demeanor.commands.gate.render import gate_markdown, gate_terminal
+from demeanor.commands.gate.report import GATE_DOCUMENT
+from demeanor.commands.history.report import HISTORY_DOCUMENT
 from demeanor.commands.history.terminal import course_terminal
-from demeanor.commands.history.to_json import course_json
-from demeanor.commands.rejudge.terminal import rejudge_terminal
-from demeanor.commands.rejudge.to_json import rejudge_json
+from demeanor.commands.rejudge.render import rejudge_terminal
+from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.report.html import night_html
 from demeanor.commands.report.junit import night_junit
 from demeanor.commands.report.markdown import night_markdown
+from demeanor.commands.report.report import NIGHTS_DOCUMENT
 from demeanor.commands.report.terminal import night_terminal
-from demeanor.commands.report.to_json import night_json
 from demeanor.commands.run.junit import junit
 from demeanor.commands.run.markdown import markdown
 from demeanor.commands.run.terminal import terminal
 from demeanor.commands.run.to_json import json_report
-from demeanor.commands.triage.brief import brief
-from demeanor.commands.triage.report import Triage
-from demeanor.commands.triage.terminal import triage_terminal
-from demeanor.commands.triage.to_json import triage_json
+from demeanor.commands.triage.render import group_brief, triage_terminal
+from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.render.terminal import Screen
 from tests.commands.bisect.test_terminal import a_bisection
 from tests.commands.conftest import make_mixed
 from tests.commands.decisions_lab import a_comparison, a_gate
-from tests.commands.fix.test_terminal import REFUSED, a_fix
+from tests.commands.fix.test_render import REFUSED, a_fix
 from tests.commands.history.test_report import course
 from tests.commands.nights_lab import a_week
 from tests.commands.rejudge.test_report import again, judged
 from tests.commands.report.test_html import a_pair, a_story
-from tests.commands.triage.test_brief import groups
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import Versions
-from tests.journeys.fix_lab import HELP, MENDS, Patient
+from tests.commands.triage.test_render import groups
+from tests.helpers.project import Project
+from tests.helpers.runs import records
+from tests.journeys.decision_helpers import Versions
+from tests.journeys.fix_helpers import GOOD_FIX, HELP, BrokenToyAgent
 from tests.journeys.toy_agent import ToyAgent
-from tests.store.past import records
 
-__all__ = ["CASES", "HELP", "MENDS", "Patient", "Project", "ToyAgent", "Versions", "commands", "main"]
+__all__ = ["CASES", "GOOD_FIX", "HELP", "BrokenToyAgent", "Project", "ToyAgent", "Versions", "commands", "main"]
 
 
 def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -122,10 +116,10 @@ CASES: Mapping[str, Callable[[], str]] = {
     "run.json": lambda: json_report(make_mixed()),
     **_formats("gate", _widths(lambda screen: gate_terminal(*a_gate(), screen))),
     "gate.md": lambda: gate_markdown(a_gate()[0]),
-    "gate.json": lambda: gate_json(a_gate()[0]),
+    "gate.json": lambda: GATE_DOCUMENT.write(a_gate()[0]),
     **_formats("compare", _widths(lambda screen: compare_terminal(a_comparison(), screen))),
     "compare.md": lambda: compare_markdown(a_comparison()),
-    "compare.json": lambda: compare_json(a_comparison()),
+    "compare.json": lambda: COMPARE_DOCUMENT.write(a_comparison()),
     **{
         name: make
         for outcome in BisectOutcome
@@ -134,24 +128,24 @@ CASES: Mapping[str, Callable[[], str]] = {
             _widths(lambda screen, outcome=outcome: bisect_terminal(a_bisection(outcome), screen)),  # type: ignore[misc]
         ).items()
     },
-    "bisect.json": lambda: bisect_json(a_bisection()),
+    "bisect.json": lambda: BISECT_DOCUMENT.write(a_bisection()),
     **_formats("fix", _widths(lambda screen: fix_terminal(a_fix(), screen))),
     "fix-refused.txt": lambda: fix_terminal(a_fix(REFUSED, outcome=FixOutcome.REFUSED)),
     "fix.md": lambda: fix_markdown(a_fix()),
-    "fix.json": lambda: fix_json(a_fix()),
+    "fix.json": lambda: FIX_DOCUMENT.write(a_fix()),
     **_formats("nights", _widths(lambda screen: night_terminal(a_week(), screen))),
     "nights.md": lambda: night_markdown(a_week()),
     "nights.junit.xml": lambda: night_junit(a_week()),
-    "nights.json": lambda: night_json(a_week()),
+    "nights.json": lambda: NIGHTS_DOCUMENT.write(a_week()),
     "nights.html": lambda: night_html(a_week(), [_pair()]),
     **_formats("rejudge", _widths(lambda screen: rejudge_terminal(_rejudged(), screen))),
-    "rejudge.json": lambda: rejudge_json(_rejudged()),
+    "rejudge.json": lambda: REJUDGE_DOCUMENT.write(_rejudged()),
     **_formats("triage", _widths(lambda screen: triage_terminal(_triage(), screen))),
-    "triage.json": lambda: triage_json(_triage()),
-    "triage-briefs.md": lambda: "\n\n".join(brief(group) for group in groups()),
+    "triage.json": lambda: TRIAGE_DOCUMENT.write(_triage()),
+    "triage-briefs.md": lambda: "\n\n".join(group_brief(group) for group in groups()),
     **_formats("history", _widths(lambda screen: course_terminal(_fallen(), screen))),
-    "history.json": lambda: course_json(_fallen()),
+    "history.json": lambda: HISTORY_DOCUMENT.write(_fallen()),
     **_formats("analysis", _widths(lambda screen: analysis_terminal(_analysis(), screen))),
-    "analysis.json": lambda: analysis_json(_analysis()),
+    "analysis.json": lambda: ANALYSIS_DOCUMENT.write(_analysis()),
 }
 """A file name and what makes its text."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.golden.command import Command
-from tests.golden.labs import HELP, MENDS, Patient, Project, ToyAgent, Versions
+from tests.golden.labs import GOOD_FIX, HELP, BrokenToyAgent, Project, ToyAgent, Versions
 from tests.golden.normalise import label, normalise, shape
 
 LENGTH = 64
@@ -296,7 +296,7 @@ def bisection() -> dict[str, str]:
         return s.texts
 
 
-class WithoutSandbox(Patient):
+class WithoutSandbox(BrokenToyAgent):
     """Its nights need nothing of the machine."""
 
     def night(self) -> None:
@@ -310,11 +310,11 @@ def fix() -> dict[str, str]:
         patient = WithoutSandbox(s.project, rules="trials = 1\n")
         s.run("fix-dry-run.txt", "fix", "--dry-run")
         s.run("fix-dry-run.json", "fix", "--dry-run", "--json")
-        s.keep("kept/dry-run-files.txt", s.listing(patient.last()))
-        (patient.world / "fixer.py").write_text(HELP + MENDS)
+        s.keep("kept/dry-run-files.txt", s.listing(patient.last_folder()))
+        (patient.world / "fixer.py").write_text(HELP + GOOD_FIX)
         s.run("fix.txt", "fix", "--sandbox", "none", "--jobs", "1", told=True, COLUMNS="200")
-        s.keep("kept/files.txt", re.sub(r"(?m)^.*/(?:starts|checkout)/.*\n", "", s.listing(patient.last())))
-        s.keep("kept/report.json", (patient.last() / "report.json").read_text())
+        s.keep("kept/files.txt", re.sub(r"(?m)^.*/(?:starts|checkout)/.*\n", "", s.listing(patient.last_folder())))
+        s.keep("kept/report.json", (patient.last_folder() / "report.json").read_text())
         return s.texts
 
 
@@ -324,7 +324,7 @@ def small() -> dict[str, str]:
         for width in ("80", "120"):
             s.look(f"power-{width}.txt", "power", "95%", "80%", "--evals", "50", "--trials", "7", COLUMNS=width)
         s.look("power.json", "power", "95%", "80%", "--json")
-        s.look("power-rule.txt", "power", "--rule", "seed")
+        s.look("power-rule.txt", "power", "--rule", "classic")
         s.look("contract-list.txt", "contract", "--list")
         s.run("version.txt", "--version")
         s.looked()

@@ -8,7 +8,7 @@ import pytest
 
 from demeanor.config.harbor import HarborRules
 from demeanor.core.errors import UnknownName, UsageError
-from demeanor.harbor.environments import TaskPlace, engine_problem, task_place
+from demeanor.harbor.environments import TaskEnvironment, engine_problem, task_environment
 
 
 @pytest.fixture(autouse=True)
@@ -29,19 +29,19 @@ def engine(folder: Path, name: str, code: int) -> None:
 
 def test_without_an_engine_it_is_bubblewrap_and_says_so():
     """Never silently."""
-    place = task_place(None, HarborRules())
+    place = task_environment(None, HarborRules())
     assert (place.name, place.ours) == ("bubblewrap", True)
-    assert "Harbor can use no container engine here" in place.notes[0]
-    assert task_place("bubblewrap", HarborRules()).notes == ()
+    assert "No container engine works with Harbor here" in place.notes[0]
+    assert task_environment("bubblewrap", HarborRules()).notes == ()
 
 
 def test_an_engine_that_answers_is_used(tmp_path: Path):
     """Docker before podman."""
     engine(tmp_path, "podman", 0)
-    assert task_place(None, HarborRules()).name == "podman"
+    assert task_environment(None, HarborRules()).name == "podman"
     engine_problem.cache_clear()
     engine(tmp_path, "docker", 0)
-    place = task_place(None, HarborRules(pass_env=("MY_REGISTRY",)))
+    place = task_environment(None, HarborRules(pass_env=("MY_REGISTRY",)))
     assert (place.name, place.notes) == ("docker", ())
     assert {"DOCKER_HOST", "MY_REGISTRY"} <= set(place.pass_env)
 
@@ -50,36 +50,36 @@ def test_an_engine_without_compose_is_no_use_to_harbor(tmp_path: Path):
     """It answers, and yet every trial would end with an error."""
     engine(tmp_path, "podman", 0)
     (tmp_path / "podman").write_text('#!/bin/sh\ntest "$1" = info || { echo no such command >&2; exit 125; }\n')
-    assert task_place(None, HarborRules()).name == "bubblewrap"
+    assert task_environment(None, HarborRules()).name == "bubblewrap"
     with pytest.raises(UsageError, match="`podman compose ls` failed: no such command"):
-        task_place("podman", HarborRules())
+        task_environment("podman", HarborRules())
 
 
 def test_what_is_asked_for_by_name_is_had_or_refused(tmp_path: Path):
     """There is no falling back."""
     with pytest.raises(UsageError, match="docker is not on PATH"):
-        task_place("docker", HarborRules())
+        task_environment("docker", HarborRules())
     engine_problem.cache_clear()
     engine(tmp_path, "docker", 1)
-    with pytest.raises(UsageError, match="`docker info` failed: it does not say why"):
-        task_place(None, HarborRules(env="docker"))
+    with pytest.raises(UsageError, match="`docker info` failed: no error message"):
+        task_environment(None, HarborRules(env="docker"))
     with pytest.raises(UnknownName, match="did you mean 'daytona'"):
-        task_place("datona", HarborRules())
-    assert task_place("daytona", HarborRules()).pass_env[0] == "DAYTONA_API_KEY"
-    assert task_place("mine:Environment", HarborRules()).name == "mine:Environment"
+        task_environment("datona", HarborRules())
+    assert task_environment("daytona", HarborRules()).pass_env[0] == "DAYTONA_API_KEY"
+    assert task_environment("mine:Environment", HarborRules()).name == "mine:Environment"
 
 
 def test_harbor_sees_what_its_engine_needs_of_this_machine_and_nothing_else(tmp_path: Path):
     """Its HOME is its own, so what an engine keeps in the user's is named; what the user has named goes first."""
     (tmp_path / ".docker").mkdir()
     environ = {"HOME": str(tmp_path), "DOCKER_HOST": "tcp://far", "AWS_SECRET_ACCESS_KEY": "x", "MINE": "1"}
-    docker = TaskPlace(name="docker", pass_env=("DOCKER_HOST", "MINE"))
+    docker = TaskEnvironment(name="docker", pass_env=("DOCKER_HOST", "MINE"))
     assert docker.variables(environ) == {
         "DOCKER_HOST": "tcp://far",
         "MINE": "1",
         "DOCKER_CONFIG": f"{tmp_path}/.docker",
     }
     assert docker.variables({**environ, "DOCKER_CONFIG": "/else"})["DOCKER_CONFIG"] == "/else"
-    assert TaskPlace(name="bubblewrap").variables(environ) == {}
-    assert TaskPlace(name="modal").variables(environ) == {}
-    assert TaskPlace(name="podman").variables(environ)["HOME"] == str(tmp_path)
+    assert TaskEnvironment(name="bubblewrap").variables(environ) == {}
+    assert TaskEnvironment(name="modal").variables(environ) == {}
+    assert TaskEnvironment(name="podman").variables(environ)["HOME"] == str(tmp_path)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from demeanor.core.trial import Trial
-from demeanor.harbor.environments import TaskPlace
-from demeanor.harbor.job import agent_config, job_config, longest
+from demeanor.harbor.environments import TaskEnvironment
+from demeanor.harbor.job import agent_config, job_config, max_seconds
 from tests.harbor.task_lab import greet, stepped, trial_of
 
 
@@ -19,7 +19,7 @@ def job(trial: Trial, place: str = "bubblewrap", **options: Any) -> dict[str, An
     assert trial.eval.task is not None
     agent = agent_config("oracle", model="", env={}, kwargs={})
     text = job_config(
-        trial, trial.eval.task, place=TaskPlace(name=place), agent=agent, jobs="/jobs", options=options
+        trial, trial.eval.task, environment=TaskEnvironment(name=place), agent=agent, jobs="/jobs", options=options
     )  # fmt: skip
     found: dict[str, Any] = json.loads(text)
     return found
@@ -68,7 +68,7 @@ def test_harbor_itself_has_a_limit_beyond_all_of_its_own(tmp_path: Path):
     """Who reaches it is stuck."""
     trial = trial_of(greet(tmp_path / "greet"))
     assert trial.eval.task is not None
-    assert longest(trial, trial.eval.task) > 600 + 60 + 30
+    assert max_seconds(trial, trial.eval.task) > 600 + 60 + 30
 
 
 def test_an_agent_is_a_name_or_a_class():

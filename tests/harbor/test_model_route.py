@@ -16,10 +16,10 @@ import pytest
 from demeanor.config.harbor import HarborRules
 from demeanor.core.errors import WorldError
 from demeanor.gateway.script import scripted
-from demeanor.gateway.server.server import GatewayServer
-from demeanor.harbor.agents import ROSTER, TaskAgentSpec
-from demeanor.harbor.environments import TaskPlace
-from demeanor.harbor.model_route import UNSEEN, ModelRoute, open_wire
+from demeanor.gateway.server.http_server import GatewayServer
+from demeanor.harbor.agents import AGENTS, TaskAgentSpec
+from demeanor.harbor.environments import TaskEnvironment
+from demeanor.harbor.model_route import UNSEEN, ModelRoute, open_route
 from tests.harbor.task_lab import greet, trial_of
 
 
@@ -33,12 +33,12 @@ def ask(url: str, token: str) -> int:
         return int(answer.status)
 
 
-def on_wire(
+def on_route(
     folder: Path,
     body: Callable[[ModelRoute], Awaitable[Any]],
     *,
     place: str,
-    who: TaskAgentSpec = ROSTER["native"],
+    spec: TaskAgentSpec = AGENTS["native"],
     subject: str = "native:scripted",
     rules: HarborRules | None = None,
 ) -> Any:
@@ -47,13 +47,16 @@ def on_wire(
     async def play() -> Any:
         gateway = GatewayServer({"scripted": scripted()})
         await gateway.start()
-        means: Any = SimpleNamespace(
-            rules=rules or HarborRules(), place=TaskPlace(name=place), gateway=gateway, installed=lambda subject: {}
+        context: Any = SimpleNamespace(
+            rules=rules or HarborRules(),
+            environment=TaskEnvironment(name=place),
+            gateway=gateway,
+            installed=lambda subject: {},
         )
-        bench: Any = SimpleNamespace(workspace=folder, home=folder)
+        session: Any = SimpleNamespace(workspace=folder, home=folder)
         try:
-            async with open_wire(trial_of(greet(folder / "greet"), subject), who, means, bench, seed=7) as wire:
-                return await body(wire)
+            async with open_route(trial_of(greet(folder / "greet"), subject), spec, context, session, seed=7) as route:
+                return await body(route)
         finally:
             await gateway.stop()
 
@@ -63,55 +66,55 @@ def on_wire(
 def test_into_our_own_environment_the_gateway_is_handed(tmp_path: Path):
     """Whoever listens in there is served; the address is known beforehand."""
 
-    async def body(wire: ModelRoute) -> int:
+    async def body(route: ModelRoute) -> int:
         with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_UNIX) as way:
             way.settimeout(10)
-            way.connect(str(tmp_path / str(wire.options["gateway"])))
+            way.connect(str(tmp_path / str(route.options["gateway"])))
             socket.send_fds(way, [b"!"], [door.fileno()])
             await asyncio.to_thread(way.recv, 1)
-            here = wire.url.replace(f":{wire.options['port']}/", f":{door.getsockname()[1]}/")
-            status = await asyncio.to_thread(ask, here, wire.facts["token"])
-        assert len(wire.exchanges) == 1
+            here = route.url.replace(f":{route.options['port']}/", f":{door.getsockname()[1]}/")
+            status = await asyncio.to_thread(ask, here, route.facts["token"])
+        assert len(route.exchanges) == 1
         return status
 
-    assert on_wire(tmp_path, body, place="bubblewrap") == 200
+    assert on_route(tmp_path, body, place="bubblewrap") == 200
 
 
 def test_elsewhere_this_machine_is_reached_by_its_name(tmp_path: Path):
     """On a port of the attempt's own, with its token."""
 
-    async def body(wire: ModelRoute) -> int:
-        assert wire.url.startswith("http://localhost:")
-        return await asyncio.to_thread(ask, wire.url, wire.facts["token"])
+    async def body(route: ModelRoute) -> int:
+        assert route.url.startswith("http://localhost:")
+        return await asyncio.to_thread(ask, route.url, route.facts["token"])
 
-    assert on_wire(tmp_path, body, place="docker", rules=HarborRules(gateway_host="localhost")) == 200
+    assert on_route(tmp_path, body, place="docker", rules=HarborRules(gateway_host="localhost")) == 200
 
 
 def test_past_the_gateway_only_where_that_is_allowed(tmp_path: Path):
     """And then it is noted."""
 
-    async def body(wire: ModelRoute) -> tuple[object, ...]:
-        return wire.url, wire.direct, wire.session, wire.notes
+    async def body(route: ModelRoute) -> tuple[object, ...]:
+        return route.url, route.direct, route.session, route.notes
 
     with pytest.raises(WorldError, match="gateway_host"):
-        on_wire(tmp_path, body, place="daytona")
+        on_route(tmp_path, body, place="daytona")
     allowed = HarborRules(direct=True)
-    assert on_wire(tmp_path, body, place="daytona", rules=allowed) == ("", True, None, (UNSEEN,))
+    assert on_route(tmp_path, body, place="daytona", rules=allowed) == ("", True, None, (UNSEEN,))
 
 
 def test_without_a_model_there_is_no_wire(tmp_path: Path):
     """Nothing is asked of the gateway."""
 
-    async def body(wire: ModelRoute) -> ModelRoute:
-        return wire
+    async def body(route: ModelRoute) -> ModelRoute:
+        return route
 
-    assert on_wire(tmp_path, body, place="daytona", who=ROSTER["oracle"], subject="oracle") == ModelRoute()
+    assert on_route(tmp_path, body, place="daytona", spec=AGENTS["oracle"], subject="oracle") == ModelRoute()
 
 
 def test_an_agent_in_harbors_own_process_is_told_the_gateways_own_address(tmp_path: Path):
     """It runs on this machine."""
 
-    async def body(wire: ModelRoute) -> int:
-        return await asyncio.to_thread(ask, wire.url, wire.facts["token"])
+    async def body(route: ModelRoute) -> int:
+        return await asyncio.to_thread(ask, route.url, route.facts["token"])
 
-    assert on_wire(tmp_path, body, place="daytona", who=ROSTER["terminus-2"]) == 200
+    assert on_route(tmp_path, body, place="daytona", spec=AGENTS["terminus-2"]) == 200

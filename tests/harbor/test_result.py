@@ -66,17 +66,17 @@ def test_all_rewards_are_kept():
 
 def test_logs_are_kept_by_their_paths():
     """The verifier's of each step too."""
-    assert trial("rich").leavings()[VERIFIER_OUTPUT].text == "two of four passed\n"
-    assert "steps/second/verifier/test-stdout.txt" in trial("steps").leavings()
+    assert trial("rich").files()[VERIFIER_OUTPUT].text == "two of four passed\n"
+    assert "steps/second/verifier/test-stdout.txt" in trial("steps").files()
 
 
 def test_a_trajectory_is_told_step_by_step(copied: TrialFolder):
     """As Harbor wrote it; one that is no JSON tells nothing."""
     place = copied.folder / "agent/trajectory.json"
     place.write_text(json.dumps({"steps": [{"source": "agent", "message": "done"}]}))
-    assert copied.told({}) == (Said(turn=1, text="done"),)
+    assert copied.events({}) == (Said(turn=1, text="done"),)
     place.write_text("{")
-    assert copied.told({}) == ()
+    assert copied.events({}) == ()
 
 
 def test_links_lead_nowhere_and_giants_are_cut(copied: TrialFolder, tmp_path: Path):
@@ -92,7 +92,7 @@ def test_links_lead_nowhere_and_giants_are_cut(copied: TrialFolder, tmp_path: Pa
     with (logs / "giant.txt").open("wb") as giant:
         giant.write(b"first")
         giant.truncate(2**30)
-    found = copied.leavings()
+    found = copied.files()
     names = {path for path in found if path.startswith("agent/")}
     assert names == {"agent/deep/er/log.txt", "agent/giant.txt"}
     assert len(found["agent/giant.txt"].text) < 2**20
@@ -103,7 +103,7 @@ def test_many_files_are_kept_up_to_a_number(copied: TrialFolder):
     """The rest is left."""
     for number in range(500):
         (copied.folder / f"agent/{number}.txt").write_text("x")
-    assert 100 < len(copied.leavings()) <= 210
+    assert 100 < len(copied.files()) <= 210
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '"x"'])

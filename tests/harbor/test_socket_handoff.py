@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.harbor.socket_handoff import DOOR, handing_over
+from demeanor.harbor.socket_handoff import SOCKET_NAME, accept_listeners
 
 
 class Session:
@@ -26,7 +26,7 @@ def hand_in(folder: Path) -> tuple[str, int]:
     """What an environment does when it is up; where it listens."""
     with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_UNIX) as way:
         way.settimeout(10)
-        way.connect(str(folder / DOOR))
+        way.connect(str(folder / SOCKET_NAME))
         socket.send_fds(way, [b"!"], [door.fileno()])
         assert way.recv(1) == b"!"
         found: tuple[str, int] = door.getsockname()
@@ -38,7 +38,7 @@ def test_a_socket_that_is_handed_in_is_served_before_the_answer(tmp_path: Path):
     session = Session()
 
     async def play() -> list[tuple[str, int]]:
-        async with handing_over(session, tmp_path):  # type: ignore[arg-type]
+        async with accept_listeners(session, tmp_path):  # type: ignore[arg-type]
             return [await asyncio.to_thread(hand_in, tmp_path) for _ in range(2)]
 
     assert asyncio.run(play()) == session.served
@@ -51,7 +51,7 @@ def test_the_way_to_it_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     session = Session()
 
     async def play() -> None:
-        async with handing_over(session, folder):  # type: ignore[arg-type]
+        async with accept_listeners(session, folder):  # type: ignore[arg-type]
             monkeypatch.chdir(folder)
             await asyncio.to_thread(hand_in, Path())
 
@@ -65,10 +65,10 @@ def test_one_who_hangs_up_or_sends_nothing_disturbs_nobody(tmp_path: Path):
 
     def hang_up() -> None:
         with socket.socket(socket.AF_UNIX) as way:
-            way.connect(str(tmp_path / DOOR))
+            way.connect(str(tmp_path / SOCKET_NAME))
 
     async def play() -> None:
-        async with handing_over(session, tmp_path):  # type: ignore[arg-type]
+        async with accept_listeners(session, tmp_path):  # type: ignore[arg-type]
             await asyncio.to_thread(hang_up)
             await asyncio.to_thread(hand_in, tmp_path)
 

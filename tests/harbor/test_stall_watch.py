@@ -32,7 +32,7 @@ class Session:
 @contextmanager
 def looking(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     """A session that is looked at all the time."""
-    monkeypatch.setattr(silence, "_LOOK", 0.01)
+    monkeypatch.setattr(silence, "_INTERVAL", 0.01)
     yield Session()
 
 
@@ -55,7 +55,7 @@ def test_a_provider_that_owed_an_answer_at_the_end_is_to_blame(monkeypatch: pyte
     with looking(monkeypatch) as session:
         session.since -= 30
         seen, ended = watched(session, owes_at_the_end=False)
-        assert seen.before(ended, timeout=60) == pytest.approx(30, abs=1)
+        assert seen.at(ended, timeout=60) == pytest.approx(30, abs=1)
 
 
 def test_a_short_silence_or_one_long_ago_is_not(monkeypatch: pytest.MonkeyPatch):
@@ -63,10 +63,10 @@ def test_a_short_silence_or_one_long_ago_is_not(monkeypatch: pytest.MonkeyPatch)
     with looking(monkeypatch) as session:
         session.since -= 2
         seen, ended = watched(session, owes_at_the_end=True)
-        assert seen.before(ended, timeout=60) is None
-        assert seen.before(ended, timeout=4) is not None
-        assert seen.before(ended + 60, timeout=4) is None
-        assert seen.before(None, timeout=4) is None
+        assert seen.at(ended, timeout=60) is None
+        assert seen.at(ended, timeout=4) is not None
+        assert seen.at(ended + 60, timeout=4) is None
+        assert seen.at(None, timeout=4) is None
 
 
 def test_where_there_is_no_session_nobody_is_to_blame():
@@ -74,6 +74,6 @@ def test_where_there_is_no_session_nobody_is_to_blame():
 
     async def play() -> float | None:
         async with StallWatch.of(None) as seen:
-            return seen.before(time.time(), timeout=1)
+            return seen.at(time.time(), timeout=1)
 
     assert asyncio.run(play()) is None

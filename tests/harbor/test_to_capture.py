@@ -18,7 +18,7 @@ from demeanor.core.trajectory import Called, Said
 from demeanor.core.verdict import VoidCause
 from demeanor.harbor.result import NoTrial, TrialFolder
 from demeanor.harbor.task_agent import TaskAgent
-from demeanor.harbor.to_capture import gather
+from demeanor.harbor.to_capture import to_capture
 from tests.harbor.test_result import trial
 
 FAILED = ProviderError(status=500, reason="server", message="oops")
@@ -52,7 +52,7 @@ ENDED = ProcessEnd(exit_code=0, seconds=9)
 
 def test_rewards_versions_and_logs_are_part_of_the_capture():
     """Beside what was seen."""
-    found = gather(seen(), ENDED, trial("rich"), TaskAgent(name="oracle"), "")
+    found = to_capture(seen(), ENDED, trial("rich"), TaskAgent(name="oracle"), "")
     assert (found.rewards, found.breakdown) == ({"reward": 0.5, "tests": 2.0, "style": 1.0}, None)
     assert found.facts == {"harbor": "0.24.0", "agent_version": "1.0.0"}
     assert found.task_files["verifier/test-stdout.txt"].text == "two of four passed\n"
@@ -61,17 +61,17 @@ def test_rewards_versions_and_logs_are_part_of_the_capture():
 def test_doing_nothing_is_known_as_a_whole_and_a_solution_is_not():
     """Neither has a model, or a log."""
     told = {
-        name: gather(seen(), ENDED, trial("greet"), TaskAgent(name=name), "").gaps
+        name: to_capture(seen(), ENDED, trial("greet"), TaskAgent(name=name), "").gaps
         for name in ("nop", "oracle", "other")
     }
     assert told["nop"] == ()
-    assert told["oracle"] == ("the task's own solution was played, which tells of no calls",)
+    assert told["oracle"] == ("the task's own solution was run, which reports no calls",)
     assert told["other"] is None
 
 
 def test_an_agents_own_time_out_is_noted_and_no_end_of_ours():
     """So the reward decides."""
-    found = gather(seen(), ENDED, trial("slow"), TaskAgent(name="oracle"), "")
+    found = to_capture(seen(), ENDED, trial("slow"), TaskAgent(name="oracle"), "")
     assert [note.partition(":")[0] for note in found.notes] == ["AgentTimeoutError"]
     assert {end.ended_by for end in found.ends} == {"exit"}
 
@@ -79,15 +79,15 @@ def test_an_agents_own_time_out_is_noted_and_no_end_of_ours():
 @pytest.mark.parametrize(
     ("end", "told"),
     [
-        (ProcessEnd(exit_code=1, stdout=Output(text="no such agent")), "harbor ended with exit code 1"),
-        (ProcessEnd(exit_code=None, signal=15, ended_by="wall"), "harbor took too long and was ended"),
-        (ProcessEnd(exit_code=None, signal=9), "harbor was ended by signal 9"),
+        (ProcessEnd(exit_code=1, stdout=Output(text="no such agent")), "harbor exited with 1"),
+        (ProcessEnd(exit_code=None, signal=15, ended_by="wall"), "harbor took too long and was killed"),
+        (ProcessEnd(exit_code=None, signal=9), "harbor was killed by signal 9"),
     ],
 )
 def test_a_harbor_that_did_not_run_is_void(end: ProcessEnd, told: str):
     """Also where it left a result."""
     for left in (trial("greet"), NoTrial(why="it left no result")):
-        found = gather(seen(), end, left, TaskAgent(name="oracle"), "")
+        found = to_capture(seen(), end, left, TaskAgent(name="oracle"), "")
         assert found.breakdown is not None
         assert found.breakdown.cause is VoidCause.HARNESS
         assert found.breakdown.detail.startswith(told)
@@ -99,7 +99,7 @@ def test_the_wire_knows_better_than_harbor_what_a_provider_did(tmp_path: Path):
     """Harbor guesses from what an agent printed."""
     guessed = edited(tmp_path, "greet", mishap("ApiRateLimitError"))
     unseen, answered, failed = (
-        gather(seen(*exchanges), ENDED, guessed, TaskAgent(name="x"), "").breakdown
+        to_capture(seen(*exchanges), ENDED, guessed, TaskAgent(name="x"), "").breakdown
         for exchanges in ((), (exchange(),), (exchange(FAILED),))
     )
     assert unseen is not None
@@ -111,11 +111,11 @@ def test_what_broke_elsewhere_is_not_put_down_to_the_provider(tmp_path: Path):
     """An environment that broke is void(sandbox), whatever the provider said last; a crash is the provider's."""
     broken = edited(tmp_path / "a", "greet", mishap("HealthcheckError"))
     crashed = edited(tmp_path / "b", "greet", mishap("RuntimeError"))
-    sandbox = gather(seen(exchange(FAILED)), ENDED, broken, TaskAgent(name="x"), "").breakdown
+    sandbox = to_capture(seen(exchange(FAILED)), ENDED, broken, TaskAgent(name="x"), "").breakdown
     assert sandbox is not None
     assert sandbox.cause is VoidCause.SANDBOX
-    assert gather(seen(exchange(FAILED)), ENDED, crashed, TaskAgent(name="x"), "").breakdown is None
-    harness = gather(seen(exchange()), ENDED, crashed, TaskAgent(name="x"), "").breakdown
+    assert to_capture(seen(exchange(FAILED)), ENDED, crashed, TaskAgent(name="x"), "").breakdown is None
+    harness = to_capture(seen(exchange()), ENDED, crashed, TaskAgent(name="x"), "").breakdown
     assert harness is not None
     assert harness.cause is VoidCause.HARNESS
 
@@ -124,7 +124,9 @@ def test_folders_of_one_attempt_are_not_told(tmp_path: Path):
     """Else no two voids were the same."""
     where = f"{tmp_path}/trial/verifier/reward.txt"
     info = {"exception_type": "RewardFileNotFoundError", "exception_message": f"no file at {where}"}
-    found = gather(seen(), ENDED, edited(tmp_path, "missing", {"exception_info": info}), TaskAgent(name="oracle"), "")
+    found = to_capture(
+        seen(), ENDED, edited(tmp_path, "missing", {"exception_info": info}), TaskAgent(name="oracle"), ""
+    )
     assert found.breakdown is not None
     assert found.breakdown.detail == "RewardFileNotFoundError: no file at verifier/reward.txt"
 
@@ -134,10 +136,10 @@ def test_our_adapter_reads_the_native_log_before_harbors_trajectory_is_asked(tmp
     said = json.dumps({"type": "said", "turn": 1, "text": "native"})
     atif = json.dumps({"steps": [{"source": "agent", "tool_calls": [{"tool_call_id": "1", "function_name": "Read"}]}]})
     both = edited(tmp_path / "a", "greet", {}, native_jsonl=said, trajectory_json=atif)
-    native = gather(seen(), ENDED, both, BuiltinAgent(), "native.jsonl")
+    native = to_capture(seen(), ENDED, both, BuiltinAgent(), "native.jsonl")
     assert native.log == (Said(turn=1, text="native"),)
     assert native.gaps is not None
-    assert "own log tells" in native.gaps[0]
+    assert "own log reports" in native.gaps[0]
     spoiled = edited(tmp_path / "b", "greet", {}, native_jsonl='{"type": "said"}', trajectory_json=atif)
-    (call,) = gather(seen(), ENDED, spoiled, BuiltinAgent(), "native.jsonl").log
+    (call,) = to_capture(seen(), ENDED, spoiled, BuiltinAgent(), "native.jsonl").log
     assert isinstance(call, Called)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from demeanor.core.exchange import Exchange
 from demeanor.gateway.script import Turn
-from demeanor.gateway.script.turn import Played
-from demeanor.harbor.socket_handoff import DOOR, handing_over
+from demeanor.gateway.script.turn import ScriptOutput
+from demeanor.harbor.socket_handoff import SOCKET_NAME, accept_listeners
 from demeanor.sandboxes.host.bwrap_args import PORT
-from tests.gateway.lab import playing
+from tests.gateway.helpers import playing
 from tests.harbor_env.lab import HarborLab, HarborTrial
 
 AGENT = "demeanor.harbor_env:NativeAgent"
 
 
-def saves(turn: Turn) -> Played:
+def saves(turn: Turn) -> ScriptOutput:
     """A model that does what is asked, and tries the network on the way."""
     if turn.done == 0:
         return turn.call("execute", command="curl -sm 2 http://example.com/ || echo no network")
@@ -31,10 +31,10 @@ def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, .
     """A trial of the native agent, and what went over the wire."""
 
     async def session() -> tuple[HarborTrial, tuple[Exchange, ...]]:
-        async with playing(saves) as door, handing_over(door, folder):
+        async with playing(saves) as session, accept_listeners(session, folder):
             kwargs = {"base_url": f"http://127.0.0.1:{PORT}/t/{door.id}/v1", "token": door.token}
             words = [word for item in kwargs.items() for word in ("--ak", "=".join(item))]
-            words += ["-m", "played", "--ek", f"gateway={folder}/{DOOR}"]
+            words += ["-m", "played", "--ek", f"gateway={folder}/{SOCKET_NAME}"]
             run = partial(lab.run, *words, path=lab.tasks / "native", agent=AGENT)
             (trial,) = await asyncio.to_thread(run)
             return trial, door.exchanges()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.installing import installed
+from tests.helpers.installed_agents import installed
+from tests.helpers.project import Project
 
 AGENT = Path(__file__).parents[1] / "acp/agent.py"
 SMALL = f"""\

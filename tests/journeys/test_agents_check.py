@@ -1,4 +1,4 @@
-"""`demeanor agents`: what is there, and whether an agent can be believed; an agent that can't is found out."""
+"""`demeanor agents`: list agents, and check their abilities with the conformance suite."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 LIAR = '''\
-"""An agent with a shell that tells a good story: it asks its model, says that all is done, and does nothing."""
+"""An agent that calls its model, says that everything is done, and does nothing."""
 import json, os, sys, urllib.request
 
 prompt = sys.argv[1]
@@ -43,7 +43,7 @@ def greets(rig, result):
 
 
 def checked(project: Project, *words: str) -> tuple[int, dict[str, dict[str, Any]]]:
-    """The exit code, and what became of each ability."""
+    """The exit code, and the result of each ability."""
     ran = project.demeanor("agents", "check", *words, "--json")
     assert ran.stdout, ran.stderr
     (found,) = json.loads(ran.stdout).values()
@@ -53,8 +53,8 @@ def checked(project: Project, *words: str) -> tuple[int, dict[str, dict[str, Any
 QUICK = ("create", "edit", "answer", "parallel", "tool-error", "turns", "messages", "deny", "malformed", "together")
 
 
-def test_our_own_agent_shows_everything(project: Project):
-    """The suite itself is sound: an agent that does it right passes, and the cassettes repeat it."""
+def test_our_own_agent_shows_every_ability(project: Project):
+    """A correct agent passes, and the cassettes repeat it."""
     words = [word for name in (*QUICK, "thinking", "clean", "cut", "outage", "replay") for word in ("--ability", name)]
     code, found = checked(project, "native", *words)
     assert {name: one for name, one in found.items() if one["state"] != "shown"} == {}
@@ -62,8 +62,8 @@ def test_our_own_agent_shows_everything(project: Project):
     assert len(found) == 15
 
 
-def test_an_agent_that_only_talks_is_found_out(project: Project, tmp_path: Path):
-    """It reaches its model and exits with 0; what it does not do is seen all the same."""
+def test_an_agent_that_only_talks_fails(project: Project, tmp_path: Path):
+    """Although it calls its model and exits with 0."""
     liar = tmp_path / "liar.py"
     liar.write_text(LIAR)
     project.write(demeanor_toml=CONFIG.format(python=sys.executable, liar=liar))
@@ -75,8 +75,8 @@ def test_an_agent_that_only_talks_is_found_out(project: Project, tmp_path: Path)
     assert "hello.txt" in found["create"]["detail"]
 
 
-def test_the_list_tells_what_is_there_and_what_each_cant_do(project: Project):
-    """Nothing is installed in a new home; every adapter is listed all the same."""
+def test_the_list_shows_every_adapter_and_its_limits(project: Project):
+    """Also those that are not installed."""
     listed = project.demeanor("agents", PATH="/usr/bin:/bin")
     assert listed.returncode == 0, listed.stderr
     assert "goose" in listed.stdout
@@ -88,9 +88,9 @@ def test_the_list_tells_what_is_there_and_what_each_cant_do(project: Project):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (("agents", "check"), "which agent is to be checked?"),
+        (("agents", "check"), "no agent is named"),
         (("agents", "check", "goose"), "demeanor agents install goose"),
         (("agents", "install", "goos"), "goose"),
         (("agents", "install", "goose@latest/../x"), "no exact version"),
@@ -98,16 +98,16 @@ def test_the_list_tells_what_is_there_and_what_each_cant_do(project: Project):
         (("run", "--subject", "goose:scripted", "evals"), "evals"),
     ],
 )
-def test_what_cant_be_done_is_said_with_a_remedy(project: Project, words: tuple[str, ...], said: str):
-    """Wrong usage ends with 2, and nothing is made."""
+def test_wrong_usage_is_reported_with_a_remedy(project: Project, words: tuple[str, ...], message: str):
+    """Exit code 2, and nothing is created."""
     ran = project.demeanor(*words, PATH="/usr/bin:/bin")
     assert ran.returncode == 2, ran.stdout + ran.stderr
-    assert said in ran.stderr
+    assert message in ran.stderr
     assert not list((project.folder.parent / "home").rglob("*goose*"))
 
 
-def test_an_agent_that_is_not_installed_voids_its_trials_with_the_remedy(project: Project):
-    """Nobody fails for a program that is not there."""
+def test_trials_of_an_agent_that_is_not_installed_are_void(project: Project):
+    """A missing program is not a failure; the report says how to install it."""
     project.write(evals__eval_a_py=EVAL)
     ran = project.demeanor("run", "--subject", "goose:scripted", "--trials", "1", PATH="/usr/bin:/bin")
     assert ran.returncode == 3, ran.stdout + ran.stderr

@@ -1,10 +1,10 @@
-"""Every mistake is one clear error at the door: file, key, value, remedy; nothing is run and nothing is written."""
+"""Mistakes in files and options: one clear error with file, key, value and remedy; nothing is run or written."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = "from demeanor import *\n@eval_test(USUALLY_PASSES, {})\ndef e(rig, result): pass\n"
 SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
@@ -37,8 +37,8 @@ SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
         ),
     ],
 )
-def test_a_mistake_is_told_at_the_door(project: Project, files: dict[str, str], complaints: list[str]):
-    """Exit code 2, the complaint on standard error, no results."""
+def test_a_mistake_is_reported_before_anything_runs(project: Project, files: dict[str, str], complaints: list[str]):
+    """Exit code 2, the error on standard error, no results."""
     good = {"evals__eval_ok_py": EVAL.format('prompt="p", name="ok"')}
     project.write(**{**good, **files})
     ran = project.demeanor("run", "--policy", "all")
@@ -51,7 +51,7 @@ def test_a_mistake_is_told_at_the_door(project: Project, files: dict[str, str], 
 
 
 def test_a_link_out_of_the_template_is_refused(project: Project):
-    """A secret of the host must not come into a workspace by a detour."""
+    """A file of the host must not get into a workspace through a link."""
     project.write(evals__s__scenario_toml=SCENARIO + '[[checks]]\ncheck = "file_exists"\npath = "a"\n')
     (project.folder / "evals/s/template").mkdir()
     (project.folder / "evals/s/template/secret").symlink_to("/etc/passwd")
@@ -74,15 +74,15 @@ def test_a_link_out_of_the_template_is_refused(project: Project):
         (["run", "--config", "absent.toml"], "absent.toml: there is no such file"),
     ],
 )
-def test_a_wrong_command_line_is_told(project: Project, words: list[str], complaint: str):
-    """With what was given, and what would have been right."""
+def test_wrong_options_are_reported(project: Project, words: list[str], complaint: str):
+    """With what was given, and what is expected."""
     project.write(evals__eval_ok_py=EVAL.format('prompt="p", name="ok"'))
     ran = project.demeanor(*words)
     assert ran.returncode == 2
     assert complaint in ran.stderr
 
 
-def test_a_check_that_crashes_is_void_and_loud(project: Project):
+def test_a_check_that_crashes_is_void(project: Project):
     """A bug in the eval is neither a pass nor a fail of the agent."""
     code = 'from demeanor import *\n@eval_test(ALWAYS_PASSES, prompt="What does a.txt say?", files={"a.txt": "x"})\n'
     project.write(evals__eval_bug_py=code + "def bug(rig, result):\n    return 1 / 0\n")
@@ -96,7 +96,7 @@ def test_a_check_that_crashes_is_void_and_loud(project: Project):
     "prompt", ["-rf --help", 'it\'s "quoted"', "two\nlines\n", "{workspace} $HOME `id` ;ls", "😀 ünï"]
 )
 def test_a_prompt_arrives_verbatim(project: Project, prompt: str):
-    """Quotes, newlines, leading dashes, places and shell signs are data."""
+    """Quotes, newlines, leading dashes, placeholders and shell characters are data."""
     project.write(
         demeanor_toml='subjects = ["echo"]\n[agents.echo]\nadapter = "command"\n'
         'command = ["python3", "-c", "import sys; open(\'out\', \'w\').write(sys.argv[1])", "{prompt}"]\n',

@@ -9,8 +9,8 @@ import subprocess
 import time
 from typing import Any
 
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import PLAYED_IN_BUBBLEWRAP, Versions
+from tests.helpers.project import Project
+from tests.journeys.decision_helpers import PLAYED_IN_BUBBLEWRAP, Versions
 from tests.journeys.test_compare import _hears_ctrl_c
 from tests.journeys.toy_agent import ToyAgent
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import PLAYED_IN_BUBBLEWRAP, Versions
+from tests.helpers.project import Project
+from tests.journeys.decision_helpers import PLAYED_IN_BUBBLEWRAP, Versions
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.test_fence import CALLER, SCRIPT
 from tests.journeys.test_walls import captures, marked, until, write
 from tests.sandboxes.levels.test_container import engines
@@ -33,7 +33,7 @@ def test_a_trial_runs_in_a_container_and_its_record_says_so(project: Project, en
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (capture,) = captures(project)
     facts = capture["facts"]
-    assert (facts["sandbox"], facts["network"], facts["workspace"]) == (engine, "gateway", "/room/workspace")
+    assert (facts["sandbox"], facts["network"], facts["workspace"]) == (engine, "gateway", "/sandbox/workspace")
     assert facts["engine"].startswith(f"{engine} ")
     assert "hard" in facts["limit.memory"]
     assert facts["probes"].startswith("31 tried 20")
@@ -92,7 +92,7 @@ def test_an_engine_that_does_not_answer_is_an_error_and_nothing_is_run(project: 
     write(project, SCRIPT)
     ran = project.demeanor("run", "--sandbox", level, PATH=f"{tools}:{os.environ['PATH']}")
     assert ran.returncode == 2
-    assert f"{level} is installed, but no engine answers: cannot connect to the engine" in ran.stderr
-    assert f"see that `{level} run` works for you" in ran.stderr
-    assert "choose less, by name: --sandbox landlock" in ran.stderr
+    assert f"{level} is installed, but does not work: cannot connect to the engine" in ran.stderr
+    assert f"check that `{level} run` works for you" in ran.stderr
+    assert "or use weaker isolation: --sandbox landlock" in ran.stderr
     assert not Path(project.folder, "results").exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.test_survival import until
 
 TRIALS = 36

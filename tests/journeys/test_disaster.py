@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.test_crash import EVALS as MANY
 from tests.journeys.test_crash import ledger, processes_of
 from tests.journeys.test_live_provider import EVAL as SAVES
@@ -78,7 +78,7 @@ def test_a_file_that_may_not_grow_stops_the_run_loudly(project: Project) -> None
         cwd=project.folder, env=project.env, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert ran.returncode == 70, ran.stdout + ran.stderr
-    assert "can't be kept: File too large" in ran.stderr
+    assert "can't be stored: File too large" in ran.stderr
     kept = len(ledger(project))
     assert 0 < kept < 30
     assert project.demeanor("run", "--resume", "latest").returncode == 0

@@ -1,4 +1,4 @@
-"""The docs work when they are pasted."""
+"""The examples in the docs work when they are pasted."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from demeanor.agents import make_agent
 from demeanor.config.config import read_config
 from demeanor.core import errors
 from demeanor.gateway.script import load_script
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def test_the_tutorial_works_when_pasted(project: Project):
-    """All of its commands, one after the other, in one shell, as they stand."""
+    """All of its commands, in order, in one shell."""
     script = "\n".join(re.findall(r"```bash\n(.*?)```", (ROOT / "docs/tutorial.md").read_text(), re.S))
     (project.folder / "bin").mkdir()
     (project.folder / "bin/demeanor").write_text(f'#!/bin/sh\nexec {sys.executable} -m demeanor "$@"\n')
@@ -36,14 +36,14 @@ def test_the_tutorial_works_when_pasted(project: Project):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path):
+def test_links_to_files_are_valid(page: Path):
     """Every link to a file of the repository."""
     for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
 
 
-def test_every_error_has_its_section():
+def test_every_error_has_a_section():
     """The slug of an error is an anchor of the errors page."""
     page = (ROOT / "docs/errors.md").read_text()
     for name in vars(errors).values():
@@ -52,12 +52,12 @@ def test_every_error_has_its_section():
 
 
 @pytest.mark.parametrize("name", ["configuration.md", "gateway.md", "agents.md"])
-def test_configurations_of_the_docs_can_be_read(tmp_path: Path, name: str):
-    """Every TOML block is a configuration without a mistake in it."""
+def test_configurations_in_the_docs_are_valid(tmp_path: Path, name: str):
+    """Every TOML block is a valid configuration."""
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / name).read_text(), re.S)
     assert blocks
     for block in blocks:
-        if block.startswith("# pyproject.toml"):  # another file's, where our own keys stand in [tool.demeanor]
+        if block.startswith("# pyproject.toml"):  # another file, with our keys in [tool.demeanor]
             continue
         (tmp_path / "demeanor.toml").write_text(block)
         config = read_config(tmp_path)
@@ -65,7 +65,7 @@ def test_configurations_of_the_docs_can_be_read(tmp_path: Path, name: str):
             make_agent(agent, table.text("adapter", required=True), table)
 
 
-def test_scripts_of_the_docs_can_be_played(tmp_path: Path):
+def test_scripts_in_the_docs_can_be_loaded(tmp_path: Path):
     """The rules in YAML and the function in Python."""
     page = (ROOT / "docs/gateway.md").read_text()
     for kind, ending in (("yaml", "yaml"), ("python", "py")):

@@ -1,4 +1,4 @@
-"""Every kind of fault against the native agent: through the command line, into the trajectory, to the right verdict."""
+"""Every kind of fault with the native agent: from the command line to the trajectory and the verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from demeanor.core.fault import FaultKind
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = """\
 from demeanor import ALWAYS_PASSES, eval_test
@@ -69,7 +69,7 @@ def faults(project: Project) -> dict[str, list[dict[str, Any]]]:
 
 
 def events(path: Path) -> list[dict[str, Any]]:
-    """A trajectory as it was kept."""
+    """The events of a trajectory."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -79,13 +79,13 @@ def latest(project: Project) -> Path:
 
 
 def test_every_kind_has_a_verdict() -> None:
-    """Nothing is left out."""
+    """Every kind is in the table."""
     assert {rule.partition("@")[0].partition(":")[0] for rule in VERDICTS} == set(FaultKind)
 
 
 @pytest.mark.parametrize("rule", VERDICTS)
 def test_a_fault_is_in_the_trajectory_and_the_verdict_is_right(project: Project, rule: str) -> None:
-    """Void where the provider broke to the end, pass or fail where the agent coped; and never a second attempt."""
+    """Void if the provider failed to the end, pass or fail if the agent recovered; never a second attempt."""
     outcome, cause, told = VERDICTS[rule]
     project.write(evals__eval_note_py=EVAL)
     slow = rule.startswith("hang") or rule.endswith("=3")
@@ -127,8 +127,8 @@ text = "buy milk"
 """
 
 
-def test_an_eval_can_ask_for_its_faults(project: Project) -> None:
-    """In Python and in a folder; the run's own come on top, and the configuration's where it has none."""
+def test_an_eval_can_have_faults(project: Project) -> None:
+    """In Python and in a folder; the run's faults come after them, or else the configuration's."""
     project.write(
         evals__eval_cut_py=EVALS,
         evals__limited__scenario_toml=SCENARIO.format(rule="429@1:retry_after=0"),
@@ -149,7 +149,7 @@ def test_an_eval_can_ask_for_its_faults(project: Project) -> None:
 
 
 def test_probabilities_are_the_same_for_the_same_seed(project: Project) -> None:
-    """Two runs with one seed are broken in the same places, trial by trial."""
+    """Two runs with the same seed have the same faults, trial by trial."""
     project.write(evals__eval_note_py=EVAL)
 
     def broken() -> dict[str, list[dict[str, Any]]]:
@@ -184,10 +184,10 @@ def test_probabilities_are_the_same_for_the_same_seed(project: Project) -> None:
     ],
     ids=["command line", "configuration", "scenario", "decorator"],
 )
-def test_a_mistake_is_told_before_anything_runs(
+def test_a_mistake_is_reported_before_anything_runs(
     project: Project, files: dict[str, str], options: tuple[str, ...], told: str
 ) -> None:
-    """With its place, and what would be right."""
+    """With its place and the remedy."""
     project.write(**{"evals__eval_note_py": EVAL, **files})
     ran = project.demeanor("run", *options)
     assert ran.returncode == 2
@@ -195,8 +195,8 @@ def test_a_mistake_is_told_before_anything_runs(
     assert not (project.folder / "results").exists()
 
 
-def test_an_agent_without_the_gateway_can_not_be_given_faults(project: Project) -> None:
-    """Its cell is skipped, and the report says why."""
+def test_an_agent_without_the_gateway_is_skipped(project: Project) -> None:
+    """The report says why."""
     config = 'subjects = ["mine"]\n[agents.mine]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n'
     project.write(evals__eval_note_py=EVAL, demeanor_toml=config)
     ran = project.demeanor("run", "--fault", "cut@1")
@@ -204,8 +204,8 @@ def test_an_agent_without_the_gateway_can_not_be_given_faults(project: Project) 
     assert ran.returncode == 3, ran.stdout
 
 
-def test_what_an_earlier_run_was_asked_to_break_is_broken_on_resume(project: Project) -> None:
-    """The faults are part of what the run was asked to do."""
+def test_a_resumed_run_keeps_its_faults(project: Project) -> None:
+    """The faults are part of the run's request."""
     project.write(evals__eval_note_py=EVAL)
     assert project.demeanor("run", "--fault", "500").returncode == 3
     ran = project.demeanor("run", "--resume", "latest")
@@ -213,8 +213,8 @@ def test_what_an_earlier_run_was_asked_to_break_is_broken_on_resume(project: Pro
     assert "injected fault 500" in ran.stdout
 
 
-def test_the_gateway_alone_can_break_answers_too(project: Project) -> None:
-    """For a person who points an agent at it."""
+def test_the_gateway_by_itself_can_inject_faults(project: Project) -> None:
+    """For an agent that is started by hand."""
     command = project.command("gateway", "--fault", "429@1:retry_after=4")
     with subprocess.Popen(command, cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -235,8 +235,8 @@ def test_the_gateway_alone_can_break_answers_too(project: Project) -> None:
     assert statuses == [(429, "4"), (200, None)]
 
 
-def test_the_page_shows_what_works(project: Project) -> None:
-    """The eval in docs/faults.md proves itself and holds."""
+def test_the_example_in_the_docs_works(project: Project) -> None:
+    """The eval in docs/faults.md validates and passes."""
     page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
     project.write(evals__eval_page_py=page.partition("```python\n")[2].partition("```")[0])
     for command in (("validate",), ("run", "--policy", "all", "--trials", "1")):

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.sandboxes.supervisor import landlock_abi as ruleset
-from tests.journeys.conftest import Project
+from demeanor.sandboxes.supervisor import landlock_abi
+from tests.helpers.project import Project
 from tests.journeys.test_walls import captures, marked, until, write
 
-pytestmark = pytest.mark.skipif(ruleset.version() < ruleset.LEAST, reason="landlock is not here")
+pytestmark = pytest.mark.skipif(landlock_abi.version() < landlock_abi.MIN_VERSION, reason="landlock is not here")
 SCRIPT = "printf hi > out.txt; cat /etc/shadow; ls /root; true"
 
 
@@ -99,7 +99,7 @@ def test_the_least_that_is_wanted_is_kept(project: Project, temp: str, least: st
     ran = project.demeanor("run", "--sandbox", asked, TMPDIR=temp)
     assert ran.returncode == code, ran.stdout + ran.stderr
     if code == 2:
-        assert f"{least!r} is the least that is wanted here, and the sandbox {asked!r} keeps less apart" in ran.stderr
+        assert f"requires {least!r} or stronger isolation, and the sandbox {asked!r} is weaker" in ran.stderr
         assert "min_isolation" in ran.stderr
         assert not (project.folder / "results").exists()
         write(project, SCRIPT, config=f'min_isolation = "{least}"\nsandbox = "{asked}"')
@@ -113,8 +113,8 @@ def test_a_level_that_can_not_be_had_is_an_error_with_every_lesser_one_by_name(p
     write(project, SCRIPT)
     ran = project.demeanor("run", PATH=without_bubblewrap(project), TMPDIR=temp)
     assert ran.returncode == 2
-    assert "choose less, by name: --sandbox landlock" in ran.stderr
-    assert "choose less, by name: --sandbox none" in ran.stderr
+    assert "or use weaker isolation: --sandbox landlock" in ran.stderr
+    assert "or use weaker isolation: --sandbox none" in ran.stderr
     assert not (project.folder / "results").exists()
     if os.getuid() == 0:  # agents of root are somebody else, who can't enter this temp folder
         Path(temp).chmod(0o700)
@@ -149,7 +149,7 @@ def test_doctor_tries_every_level(project: Project, temp: str) -> None:
     assert {"landlock", "none"} <= found["levels"].keys()
     states = {one["name"]: one["state"] for one in found["levels"]["landlock"]}
     assert states["read another user's file"] == "blocked"
-    assert states["reach its own door"] == "works"
+    assert states["reach its gateway"] == "works"
 
 
 def test_kill_9_of_demeanor_ends_what_is_behind_the_fence(project: Project, temp: str) -> None:

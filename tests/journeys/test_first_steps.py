@@ -1,14 +1,14 @@
-"""A newcomer without a key: from nothing to a verdict that can be looked into."""
+"""First steps without an API key: from an empty folder to a verdict."""
 
 from __future__ import annotations
 
 import json
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 
 def test_from_nothing_to_a_verdict(project: Project):
-    """init, validate, list, run, trace: each works at once and says what is next."""
+    """init, validate, list, run and trace work in a new project."""
     assert "demeanor run --policy all" in project.demeanor("init").stdout
     validated = project.demeanor("validate")
     assert (validated.returncode, "0 faulty" in validated.stdout) == (0, True)
@@ -16,14 +16,14 @@ def test_from_nothing_to_a_verdict(project: Project):
     ran = project.demeanor("run", "--policy", "all", "--seed", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "native:scripted" in ran.stdout
-    assert "rule-reader that stands in for a model" in ran.stdout
+    assert "follows fixed rules in place of a model" in ran.stdout
     traced = project.demeanor("trace", "saves_the_note")
     assert "write_file [edit] → ok" in traced.stdout
     assert project.temporary() == []
 
 
-def test_a_run_leaves_files_for_people_and_programs(project: Project):
-    """report.json, summary.md, a folder per trial, and `latest`; the summary also goes where CI wants it."""
+def test_a_run_writes_its_files(project: Project):
+    """report.json, summary.md, a folder per trial, and `latest`; the summary is also added to the CI summary."""
     project.demeanor("init")
     summary = project.folder / "step-summary.md"
     project.demeanor("run", "--policy", "all", "--junit", "out/junit.xml", GITHUB_STEP_SUMMARY=str(summary))
@@ -37,25 +37,25 @@ def test_a_run_leaves_files_for_people_and_programs(project: Project):
         assert {path.name for path in folder.iterdir()} >= {"log.txt", "trajectory.jsonl", "workspace.diff"}
 
 
-def test_init_touches_nothing_that_is_there(project: Project):
-    """It can be run twice, and in a folder that has a configuration."""
+def test_init_changes_no_existing_file(project: Project):
+    """It can be run twice, and in a folder with a configuration."""
     project.write(demeanor_toml="trials = 1\n")
     assert "kept     demeanor.toml" in project.demeanor("init").stdout
     assert (project.folder / "demeanor.toml").read_text() == "trials = 1\n"
     assert "created" not in project.demeanor("init").stdout
 
 
-def test_without_always_passing_evals_nothing_is_gated_and_that_is_said(project: Project):
-    """A fresh project's pull requests are not blocked, and nobody is told that something passed."""
+def test_without_always_passing_evals_nothing_is_gated(project: Project):
+    """Pull requests of a new project are not blocked, and a message says that nothing was run."""
     project.demeanor("init")
     ran = project.demeanor("run")
     assert ran.returncode == 0
     assert ran.stdout == ""
-    assert "nothing was run and nothing is gated" in ran.stderr
+    assert "none of the selected evals is ALWAYS_PASSES, so nothing was run" in ran.stderr
 
 
 def test_a_dry_run_costs_nothing(project: Project):
-    """It prints the plan and leaves no trace."""
+    """It prints the plan and writes nothing."""
     project.demeanor("init")
     planned = project.demeanor("run", "--policy", "all", "--trials", "5", "--dry-run")
     assert "2 cells, 10 trials; nothing was run" in planned.stdout

@@ -1,4 +1,4 @@
-"""What broke is found, mended by a fixer, proven and applied; and a fixer that cheats is refused."""
+"""`demeanor fix`: a broken eval is diagnosed, fixed, verified and applied; a fixer that cheats is refused."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import PLAYED_IN_BUBBLEWRAP, Versions
-from tests.journeys.fix_lab import CONFIG, HELP, MENDS, Patient
+from tests.helpers.project import Project
+from tests.journeys.decision_helpers import PLAYED_IN_BUBBLEWRAP, Versions
+from tests.journeys.fix_helpers import CONFIG, GOOD_FIX, HELP, BrokenToyAgent
 from tests.journeys.toy_agent import ToyAgent
 
 IDLE_FIXER = """
@@ -28,75 +28,75 @@ allowed = ["agent/**"]
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Patient:
-    """Made once: it takes two nights."""
-    return Patient(Project(tmp_path_factory.mktemp("patient") / "project"))
+def shared_toy(tmp_path_factory: pytest.TempPathFactory) -> BrokenToyAgent:
+    """Created once: it takes two nightly runs."""
+    return BrokenToyAgent(Project(tmp_path_factory.mktemp("toy") / "project"))
 
 
 @pytest.fixture
-def patient(broken: Patient) -> Iterator[Patient]:
-    """As it was broken, whoever worked on it before."""
-    yield broken
-    broken.recover()
+def toy(shared_toy: BrokenToyAgent) -> Iterator[BrokenToyAgent]:
+    """The broken toy agent, reset after each test."""
+    yield shared_toy
+    shared_toy.reset()
 
 
-def test_what_broke_is_found_mended_proven_and_applied(patient: Patient):
-    """The user's tree is touched by --apply only; trials of the change are no part of the history."""
-    project = patient.project
-    kept = project.demeanor("history", "reads_before_editing", "--kind", "all", "--json").stdout
-    done = patient.mended_by(MENDS)
+def test_a_broken_eval_is_diagnosed_fixed_verified_and_applied(toy: BrokenToyAgent):
+    """Only --apply touches the user's tree; trials of the change are not in the history."""
+    project = toy.project
+    before = project.demeanor("history", "reads_before_editing", "--kind", "all", "--json").stdout
+    done = toy.fix_with(GOOD_FIX)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("Fixed: 1 eval after 1 round; 2 other evals held")
+    assert done.stdout.startswith("Fixed: 1 eval after 1 round; 2 other evals did not get worse")
     assert "0/3, 0 % [0–56]  3/3, 100 % [44–100]  0.016" in done.stdout
     assert "chance" not in done.stdout
     assert "The prompt no longer said to read a file first." in done.stdout
-    assert patient.untouched()
-    again = patient.mended_by(MENDS, "reads_before_editing", "--apply", "--json", "--config", "quick.toml")
+    assert toy.untouched()
+    again = toy.fix_with(GOOD_FIX, "reads_before_editing", "--apply", "--json", "--config", "quick.toml")
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout) == patient.report()
-    assert patient.report()["applied"]
-    assert any("chance alone could well explain the rise (p = 0.25)" in note for note in patient.report()["notes"])
-    assert patient.git("status", "--porcelain") == "M  prompts/system.md\n"
-    assert "+Read every file before you change it" in patient.git("diff", "--cached")
-    assert project.demeanor("history", "reads_before_editing", "--kind", "all", "--json").stdout == kept
-    patient.build()
+    assert json.loads(again.stdout) == toy.report()
+    assert toy.report()["applied"]
+    assert any("chance alone could well explain the rise (p = 0.25)" in note for note in toy.report()["notes"])
+    assert toy.git("status", "--porcelain") == "M  prompts/system.md\n"
+    assert "+Read every file before you change it" in toy.git("diff", "--cached")
+    assert project.demeanor("history", "reads_before_editing", "--kind", "all", "--json").stdout == before
+    toy.build()
     assert project.demeanor("run", "-k", "reads", "--policy", "all", "--trials", "1").returncode == 0
 
 
-def test_a_look_tells_what_differs_and_where_it_lies(patient: Patient):
-    """No fixer is asked, and nothing is tried."""
-    done = patient.project.demeanor("fix", "--dry-run")
+def test_a_dry_run_shows_what_differs_and_where_the_prompt_is(toy: BrokenToyAgent):
+    """No fixer and no trial is run."""
+    done = toy.project.demeanor("fix", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "-Read a file before you change it, and keep everything in it" in done.stdout
     assert "+Change files at once" in done.stdout
     assert "| `system prompt` | `prompts/system.md:3-12` | 95 % |" in done.stdout
     assert "| `tool delete_file` | `tools/tools.json:11` | 100 % |" in done.stdout
-    assert "They part at the first step." in done.stdout
+    assert "They diverge at the first step." in done.stdout
     assert "It is evidence, not an instruction" in done.stdout
-    kept = patient.last()
-    assert {path.name for path in kept.rglob("*.*")} == {"brief.md"} | {
+    folder = toy.last_folder()
+    assert {path.name for path in folder.rglob("*.*")} == {"brief.md"} | {
         f"1-reads_before_editing-{name}" for name in ("failing.txt", "passing.txt", "sent.md", "log.txt")
     }
-    assert "debug: turn 1: write_file" in (kept / "evidence" / "1-reads_before_editing-log.txt").read_text()
-    found = json.loads(patient.project.demeanor("fix", "reads_before_editing", "--dry-run", "--json").stdout)
+    assert "debug: turn 1: write_file" in (folder / "evidence" / "1-reads_before_editing-log.txt").read_text()
+    found = json.loads(toy.project.demeanor("fix", "reads_before_editing", "--dry-run", "--json").stdout)
     assert found["allowed"] == ["prompts/system.md", "tools/tools.json"]
     for run in (found["run"], f"results/{found['run']}"):
-        again = json.loads(patient.project.demeanor("fix", run, "--dry-run", "--json").stdout)
+        again = json.loads(toy.project.demeanor("fix", run, "--dry-run", "--json").stdout)
         assert (again["run"], again["evals"]) == (found["run"], ["reads_before_editing"])
-    assert patient.untouched()
+    assert toy.untouched()
 
 
-def test_any_agent_can_be_the_fixer(patient: Patient):
-    """Our own, with a model behind the gateway: its cost is counted, its last words are the cause."""
-    done = patient.project.demeanor("fix", "--fixer", "native:doctor", "--config", "quick.toml", "--json")
+def test_any_agent_can_be_the_fixer(toy: BrokenToyAgent):
+    """The native agent, with a model behind the gateway: its cost is counted, its final message is the cause."""
+    done = toy.project.demeanor("fix", "--fixer", "native:doctor", "--config", "quick.toml", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
     (only,) = report["rounds"]
-    assert only["root_cause"] == "The cause: nobody said that files are to be read first."
+    assert only["root_cause"] == "The cause: the prompt does not say to read files first."
     assert 0 < only["fixer"]["cost_usd"] == report["spent"]["cost_usd"]
-    shown = patient.project.demeanor("trace", "--run", str(patient.last() / "round-1" / "fixer"))
+    shown = toy.project.demeanor("trace", "--run", str(toy.last_folder() / "round-1" / "fixer"))
     assert "write_file [edit] → ok" in shown.stdout
-    assert patient.untouched()
+    assert toy.untouched()
 
 
 READ_LESS = """
@@ -109,54 +109,54 @@ CHEATS = {
     "edits the eval": (
         "quick.toml",
         READ_LESS,
-        "refused: eval: evals/eval_toy.py: changed, and it belongs to an eval",
+        "refused: eval: evals/eval_toy.py: changed, but it is part of an eval",
     ),
     "special-cases by a file's name": (
         "quick.toml",
         'replace(prompt, HASTY, "When port.txt is to be changed, read it first.\\n")',
-        "new text quotes the eval reads_before_editing: of its files: the name 'port.txt'",
+        "new text quotes the eval reads_before_editing: file name 'port.txt'",
     ),
     "edits outside": (
         "quick.toml",
-        MENDS + 'replace(pathlib.Path("agent/main.py"), "MOST_TURNS = 12", "MOST_TURNS = 13")',
-        "refused: outside: agent/main.py: changed, not allowed",
+        GOOD_FIX + 'replace(pathlib.Path("agent/main.py"), "MOST_TURNS = 12", "MOST_TURNS = 13")',
+        "refused: outside: agent/main.py: changed, but it is not in the allowed paths",
     ),
     "deletes a check": (
         "evals.toml",
-        MENDS + WRITE_LESS.replace("assert True or", "_ ="),
-        "refused: checks: eval_toy.py: reads_before_editing: its check had 2 asserts and has 1",
+        GOOD_FIX + WRITE_LESS.replace("assert True or", "_ ="),
+        "refused: checks: eval_toy.py: reads_before_editing: the number of asserts fell from 2 to 1",
     ),
     "hollows a check out": (
         "evals.toml",
-        MENDS + READ_LESS + WRITE_LESS,
+        GOOD_FIX + READ_LESS + WRITE_LESS,
         "refused: self-test: eval_toy.py: reads_before_editing: vacuous: an agent that does nothing passes",
     ),
     "edits nothing but evals": (
         "evals.toml",
         'replace(evals, "must be 9090", "must be 9090. Read it first")',
-        "nothing but evals was changed",
+        "only evals were changed",
     ),
 }
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
-def test_a_fixer_that_cheats_is_refused(patient: Patient, cheat: str):
-    """Visibly, and before anything of it is tried."""
-    config, script, told = CHEATS[cheat]
-    done = patient.mended_by(script, "--apply", "--config", config)
+def test_a_fixer_that_cheats_is_refused(toy: BrokenToyAgent, cheat: str):
+    """The report says why, and the change is neither built nor run."""
+    config, script, message = CHEATS[cheat]
+    done = toy.fix_with(script, "--apply", "--config", config)
     assert done.returncode == 4, done.stdout + done.stderr
     assert done.stdout.startswith("Refused: 1 eval after 1 round")
-    assert told in " ".join(done.stdout.split()), done.stdout
-    (told_round,) = patient.report()["rounds"]
-    assert (told_round["cells"], told_round["patch_file"], patient.report()["applied"]) == ([], "", False)
-    assert patient.untouched()
+    assert message in " ".join(done.stdout.split()), done.stdout
+    (only,) = toy.report()["rounds"]
+    assert (only["cells"], only["patch_file"], toy.report()["applied"]) == ([], "", False)
+    assert toy.untouched()
 
 
 FAILURES = {
     "does nothing": ("", "the fixer changed nothing"),
-    "mends the wrong thing": ('replace(prompt, "in one sentence", "in two sentences")', "0 of 1 passed"),
-    "crashes": (MENDS + "sys.exit(3)", "the fixer did not end well"),
-    "breaks the build": ('replace(pathlib.Path("tools/tools.json"), "}", "")', "can't be built"),
+    "fixes the wrong thing": ('replace(prompt, "in one sentence", "in two sentences")', "0 of 1 passed"),
+    "crashes": (GOOD_FIX + "sys.exit(3)", "the fixer failed, so its change was not used"),
+    "breaks the build": ('replace(pathlib.Path("tools/tools.json"), "}", "")', "the build failed with the change"),
     "breaks something else": (
         'replace(prompt, HASTY, "Read every file, and ask before you change it.\\n")',
         "worse than before: saves_the_note on toy:brain",
@@ -165,48 +165,48 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_fixer_that_fails_is_told_so(patient: Patient, failure: str):
+def test_a_fixer_that_fails_is_reported(toy: BrokenToyAgent, failure: str):
     """Nothing is applied."""
-    script, told = FAILURES[failure]
-    done = patient.mended_by(script, "--apply", "--config", "quick.toml")
+    script, message = FAILURES[failure]
+    done = toy.fix_with(script, "--apply", "--config", "quick.toml")
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.startswith("Not fixed")
-    assert told in " ".join(done.stdout.split()), done.stdout
-    assert patient.untouched()
+    assert message in " ".join(done.stdout.split()), done.stdout
+    assert toy.untouched()
 
 
-def test_an_eval_may_be_changed_where_it_loses_nothing(patient: Patient):
-    """With a word of warning."""
-    script = MENDS + 'replace(evals, "A file is read before", "A file must be read before")'
-    done = patient.mended_by(script, "--config", "evals.toml")
+def test_an_eval_may_be_changed_if_nothing_is_removed(toy: BrokenToyAgent):
+    """With a note in the report."""
+    script = GOOD_FIX + 'replace(evals, "A file is read before", "A file must be read before")'
+    done = toy.fix_with(script, "--config", "evals.toml")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "before and after are not judged by the same evals" in done.stdout
-    assert patient.untouched()
+    assert "before and after were not judged by the same evals" in done.stdout
+    assert toy.untouched()
 
 
-def test_each_round_sees_what_the_last_one_achieved(patient: Patient):
-    """The first is refused, the second knows why."""
+def test_each_round_gets_the_result_of_the_last_one(toy: BrokenToyAgent):
+    """The first is refused, and the second is told why."""
     script = f"""
 if "Round 1: refused" in brief and "port.txt" in brief.split("Round 1")[1].split("Where the model")[0]:
-    {MENDS.strip().replace(chr(10), chr(10) + "    ")}
+    {GOOD_FIX.strip().replace(chr(10), chr(10) + "    ")}
 else:
     replace(prompt, HASTY, "Read port.txt before you change it.\\n")
 """
-    done = patient.mended_by(script, "--rounds", "3", "--config", "quick.toml", "--out", "results")
+    done = toy.fix_with(script, "--rounds", "3", "--config", "quick.toml", "--out", "results")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [one["outcome"] for one in patient.report()["rounds"]] == ["refused", "fixed"]
+    assert [one["outcome"] for one in toy.report()["rounds"]] == ["refused", "fixed"]
     assert "Fixed: 1 eval after 2 rounds" in done.stdout
 
 
-def test_a_description_of_a_tool_is_mended_on_several_subjects(project: Project):
-    """By a rule that asks for trials until it knows; the guard suite is all other evals."""
-    toy = Patient(project, rules='rule = "screen"\nguard = "all"\nsubjects = ["toy:brain", "toy:mind"]\n')
+def test_a_tool_description_is_fixed_for_several_subjects(project: Project):
+    """With a sequential rule; the guard suite is all other evals."""
+    toy = BrokenToyAgent(project, rules='rule = "screen"\nguard = "all"\nsubjects = ["toy:brain", "toy:mind"]\n')
     toy.configure(f'\n[models.mind]\nscript = "{toy.world}/model.py"\n')
     toy._replace(toy.prompt, "Change files at once, without looking at them", "Read every file before you change", "x")
     toy.broken = toy.break_deleting()
     toy.night()
     script = 'replace(pathlib.Path("tools/tools.json"), "Delete a file.", "Delete a file. Prefer this to a command.")'
-    done = toy.mended_by(script, "deletes_with_its_tool")
+    done = toy.fix_with(script, "deletes_with_its_tool")
     assert done.returncode == 0, done.stdout + done.stderr
     (last,) = toy.report()["rounds"]
     assert [(cell["subject"], cell["after"]["passed"]) for cell in last["cells"]] == [("toy:brain", 3), ("toy:mind", 3)]
@@ -214,62 +214,62 @@ def test_a_description_of_a_tool_is_mended_on_several_subjects(project: Project)
     assert toy.untouched()
 
 
-def test_what_passes_already_is_not_mended(patient: Patient):
-    """The fixer is not even asked."""
-    patient.rates(told=1.0, untold=1.0)
-    done = patient.mended_by("raise SystemExit(1)")
-    assert (done.returncode, patient.report()["outcome"], patient.report()["rounds"]) == (0, "passes", [])
+def test_an_eval_that_passes_is_not_fixed(toy: BrokenToyAgent):
+    """The fixer is not started."""
+    toy.rates(told=1.0, untold=1.0)
+    done = toy.fix_with("raise SystemExit(1)")
+    assert (done.returncode, toy.report()["outcome"], toy.report()["rounds"]) == (0, "passes", [])
     assert done.stdout.startswith("Nothing to fix: 1 eval")
 
 
-def test_a_patch_is_applied_whole_or_not_at_all(patient: Patient):
-    """Where the file was changed meanwhile, all stays as it is; the patch is kept."""
-    mine = patient.prompt.read_text() + "\nMine.\n"
-    patient.prompt.write_text(mine)
-    done = patient.mended_by(MENDS, "--apply", "--config", "quick.toml")
+def test_a_patch_is_applied_whole_or_not_at_all(toy: BrokenToyAgent):
+    """If the file was changed meanwhile, nothing is applied; the patch is still there."""
+    mine = toy.prompt.read_text() + "\nMine.\n"
+    toy.prompt.write_text(mine)
+    done = toy.fix_with(GOOD_FIX, "--apply", "--config", "quick.toml")
     assert done.returncode == 2
     assert "the patch was not applied: there are uncommitted changes in prompts/system.md" in done.stderr
     assert done.stdout.startswith("Fixed")
-    assert (patient.prompt.read_text(), patient.report()["applied"]) == (mine, False)
-    patch = patient.report()["rounds"][0]["patch_file"]
-    patient.git("checkout", "--", "prompts/system.md")
-    patient.git("apply", "--index", patch)
-    assert "Read every file" in patient.prompt.read_text()
+    assert (toy.prompt.read_text(), toy.report()["applied"]) == (mine, False)
+    patch = toy.report()["rounds"][0]["patch_file"]
+    toy.git("checkout", "--", "prompts/system.md")
+    toy.git("apply", "--index", patch)
+    assert "Read every file" in toy.prompt.read_text()
 
 
-def _hears_ctrl_c() -> None:
-    """Tests that run in the background of a shell were told to ignore it, and what they start inherits that."""
+def _enable_sigint() -> None:
+    """Background jobs of a shell ignore SIGINT, and child processes inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 @pytest.mark.parametrize("during", ["work", "build"])
-def test_whoever_stops_it_finds_nothing_left(patient: Patient, number: signal.Signals, during: str):
-    """While the fixer works, and while its change is built: no worktree, no process, no change."""
+def test_an_interrupted_fix_leaves_nothing_behind(toy: BrokenToyAgent, number: signal.Signals, during: str):
+    """While the fixer runs, and while its change is built: no worktree, no process, no change."""
     script, config, at_work = {
-        "work": ("import time\ntime.sleep(61.25)\n", "quick.toml", b"fixer.py\0# Mend what broke"),
-        "build": (MENDS, "slow.toml", b"sleep\x0061.25"),
+        "work": ("import time\ntime.sleep(61.25)\n", "quick.toml", b"fixer.py\0# Fix what broke"),
+        "build": (GOOD_FIX, "slow.toml", b"sleep\x0061.25"),
     }[during]
-    (patient.world / "fixer.py").write_text(HELP + script)
+    (toy.world / "fixer.py").write_text(HELP + script)
     process = subprocess.Popen(
-        patient.project.command("fix", "--config", config), cwd=patient.folder, env=patient.project.env,
+        toy.project.command("fix", "--config", config), cwd=toy.folder, env=toy.project.env,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - one call, before any other thread
+        preexec_fn=_enable_sigint,  # noqa: PLW1509 - one call, before any other thread
     )  # fmt: skip
     with process:
         while not (found := _with_words(at_work, below=process.pid)):
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
         process.send_signal(number)
-        _, said = process.communicate(timeout=300)
-    assert process.returncode == 130, said
-    assert "stopped; what was done until then is kept in" in said
+        _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 130, stderr
+    assert "stopped; everything up to this point is in" in stderr
     assert not any(Path(f"/proc/{pid}/exe").exists() for pid in found)
-    assert patient.untouched()
+    assert toy.untouched()
 
 
 def _with_words(words: bytes, *, below: int) -> list[int]:
-    """The processes below one that were started with these words."""
+    """The descendants of a process whose command line contains these words."""
     found, generation = [], [below]
     while generation:
         children = [pid for parent in generation for pid in _children(parent)]
@@ -289,22 +289,22 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def test_mistakes_are_told_before_anything_is_spent(project: Project):
+def test_mistakes_are_reported_before_anything_is_spent(project: Project):
     """With what to do instead."""
-    assert "there is no commit that could be mended" in project.demeanor("fix").stderr
+    assert "there is no commit to fix" in project.demeanor("fix").stderr
     toy = ToyAgent(project)
     assert "no run is kept yet" in project.demeanor("fix").stderr
     project.demeanor("nightly", "--trials", "1")
-    for words, told in (
+    for words, message in (
         ((), "no eval was rejected in run"),
         (("reads_before_editin",), "did you mean 'reads_before_editing'?"),
-        (("reads_before_editing",), "no run that is kept has a failing trial of 'reads_before_editing'"),
+        (("reads_before_editing",), "no stored run has a failing trial of 'reads_before_editing'"),
     ):
         done = project.demeanor("fix", *words)
-        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     toy.break_reading()
     project.demeanor("nightly", "--trials", "1")
-    assert "nobody is named to mend it" in project.demeanor("fix").stderr
+    assert "no fixer is configured" in project.demeanor("fix").stderr
     assert "unknown agent 'nobody'" in project.demeanor("fix", "--fixer", "nobody").stderr
     toy.configure(CONFIG.format(python="python3", world=toy.world) + 'allowed = ["../x"]\n')
     assert "is outside the repository" in project.demeanor("fix").stderr
@@ -316,16 +316,16 @@ def test_mistakes_are_told_before_anything_is_spent(project: Project):
     [("priced.toml", "0.01", []), ("priced.toml", "9", ["undecided"]), ("unguarded.toml", "4.6", ["undecided"])],
     ids=["at the start", "in the guard suite", "between two passes"],
 )
-def test_a_spent_budget_ends_it(patient: Patient, config: str, budget: str, rounds: list[str]):
-    """The exit code says that nothing was decided, though what was tried may have passed."""
-    done = patient.mended_by(MENDS, "--budget-usd", budget, "--config", config, "--jobs", "1", "--apply")
+def test_a_spent_budget_ends_it(toy: BrokenToyAgent, config: str, budget: str, rounds: list[str]):
+    """The exit code says undecided, even if the trials so far passed."""
+    done = toy.fix_with(GOOD_FIX, "--budget-usd", budget, "--config", config, "--jobs", "1", "--apply")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "spent" in " ".join(done.stdout.split())
-    assert [one["outcome"] for one in patient.report()["rounds"]] == rounds
-    assert patient.untouched()
+    assert [one["outcome"] for one in toy.report()["rounds"]] == rounds
+    assert toy.untouched()
 
 
-def test_the_notes_of_the_runs_that_prove_it_are_told(project: Project):
+def test_the_notes_of_the_verification_runs_are_reported(project: Project):
     """Once, however many runs there were."""
     versions = Versions(project)
     versions.add_task(reward=0)
@@ -338,18 +338,18 @@ def test_the_notes_of_the_runs_that_prove_it_are_told(project: Project):
     assert [note.startswith(PLAYED_IN_BUBBLEWRAP) for note in notes].count(True) == 1, notes
 
 
-def test_what_its_trials_need_is_looked_for_before_anything_is_built(project: Project):
-    """Harbor for tasks, and the sandbox that the fixer works in."""
+def test_requirements_are_checked_before_anything_is_built(project: Project):
+    """Harbor for tasks, and the sandbox of the fixer."""
     versions = Versions(project)
     versions.add_task(reward=0)
     project.write(demeanor_toml=(versions.folder / "demeanor.toml").read_text() + IDLE_FIXER)
     versions.commit()
     versions.nights(1, trials=3)
-    walled = project.demeanor("fix", "--sandbox", "docker")
-    assert (walled.returncode, "the sandbox 'docker'" in walled.stderr) == (2, True), walled.stderr
+    no_sandbox = project.demeanor("fix", "--sandbox", "docker")
+    assert (no_sandbox.returncode, "the sandbox 'docker'" in no_sandbox.stderr) == (2, True), no_sandbox.stderr
     versions.lose_harbor()
     missing = project.demeanor("fix")
     assert (missing.returncode, "demeanor harbor install" in missing.stderr) == (2, True), missing.stderr
-    assert "building" not in walled.stderr + missing.stderr
+    assert "building" not in no_sandbox.stderr + missing.stderr
     assert not (versions.folder / "results/fixes").exists()
     assert (versions.worktrees(), project.temporary()) == ([], [])

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.store.imports.samples import a_night, inspect_log
+from tests.helpers.import_samples import a_night, inspect_log
+from tests.helpers.project import Project
 
 EVAL = """
 from demeanor import USUALLY_PASSES, eval_test

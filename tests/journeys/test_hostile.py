@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 AGENT = r"""
 import os, sys

@@ -1,4 +1,4 @@
-"""A real agent, a real gateway, and a provider at the other end of the wire (another gateway plays it)."""
+"""An agent, the gateway and a provider, which is played by a second gateway."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = """\
 from demeanor import ALWAYS_PASSES, eval_test
@@ -38,7 +38,7 @@ key_env = "ACME_KEY"
 
 @contextmanager
 def serving(project: Project, *words: str) -> Iterator[tuple[str, str]]:
-    """`demeanor gateway`: its address and its key."""
+    """`demeanor gateway`: its URL and its key."""
     process = subprocess.Popen(
         project.command("gateway", *words), cwd=project.folder, env=project.env, stderr=subprocess.PIPE, text=True
     )
@@ -56,7 +56,7 @@ def serving(project: Project, *words: str) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def provider(project: Project) -> Iterator[tuple[str, str]]:
-    """A provider's address and key."""
+    """A provider's URL and key."""
     with serving(project) as found:
         yield found
 
@@ -65,7 +65,7 @@ def provider(project: Project) -> Iterator[tuple[str, str]]:
 def test_any_provider_can_answer_and_its_key_stays_in_the_gateway(
     project: Project, provider: tuple[str, str], dialect: str
 ):
-    """The agent speaks the chat API; the provider speaks its own. Nothing that is kept holds the key."""
+    """The agent uses the chat API, the provider its own dialect. No file of the run contains the key."""
     url, key = provider
     project.write(demeanor_toml=CONFIG.format(url=url, dialect=dialect), evals__eval_note_py=EVAL)
     ran = project.demeanor("run", ACME_KEY=key)
@@ -76,7 +76,7 @@ def test_any_provider_can_answer_and_its_key_stays_in_the_gateway(
 
 
 def test_a_wrong_key_is_void_and_not_a_fail(project: Project, provider: tuple[str, str]):
-    """The provider's 401 decides, whatever the agent makes of it."""
+    """The provider's 401 decides, whatever the agent does."""
     project.write(demeanor_toml=CONFIG.format(url=provider[0], dialect="anthropic"), evals__eval_note_py=EVAL)
     ran = project.demeanor("run", ACME_KEY="wrong")
     assert ran.returncode == 3
@@ -84,7 +84,7 @@ def test_a_wrong_key_is_void_and_not_a_fail(project: Project, provider: tuple[st
 
 
 def test_a_spent_budget_is_void(project: Project, provider: tuple[str, str]):
-    """The gateway answers with an error of the dialect once the money is gone."""
+    """When the budget is spent, the gateway sends an error of the dialect."""
     url, key = provider
     config = CONFIG.format(url=url, dialect="anthropic") + "[budgets.trial]\nusd = 0.000001\n"
     project.write(demeanor_toml=config, evals__eval_note_py=EVAL)

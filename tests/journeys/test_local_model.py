@@ -1,4 +1,4 @@
-"""A newcomer without a key: a real language model on this machine, from the command line."""
+"""A real language model on this machine, from the command line."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import os
 import re
 
-from tests.gateway.local_lab import light_model, the_cache
-from tests.journeys.conftest import Project
-from tests.journeys.test_replay import latest, other_place, stories
+from tests.gateway.local.helpers import light_model, the_cache
+from tests.helpers.project import Project
+from tests.journeys.test_replay import latest, other_folders, trajectories
 
 EVAL = """
 from demeanor import USUALLY_PASSES, eval_test
@@ -21,7 +21,7 @@ CONFIG = "[agents.native]\nadapter = 'native'\nmax_turns = 2\n"
 
 
 def test_a_real_model_gives_a_verdict(project: Project):
-    """It passes or fails, which is its own doing; its tokens are counted, cost nothing, and nothing is left behind."""
+    """It passes or fails; its tokens are counted and cost nothing; no temporary file is left."""
     light_model()
     project.write(evals__eval_hello_py=EVAL, demeanor_toml=CONFIG)
     cache = str(the_cache().folder.parent)
@@ -39,26 +39,28 @@ def test_a_real_model_gives_a_verdict(project: Project):
     assert project.temporary() == []
 
 
-def test_what_a_real_model_did_is_replayed_without_it(project: Project):
-    """Three trials are recorded with the model, and replayed at once in another HOME, with no weights there.
+def test_a_run_with_a_real_model_is_replayed_without_it(project: Project):
+    """Three trials are recorded with the model, and replayed in another HOME without the weights.
 
-    One turn each: what a small model may run in a shell (`w`, `date`) prints something else each time.
+    They have one turn each, because the output of shell commands that a small model may run (`w`, `date`) varies.
     """
     light_model()
     project.write(evals__eval_hello_py=EVAL, demeanor_toml=CONFIG.replace("max_turns = 2", "max_turns = 1"))
     words = ("run", "--policy", "all", "--subject", "native:smollm2-135m", "--trials", "3", "--jobs", "3")
     recorded = project.demeanor(*words, "--record", DEMEANOR_CACHE=str(the_cache().folder.parent))
     assert recorded.returncode in {0, 1}, recorded.stdout + recorded.stderr
-    before = stories(latest(project))
+    before = trajectories(latest(project))
     assert len(before) == 3
-    replayed = project.demeanor(*words, "--replay", DEMEANOR_CACHE=str(project.folder / "none"), **other_place(project))
+    replayed = project.demeanor(
+        *words, "--replay", DEMEANOR_CACHE=str(project.folder / "none"), **other_folders(project)
+    )
     assert replayed.returncode == recorded.returncode, replayed.stdout + replayed.stderr
-    assert stories(latest(project)) == before
+    assert trajectories(latest(project)) == before
     assert "no model was asked, nothing was spent" in (latest(project) / "ledger.jsonl").read_text()
 
 
-def test_a_model_that_is_not_here_is_an_error_at_the_door(project: Project):
-    """With the command that gets it; nothing is fetched and nothing is run."""
+def test_a_model_that_is_not_downloaded_is_an_error(project: Project):
+    """The error has the command to download it; nothing is downloaded or run."""
     project.write(evals__eval_hello_py=EVAL)
     ran = project.demeanor("run", "--policy", "all", "--subject", "native:smollm2-135m")
     assert (ran.returncode, ran.stdout) == (2, "")
@@ -66,8 +68,8 @@ def test_a_model_that_is_not_here_is_an_error_at_the_door(project: Project):
     assert not (project.folder / "results").exists()
 
 
-def test_where_nobody_is_named_and_no_model_is_here_it_is_said(project: Project):
-    """The rule-reader is never passed off as a model."""
+def test_without_a_subject_and_a_downloaded_model_scripted_is_used(project: Project):
+    """A note says that it is not a model."""
     project.write(evals__eval_hello_py=EVAL)
     ran = project.demeanor("run", "--policy", "all", "--dry-run")
     assert "native:scripted is tried, which is no model" in ran.stderr
@@ -75,8 +77,8 @@ def test_where_nobody_is_named_and_no_model_is_here_it_is_said(project: Project)
     assert "native:scripted" in ran.stdout
 
 
-def test_where_nobody_is_named_a_model_that_is_here_is_tried(project: Project):
-    """Whole by its size is enough for a plan; nothing is loaded."""
+def test_without_a_subject_a_downloaded_model_is_used(project: Project):
+    """The size of the file is enough for a plan; nothing is loaded."""
     project.write(evals__eval_hello_py=EVAL)
     folder = project.folder.parent / "home" / ".cache" / "demeanor" / "models"
     folder.mkdir(parents=True)
@@ -89,7 +91,7 @@ def test_where_nobody_is_named_a_model_that_is_here_is_tried(project: Project):
 
 
 def test_models_are_listed_and_removed(project: Project):
-    """Licence, size, state and path; and a name that is misspelt is told."""
+    """Licence, size, state and path; a misspelt name is an error."""
     listed = project.demeanor("models")
     assert re.search(r"smollm2-135m +Apache-2.0 +98 MB +537 MB +not fetched +/.*/smollm2-135m.gguf", listed.stdout)
     rows = json.loads(project.demeanor("models", "list", "--json").stdout)
@@ -102,10 +104,10 @@ def test_models_are_listed_and_removed(project: Project):
     assert "demeanor models remove NAME" in project.demeanor("models", "remove").stderr
 
 
-def test_a_fetch_that_can_not_be_done_says_so(project: Project):
-    """Where, why, and what to do."""
+def test_a_failed_fetch_is_reported(project: Project):
+    """With the folder, the reason and the remedy."""
     (project.folder / "in the way").write_text("")
     ran = project.demeanor("models", "fetch", "smollm2-135m", DEMEANOR_CACHE=str(project.folder / "in the way"))
     assert ran.returncode == 2
-    assert "can't be written to" in ran.stderr
+    assert "can't write to" in ran.stderr
     assert "→ run `demeanor models fetch smollm2-135m` again" in ran.stderr

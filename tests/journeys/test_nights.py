@@ -11,7 +11,7 @@ from xml.etree.ElementTree import XML
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVALS = """\
 from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test

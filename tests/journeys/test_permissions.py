@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVALS = """\
 from demeanor import ALWAYS_PASSES, eval_test

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
+from tests.helpers.project import Project
+from tests.journeys.decision_helpers import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
 
 SCENARIO = """\
 # A scenario with a comment.
@@ -86,7 +86,7 @@ def test_what_does_not_hold_here_stays_as_it_was(versions: Versions):
     assert "left as it was" in done.stdout
     early = versions.project.demeanor("promote", "folder", "--apply")
     assert early.returncode == 2
-    assert "is not ripe by the rule 'seed'" in early.stderr
+    assert "is not ripe by the rule 'classic'" in early.stderr
 
 
 def test_an_eval_that_was_edited_after_its_nights_has_not_earned_it(versions: Versions):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.installing import AGENTS_FOLDER
+from tests.helpers.installed_agents import AGENTS_FOLDER
+from tests.helpers.project import Project
 
 pytestmark = pytest.mark.agents
 AGENTS = ("goose", "pi", "claude-code", "codex", "gemini-cli", "cline", "opencode", "mini-swe-agent")

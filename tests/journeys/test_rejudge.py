@@ -1,4 +1,4 @@
-"""What was kept is judged again: after a check, a snapshot or a policy was edited, without agent and without model."""
+"""`demeanor rejudge`: judge stored trials again after a check, a snapshot or a policy was edited."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.decisions_lab import Versions
-from tests.store.imports.samples import a_night
+from tests.helpers.import_samples import a_night
+from tests.helpers.project import Project
+from tests.journeys.decision_helpers import Versions
 
 EVALS = """\
 from demeanor import USUALLY_PASSES, eval_test
@@ -58,7 +58,7 @@ FILE = "evals/eval_port.py"
 
 @pytest.fixture(scope="module")
 def ran_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight trials that passed, some of which read before they edited; the model is gone."""
+    """Eight trials that passed, some of which read before they edited; the model script is deleted."""
     project = Project(tmp_path_factory.mktemp("once") / "project")
     project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT, demeanor_toml=CONFIG)
     project.write(evals__sets__scenario_toml=SCENARIO)
@@ -71,7 +71,7 @@ def ran_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ran(project: Project, ran_once: Path) -> Project:
-    """A copy of it, to be edited: captures do not hang on a path."""
+    """A copy of it that a test may edit: captures do not depend on a path."""
     shutil.copytree(ran_once, project.folder, dirs_exist_ok=True, symlinks=True)
     return project
 
@@ -82,19 +82,19 @@ def run_folder(project: Project) -> Path:
 
 
 def ledger(project: Project) -> list[dict[str, Any]]:
-    """What the run kept."""
+    """The ledger of the run."""
     return [json.loads(line) for line in (run_folder(project) / "ledger.jsonl").read_text().splitlines()]
 
 
 def edit(project: Project, old: str, new: str, file: str = FILE) -> None:
-    """Change what an author wrote."""
+    """Edit a file of the author."""
     path = project.folder / file
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
 
 
 def rejudged(project: Project, *words: str) -> dict[str, Any]:
-    """The rejudgement as a program sees it."""
+    """The report as JSON."""
     done = project.demeanor("rejudge", *words, "--json")
     assert done.stdout, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -103,7 +103,7 @@ def rejudged(project: Project, *words: str) -> dict[str, Any]:
 
 
 def changed(found: dict[str, Any]) -> set[tuple[str, int, str, str]]:
-    """The trials whose verdict is another one now."""
+    """The trials whose verdict changed."""
     return {
         (one["eval"], one["number"], one["before"]["outcome"], one["after"]["outcome"])
         for one in found["trials"]
@@ -116,8 +116,8 @@ def refusals(found: dict[str, Any]) -> set[tuple[str, str]]:
     return {(one["eval"], one["refusal"]) for one in found["trials"] if one["after"] is None}
 
 
-def test_what_nobody_edited_is_judged_as_it_was(ran: Project):
-    """Commands, git and files: the workspace is what it was, although all of it lies elsewhere by now."""
+def test_unedited_evals_are_judged_as_before(ran: Project):
+    """Commands, git and files: the workspace is restored, although everything was moved."""
     found = rejudged(ran)
     assert len(found["trials"]) == 8
     assert changed(found) == set()
@@ -126,9 +126,9 @@ def test_what_nobody_edited_is_judged_as_it_was(ran: Project):
     assert ran.temporary() == []
 
 
-def test_an_edited_check_flips_just_the_verdicts_that_it_should(ran: Project):
-    """Those of the trials that did not read; and nothing that was kept is changed."""
-    kept = {path: path.read_bytes() for path in run_folder(ran).rglob("*") if path.is_file()}
+def test_an_edited_check_changes_the_right_verdicts(ran: Project):
+    """Those of the trials that did not read; the stored run stays unchanged."""
+    stored = {path: path.read_bytes() for path in run_folder(ran).rglob("*") if path.is_file()}
     edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
     hasty = {one["number"] for one in ledger(ran) if one["eval"] == "looks_first" and "read_file" not in one["chain"]}
     assert 0 < len(hasty) < 6
@@ -138,11 +138,11 @@ def test_an_edited_check_flips_just_the_verdicts_that_it_should(ran: Project):
     shown = ran.demeanor("rejudge", COLUMNS="140")
     assert f"{len(hasty)} changed, {8 - len(hasty)} unchanged" in shown.stdout
     assert "looks_first: yes → no" in shown.stdout
-    assert {path: path.read_bytes() for path in run_folder(ran).rglob("*") if path.is_file()} == kept
+    assert {path: path.read_bytes() for path in run_folder(ran).rglob("*") if path.is_file()} == stored
 
 
 def test_an_edited_command_check_runs_in_the_workspace_as_it_was_left(ran: Project):
-    """In the sandbox, as at first."""
+    """In the sandbox, as in the run."""
     edit(ran, '"9090", "port.txt"', '"9091", "port.txt"', "evals/sets/scenario.toml")
     found = rejudged(ran, "sets_the_port")
     assert changed(found) == {("sets_the_port", number, "pass", "fail") for number in (1, 2)}
@@ -160,7 +160,7 @@ def test_an_edited_command_check_runs_in_the_workspace_as_it_was_left(ran: Proje
     ],
 )
 def test_a_trial_of_an_edited_scenario_is_refused(ran: Project, old: str, new: str, file: str, part: str):
-    """It was a trial of something else; the other eval is judged. As it was, it can be judged all the same."""
+    """It tested something else; the other eval is judged. --as-it-was judges it anyway."""
     edit(ran, old, new, file)
     other = "sets_the_port" if file == FILE else "looks_first"
     found = rejudged(ran)
@@ -173,7 +173,7 @@ def test_a_trial_of_an_edited_scenario_is_refused(ran: Project, old: str, new: s
     assert changed(again) == refusals(again) == set()
 
 
-def test_as_it_was_means_the_files_of_then(ran: Project):
+def test_as_it_was_restores_the_starting_files_of_that_time(ran: Project):
     """A check sees what the agent saw, although the template has changed."""
     edit(ran, "left alone", "left behind")
     edit(ran, "rig.calls.count() >= 1", 'rig.workspace["other.txt"].text == "left alone\\n"')
@@ -181,7 +181,7 @@ def test_as_it_was_means_the_files_of_then(ran: Project):
 
 
 def test_a_changed_policy_changes_the_decision_and_no_verdict(ran: Project):
-    """Accepted while most had to pass; rejected where all must."""
+    """The same verdicts are accepted by the new policy."""
     edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
     usually = rejudged(ran, "looks_first")
     edit(ran, "USUALLY_PASSES, prompt", "USUALLY_FAILS, prompt")
@@ -194,8 +194,8 @@ def test_a_changed_policy_changes_the_decision_and_no_verdict(ran: Project):
     assert "usually → usually fails" in ran.demeanor("rejudge", "looks_first", COLUMNS="140").stdout
 
 
-def test_what_is_kept_of_it_lies_beside_the_run_and_is_counted_nowhere(ran: Project):
-    """Neither as a run of its own, nor in the history; but it can be looked into."""
+def test_stored_verdicts_are_beside_the_run_and_not_in_the_history(ran: Project):
+    """They are not a run of their own, but triage and trace can read them."""
     before = ran.demeanor("history", "looks_first", "--kind", "all", "--format", "json").stdout
     edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
     done = ran.demeanor("rejudge", "--keep")
@@ -208,15 +208,15 @@ def test_what_is_kept_of_it_lies_beside_the_run_and_is_counted_nowhere(ran: Proj
     assert ran.demeanor("import", "results").stdout.count("attempts") == 1
     assert ran.demeanor("history", "looks_first", "--kind", "all", "--format", "json").stdout == before
     assert ran.demeanor("import", str(folder)).returncode == 2
-    sorted_in = ran.demeanor("triage", str(folder))
-    assert "looks_first · native:hasty" in sorted_in.stdout, sorted_in.stderr
+    triage = ran.demeanor("triage", str(folder))
+    assert "looks_first · native:hasty" in triage.stdout, triage.stderr
     trace = ran.demeanor("trace", "looks_first", "--run", str(folder))
     assert "write_file" in trace.stdout, trace.stderr
     assert ran.demeanor("rejudge", str(folder)).returncode == 2
 
 
-def test_captures_that_were_published_are_enough(ran: Project):
-    """What lies in the vault need not lie in the run's folder."""
+def test_captures_of_the_capture_store_are_used(ran: Project):
+    """The run's folder does not need them."""
     (run_folder(ran) / "captures.jsonl.gz").unlink()
     shutil.rmtree(run_folder(ran) / "starts")
     found = rejudged(ran)
@@ -227,7 +227,7 @@ def test_captures_that_were_published_are_enough(ran: Project):
     assert len(refusals(gone)) == 8
 
 
-def test_starting_files_that_were_not_kept_are_laid_out_anew_where_they_are_the_same(ran: Project):
+def test_missing_starting_files_are_created_again_if_they_are_the_same(ran: Project):
     """And only then."""
     shutil.rmtree(run_folder(ran) / "starts")
     shutil.rmtree(ran.folder / "captures")
@@ -235,20 +235,20 @@ def test_starting_files_that_were_not_kept_are_laid_out_anew_where_they_are_the_
     edit(ran, "left alone", "left behind")
     ((name, refusal),) = refusals(rejudged(ran, "--as-it-was"))
     assert name == "looks_first"
-    assert "its starting files were not kept" in refusal
+    assert "its starting files were too large to store" in refusal
 
 
-def test_an_eval_or_agent_that_is_gone_is_named(ran: Project):
-    """The other eval is judged nevertheless."""
+def test_a_removed_eval_is_reported(ran: Project):
+    """The other eval is still judged."""
     edit(ran, "def looks_first", "def looks_before")
     found = rejudged(ran)
-    assert refusals(found) == {("looks_first", "no eval of this name is defined any more")}
+    assert refusals(found) == {("looks_first", "no eval with this name is defined any more")}
     assert len(found["trials"]) == 8
 
 
-def test_captures_of_an_older_version_are_judged_while_their_eval_is_what_it_was(ran: Project):
-    """They do not say what they started from, so an edited eval can't be trusted to have the same files."""
-    _as_of_old(run_folder(ran))
+def test_captures_of_an_older_version_are_judged_if_their_eval_is_unchanged(ran: Project):
+    """They have no start hash, so an edited eval may have other files."""
+    _downgrade(run_folder(ran))
     assert refusals(rejudged(ran)) == set()
     edit(ran, "rig.calls.count()", 'rig.calls.of_kind("read").count()')
     ((name, refusal),) = refusals(rejudged(ran))
@@ -256,8 +256,8 @@ def test_captures_of_an_older_version_are_judged_while_their_eval_is_what_it_was
     assert "older Demeanor" in refusal
 
 
-def test_the_latest_runs_of_an_eval_are_taken(ran: Project):
-    """Each is judged for itself; a name that is neither run nor eval is met with those that are."""
+def test_the_latest_runs_of_an_eval_are_judged(ran: Project):
+    """Each run separately; an unknown name is an error with a suggestion."""
     ran.write(hasty_py=SCRIPT)
     ran.demeanor("run", f"{FILE}::looks_first", "--trials", "1")
     ran.demeanor("run", "evals/sets", "--trials", "1")
@@ -265,7 +265,7 @@ def test_the_latest_runs_of_an_eval_are_taken(ran: Project):
     both = rejudged(ran, "looks_first", "--last", "2")
     assert (len(both["runs"]), len(both["trials"]), len(both["cells"])) == (2, 7, 2)
     (ran.folder / FILE).rename(ran.folder / "evals/eval_moved.py")
-    assert "say where they are now: --evals PATH" in ran.demeanor("rejudge", "looks_first").stderr
+    assert "say where they are now with --evals PATH" in ran.demeanor("rejudge", "looks_first").stderr
     assert refusals(rejudged(ran, "looks_first", "--evals", "evals")) == set()
     unknown = ran.demeanor("rejudge", "looks_frist")
     assert unknown.returncode == 2
@@ -282,8 +282,8 @@ def prompt_is_known(rig, result):
 """
 
 
-def test_an_edited_snapshot_is_compared_with_what_was_sent_then(project: Project):
-    """No agent need run to see whether a new prompt file describes the old one."""
+def test_an_edited_snapshot_is_compared_with_the_stored_request(project: Project):
+    """Without running the agent again."""
     project.write(evals__eval_prompt_py=SNAPSHOT)
     assert project.demeanor("run", "--update-snapshots").returncode == 0
     assert changed(rejudged(project)) == set()
@@ -313,26 +313,26 @@ def works(rig, result):
 """
 
 
-def test_breakdowns_stay_void_and_files_with_secrets_are_not_kept(project: Project):
-    """Neither is judged, and both are told."""
+def test_void_trials_stay_void_and_files_with_secrets_are_not_stored(project: Project):
+    """Neither is judged, and both are reported."""
     project.write(evals__eval_works_py=QUIET, demeanor_toml=BROKEN)
     project.demeanor("run", PASSED_VALUE=SECRET)
     assert not (run_folder(project) / "starts").exists()
     found = rejudged(project)
-    assert found["notes"] == ["1 trial broke down before there was anything to judge: still void"]
+    assert found["notes"] == ["1 trial failed before there was anything to judge: still void"]
     ((_, refusal),) = refusals(found)
     assert "the starting files contain a secret" in refusal
 
 
-def test_trials_that_were_imported_have_no_captures(project: Project):
-    """They are listed as such."""
+def test_imported_trials_have_no_captures(project: Project):
+    """They are listed with that reason."""
     night = a_night(project.folder / "night")
     assert project.demeanor("import", str(night)).returncode == 0
     name = project.demeanor("import", str(night)).stdout.split()[0]
     found = rejudged(project, name)
     assert found["exit_code"] == 3
     assert {refusal for _, refusal in refusals(found)} == {
-        "its run was imported from vitest, which keeps no captures here"
+        "its run was imported from vitest, and imported runs have no captures"
     }
 
 
@@ -357,8 +357,8 @@ def reads(rig, result):
 """
 
 
-def test_a_reader_that_was_mended_reads_what_was_kept(project: Project):
-    """The agent's own log is read again, by the adapter as it is configured now."""
+def test_a_corrected_reader_reads_stored_logs(project: Project):
+    """The agent's own log is read again by the adapter as it is configured now."""
     project.write(evals__eval_reads_py=READS, demeanor_toml=READER.format(tool="name"))
     assert project.demeanor("run").returncode != 0
     project.write(demeanor_toml=READER.format(tool="did"))
@@ -366,8 +366,8 @@ def test_a_reader_that_was_mended_reads_what_was_kept(project: Project):
     assert flip[3] == "pass"
 
 
-def _as_of_old(run: Path) -> None:
-    """Make a run's captures those of the first version, which did not say what workspaces started from."""
+def _downgrade(run: Path) -> None:
+    """Rewrite a run's captures in the first version of the format, which has no start hash."""
     shutil.rmtree(run / "starts")
     packed = (run / "captures.jsonl.gz").read_bytes()
     lines, out = [], b""
@@ -386,7 +386,7 @@ def _as_of_old(run: Path) -> None:
 
 
 def test_tasks_are_judged_again_without_harbor_and_without_a_sandbox(project: Project):
-    """The reward was kept, and no program runs."""
+    """The reward is stored, and no program runs."""
     versions = Versions(project)
     versions.add_task()
     assert project.demeanor("run", "--policy", "all", "--trials", "1").returncode == 0

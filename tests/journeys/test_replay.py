@@ -1,4 +1,4 @@
-"""A run is recorded, and replayed somewhere else: same verdicts, same story, no model."""
+"""A run is recorded and replayed elsewhere: same verdicts, same trajectories, no model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVALS = """\
 from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test
@@ -41,8 +41,8 @@ BROKEN = "def play(turn):\n    raise RuntimeError('down')\n"
 CASSETTES = "evals/cassettes"
 
 
-def stories(run: Path) -> dict[str, Any]:
-    """What happened in each trial, without times, and without what a tool prints anew each time."""
+def trajectories(run: Path) -> dict[str, Any]:
+    """The events of each trial, without times and tool results, which differ in each run."""
     found: dict[str, Any] = {}
     for path in sorted(run.glob("*/*/trial-*/trajectory.jsonl")):
         events = [json.loads(line) for line in path.read_text().splitlines()]
@@ -52,7 +52,7 @@ def stories(run: Path) -> dict[str, Any]:
     return found
 
 
-def other_place(project: Project) -> dict[str, str]:
+def other_folders(project: Project) -> dict[str, str]:
     """Another HOME and temp folder."""
     for name in ("other-home", "other-tmp"):
         (project.folder.parent / name).mkdir(exist_ok=True)
@@ -66,31 +66,31 @@ def latest(project: Project) -> Path:
 
 @pytest.fixture
 def recorded(project: Project) -> Project:
-    """A project whose three trials of two evals were recorded, and whose model is gone."""
+    """A project with recorded trials of two evals, three each."""
     project.write(demeanor_toml=LIVE, evals__eval_notes_py=EVALS, large_yaml=SCRIPT)
     ran = project.demeanor("run", "--record", "--policy", "all", "--jobs", "3")
     assert "recorded in evals/cassettes" in ran.stdout, ran.stdout + ran.stderr
     return project
 
 
-def test_a_replay_tells_the_same_story_in_another_place_without_the_model(recorded: Project):
+def test_a_replay_elsewhere_has_the_same_trajectories_without_the_model(recorded: Project):
     """Three trials at once; the model is no longer configured, and nothing is spent."""
     run = latest(recorded)
-    before = stories(run)
+    before = trajectories(run)
     recorded.write(demeanor_toml='subjects = ["native:large"]\nattempts = 1\n')
     (recorded.folder / "large.yaml").unlink()
     assert recorded.demeanor("run").returncode == 2
-    ran = recorded.demeanor("run", "--replay", "--policy", "all", "--jobs", "3", **other_place(recorded))
+    ran = recorded.demeanor("run", "--replay", "--policy", "all", "--jobs", "3", **other_folders(recorded))
     assert "replayed from evals/cassettes: no model was asked, nothing was spent" in ran.stdout, ran.stdout + ran.stderr
-    after = stories(latest(recorded))
+    after = trajectories(latest(recorded))
     assert latest(recorded) != run
     assert len(before) == 6
     assert after == before
     assert "3 passed · 3 failed" in ran.stdout, ran.stdout
 
 
-def test_a_replay_changes_no_cassette_and_is_the_same_every_time(recorded: Project):
-    """What is read is not written."""
+def test_a_replay_changes_no_cassette_and_has_the_same_result_every_time(recorded: Project):
+    """Cassettes are only read."""
     files = {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")}
     assert len(files) == 6
     told = [recorded.demeanor("run", "--replay", "--policy", "all").returncode for _ in range(2)]
@@ -106,18 +106,18 @@ def test_a_replay_changes_no_cassette_and_is_the_same_every_time(recorded: Proje
         ("Read a text file.", "Read any text file.", r"tools\.read_file\.description"),
     ],
 )
-def test_one_other_word_is_a_miss_with_a_readable_difference(recorded: Project, old: str, new: str, path: str):
-    """Not a false hit: the trial is void, and both values are shown."""
+def test_a_changed_word_is_a_miss_with_a_readable_difference(recorded: Project, old: str, new: str, path: str):
+    """The trial is void, and both values are shown."""
     for file in (recorded.folder / CASSETTES).rglob("*.json"):
         file.write_text(file.read_text().replace(old, new))
     ran = recorded.demeanor("run", "--replay", COLUMNS="200")
     assert ran.returncode == 3, ran.stdout
-    assert re.search(f"they first differ at {path}", ran.stdout), ran.stdout
+    assert re.search(f"the first difference is at {path}", ran.stdout), ran.stdout
     assert re.search(f"recorded: .*{new}.*\n +asked: +.*{old}", ran.stdout), ran.stdout
 
 
 def test_absent_unreadable_and_unmatched_are_three_different_voids(recorded: Project):
-    """Each says what is wrong with which file."""
+    """Each error names the file and the problem."""
     folder = recorded.folder / CASSETTES / "saves_the_note/native-large"
     (folder / "trial-1.json").unlink()
     (folder / "trial-2.json").write_text("<<<<<<< HEAD")
@@ -125,15 +125,15 @@ def test_absent_unreadable_and_unmatched_are_three_different_voids(recorded: Pro
     ran = recorded.demeanor("run", "--replay", COLUMNS="300")
     assert ran.returncode == 3, ran.stdout
     for told in (
-        "trial-1.json: there is no cassette of",
-        "trial-2.json: can't be read: it is no JSON",
-        "trial-3.json: none of its 2 exchanges is such a request",
+        "trial-1.json: there is no cassette for",
+        "trial-2.json: can't be read: it is not valid JSON",
+        "trial-3.json: none of its 2 exchanges matches this request",
     ):
         assert f"void(cassette): {CASSETTES}/saves_the_note/native-large/{told}" in ran.stdout
 
 
 def test_a_void_trial_does_not_replace_a_recording(recorded: Project):
-    """Only what was judged is kept."""
+    """Only judged trials are recorded."""
     files = {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")}
     recorded.write(large_py=BROKEN, demeanor_toml=LIVE.replace("large.yaml", "large.py"))
     ran = recorded.demeanor("run", "--record")
@@ -141,8 +141,8 @@ def test_a_void_trial_does_not_replace_a_recording(recorded: Project):
     assert {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")} == files
 
 
-def test_validate_names_orphaned_and_stale_cassettes(recorded: Project):
-    """As warnings: an eval that is gone, one trial too many, a prompt that changed."""
+def test_validate_warns_about_orphaned_and_stale_cassettes(recorded: Project):
+    """A missing eval, one trial too many, a changed prompt."""
     recorded.write(evals__eval_notes_py=EVALS.replace("saves_it_elsewhere", "saves_it_nowhere"))
     assert "stale" not in recorded.demeanor("validate").stdout
     changed = EVALS.replace("saves_it_elsewhere", "saves_it_nowhere").replace("'buy milk' in notes.txt", "'x' in y")
@@ -156,8 +156,8 @@ def test_validate_names_orphaned_and_stale_cassettes(recorded: Project):
     assert len(data["cassettes"]) == 6
 
 
-def test_a_path_that_the_option_took_by_mistake_is_told(recorded: Project):
-    """`--replay evals` would replay from a folder that holds no cassettes."""
+def test_an_eval_path_after_the_option_is_an_error(recorded: Project):
+    """`--replay evals` would replay from a folder without cassettes."""
     for path in ("evals", "evals/eval_notes.py"):
         ran = recorded.demeanor("run", "--replay", path)
         assert ran.returncode == 2
@@ -168,7 +168,7 @@ def test_a_path_that_the_option_took_by_mistake_is_told(recorded: Project):
 
 
 def test_a_project_can_add_rules(recorded: Project):
-    """A word that changes from build to build is taken out by a pattern."""
+    """A word that changes from build to build is replaced by a pattern."""
     for file in (recorded.folder / CASSETTES).rglob("*.json"):
         file.write_text(file.read_text().replace("You are a coding agent", "You are build 17"))
     rule = "[replay]\nreplace = [{ pattern = 'You are (build \\d+|a coding agent)', with = 'You are it' }]\n"

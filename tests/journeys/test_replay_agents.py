@@ -1,4 +1,4 @@
-"""Agents from npm, recorded and replayed: another workspace, HOME and temp folder, and another day."""
+"""Agents from npm, recorded and replayed with another workspace, HOME, temp folder and date."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
-from tests.journeys.installing import installed
-from tests.journeys.test_replay import CASSETTES, latest, other_place, stories
+from tests.helpers.installed_agents import installed
+from tests.helpers.project import Project
+from tests.journeys.test_replay import CASSETTES, latest, other_folders, trajectories
 
 pytestmark = pytest.mark.agents
 
@@ -84,16 +84,16 @@ globalThis.Date = class extends Real {
 
 
 def replayed_elsewhere(project: Project, **env: str) -> dict[str, Any]:
-    """Replay three trials at once in another place: all of them pass, and nothing is asked of a model."""
-    ran = project.demeanor("run", "--replay", "--jobs", "3", **other_place(project), **env)
+    """Replay three trials at once with other folders: all of them pass, and no model is called."""
+    ran = project.demeanor("run", "--replay", "--jobs", "3", **other_folders(project), **env)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "replayed from" in ran.stdout
-    return stories(latest(project))
+    return trajectories(latest(project))
 
 
 @pytest.fixture
 def goose(project: Project) -> Project:
-    """A project in which three trials of goose were recorded."""
+    """A project with three recorded trials of goose."""
     program = installed("goose")
     project.write(evals__eval_note_py=EVAL)
     project.write(demeanor_toml=GOOSE_CONFIG.format(goose=program, word="careful"))
@@ -102,9 +102,9 @@ def goose(project: Project) -> Project:
     return project
 
 
-def test_goose_replays_in_another_place_on_another_day(goose: Project):
-    """The cassettes' own dates are moved by years; the stories are the same, and the model is not there."""
-    before = stories(latest(goose))
+def test_goose_replays_with_other_folders_on_another_day(goose: Project):
+    """The cassettes' dates are moved by years; the trajectories are the same, and there is no model."""
+    before = trajectories(latest(goose))
     for file in (goose.folder / CASSETTES).rglob("*.json"):
         text, moved = re.subn(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "2019-03-04 05:06:07", file.read_text())
         assert moved
@@ -114,8 +114,8 @@ def test_goose_replays_in_another_place_on_another_day(goose: Project):
     assert replayed_elsewhere(goose) == before
 
 
-def test_one_other_word_in_gooses_system_prompt_is_a_miss(goose: Project):
-    """The agent really sends another prompt; the difference is shown, and the agent ends at once."""
+def test_a_changed_word_in_gooses_system_prompt_is_a_miss(goose: Project):
+    """The agent sends another prompt; the difference is shown, and the agent ends at once."""
     config = (goose.folder / "demeanor.toml").read_text()
     (goose.folder / "demeanor.toml").write_text(config.replace("careful", "careless"))
     ran = goose.demeanor("run", "--replay", "--jobs", "3", COLUMNS="200")
@@ -124,8 +124,8 @@ def test_one_other_word_in_gooses_system_prompt_is_a_miss(goose: Project):
     assert re.search(r"recorded: .*careful.*\n +asked: .*careless", ran.stdout), ran.stdout
 
 
-def test_one_other_word_in_a_tool_of_goose_is_a_miss(goose: Project):
-    """What was recorded is what another version of the agent would have sent."""
+def test_a_changed_word_in_a_tool_of_goose_is_a_miss(goose: Project):
+    """As if another version of the agent had been recorded."""
     for file in (goose.folder / CASSETTES).rglob("*.json"):
         data = json.loads(file.read_text())
         data["exchanges"][0]["request"]["tools"][0]["description"] += " Carefully."
@@ -137,7 +137,7 @@ def test_one_other_word_in_a_tool_of_goose_is_a_miss(goose: Project):
 
 
 def test_pi_replays_with_its_clock_400_days_ahead(project: Project, tmp_path: Path):
-    """The program itself believes that it is another day, and says so in its prompt."""
+    """The program itself sees another date, and puts it in its prompt."""
     start, clock = tmp_path / "start.sh", tmp_path / "clock.cjs"
     start.write_text(PI_START)
     clock.write_text(CLOCK)
@@ -149,6 +149,6 @@ def test_pi_replays_with_its_clock_400_days_ahead(project: Project, tmp_path: Pa
     )
     ran = project.demeanor("run", "--record", "--jobs", "3")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    before = stories(latest(project))
+    before = trajectories(latest(project))
     assert len(before) == 3
     assert replayed_elsewhere(project, NODE_OPTIONS=f"--require {clock}") == before

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 SECRET = 'pa55/w0rd+"quoted"&ünicode-1234567'
 VENDOR = "ghp_" + "aB3d" * 9

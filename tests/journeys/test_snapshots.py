@@ -1,8 +1,8 @@
-"""Prompt snapshots: a change of the prompt or of a tool is noticed, shown, and taken on purpose."""
+"""Prompt snapshots: a change of the prompt or a tool fails, is shown, and can be accepted."""
 
 from __future__ import annotations
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = """\
 from demeanor import ALWAYS_PASSES, eval_test
@@ -15,7 +15,7 @@ def prompt_is_known(rig, result):
 
 
 def test_missing_then_written_then_changed(project: Project):
-    """Missing fails; --update-snapshots writes; the same passes; an edited one fails with a difference."""
+    """A missing snapshot fails; --update-snapshots writes it; then it passes; a changed one fails with a diff."""
     project.write(evals__eval_prompt_py=EVAL)
     missing = project.demeanor("run")
     assert missing.returncode == 1

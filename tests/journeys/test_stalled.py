@@ -5,12 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = """\
 from demeanor import ALWAYS_PASSES, eval_test
 
-@eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.", trials=2, timeout=2)
+@eval_test(ALWAYS_PASSES, prompt="Save the note 'buy milk' in notes.txt.", trials=2, timeout=4)
 def saves_the_note(rig, result):
     assert rig.workspace.exists("notes.txt")
 """

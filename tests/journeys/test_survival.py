@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 CONFIG = """\
 subjects = ["slow"]
@@ -88,7 +88,7 @@ def test_ctrl_c_keeps_what_is_finished(slow: Project):
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=300)
     assert run.returncode == 130
-    assert "what is finished is kept" in err
+    assert "finished trials are kept" in err
     assert "writes" in out
     assert agents_alive(slow) == []
     assert slow.temporary() == []
@@ -192,7 +192,7 @@ def test_a_second_ctrl_c_forces_the_end_and_still_leaves_nothing(project: Projec
     until(lambda: bool(list(project.folder.glob("results/*/ledger.jsonl"))) and len(agents_alive(project)) >= 2)
     run.send_signal(signal.SIGINT)
     assert run.stderr is not None
-    until(lambda: "what is finished is kept" in run.stderr.readline())  # type: ignore[union-attr]
+    until(lambda: "finished trials are kept" in run.stderr.readline())  # type: ignore[union-attr]
     run.send_signal(signal.SIGINT)
     run.communicate(timeout=300)
     assert run.returncode == 130

@@ -1,4 +1,4 @@
-"""From an idea to a proven task: `task new`, `validate`, `run`; and an eval of our own as a task of Harbor's."""
+"""Writing tasks: `task new`, `validate`, `run`; and exporting an eval as a Harbor task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from demeanor.define.discover import discover
 from tests.define.harbor.helpers import MINIMAL, task
 from tests.harbor.engine import PROGRAM, needs_harbor
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 ROOT = Path(__file__).parents[2]
 TASKS = ROOT / "examples" / "tasks"
@@ -43,13 +43,13 @@ print(Packager.compute_content_hash(pathlib.Path(sys.argv[1]))[0])
 
 @pytest.fixture
 def with_harbor(project: Project) -> Project:
-    """A project that knows the real Harbor."""
+    """A project that uses the real Harbor."""
     project.write(demeanor_toml=f'[harbor]\nprogram = "{PROGRAM}"\nenv = "bubblewrap"\n')
     return project
 
 
-def test_a_new_task_is_whole_and_can_be_planned(project: Project):
-    """Without Harbor, and without a word of complaint."""
+def test_a_new_task_is_complete_and_can_be_planned(project: Project):
+    """Without Harbor, and without warnings."""
     made = project.demeanor("task", "new", "count-lines", "--org", "my-team")
     assert made.returncode == 0, made.stderr
     assert os.access(project.folder / "tasks/count-lines/tests/test.sh", os.X_OK)
@@ -59,11 +59,11 @@ def test_a_new_task_is_whole_and_can_be_planned(project: Project):
     assert "2 x 300 s" in planned.stdout
     again = project.demeanor("task", "new", "count-lines")
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
 
-def test_tasks_that_are_not_run_are_not_called_proven(project: Project):
-    """Where Harbor is not there a loud word says so, and --strict is not content with it."""
+def test_tasks_that_were_not_run_are_reported_as_such(project: Project):
+    """Without Harbor there is a message, and --strict fails."""
     project.write(demeanor_toml='[harbor]\nprogram = "./no-harbor"\n')
     project.demeanor("task", "new", "count-lines")
     for words in (("tasks",), ("tasks", "--static")):
@@ -74,8 +74,8 @@ def test_tasks_that_are_not_run_are_not_called_proven(project: Project):
     assert project.demeanor("validate", "tasks", "--strict").returncode == 1
 
 
-def test_what_can_be_read_off_a_task_is_named(project: Project):
-    """A typing mistake, a missing solution, an answer in sight, and what is warned of."""
+def test_static_faults_of_a_task_are_reported(project: Project):
+    """A visible answer, a warning, and a misspelt key."""
     folder = task(project.folder / "tasks" / "greet", "", **{"environment/hi.sh": "echo hello > hi.txt\n"})
     shown = project.demeanor("validate", "tasks", "--static")
     assert shown.returncode == 1
@@ -88,14 +88,14 @@ def test_what_can_be_read_off_a_task_is_named(project: Project):
     assert "tasks/greet/task.toml: agent.timeout_secs: unknown key\n  → did you mean 'timeout_sec'?" in shown.stderr
 
 
-def test_an_eval_that_only_demeanor_can_check_is_refused_by_name(project: Project):
-    """Each reason is told; --partial leaves that out."""
+def test_an_eval_that_harbor_cant_check_is_refused(project: Project):
+    """With each reason; --partial leaves these checks out."""
     project.demeanor("init")
     scenario = project.folder / "evals/create-file/scenario.toml"
     scenario.write_text(scenario.read_text() + '\n[[checks]]\ncheck = "tool_used"\nkind = "edit"\n')
     shown = project.demeanor("export", "--harbor", "create-file")
     assert shown.returncode == 2
-    assert "- tool_used: is asked of what happened" in shown.stderr
+    assert "- tool_used: needs the trajectory" in shown.stderr
     shown = project.demeanor("export", "--harbor", "create-file", "--partial", "--out", "out")
     assert "left out: tool_used" in shown.stdout
     (one,) = discover([project.folder / "out"])
@@ -107,7 +107,7 @@ def test_an_eval_that_only_demeanor_can_check_is_refused_by_name(project: Projec
 
 @needs_harbor
 def test_from_a_new_task_to_a_run(with_harbor: Project):
-    """It passes `validate` at once; then the solution passes and doing nothing fails, as any eval would."""
+    """It passes `validate` as it is; then the solution passes and doing nothing fails."""
     with_harbor.demeanor("task", "new", "count-lines")
     shown = with_harbor.demeanor("validate", "tasks", "--repeat", "1", "--strict")
     assert shown.returncode == 0, shown.stdout + shown.stderr
@@ -120,8 +120,8 @@ def test_from_a_new_task_to_a_run(with_harbor: Project):
 
 
 @needs_harbor
-def test_what_is_wrong_with_a_task_is_named(with_harbor: Project):
-    """A solution that fails where doing nothing passes, a verifier that throws dice, and one that says nothing."""
+def test_faults_of_a_task_are_reported(with_harbor: Project):
+    """A solution that fails, a task that passes by doing nothing, a random verifier, and one without a reward."""
     faulty = {
         "reversed": "test -e /app/hi.txt; echo $? > /logs/verifier/reward.txt\n",
         "dice": "date +%N > /logs/verifier/reward.txt\n",
@@ -148,8 +148,8 @@ def test_what_is_wrong_with_a_task_is_named(with_harbor: Project):
 
 
 @needs_harbor
-def test_the_tasks_that_are_shipped_are_sound(with_harbor: Project):
-    """The solution of each gets 1, doing nothing 0, and nothing is warned of."""
+def test_the_example_tasks_are_valid(with_harbor: Project):
+    """The solution of each gets 1, doing nothing gets 0, and there are no warnings."""
     shown = with_harbor.demeanor("validate", str(TASKS), "--repeat", "1", "--strict")
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert shown.stdout.count("\nok ") + shown.stdout.startswith("ok ") == 3
@@ -157,8 +157,8 @@ def test_the_tasks_that_are_shipped_are_sound(with_harbor: Project):
 
 
 @needs_harbor
-def test_stock_harbor_runs_what_was_exported(with_harbor: Project):
-    """Without any of our commands: oracle 1, nop 0, and every check has its key."""
+def test_stock_harbor_runs_an_exported_task(with_harbor: Project):
+    """Without our commands: oracle gets 1, nop gets 0, and every check has its key."""
     with_harbor.write(evals__greets__scenario_toml=GREETS)
     done = with_harbor.demeanor("export", "--harbor", "greets", "--out", "out")
     assert done.returncode == 0, done.stderr
@@ -182,8 +182,8 @@ def _stock(project: Project, agent: str) -> dict[str, float]:
 
 @needs_harbor
 @pytest.mark.parametrize("name", [path.name for path in sorted(TASKS.iterdir())])
-def test_a_digest_is_the_one_that_harbor_reckons(name: str):
-    """So that a dataset's pins can be compared."""
+def test_a_digest_is_the_one_that_harbor_calculates(name: str):
+    """So that the pins of a dataset can be compared."""
     done = subprocess.run(
         [PROGRAM.with_name("python"), "-c", PACKAGER, TASKS / name], capture_output=True, text=True, check=True
     )
@@ -193,8 +193,8 @@ def test_a_digest_is_the_one_that_harbor_reckons(name: str):
 
 
 @needs_harbor
-def test_a_network_that_nobody_declared_is_noticed(project: Project):
-    """Tried without one first; where only a network helps, the task must say that it needs it."""
+def test_an_undeclared_network_is_reported(project: Project):
+    """A task runs without a network first; if only a network helps, the task must declare it."""
     project.write(
         demeanor_toml=f'[harbor]\nprogram = "{PROGRAM}"\nenv = "bubblewrap"\nenv_kwargs = {{ network = "host" }}\n'
     )

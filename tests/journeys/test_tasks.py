@@ -15,8 +15,8 @@ import pytest
 
 from tests.harbor.engine import PROGRAM, needs_harbor
 from tests.harbor.task_lab import SOLVE, greet, stepped
-from tests.journeys.conftest import Project
-from tests.journeys.installing import AGENTS_FOLDER, installed
+from tests.helpers.installed_agents import AGENTS_FOLDER, installed
+from tests.helpers.project import Project
 
 pytestmark = needs_harbor
 

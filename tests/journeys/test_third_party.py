@@ -1,4 +1,4 @@
-"""An adapter of another package, found by its entry point: the very one that docs/agents.md shows."""
+"""An adapter of another package, found by its entry point: the example of docs/agents.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 DOCS = Path(__file__).parents[2] / "docs/agents.md"
 EVALS = """\
@@ -23,7 +23,7 @@ def parrots(rig, result):
 
 @pytest.fixture
 def parrot(project: Project, tmp_path: Path) -> Project:
-    """A project beside which the package of the docs is installed, as far as Python is concerned."""
+    """A project with the package of the docs on its Python path."""
     packages = tmp_path / "packages"
     (code,) = re.findall(r"```python\n# demeanor_parrot.py\n(.*?)```", DOCS.read_text(), re.DOTALL)
     about = packages / "demeanor_parrot-1.0.dist-info"
@@ -35,15 +35,15 @@ def parrot(project: Project, tmp_path: Path) -> Project:
     return project
 
 
-def test_an_adapter_of_another_package_needs_no_table(parrot: Project):
+def test_an_adapter_of_another_package_needs_no_configuration(parrot: Project):
     """Its name is enough."""
     parrot.write(evals__eval_p_py=EVALS.replace("GREETING", '"Hello!"'))
     ran = parrot.demeanor("run", "--subject", "parrot", "--trials", "1")
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_it_may_have_tables_under_other_names(parrot: Project):
-    """Read as strictly as our own."""
+def test_it_can_be_configured_under_another_name(parrot: Project):
+    """With the same strict checks as our own adapters."""
     table = '[agents.loud]\nadapter = "parrot"\ngreeting = "HELLO!"\n'
     parrot.write(evals__eval_p_py=EVALS.replace("GREETING", '"HELLO!"'), demeanor_toml=table)
     ran = parrot.demeanor("run", "--subject", "loud", "--trials", "1")
@@ -55,8 +55,8 @@ def test_it_may_have_tables_under_other_names(parrot: Project):
     assert "did you mean 'greeting'?" in wrong.stderr
 
 
-def test_an_adapter_that_nobody_offers_is_an_error_that_names_the_nearest(parrot: Project):
-    """Also among those of other packages."""
+def test_an_unknown_adapter_is_an_error_with_a_suggestion(parrot: Project):
+    """Adapters of other packages are suggested too."""
     parrot.write(evals__eval_p_py=EVALS, demeanor_toml='[agents.loud]\nadapter = "parot"\n')
     wrong = parrot.demeanor("run", "--subject", "loud")
     assert wrong.returncode == 2

@@ -1,4 +1,4 @@
-"""The toy agent's repository is what other journeys build upon: its evals pass, break and waver as they are told."""
+"""The toy agent that other journeys use: its evals pass, fail and vary as configured."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import json
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.journeys.toy_agent import ToyAgent
 
 
 def passed(project: Project, *words: str) -> dict[str, list[int]]:
-    """By eval: how many trials passed, and how many did not."""
+    """The number of passed and failed trials, by eval."""
     done = project.demeanor("run", "--policy", "all", "--json", *words)
     results = json.loads(done.stdout)["results"]
     trials = {one["scenarioId"]: [trial["passed"] for trial in one["trials"]] for one in results}
     return {name: [found.count(True), found.count(False)] for name, found in trials.items()}
 
 
-def test_it_keeps_its_promises_until_its_prompt_or_a_tool_changes(project: Project):
-    """Each change breaks the one eval that it is about."""
+def test_its_evals_pass_until_its_prompt_or_a_tool_changes(project: Project):
+    """Each change breaks one eval."""
     toy = ToyAgent(project)
     good = passed(project, "--trials", "2")
     assert good == {name: [2, 0] for name in good}
@@ -30,8 +30,8 @@ def test_it_keeps_its_promises_until_its_prompt_or_a_tool_changes(project: Proje
     assert passed(project, "--trials", "2", "-k", "deletes") == {"deletes_with_its_tool": [0, 2]}
 
 
-def test_answers_can_be_uncertain_and_are_repeatable(project: Project):
-    """By the seed of the run."""
+def test_results_can_vary_and_are_repeatable(project: Project):
+    """With the seed of the run."""
     toy = ToyAgent(project, told=0.7)
     words = ("-k", "reads", "--trials", "10", "--seed", "3")
     first = passed(project, *words)
@@ -42,15 +42,15 @@ def test_answers_can_be_uncertain_and_are_repeatable(project: Project):
 
 
 def test_its_evals_can_pass_and_can_fail(project: Project):
-    """So that a journey proves something."""
+    """So that a journey shows something."""
     ToyAgent(project)
     done = project.demeanor("validate")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("breaks_at", [1, 4])
-def test_a_history_breaks_at_the_commit_that_was_asked_for(project: Project, breaks_at: int):
-    """And all commits are different."""
+def test_a_history_breaks_at_the_requested_commit(project: Project, breaks_at: int):
+    """All commits are different."""
     toy = ToyAgent(project)
     commits = toy.history(6, breaks_at=breaks_at)
     assert len(set(commits)) == 6

@@ -1,4 +1,4 @@
-"""A failing trial beside the nearest that passed: where they part is where to look."""
+"""`demeanor trace --diff`: a failing trial side by side with the most similar passing one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVAL = """\
 from demeanor import USUALLY_PASSES, eval_test
@@ -38,33 +38,33 @@ def ran(project: Project) -> Project:
     return project
 
 
-def test_the_failing_trial_is_held_against_the_nearest_that_passed(ran: Project):
-    """Nobody has to look for it."""
+def test_the_failing_trial_is_compared_with_the_most_similar_passing_one(ran: Project):
+    """It is found automatically."""
     shown = ran.demeanor("trace", "--diff", COLUMNS="110")
     assert shown.returncode == 0, shown.stderr
     assert "FAIL" in shown.stdout.splitlines()[0]
-    assert "They part at the first step." in shown.stdout
+    assert "They diverge at the first step." in shown.stdout
     first = next(line for line in shown.stdout.splitlines() if "►" in line)
     assert first.index("·") < first.index("read_file(path='port.txt')")
 
 
-def test_a_narrow_window_shows_one_below_the_other(ran: Project):
-    """No line is wider than the window."""
+def test_a_narrow_terminal_shows_one_below_the_other(ran: Project):
+    """No line is wider than the terminal."""
     shown = ran.demeanor("trace", "--diff", COLUMNS="50")
     steps = shown.stdout.split("\n\n")[-1]
     assert "B read_file" in steps
     assert max(map(len, steps.splitlines())) <= 50
 
 
-def test_the_alignment_is_there_for_programs_too(ran: Project):
+def test_the_alignment_is_available_as_json(ran: Project):
     """Both sides of every step, and whether they are the same."""
     shown = ran.demeanor("trace", "--diff", "--json")
     steps = json.loads(shown.stdout)["steps"]
     assert [step["same"] for step in steps] == [False, True, True]
 
 
-def test_without_a_trial_that_passed_there_is_nothing_to_hold_it_against(ran: Project):
-    """The remedy is another run."""
+def test_without_a_passing_trial_the_error_suggests_another_run(ran: Project):
+    """With --against."""
     config = (ran.folder / "hasty.py").read_text()
     (ran.folder / "hasty.py").write_text(config.replace("0.5", "1.0"))
     ran.demeanor("run", "--policy", "all", "--trials", "1")
@@ -72,4 +72,4 @@ def test_without_a_trial_that_passed_there_is_nothing_to_hold_it_against(ran: Pr
     assert shown.returncode == 2
     assert "--against RUN" in shown.stderr
     runs = sorted(path.name for path in (ran.folder / "results").iterdir() if path.is_dir() and not path.is_symlink())
-    assert "They part at the first step." in ran.demeanor("trace", "--diff", "--against", runs[0]).stdout
+    assert "They diverge at the first step." in ran.demeanor("trace", "--diff", "--against", runs[0]).stdout

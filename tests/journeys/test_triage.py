@@ -1,4 +1,4 @@
-"""What went wrong in a run, sorted: one thing to mend per group, and commands that work when they are pasted."""
+"""`demeanor triage`: one thing to fix per group, and commands that work when they are pasted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 EVALS = """\
 from demeanor import USUALLY_FAILS, USUALLY_PASSES, eval_test
@@ -43,7 +43,7 @@ script = "hasty.py"
 
 
 def test_failures_are_grouped_and_each_group_is_a_task(project: Project):
-    """One way to fail in two evals is one group; a crash and what is known to fail are others."""
+    """The same failure in two evals is one group; a crash and a known failure are others."""
     project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT, demeanor_toml=CONFIG)
     project.demeanor("run", "--policy", "all", "--seed", "1", "--sandbox", "none")
     done = project.demeanor("triage", "--json")
@@ -61,7 +61,7 @@ def test_failures_are_grouped_and_each_group_is_a_task(project: Project):
     assert sum(len(group["trials"]) for group in groups) == found["failed"] + found["voided"]
 
     brief = project.demeanor("triage", "--brief", "1")
-    assert brief.stdout.startswith("# The agent goes another way: ")
+    assert brief.stdout.startswith("# The agent takes a different path: ")
     for command in (hasty["trace"], hasty["reproduce"]):
         assert command in brief.stdout
         program, *words = shlex.split(command)
@@ -75,7 +75,7 @@ def test_failures_are_grouped_and_each_group_is_a_task(project: Project):
 
 
 @pytest.mark.parametrize("width", [60, 140])
-def test_a_run_in_which_nothing_passed_is_held_against_an_earlier_one(project: Project, width: int):
+def test_a_run_without_a_pass_is_compared_with_an_earlier_one(project: Project, width: int):
     """The command that shows it names that run."""
     project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT.replace("0.5", "0.0"), demeanor_toml=CONFIG)
     run = ("run", "evals/eval_port.py::reads_first", "--trials", "1", "--sandbox", "none")
@@ -84,17 +84,17 @@ def test_a_run_in_which_nothing_passed_is_held_against_an_earlier_one(project: P
     project.write(hasty_py=SCRIPT.replace("0.5", "1.0"))
     project.demeanor(*run)
     shown = project.demeanor("triage", COLUMNS=str(width)).stdout
-    assert "leaves out a call of read_file" in " ".join(shown.split())
+    assert "does not call read_file, but passing trials do" in " ".join(shown.split())
     command = shown[shown.index("$ demeanor trace") + 2 :].split("   $ ")[0].replace("\\\n", "")
     assert f"--against {earlier}" in command
-    assert "They part at the first step." in project.demeanor(*shlex.split(command)[1:]).stdout
+    assert "They diverge at the first step." in project.demeanor(*shlex.split(command)[1:]).stdout
 
 
-def test_a_run_in_which_all_passed_has_nothing_to_sort(project: Project):
-    """And an unknown run is met with those that are known."""
+def test_a_run_without_failures_has_no_groups(project: Project):
+    """And an unknown run is an error."""
     project.write(evals__eval_port_py=EVALS, hasty_py=SCRIPT.replace("0.5", "0.0"), demeanor_toml=CONFIG)
     project.demeanor("run", "evals/eval_port.py::reads_first", "--trials", "1", "--sandbox", "none")
-    assert "all 1 trial passed, there is nothing to sort" in project.demeanor("triage").stdout
+    assert "no failures in 1 trial" in project.demeanor("triage").stdout
     unknown = project.demeanor("triage", "nope")
     assert unknown.returncode == 2
     assert "unknown run 'nope'" in unknown.stderr

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 from tests.sandboxes.conftest import mounts
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
@@ -102,7 +102,7 @@ def test_what_hostile_programs_reach_is_found_out_once(project: Project) -> None
     runs = sorted((project.folder / "results").iterdir())
     ran = project.demeanor("run", DEMEANOR_CACHE=str(cache))
     assert ran.returncode == 2
-    assert "does not keep here what it promises: read another user's file: open" in ran.stderr
+    assert "breaks its guarantees on this machine: read another user's file: open" in ran.stderr
     assert "demeanor doctor --sandboxes" in ran.stderr
     assert sorted((project.folder / "results").iterdir()) == runs
     assert project.temporary() == []
@@ -117,7 +117,7 @@ def test_less_must_be_asked_for_by_name(project: Project) -> None:
         (tools / name).symlink_to(shutil.which(name) or "")
     ran = project.demeanor("run", PATH=str(tools))
     assert ran.returncode == 2
-    assert "the sandbox 'bubblewrap' can't be had here: bwrap is not on PATH" in ran.stderr
+    assert "the sandbox 'bubblewrap' does not work on this machine: bwrap is not on PATH" in ran.stderr
     assert "install bubblewrap" in ran.stderr
     assert "--sandbox none" in ran.stderr
     assert not (project.folder / "results").exists()

@@ -1,14 +1,14 @@
-"""A toy agent's repository: its own prompt file, tool file and build step, and a history in which a behaviour breaks.
+"""The repository of a toy agent with a prompt file, a tool file and a build step, and a history with a broken commit.
 
-Its files lie in toy/repository/ as a person would have them. Its model (toy/world/) is a script outside of the
-repository, as a provider is: it does what the prompt and the tools' descriptions tell it, with a rate that can be set.
+Its files are in toy/repository/. Its model (toy/world/) is a script outside of the repository, like a provider: it
+follows the prompt and the tool descriptions, with a rate that can be set.
 
     toy = ToyAgent(project)                      # one good commit
     toy.break_reading()                          # the next one breaks `reads_before_editing`
     toy.history(8, breaks_at=5)                  # or: eight commits, of which the one with that index breaks it
 
-What is drawn depends on the seed of the run and on the trial, not on the commit: whoever wants answers that do not
-depend on each other gives each run a seed of its own.
+Random results depend on the seed of the run and on the trial, not on the commit: for independent results, give each run
+its own seed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.journeys.conftest import Project
+from tests.helpers.project import Project
 
 _TOY = Path(__file__).with_name("toy")
 
@@ -36,10 +36,10 @@ ONE_OF_MANY = "Delete a file."
 
 
 class ToyAgent:
-    """The repository, and what can be done to it."""
+    """The repository of the toy agent."""
 
     def __init__(self, project: Project, *, told: float = 1.0, untold: float = 0.0) -> None:
-        """`told` and `untold`: how often the model does the right thing where it is told to, and where it is not."""
+        """`told` and `untold`: how often the model does the right thing with and without an instruction to do so."""
         self.project = project
         self.folder = project.folder
         self.world = project.folder.parent / "world"
@@ -55,47 +55,47 @@ class ToyAgent:
 
     @property
     def prompt(self) -> Path:
-        """The file of the system prompt."""
+        """The file with the system prompt."""
         return self.folder / "prompts" / "system.md"
 
     @property
     def tools(self) -> Path:
-        """The file of the tools' descriptions."""
+        """The file with the tool descriptions."""
         return self.folder / "tools" / "tools.json"
 
     def rates(self, *, told: float, untold: float) -> None:
-        """From now on the model does the right thing as often as this."""
+        """Set how often the model does the right thing."""
         (self.world / "rates.json").write_text(json.dumps({"told": told, "untold": untold}))
 
     def configure(self, text: str) -> None:
-        """Add lines to the configuration, and commit them."""
+        """Append to the configuration, and commit it."""
         with (self.folder / "demeanor.toml").open("a") as file:
             file.write(text)
         self.commit("Configure")
 
     def break_reading(self) -> str:
-        """Commit a prompt with which `reads_before_editing` fails; gives the commit."""
+        """Commit a prompt with which `reads_before_editing` fails; return the commit."""
         return self._replace(self.prompt, CAREFUL, HASTY, "Shorter prompt")
 
     def break_deleting(self) -> str:
-        """Commit a tool's description with which `deletes_with_its_tool` fails; gives the commit."""
+        """Commit a tool description with which `deletes_with_its_tool` fails; return the commit."""
         return self._replace(self.tools, ALWAYS_THE_TOOL, ONE_OF_MANY, "Shorter description")
 
     def history(self, number: int, *, breaks_at: int) -> list[str]:
-        """Commits, the oldest first; `reads_before_editing` is good before the one with index `breaks_at`, bad from
-        it on. The others change things that do not matter, each something else; the first one is there already."""
+        """Return `number` commits, the oldest first. `reads_before_editing` passes before the one at `breaks_at`
+        and fails from it on. The other commits change something harmless; the first one exists already."""
         commits = [self.head]
-        for place in range(1, number):
-            commits.append(self.break_reading() if place == breaks_at else self._harmless(place))
+        for index in range(1, number):
+            commits.append(self.break_reading() if index == breaks_at else self._harmless(index))
         self.build()
         return commits
 
     def build(self) -> None:
-        """As the project's own build command does."""
+        """Build the agent, as the project's build command does."""
         subprocess.run([sys.executable, "build.py"], cwd=self.folder, env=self.project.env, check=True)
 
     def git(self, *words: str) -> str:
-        """What git says."""
+        """Run git and return its output."""
         who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
         done = subprocess.run(
             ["git", *who, *words], cwd=self.folder, env=self.project.env, capture_output=True, text=True, check=True
@@ -103,18 +103,18 @@ class ToyAgent:
         return done.stdout
 
     def commit(self, message: str) -> str:
-        """Everything as it is now; gives the commit."""
+        """Commit everything; return the commit."""
         self.git("add", ".")
         self.git("commit", "--quiet", "--allow-empty", "-m", message)
         return self.head
 
     @property
     def head(self) -> str:
-        """The commit that is checked out."""
+        """The current commit."""
         return self.git("rev-parse", "HEAD").strip()
 
     def worktrees(self) -> list[str]:
-        """Those that git knows, besides the project itself; and what is left of any."""
+        """The worktrees that git knows besides the project, and folders that are left of them."""
         known = self.git("worktree", "list", "--porcelain").split("worktree ")[2:]
         return known + [name for name in self.project.temporary() if "checkout" in name]
 
@@ -125,14 +125,14 @@ class ToyAgent:
         self.build()
         return self.commit(message)
 
-    def _harmless(self, place: int) -> str:
-        """A change to the prompt, to a tool or to the program, by turns."""
-        if place % 3 == 0:
+    def _harmless(self, index: int) -> str:
+        """Commit a harmless change to the prompt, to a tool or to the program, in turn."""
+        if index % 3 == 0:
             with self.prompt.open("a") as file:
-                file.write(f"\nHint {place}: be kind.\n")
-        elif place % 3 == 1:
-            self.tools.write_text(self.tools.read_text().replace("in the user's folder.\"", f'(hint {place})."', 1))
+                file.write(f"\nHint {index}: be kind.\n")
+        elif index % 3 == 1:
+            self.tools.write_text(self.tools.read_text().replace("in the user's folder.\"", f'(hint {index})."', 1))
         else:
             with (self.folder / "agent" / "main.py").open("a") as file:
-                file.write(f"# remark {place}\n")
-        return self.commit(f"Change {place}")
+                file.write(f"# remark {index}\n")
+        return self.commit(f"Change {index}")

@@ -1,4 +1,4 @@
-"""What many runs may spend in all."""
+"""A budget that several runs share."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ def cost(usd: float | None, verdict: Verdict | None = None) -> Record:
     )
 
 
-def test_every_run_gets_what_the_ones_before_it_left():
-    """What nobody knows the price of is not counted, but told."""
-    purse = RunBudget(limit_usd=1.0)
-    assert purse.paid(RunRequest()).budget_usd == 1.0
-    purse.pay([cost(0.25), cost(None)])
-    assert purse.paid(RunRequest(seed=1)) == RunRequest(seed=1, budget_usd=0.75)
-    assert (purse.total.spent.cost_usd, purse.total.unpriced) == (0.25, 1)
-    purse.pay([cost(0.75)])
+def test_each_run_gets_what_the_earlier_runs_have_left():
+    """Attempts of unknown cost are not subtracted, but reported as unpriced."""
+    budget = RunBudget(limit_usd=1.0)
+    assert budget.limited(RunRequest()).budget_usd == 1.0
+    budget.add([cost(0.25), cost(None)])
+    assert budget.limited(RunRequest(seed=1)) == RunRequest(seed=1, budget_usd=0.75)
+    assert (budget.total.spent.cost_usd, budget.total.unpriced) == (0.25, 1)
+    budget.add([cost(0.75)])
     with pytest.raises(BudgetSpent, match=r"the budget of \$1 is spent"):
-        purse.paid(RunRequest())
+        budget.limited(RunRequest())
 
 
-def test_without_a_limit_anything_may_be_spent():
-    """But it is counted."""
-    purse = RunBudget()
-    purse.pay([cost(100.0)])
-    assert purse.paid(RunRequest()) == RunRequest()
+def test_without_a_limit_requests_stay_as_they_are():
+    """The spending is still counted."""
+    budget = RunBudget()
+    budget.add([cost(100.0)])
+    assert budget.limited(RunRequest()) == RunRequest()
 
 
-def test_a_run_that_ran_out_of_money_empties_it():
-    """Whatever its last attempt cost; the budget of one trial says nothing about the others."""
-    purse = RunBudget(limit_usd=1.0)
-    purse.pay([cost(None, Void(cause=VoidCause.BUDGET, detail="HTTP 402: the budget of the trial is spent"))])
-    assert purse.paid(RunRequest()).budget_usd == 1.0
-    purse.pay([cost(None, Void(cause=VoidCause.BUDGET, detail="HTTP 402: the budget of the run is spent"))])
+def test_a_run_that_its_budget_stopped_leaves_nothing():
+    """Even if the cost of its last attempt is unknown; a spent budget of a single trial does not count."""
+    budget = RunBudget(limit_usd=1.0)
+    budget.add([cost(None, Void(cause=VoidCause.BUDGET, detail="HTTP 402: the budget of the trial is spent"))])
+    assert budget.limited(RunRequest()).budget_usd == 1.0
+    budget.add([cost(None, Void(cause=VoidCause.BUDGET, detail="HTTP 402: the budget of the run is spent"))])
     with pytest.raises(BudgetSpent):
-        purse.paid(RunRequest())
+        budget.limited(RunRequest())

@@ -145,7 +145,7 @@ def test_a_run_that_is_continued_runs_only_what_is_missing(project: Project):
 
 
 def test_more_trials_run_in_another_round(project: Project):
-    """As long as somebody asks for them."""
+    """Until `more` returns none."""
     run = project.prepare()
     template = run.plan.cells[0].trials[0]
     rounds: list[list[Trial]] = [[replace(template, number=3), replace(template, number=4)], [], []]

@@ -40,48 +40,48 @@ def test_trials_of_all_cells_come_before_second_trials():
     assert order == ["a/native:scripted/1", "b/native:scripted/1", "a/native:scripted/2", "b/native:scripted/2"]
 
 
-def test_the_command_line_overrules_the_eval_and_the_eval_the_default():
-    """Trials: 5 asked for beat 7 of the eval, which beat 3."""
+def test_the_request_overrides_the_eval_and_the_eval_overrides_the_default():
+    """Number of trials: 5 in the request, 7 in the eval, 3 by default."""
     assert plan(an_eval("a", trials=7), trials=5).size == 5
     assert plan(an_eval("a", trials=7)).size == 7
     assert plan(an_eval("a")).size == 3
 
 
-def test_a_missing_variable_skips_the_cell_visibly():
-    """Skipped is neither failed nor forgotten."""
+def test_a_missing_variable_skips_the_cell_with_a_reason():
+    """A skipped cell has no trials, and stays in the plan."""
     (cell,) = plan(an_eval("a", requires_env=("API_KEY",))).cells
     assert cell.trials == ()
     assert cell.skipped == "needs the environment variable API_KEY"
     assert plan(an_eval("a", requires_env=("API_KEY",)), environ={"API_KEY": "x"}).size == 3
 
 
-def test_an_eval_meant_for_another_subject_is_skipped_where_subjects_are_asked_for():
-    """Nobody is tried who was not asked for."""
+def test_an_eval_for_other_subjects_is_skipped_if_the_request_names_subjects():
+    """Only the subjects of the request are tested."""
     (cell,) = plan(an_eval("a", subjects=("other:m",))).cells
-    assert cell.skipped == "meant for other:m"
+    assert cell.skipped == "only for other:m"
 
 
-def test_an_evals_own_subjects_and_models_count_where_nobody_was_asked_for():
-    """`subjects` names whom, `models` names models for whichever agent runs."""
+def test_an_evals_own_subjects_and_models_are_used_if_the_request_names_none():
+    """`subjects` names subjects; `models` names models for the agents of the run."""
     named = {"subject_named": lambda text: Subject(agent=text.split(":")[0], model=text.split(":")[1])}
     own = plan(an_eval("a", subjects=("other:m",)), an_eval("b", models=("m1", "m2")), **named)
     assert [str(cell.subject) for cell in own.cells] == ["other:m", "native:m1", "native:m2"]
 
 
-def test_the_always_policy_leaves_the_others_out():
-    """Only ALWAYS_PASSES gates."""
+def test_the_policy_always_selects_always_passes_only():
+    """It may select nothing."""
     evals = [an_eval("a"), an_eval("b", ALWAYS_PASSES)]
     assert names(choose(evals, EvalFilter(policy="always"))) == ["b"]
     assert choose(evals[:1], EvalFilter(policy="always")) == ()
 
 
-def test_nothing_that_fits_is_an_error():
-    """A green run of nothing reassures nobody."""
-    with pytest.raises(NothingToRun, match="no eval was found"):
+def test_a_selection_that_matches_nothing_is_an_error():
+    """An accepted run of nothing would be misleading."""
+    with pytest.raises(NothingToRun, match="no eval matches"):
         choose([an_eval("a")], EvalFilter(tags=("absent",)))
 
 
-def test_an_unknown_name_is_told_with_the_nearest():
+def test_an_unknown_name_is_an_error_with_a_suggestion():
     """A typing error is found before anything runs."""
     with pytest.raises(UnknownName, match="did you mean 'saves_note'"):
         choose([an_eval("saves_note")], EvalFilter(names=("save_note",)))
@@ -97,7 +97,7 @@ def test_an_unknown_name_is_told_with_the_nearest():
         ("NOTES", ["notes_a", "notes_slow"]),
     ],
 )
-def test_keywords_choose_as_in_pytest(expression: str, found: list[str]):
+def test_keywords_select_as_in_pytest(expression: str, found: list[str]):
     """Words in names, tags and suites, with and, or, not and brackets."""
     evals = [an_eval("notes_a"), an_eval("notes_slow"), an_eval("01-edit", tags=("smoke",))]
     assert names(choose(evals, EvalFilter(keyword=expression))) == found
@@ -110,8 +110,8 @@ def test_a_broken_expression_is_refused(expression: str):
         choose([an_eval("a")], EvalFilter(keyword=expression))
 
 
-def test_suites_and_tags_choose():
-    """Both must fit where both are given."""
+def test_suites_and_tags_select():
+    """An eval must match both if both are given."""
     evals = [an_eval("a", suite="s"), an_eval("b", suite="s", tags=("t",)), an_eval("c", tags=("t",))]
     assert names(choose(evals, EvalFilter(suites=("s",)))) == ["a", "b"]
     assert names(choose(evals, EvalFilter(suites=("s",), tags=("t",)))) == ["b"]

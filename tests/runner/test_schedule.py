@@ -1,4 +1,4 @@
-"""All trials of a plan, as many at once as there are slots; voids are tried again."""
+"""Trials run in parallel, as many as there are slots, and void ones are retried."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUICK = Retries(most=3, pause=0.0)
 
 
 class Machine:
-    """An executor of which `slots` attempts may run; it notes how many did at once, and what ran."""
+    """An executor that records which attempts ran, and how many at the same time."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -33,7 +33,7 @@ class Machine:
         self.busy = self.busiest = 0
 
     async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
-        """An attempt that gives others the chance to run meanwhile."""
+        """An attempt during which others can run."""
         self.busy += 1
         self.busiest = max(self.busiest, self.busy)
         await asyncio.sleep(0)
@@ -49,8 +49,8 @@ def trials(number: int) -> list[Trial]:
     return [Trial(eval=EVAL, subject=subject, number=n, timeout=1) for n in range(1, number + 1)]
 
 
-def run(machine: Machine, wanted: list[Trial], verdict: Callable[[Trial, int], Verdict], stop: Stop | None = None):
-    """Run them; the verdict depends on the trial and the attempt."""
+def run(machine: Machine, chosen: list[Trial], verdict: Callable[[Trial, int], Verdict], stop: Stop | None = None):
+    """Run trials; `verdict` judges an attempt."""
     stop = stop or Stop()
 
     async def conclude(trial: Trial, attempt: int, capture: Capture, last: bool) -> Record:
@@ -59,26 +59,26 @@ def run(machine: Machine, wanted: list[Trial], verdict: Callable[[Trial, int], V
             stop.set("a failure")
         return Record(**{**{f: getattr(record, f) for f in record.__slots__}, "final": is_final(record, last=last)})
 
-    asyncio.run(run_trials(wanted, machine, conclude, retries=QUICK, stop=stop, started=lambda trial, attempt: None))
+    asyncio.run(run_trials(chosen, machine, conclude, retries=QUICK, stop=stop, started=lambda trial, attempt: None))
 
 
-def test_as_many_at_once_as_there_are_slots():
-    """Neither more nor fewer."""
+def test_as_many_trials_run_in_parallel_as_there_are_slots():
+    """Not more, and not fewer."""
     machine = Machine(slots=3)
     run(machine, trials(9), lambda trial, attempt: Pass())
     assert machine.busiest == 3
     assert len(machine.ran) == 9
 
 
-def test_a_void_that_may_pass_is_tried_again():
-    """Up to the number of attempts; the others run once."""
+def test_a_retryable_void_is_retried():
+    """Up to the number of attempts; other trials run once."""
     machine = Machine(slots=2)
     void = Void(cause=VoidCause.PROVIDER, detail="503")
     run(machine, trials(2), lambda trial, attempt: void if trial.number == 1 and attempt < 3 else Pass())
     assert sorted(machine.ran) == [("e/a:m/1", 1), ("e/a:m/1", 2), ("e/a:m/1", 3), ("e/a:m/2", 1)]
 
 
-def test_a_void_that_stays_is_given_up():
+def test_a_trial_that_stays_void_is_given_up():
     """After the last attempt."""
     machine = Machine(slots=1)
     run(machine, trials(1), lambda trial, attempt: Void(cause=VoidCause.RATE_LIMIT, detail="429"))
@@ -86,22 +86,22 @@ def test_a_void_that_stays_is_given_up():
 
 
 @pytest.mark.parametrize("cause", [cause for cause in VoidCause if not cause.retryable])
-def test_what_wont_pass_is_not_tried_again(cause: VoidCause):
+def test_other_voids_are_not_retried(cause: VoidCause):
     """A missing program, a refused key, a spent budget, a crashed check."""
     machine = Machine(slots=1)
     run(machine, trials(1), lambda trial, attempt: Void(cause=cause, detail="no"))
     assert len(machine.ran) == 1
 
 
-def test_a_request_to_stop_starts_nothing_more():
-    """What runs is finished; what waits is not begun."""
+def test_after_a_stop_no_trial_is_started():
+    """Running trials are finished."""
     machine = Machine(slots=2)
     run(machine, trials(20), lambda trial, attempt: Fail() if trial.number == 1 else Pass())
     assert len(machine.ran) <= 3
 
 
 def test_pauses_grow_and_are_bounded():
-    """A provider that is down is not hammered."""
+    """A provider that is down does not get a flood of requests."""
     retries = Retries(pause=1.0, longest=10.0)
     assert 0.75 <= retries.seconds(1) <= 1.25
     assert 3.0 <= retries.seconds(3) <= 5.0

@@ -1,4 +1,4 @@
-"""Which values of a project are secrets."""
+"""The secrets of a project."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from demeanor.runner.secrets import known_secrets
 
 
 def test_keys_passed_variables_headers_and_passwords_are_known() -> None:
-    """Also those whose names tell nothing; ordinary words and paths are let alone."""
+    """Also if their names do not suggest a secret; ordinary words and paths are not secrets."""
     config = Config(
         root=Path(),
         store="postgresql://me:very-secret-1@host/db",

@@ -1,4 +1,4 @@
-"""What whole tasks are run with, and which of them can be."""
+"""Finding Harbor, and planning tasks for it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def project(folder: Path, text: str = "") -> Config:
 
 
 def planned(config: Config, *subjects: str, **options: object) -> Plan:
-    """The plan of a run of all that is there."""
+    """The plan of a run of all evals and tasks."""
     paths = (str(config.root / "tasks"), str(config.root / "evals"))
     request = RunRequest(paths=paths, subjects=subjects, policy="all", **options)  # type: ignore[arg-type]
     return plan_run(Catalog(config=config, environ={}), request, {})
@@ -48,17 +48,17 @@ def skipped(plan: Plan) -> dict[str, str]:
 
 
 def test_tasks_are_planned_beside_other_evals(tmp_path: Path):
-    """Oracle and nop play tasks only."""
+    """The agents oracle and nop run tasks only."""
     plan = planned(project(tmp_path), "native:scripted", "oracle", "nop", env="bubblewrap")
     assert skipped(plan) == {
-        "hi/oracle": "oracle plays Harbor tasks only",
-        "hi/nop": "nop plays Harbor tasks only",
+        "hi/oracle": "oracle runs Harbor tasks only",
+        "hi/nop": "nop runs Harbor tasks only",
     }
     assert not only_tasks(plan)
 
 
-def test_tasks_are_chosen_by_a_part_of_their_name(tmp_path: Path):
-    """And other evals are left out then."""
+def test_tasks_are_selected_by_a_part_of_their_name(tmp_path: Path):
+    """Evals that are not tasks are left out then."""
     config = project(tmp_path)
     plan = planned(config, "oracle", tasks=("gre",), env="bubblewrap")
     assert [cell.id for cell in plan.cells] == ["greet/oracle"]
@@ -66,19 +66,22 @@ def test_tasks_are_chosen_by_a_part_of_their_name(tmp_path: Path):
     assert task_environment(config, RunRequest(env="bubblewrap"), plan) == "bubblewrap"
 
 
-def test_an_agent_that_harbor_can_not_be_asked_for_is_skipped(tmp_path: Path):
-    """With what to do."""
+def test_an_agent_without_a_harbor_adapter_is_skipped(tmp_path: Path):
+    """The reason says how to configure one."""
     config = project(tmp_path, '[agents.mine]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n')
     told = skipped(planned(config, "mine", env="bubblewrap"))["greet/mine"]
-    assert told.startswith("mine can't play tasks")
+    assert told.startswith("mine can't run tasks")
     assert "[harbor.agents.mine]" in told
 
 
-def test_without_a_way_to_the_gateway_nothing_runs_unseen(tmp_path: Path):
-    """Unless that is allowed; and never under faults, or from a cassette."""
+def test_a_task_whose_agent_cannot_reach_the_gateway_is_skipped(tmp_path: Path):
+    """Unless `direct` allows it; with faults it is always skipped."""
     config = project(tmp_path)
     assert "harbor.gateway_host" in skipped(planned(config, "native:scripted", env="daytona"))["greet/native:scripted"]
-    assert "can't be told" in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
+    assert (
+        "has no setting for a base URL"
+        in skipped(planned(config, "cline:scripted", env="daytona"))["greet/cline:scripted"]
+    )
     config.file.write_text("[harbor]\ndirect = true\n")  # type: ignore[union-attr]
     config = read_config(tmp_path)
     assert skipped(planned(config, "cline:scripted", env="daytona")) == {}
@@ -88,18 +91,18 @@ def test_without_a_way_to_the_gateway_nothing_runs_unseen(tmp_path: Path):
     assert skipped(planned(read_config(tmp_path), "native:scripted", env="daytona")) == {}
 
 
-def test_what_harbor_would_fetch_from_a_network_needs_one(tmp_path: Path):
-    """Agents whose installation Harbor takes as it is do not."""
+def test_an_agent_that_harbor_downloads_needs_a_network(tmp_path: Path):
+    """An agent that is installed on this machine does not."""
     config = project(tmp_path)
-    told = skipped(planned(config, "opencode:scripted", "codex:scripted", "native:scripted", env="bubblewrap"))
-    assert list(told) == ["greet/opencode:scripted"]
-    assert "--env docker" in told["greet/opencode:scripted"]
+    reason = skipped(planned(config, "opencode:scripted", "codex:scripted", "native:scripted", env="bubblewrap"))
+    assert list(reason) == ["greet/opencode:scripted"]
+    assert "--env docker" in reason["greet/opencode:scripted"]
     config = project(tmp_path / "open", '[harbor]\nenv_kwargs = { network = "host" }\n')
     assert skipped(planned(config, "opencode:scripted", env="bubblewrap")) == {}
 
 
 def test_harbor_is_found_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The one that is named, beside our own Python, installed, on PATH."""
+    """The configured one, the one beside the running Python, the installed one, the one on PATH."""
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
     config = project(tmp_path)
@@ -117,11 +120,11 @@ def test_harbor_is_found_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("version", "told"),
-    [("0.24.0", None), ("0.25.1", None), ("1.0.0", None), ("0.23.9", "harbor 0.23.9 is too old")],
+    ("version", "reason"),
+    [("0.24.0", None), ("0.25.1", None), ("1.0.0", None), ("0.23.9", "Harbor 0.23.9 is too old")],
 )
-def test_an_old_harbor_is_refused(tmp_path: Path, version: str, told: str | None):
-    """By what its package says."""
+def test_an_old_harbor_is_refused(tmp_path: Path, version: str, reason: str | None):
+    """By the version of its package."""
     program = tmp_path / "venv/bin/harbor"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
@@ -129,14 +132,14 @@ def test_an_old_harbor_is_refused(tmp_path: Path, version: str, told: str | None
     (tmp_path / f"venv/lib/python3.12/site-packages/harbor-{version}.dist-info").mkdir(parents=True)
     config = project(tmp_path, f'[harbor]\nprogram = "{program}"\n')
     problem = harbor_problem(config, {})
-    assert problem is None if told is None else problem is not None and problem.startswith(told)
+    assert problem is None if reason is None else problem is not None and problem.startswith(reason)
 
 
-def test_a_run_of_tasks_without_harbor_is_refused_before_anything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_of_tasks_without_harbor_is_refused_before_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nothing is written."""
     from demeanor.runner.assemble import open_sandbox
 
     config = project(tmp_path, '[harbor]\nprogram = "/nowhere/harbor"\n')
     plan = planned(config, "oracle", tasks=("greet",), env="bubblewrap")
-    with pytest.raises(UsageError, match="does not say which version"):
+    with pytest.raises(UsageError, match="does not report its version"):
         open_sandbox(config, RunRequest(), plan)

@@ -1,4 +1,4 @@
-"""The starting workspace: laid out and committed once, nothing of the host in it, and refused at the door if bad."""
+"""The starting workspace: built and committed once, without anything of the host, and checked beforehand."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from demeanor.runner.workspace_git import EPOCH
 
 
 def scenario(**fields: object) -> Scenario:
-    """A scenario with the fields that matter here."""
+    """A scenario with these fields."""
     return Scenario(prompts=("Do it.",), **fields)  # type: ignore[arg-type]
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What git says there, as an agent with a HOME of its own would hear it."""
+    """The output of git in a folder, as an agent with its own HOME sees it."""
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     return subprocess.run(["git", *arguments], cwd=folder, env=env, check=True, capture_output=True, text=True).stdout
 
 
 def refusal(where: str = "evals/eval_notes.py", **fields: object) -> BadInput:
-    """Why a scenario is refused at the door."""
+    """The error of a scenario that is refused."""
     with pytest.raises(BadInput) as caught:
         check_template(scenario(**fields), where)
     assert str(caught.value).startswith(where)
@@ -52,8 +52,8 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
-def test_folder_files_and_setup_are_laid_over_each_other(source: Path, tmp_path: Path) -> None:
-    """In that order: files win over the folder, setup sees both."""
+def test_the_workspace_is_built_from_folder_then_files_then_setup(source: Path, tmp_path: Path) -> None:
+    """Files override those of the folder, and setup sees both."""
 
     def setup(workspace: Path) -> None:
         (workspace / "log").write_text((workspace / "README.md").read_text() + "and setup\n")
@@ -69,8 +69,8 @@ def test_folder_files_and_setup_are_laid_over_each_other(source: Path, tmp_path:
     assert (template.folder / "empty").is_dir()
 
 
-def test_agent_finds_a_clean_repository_with_one_commit_and_no_past(source: Path, tmp_path: Path) -> None:
-    """Also in a copy: no remote, no tag, no reflog, no hook; and it may commit."""
+def test_an_agent_finds_a_clean_repository_with_one_commit(source: Path, tmp_path: Path) -> None:
+    """Without remote, tag, reflog and hook, also in a copy; and it can commit."""
     build_template(scenario(template=source), tmp_path / "made")
     folder = tmp_path / "copy"
     shutil.copytree(tmp_path / "made", folder, symlinks=True)
@@ -88,14 +88,14 @@ def test_agent_finds_a_clean_repository_with_one_commit_and_no_past(source: Path
 
 
 def test_two_builds_give_the_same_commit_and_dates(source: Path, tmp_path: Path) -> None:
-    """What an agent is shown does not depend on when it was made."""
+    """What an agent sees does not depend on the time of the build."""
     made = [build_template(scenario(template=source), tmp_path / name).folder for name in ("one", "two")]
     assert len({git(folder, "rev-parse", "HEAD") for folder in made}) == 1
     assert {(folder / path).stat().st_mtime for folder in made for path in ("README.md", "src/main.py")} == {EPOCH}
 
 
-def test_nothing_of_the_host_git_leaks_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither its configuration nor its hooks nor the repository that Demeanor itself is called from."""
+def test_the_git_configuration_of_the_host_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither its files and hooks, nor the repository in which Demeanor is started."""
     home = tmp_path / "home"
     (home / "templates/hooks").mkdir(parents=True)
     (home / "templates/hooks/pre-commit").write_text("#!/bin/sh\nexit 1\n")
@@ -118,7 +118,7 @@ def test_nothing_of_the_host_git_leaks_in(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_history_of_a_template_folder_is_left_out(source: Path, tmp_path: Path) -> None:
-    """At any depth, as a folder or as a file: it may hold the answer."""
+    """At any depth, as a folder or as a file, because it may hold the answer."""
     (source / ".git").mkdir()
     (source / ".git/HEAD").write_text("the future\n")
     (source / "src/.git").write_text("gitdir: /elsewhere\n")
@@ -127,8 +127,8 @@ def test_history_of_a_template_folder_is_left_out(source: Path, tmp_path: Path) 
     assert tree.entries[".git/HEAD"].read() == b"ref: refs/heads/main\n"
 
 
-def test_repository_that_setup_makes_is_kept(tmp_path: Path) -> None:
-    """Its author wanted just this state."""
+def test_a_repository_that_setup_creates_is_kept(tmp_path: Path) -> None:
+    """With its own commits."""
 
     def setup(workspace: Path) -> None:
         git(workspace, "init", "--quiet", "--initial-branch", "feature")
@@ -138,14 +138,14 @@ def test_repository_that_setup_makes_is_kept(tmp_path: Path) -> None:
 
 
 def test_empty_scenario_has_an_empty_workspace(tmp_path: Path) -> None:
-    """And still a commit."""
+    """It still has a commit."""
     template = build_template(scenario(), tmp_path / "made")
     assert template.tree.visible() == {}
     assert git(template.folder, "log", "--format=%s") == "Start\n"
 
 
-def test_tree_is_what_lies_in_the_folder(source: Path, tmp_path: Path) -> None:
-    """The harvest of an untouched copy must equal it."""
+def test_the_tree_equals_a_scan_of_the_folder(source: Path, tmp_path: Path) -> None:
+    """Also a scan of an untouched copy."""
     template = build_template(scenario(template=source), tmp_path / "made")
     found = scan(template.folder)
     assert found.entries.keys() == template.tree.entries.keys()
@@ -155,8 +155,8 @@ def test_tree_is_what_lies_in_the_folder(source: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["../x", "/etc/x", "a/../../x", "", "a//b", "./a", "a/", "\0", ".git/config", "sub/.git"]
 )
-def test_paths_that_lead_out_are_refused(path: str) -> None:
-    """With the path, the key and what to do."""
+def test_paths_outside_the_workspace_are_refused(path: str) -> None:
+    """The error has the path, the key and a remedy."""
     error = refusal(files={path: b""})
     assert (error.key, repr(path) in error.problem) == ("files", True)
 
@@ -171,7 +171,7 @@ def test_name_that_is_file_and_folder_is_refused(source: Path) -> None:
     check_template(scenario(template=source, files={"src/other.py": b"", "link": b"", "empty/x": b""}), "here")
 
 
-def test_template_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+def test_a_template_that_is_not_a_folder_is_refused(tmp_path: Path) -> None:
     """Missing, or a file."""
     (tmp_path / "file").touch()
     for name in ("missing", "file"):
@@ -180,7 +180,7 @@ def test_template_that_is_no_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../outside", "src/../../outside", "deep/up/../../outside"])
-def test_link_out_of_the_template_is_refused(source: Path, target: str) -> None:
+def test_a_link_out_of_the_template_is_refused(source: Path, target: str) -> None:
     """Absolute, upwards, and upwards by way of another link."""
     (source / "deep").mkdir()
     (source / "deep/up").symlink_to("..")
@@ -189,10 +189,10 @@ def test_link_out_of_the_template_is_refused(source: Path, target: str) -> None:
     assert (error.key, "evil" in error.problem, target in error.problem) == ("template", True, True)
 
 
-def test_things_that_are_no_files_are_refused(source: Path) -> None:
-    """A fifo would block whoever reads it; a name that is not UTF-8 can't be shown."""
+def test_special_files_and_names_that_are_not_utf8_are_refused(source: Path) -> None:
+    """Reading a fifo would block; a name that is not UTF-8 can't be displayed."""
     os.mkfifo(source / "fifo")
-    assert "neither file, folder nor link" in refusal(template=source).problem
+    assert "is not a file, folder or link" in refusal(template=source).problem
     (source / "fifo").unlink()
     Path(os.fsdecode(os.fsencode(source) + b"/caf\xe9")).touch()
     assert "not UTF-8" in refusal(template=source).problem
@@ -206,8 +206,8 @@ def test_checking_writes_nothing_and_building_checks(source: Path, tmp_path: Pat
     assert {path.name for path in tmp_path.iterdir()} == {"source"}
 
 
-def test_setup_that_raises_or_plants_a_link_out_is_told(tmp_path: Path) -> None:
-    """As the author's mistake, with the place where it is written."""
+def test_a_setup_that_raises_or_links_outside_is_an_error(tmp_path: Path) -> None:
+    """With the file of the eval."""
 
     def broken(workspace: Path) -> None:
         raise KeyError("oops")
@@ -215,14 +215,14 @@ def test_setup_that_raises_or_plants_a_link_out_is_told(tmp_path: Path) -> None:
     def evil(workspace: Path) -> None:
         (workspace / "out").symlink_to("/etc")
 
-    for name, setup, words in (("a", broken, "raised KeyError: 'oops'"), ("b", evil, "leads out of the folder")):
+    for name, setup, words in (("a", broken, "raised KeyError: 'oops'"), ("b", evil, "outside the folder")):
         with pytest.raises(BadInput, match=words) as caught:
             build_template(scenario(setup=setup), tmp_path / name, where="evals/x.py")
         assert (caught.value.where, caught.value.key) == ("evals/x.py", "setup")
 
 
-def test_a_clone_made_by_setup_forgets_what_lies_beyond_its_branches(tmp_path: Path) -> None:
-    """The answer lies on the remote, in a later tag, in the reflog, in a stash and among loose objects: all gone."""
+def test_a_clone_made_by_setup_is_stripped_to_its_branches(tmp_path: Path) -> None:
+    """An answer in a remote, a later tag, the reflog, a stash or a loose object is removed."""
     origin = tmp_path / "origin"
     origin.mkdir()
 
@@ -261,16 +261,16 @@ def test_a_clone_made_by_setup_forgets_what_lies_beyond_its_branches(tmp_path: P
     assert git(made, "status", "--porcelain") == ""
 
 
-def test_missing_git_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Void with a remedy, not a crash."""
+def test_missing_git_voids_the_trial_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not crash the run."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(WorldError, match="git: not found; install it") as caught:
+    with pytest.raises(WorldError, match="git is not installed; install it") as caught:
         build_template(scenario(), tmp_path / "made")
     assert caught.value.cause is VoidCause.MISSING
 
 
 def test_many_trials_build_once(source: Path, tmp_path: Path) -> None:
-    """However many ask at the same time; an equal scenario shares the build, a different one does not."""
+    """However many wait at the same time; equal scenarios share a build, different ones do not."""
     built: list[Path] = []
     cache = TemplateCache(tmp_path / "cache")
 
@@ -302,8 +302,8 @@ def test_changed_template_folder_is_another_template(source: Path, tmp_path: Pat
     cache.close()
 
 
-def test_failed_build_reaches_all_who_wait_and_is_tried_again(tmp_path: Path) -> None:
-    """A caller that gives up does not take the build from the others."""
+def test_a_failed_build_raises_in_all_waiting_callers_and_is_repeated(tmp_path: Path) -> None:
+    """A cancelled caller does not cancel the build for the others."""
     attempts: list[Path] = []
 
     def setup(workspace: Path) -> None:

@@ -57,33 +57,33 @@ class Lab:
         (start / "README.md").write_text("# Notes\n")
         (start / "docs/guide.txt").write_text("step by step\n")
         self.template = Template(folder=start, tree=scan(start, in_place=True))
-        self.benches = folder / "benches"
-        self.benches.mkdir()
+        self.folders = folder / "benches"
+        self.folders.mkdir()
 
-    def on_bench(self, body: Callable[[NoneSession], Awaitable[T]], *, sandbox: NoneSandbox | None = None) -> T:
+    def in_none(self, body: Callable[[NoneSession], Awaitable[T]], *, sandbox: NoneSandbox | None = None) -> T:
         """What `body` gives, called with a bench; afterwards nothing runs and no folder is left."""
-        return self.in_sandbox(sandbox or NoneSandbox(root=self.benches), body)
+        return self.in_sandbox(sandbox or NoneSandbox(root=self.folders), body)
 
-    def walled(self, body: Callable[[BubblewrapSession], Awaitable[T]], **options: Any) -> T:
+    def in_bubblewrap(self, body: Callable[[BubblewrapSession], Awaitable[T]], **options: Any) -> T:
         """The same behind walls."""
-        return self.in_sandbox(BubblewrapSandbox(root=self.benches, **options), body)
+        return self.in_sandbox(BubblewrapSandbox(root=self.folders, **options), body)
 
     def in_sandbox(self, own: Any, body: Callable[[Any], Awaitable[T]]) -> T:
         """What `body` gives, called with a bench of that sandbox."""
 
-        async def session() -> T:
+        async def main() -> T:
             await own.start()
             try:
-                async with own.bench(self.template) as bench:
-                    return await body(bench)
+                async with own.open_session(self.template) as session:
+                    return await body(session)
             finally:
                 await own.stop()
 
         try:
-            return asyncio.run(session())
+            return asyncio.run(main())
         finally:
             assert self.processes() == []
-            assert list(self.benches.iterdir()) == []
+            assert list(self.folders.iterdir()) == []
 
     def launch(self, *argv: str) -> Launch:
         """A program that carries the mark."""
@@ -96,7 +96,7 @@ class Lab:
     def run(self, launch: Launch, *, wall: float = SOON, idle: float | None = None) -> ProcessEnd:
         """How a program ends on a fresh bench."""
         limits = Limits(wall=wall, idle=idle, grace=SOON)
-        return self.on_bench(lambda bench: bench.run(launch, limits=limits, last_activity=lambda: 0.0))
+        return self.in_none(lambda session: session.run(launch, limits=limits, last_activity=lambda: 0.0))
 
     def run_until_quiet(self, launch: Launch, *, ready: str, grace: float = SOON) -> ProcessEnd:
         """The same, ended for its silence as soon as the program has made the file `ready`."""
@@ -105,16 +105,16 @@ class Lab:
         def last_activity() -> float:
             return 0.0 if (self.folder / ready).exists() else time.monotonic()
 
-        return self.on_bench(lambda bench: bench.run(launch, limits=limits, last_activity=last_activity))
+        return self.in_none(lambda session: session.run(launch, limits=limits, last_activity=last_activity))
 
-    def leavings(self, launch: Launch) -> Tree:
+    def snapshot_after(self, launch: Launch) -> Tree:
         """What a program leaves in its workspace."""
 
-        async def body(bench: NoneSession) -> Tree:
-            await bench.run(launch, limits=Limits(wall=SOON), last_activity=lambda: 0.0)
-            return await bench.snapshot()
+        async def body(session: NoneSession) -> Tree:
+            await session.run(launch, limits=Limits(wall=SOON), last_activity=lambda: 0.0)
+            return await session.snapshot()
 
-        return self.on_bench(body)
+        return self.in_none(body)
 
     def processes(self) -> list[int]:
         """Every process on this machine that carries the mark."""

@@ -25,8 +25,8 @@ from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.sandboxes.persistent.client import PersistentSandbox
 from demeanor.sandboxes.persistent.command import ExecRequest, ExecResult
 from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
-from demeanor.sandboxes.probes.runner import SURVIVE, probe
-from demeanor.sandboxes.supervisor.privileges import KEPT
+from demeanor.sandboxes.probes.runner import SURVIVAL, probe
+from demeanor.sandboxes.supervisor.privileges import KEPT_CAPABILITIES
 from tests.sandboxes.conftest import SOON, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not here")
@@ -40,7 +40,7 @@ OWN = ("write in /usr or /etc", "read /etc/shadow")
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="many users can be had as root only")
 
 
-def in_lodge(
+def in_persistent(
     body: Callable[[PersistentSandbox], Awaitable[T]],
     folder: Path,
     wanted: PersistentOptions | None = None,
@@ -48,17 +48,17 @@ def in_lodge(
 ) -> T:
     """What `body` gives, called with a lodge; afterwards nothing is left of it."""
 
-    async def session() -> T:
+    async def main() -> T:
         sandboxes = PersistentSandboxes(folder, **options)
         sandbox = await sandboxes.open(wanted or PersistentOptions())
         try:
             return await body(sandbox)
         finally:
             await sandbox.close()
-            sandboxes.leave()
+            sandboxes.close()
 
     try:
-        return asyncio.run(session())
+        return asyncio.run(main())
     finally:
         assert list(folder.glob("demeanor-*")) == []
 
@@ -85,7 +85,7 @@ def processes(mark: str) -> list[str]:
     return found
 
 
-class LodgeLevel:
+class PersistentLevel:
     """A lodge as a level of isolation, for the probes that every level must pass."""
 
     name = "bubblewrap"
@@ -94,28 +94,28 @@ class LodgeLevel:
         self._sandboxes = PersistentSandboxes()
 
     @asynccontextmanager
-    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[Any]:
+    async def open_session(self, template: Template, *, network: Network | None = None) -> AsyncIterator[Any]:
         """A lodge with the template as its workspace."""
         sandbox = await self._sandboxes.open(PersistentOptions(network=network or "none"))
         try:
             await sandbox.put_folder(template.folder, "/workspace")
-            yield LodgeBench(sandbox)
+            yield PersistentTestSession(sandbox)
         finally:
             await sandbox.close()
 
     async def stop(self) -> None:
         """Take everything down."""
-        self._sandboxes.leave()
+        self._sandboxes.close()
 
 
-class LodgeBench:
+class PersistentTestSession:
     """One lodge as a bench."""
 
     def __init__(self, sandbox: PersistentSandbox) -> None:
         self._sandbox = sandbox
-        self.listener = sandbox.door
+        self.listener = sandbox.listener
 
-    async def furnish(self, launches: Sequence[Launch]) -> None:
+    async def prepare(self, launches: Sequence[Launch]) -> None:
         """It is furnished already."""
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
@@ -127,21 +127,21 @@ class LodgeBench:
                           stderr=Output(text=done.stderr), seconds=0.0)  # fmt: skip
 
 
-def check_walls() -> str:
+def check_isolation() -> str:
     """What the probes find open that should not be."""
 
-    async def session() -> str:
-        level: Any = LodgeLevel()
+    async def main() -> str:
+        level: Any = PersistentLevel()
         try:
             found = await probe(level)
         finally:
             await level.stop()
         assert len(found) > 30
-        by_design = (*OWN, *SURVIVE)  # daemons live until the lodge is closed
+        by_design = (*OWN, *SURVIVAL)  # daemons live until the lodge is closed
         return "".join(f"{one.name}: {one.found}\n" for one in found if not one.expected and one.name not in by_design)
 
     before = [Path(path).stat() for path in ("/etc", "/usr")]
-    holes = asyncio.run(session())
+    holes = asyncio.run(main())
     after = [Path(path).stat() for path in ("/etc", "/usr")]
     assert [one.st_mtime_ns for one in before] == [one.st_mtime_ns for one in after] or os.getuid() == 0
     return holes
@@ -149,13 +149,13 @@ def check_walls() -> str:
 
 def test_the_walls_hold() -> None:
     """The probes of every level, but for what is a lodge's own."""
-    assert check_walls() == ""
+    assert check_isolation() == ""
 
 
 def test_lodges_can_be_opened_at_once(tmp_path: Path) -> None:
     """What they have in common is made once."""
 
-    async def session() -> list[str]:
+    async def main() -> list[str]:
         sandboxes = PersistentSandboxes(tmp_path)
         try:
             lodges = await asyncio.gather(*(sandboxes.open(PersistentOptions()) for _ in range(6)))
@@ -163,11 +163,11 @@ def test_lodges_can_be_opened_at_once(tmp_path: Path) -> None:
             for sandbox in lodges:
                 await sandbox.close()
         finally:
-            sandboxes.leave()
+            sandboxes.close()
         return said
 
     for _ in range(3):
-        assert set(asyncio.run(session())) == {"_apt\n"}
+        assert set(asyncio.run(main())) == {"_apt\n"}
 
 
 def test_everything_can_be_written_and_nothing_reaches_the_host(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_everything_can_be_written_and_nothing_reaches_the_host(tmp_path: Path) 
     script = "".join(f"mkdir -p /{place} && echo x > /{place}/{mark}\n" for place in places)
     script += f"rm /usr/bin/env && ls /usr/bin/env\ncat /app/{mark} /usr/bin/{mark}\n"
     script += "echo hi > /dev/stdout; echo no > /dev/stderr"
-    done = in_lodge(lambda sandbox: sh(sandbox, script), tmp_path)
+    done = in_persistent(lambda sandbox: sh(sandbox, script), tmp_path)
     assert (done.code, done.stdout) == (0, "x\nx\nhi\n")
     assert done.stderr.endswith("no\n")
     assert Path("/usr/bin/env").exists()
@@ -200,7 +200,7 @@ def test_root_of_the_host_gives_it_many_users(tmp_path: Path) -> None:
         with pytest.raises(WorldError, match="there is no user 'mallory' in the sandbox"):
             await sh(sandbox, "true", user="mallory")
 
-    in_lodge(body, tmp_path)
+    in_persistent(body, tmp_path)
 
 
 @AS_ROOT
@@ -209,7 +209,7 @@ def test_root_without_shifted_mounts_is_as_a_plain_user(tmp_path: Path) -> None:
     script = (
         "cat /proc/self/uid_map; echo x > /usr/local/lib/x && rm /usr/bin/env && touch /app && echo y > /dev/stdout"
     )
-    done = in_lodge(lambda sandbox: sh(sandbox, script), tmp_path, many=False)
+    done = in_persistent(lambda sandbox: sh(sandbox, script), tmp_path, many_users=False)
     numbers, *said = done.stdout.splitlines()
     first, outside, count = map(int, numbers.split())
     assert (first, count, said, done.stderr) == (0, 1, ["y"], "")
@@ -226,7 +226,7 @@ def test_what_is_left_running_lives_until_the_end_and_no_longer(tmp_path: Path) 
         assert (await sh(sandbox, f"pgrep -f ^{mark}")).code == 0
         assert processes(mark)
 
-    in_lodge(body, tmp_path)
+    in_persistent(body, tmp_path)
     assert processes(mark) == []
 
 
@@ -238,7 +238,7 @@ def test_a_program_out_of_time_is_ended_with_everything_it_started(tmp_path: Pat
         ended = await sh(sandbox, "(setsid sleep 2222 &); echo begun; sleep 3333", timeout=3.0)
         return ended, (await sh(sandbox, "pgrep -a sleep")).stdout
 
-    ended, left = in_lodge(body, tmp_path)
+    ended, left = in_persistent(body, tmp_path)
     assert (ended.timed_out, ended.stdout) == (True, "begun\n")
     assert [line.split()[2] for line in left.splitlines()] == ["1111"]
 
@@ -255,7 +255,7 @@ def test_a_cancelled_program_is_ended_too(tmp_path: Path) -> None:
             await task
         return (await sh(sandbox, "pgrep -a sleep")).stdout
 
-    assert in_lodge(body, tmp_path) == ""
+    assert in_persistent(body, tmp_path) == ""
 
 
 def test_close_ends_a_program_that_is_still_running(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_close_ends_a_program_that_is_still_running(tmp_path: Path) -> None:
         with pytest.raises(WorldError, match="the sandbox was closed"):
             await running
 
-    in_lodge(body, tmp_path)
+    in_persistent(body, tmp_path)
 
 
 def test_killing_everybody_in_there_kills_no_lodge(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_killing_everybody_in_there_kills_no_lodge(tmp_path: Path) -> None:
         killed = await sh(sandbox, "(sleep 1111 &); kill -9 -1")
         return killed.code, (await sh(sandbox, "ps -eo stat=,args=")).stdout
 
-    code, left = in_lodge(body, tmp_path)
+    code, left = in_persistent(body, tmp_path)
     assert code == 137
     assert "sleep" not in left
     assert not any(line.startswith("Z") for line in left.splitlines())
@@ -288,13 +288,13 @@ def test_killing_everybody_in_there_kills_no_lodge(tmp_path: Path) -> None:
 def test_a_porter_that_is_seen_has_nothing_to_give(tmp_path: Path) -> None:
     """It tells no path of the host, holds nothing open but its line, and can do no more than root in there."""
     script = r"""
-p=$(pgrep -f ^porter); tr '\0' ' ' < /proc/$p/cmdline; tr '\0' ' ' < /proc/$p/environ; echo
+p=$(pgrep -f ^demeanor-exec); tr '\0' ' ' < /proc/$p/cmdline; tr '\0' ' ' < /proc/$p/environ; echo
 ls -l /proc/$p/fd | sed -n 's/.*-> //p' | grep -v '/dev/null\|socket:\|pipe:'
 can() { grep -E 'Cap|NoNew|Seccomp:' /proc/$1/status; }
 [ "$(can $p)" = "$(can self)" ] && echo same; sed -n 's/^CapBnd:\t//p' /proc/self/status
 """
-    done = in_lodge(lambda sandbox: sh(sandbox, script), tmp_path)
-    assert set(done.stdout.split()) == {"porter", "same", f"{sum(1 << one for one in KEPT):016x}"}
+    done = in_persistent(lambda sandbox: sh(sandbox, script), tmp_path)
+    assert set(done.stdout.split()) == {"demeanor-exec", "same", f"{sum(1 << one for one in KEPT_CAPABILITIES):016x}"}
 
 
 def test_output_is_complete_and_bounded(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_output_is_complete_and_bounded(tmp_path: Path) -> None:
         request = ExecRequest(argvs=(("sh", "-c", "yes | head -c 5000000; echo end"),), env=PATH)
         return whole, await sandbox.run(request, output_bytes=1000)
 
-    whole, flood = in_lodge(body, tmp_path)
+    whole, flood = in_persistent(body, tmp_path)
     assert whole.stdout == "".join(f"{number}\n" for number in range(1, 150001))
     assert whole.stderr == "last\n"
     assert len(flood.stdout) < 2000
@@ -322,10 +322,12 @@ def test_limits_hold(tmp_path: Path) -> None:
                 await sh(sandbox, script)
         return full
 
-    full = in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**25, memory=60 * 2**20))
+    full = in_persistent(body, tmp_path, ceilings=Ceilings(disk=2**25, memory=60 * 2**20))
     assert "No space left" in full.stderr
     code = "import os; n = 0\ntry:\n  while os.fork(): n += 1\n  os.kill(os.getpid(), 19)\nexcept OSError: print(n)"
-    crowd = in_lodge(lambda sandbox: sh(sandbox, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30))
+    crowd = in_persistent(
+        lambda sandbox: sh(sandbox, f"python3 -c '{code}'"), tmp_path, ceilings=Ceilings(processes=30)
+    )
     assert 10 < int(crowd.stdout) < 30
 
 
@@ -337,7 +339,7 @@ def test_an_oom_kill_is_reported_before_the_exit_code(tmp_path: Path) -> None:
             await sh(sandbox, "python3 -S -c 'bytearray(2**28)'; exit 0")
 
     for _ in range(5):
-        in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**20, memory=60 * 2**20))
+        in_persistent(body, tmp_path, ceilings=Ceilings(disk=2**20, memory=60 * 2**20))
 
 
 def test_a_short_peak_of_memory_is_reported_too(tmp_path: Path) -> None:
@@ -347,7 +349,7 @@ def test_a_short_peak_of_memory_is_reported_too(tmp_path: Path) -> None:
         with pytest.raises(WorldError, match="more than 62914560"):
             await sh(sandbox, "python3 -S -c 'bytearray(80 * 2**20)'; exit 0")
 
-    in_lodge(body, tmp_path, ceilings=Ceilings(disk=2**28, memory=60 * 2**20))
+    in_persistent(body, tmp_path, ceilings=Ceilings(disk=2**28, memory=60 * 2**20))
 
 
 def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:
@@ -362,7 +364,7 @@ def test_a_program_that_cant_be_run_says_why(tmp_path: Path) -> None:
         ends = [await sandbox.run(request) for request in errands]
         return [(done.code, done.stderr or done.stdout) for done in ends]
 
-    missing, nowhere, second = in_lodge(body, tmp_path)
+    missing, nowhere, second = in_persistent(body, tmp_path)
     assert missing == (127, "demeanor: [Errno 2] not found: 'no-such-program'\n")
     assert nowhere[0] == 126
     assert "/no/such/folder" in nowhere[1]
@@ -392,9 +394,9 @@ def test_files_go_in_and_come_out(tmp_path: Path) -> None:
             await sandbox.fetch_folder("/opt/none", out / "none")
         with pytest.raises(FileNotFoundError):
             await sandbox.put_folder(source / "none", "/opt/there")
-        return await sandbox.fetch_folder("/app/in", out / "in", wanted=lambda name, folder: name != "run.sh")
+        return await sandbox.fetch_folder("/app/in", out / "in", accepts=lambda name, folder: name != "run.sh")
 
-    assert in_lodge(body, lodges) == []
+    assert in_persistent(body, lodges) == []
     assert (out / "renamed").read_text() == "#!/bin/sh\n"
     assert (out / "in/link").read_text() == "content\n"
     assert not (out / "in/run.sh").exists()
@@ -420,7 +422,9 @@ def test_a_root_file_system_stands_for_the_hosts(tmp_path: Path) -> None:
         if not (rootfs / "bin" / name).exists():
             shutil.copy(program, rootfs / "bin" / name)
     script = f"ls /usr/bin/env /etc; echo x > /etc/new; cat /etc/new {shown}/file; mkdir /opt/x; echo x > {shown}/file"
-    done = in_lodge(lambda sandbox: sh(sandbox, script), lodges, PersistentOptions(rootfs=rootfs, reads=(str(shown),)))
+    done = in_persistent(
+        lambda sandbox: sh(sandbox, script), lodges, PersistentOptions(rootfs=rootfs, reads=(str(shown),))
+    )
     assert done.stdout == "/etc:\npasswd\nx\nshown\n"
     assert "Read-only file system" in done.stderr
     assert [one.name for one in (rootfs / "etc").iterdir()] == ["passwd"]
@@ -431,7 +435,7 @@ def test_what_can_be_reached(tmp_path: Path, network: Network, reached: bool) ->
     """A server of the host's: only in its own network."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        done = in_lodge(
+        done = in_persistent(
             lambda sandbox: sh(sandbox, f"bash -c '</dev/tcp/127.0.0.1/{port}'"),
             tmp_path,
             PersistentOptions(network=network),
@@ -448,9 +452,9 @@ from pathlib import Path
 from demeanor.sandboxes.persistent.factory import PersistentSandboxes, PersistentOptions
 from demeanor.sandboxes.persistent.command import ExecRequest
 async def main():
-    lodge = await PersistentSandboxes(Path({str(tmp_path)!r})).open(PersistentOptions())
+    sandbox = await PersistentSandboxes(Path({str(tmp_path)!r})).open(PersistentOptions())
     script = "bash -c 'exec -a {mark} sleep 4321' & until pgrep -f ^{mark}; do :; done"
-    await lodge.run(ExecRequest(argvs=(("sh", "-c", script),), env={PATH!r}))
+    await sandbox.run(ExecRequest(argvs=(("sh", "-c", script),), env={PATH!r}))
     os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """
@@ -469,16 +473,16 @@ SCRIPTS = ["id -u", "cat /proc/self/uid_map", "rm /usr/bin/env && test ! -e /usr
            "echo x > /usr/local/lib/x", "echo x > /etc/hosts", "mkdir /app",
            "echo x >> /usr/bin/ldd", "ls " + os.environ["TMPDIR"]]
 async def main():
-    lodgings = PersistentSandboxes(Path(os.environ["TMPDIR"]))
-    lodge = await lodgings.open(PersistentOptions())
-    print(lodge.users)
+    sandboxes = PersistentSandboxes(Path(os.environ["TMPDIR"]))
+    sandbox = await sandboxes.open(PersistentOptions())
+    print(sandbox.users)
     for script in SCRIPTS:
-        done = await lodge.run(ExecRequest(argvs=(("sh", "-c", script),), env=ENV))
+        done = await sandbox.run(ExecRequest(argvs=(("sh", "-c", script),), env=ENV))
         print(done.code, done.stdout.strip())
-    other = await lodge.run(ExecRequest(argvs=(("true",),), env=ENV, user="1000"))
+    other = await sandbox.run(ExecRequest(argvs=(("true",),), env=ENV, user="1000"))
     print(other.code, other.stderr.strip())
-    await lodge.close()
-    lodgings.leave()
+    await sandbox.close()
+    sandboxes.close()
 asyncio.run(main())
 """
 

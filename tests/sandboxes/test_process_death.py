@@ -15,10 +15,10 @@ from demeanor.core.errors import WorldError
 from demeanor.core.process import Limits
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
-from demeanor.sandboxes.supervisor.process_tree import WHOLE
+from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
 from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
 
-pytestmark = pytest.mark.skipif(not WHOLE, reason="whole trees of processes can be ended on Linux only")
+pytestmark = pytest.mark.skipif(not HAS_SUBREAPERS, reason="whole trees of processes can be ended on Linux only")
 
 DAEMON = """
 import os, signal, sys, time
@@ -126,8 +126,8 @@ def test_cancelling_ends_everything_before_it_is_raised(lab: Lab) -> None:
     """Also where the agent ignores TERM and has a daemon, and where one cancels twice."""
     code = DAEMON + HEARTBEAT + "signal.signal(15, signal.SIG_IGN); daemon(life); time.sleep(99)"
 
-    async def body(bench: NoneSession) -> None:
-        run = bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0)
+    async def body(session: NoneSession) -> None:
+        run = session.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0)
         task = asyncio.create_task(run)
         await asyncio.to_thread(wait_until, lambda: lab.noted("beat"))
         task.cancel()
@@ -137,7 +137,7 @@ def test_cancelling_ends_everything_before_it_is_raised(lab: Lab) -> None:
             await task
         assert lab.processes() == []
 
-    lab.on_bench(body)
+    lab.in_none(body)
     assert len(lab.noted("beat")) >= 1
 
 
@@ -147,16 +147,16 @@ def test_cancelling_lets_a_program_say_farewell_where_it_may(lab: Lab, stubborn:
     tidy = "until(lambda: False)" if stubborn else "sys.exit()"
     code = f"{DAEMON}signal.signal(15, lambda *_: [note('tidied'), {tidy}]); note('up'); time.sleep(99)"
 
-    async def body(bench: NoneSession) -> None:
+    async def body(session: NoneSession) -> None:
         limits = Limits(wall=SOON, farewell=0.3 if stubborn else SOON)
-        task = asyncio.create_task(bench.run(lab.python(code), limits=limits, last_activity=lambda: 0.0))
+        task = asyncio.create_task(session.run(lab.python(code), limits=limits, last_activity=lambda: 0.0))
         await asyncio.to_thread(wait_until, lambda: lab.noted("up"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert lab.processes() == []
 
-    lab.on_bench(body)
+    lab.in_none(body)
     assert len(lab.noted("tidied")) == 1
 
 
@@ -185,31 +185,31 @@ def test_killing_demeanor_ends_every_agent_and_removes_the_benches(lab: Lab) -> 
 
 def test_a_nursery_that_was_killed_voids_one_attempt_and_is_made_anew(lab: Lab) -> None:
     """The next run says so instead of hanging; the one after it works."""
-    sandbox = NoneSandbox(root=lab.benches)
+    sandbox = NoneSandbox(root=lab.folders)
 
-    async def body(bench: NoneSession) -> None:
+    async def body(session: NoneSession) -> None:
         forkserver = forkserver_of(os.getpid())
         os.kill(forkserver, signal.SIGKILL)
         wait_until(lambda: not alive(forkserver))
         limits, hello = Limits(wall=SOON), lab.launch("echo", "hello")
-        with pytest.raises(WorldError, match="has died") as failure:
-            await bench.run(hello, limits=limits, last_activity=lambda: 0.0)
+        with pytest.raises(WorldError, match="the fork server exited unexpectedly") as failure:
+            await session.run(hello, limits=limits, last_activity=lambda: 0.0)
         assert failure.value.cause is VoidCause.SANDBOX
-        assert (await bench.run(hello, limits=limits, last_activity=lambda: 0.0)).stdout.text == "hello\n"
+        assert (await session.run(hello, limits=limits, last_activity=lambda: 0.0)).stdout.text == "hello\n"
 
-    lab.on_bench(body, sandbox=sandbox)
+    lab.in_none(body, sandbox=sandbox)
 
 
 def test_an_agent_at_work_is_not_disturbed_by_the_death_of_the_nursery(lab: Lab) -> None:
     """Its supervisor goes on, and still ends everything."""
     code = DAEMON + HEARTBEAT + "daemon(life); note('agent'); until(lambda: exists('go')); print('done')"
 
-    async def body(bench: NoneSession) -> None:
-        run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
+    async def body(session: NoneSession) -> None:
+        run = asyncio.create_task(session.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
         await asyncio.to_thread(wait_until, lambda: lab.noted("agent"))
         os.kill(forkserver_of(os.getpid()), signal.SIGKILL)
         (lab.folder / "go").touch()
         end = await run
         assert (end.stdout.text, end.leftovers) == ("done\n", 1)
 
-    lab.on_bench(body)
+    lab.in_none(body)

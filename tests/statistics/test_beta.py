@@ -37,11 +37,11 @@ def test_the_cdf_of_the_arcsine_distribution_is_known_in_closed_form() -> None:
 
 
 def test_the_ends_are_exact() -> None:
-    """Outside of [0, 1] there is nothing."""
+    """0 below 0, and 1 above 1."""
     assert (cdf(-1, 2, 3), cdf(0, 2, 3), cdf(1, 2, 3), cdf(2, 2, 3)) == (0, 0, 1, 1)
 
 
-def test_numbers_that_make_no_sense_are_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     """A wrong parameter is an error, not a number."""
     with pytest.raises(ValueError, match="above 0"):
         cdf(0.5, 0, 1)

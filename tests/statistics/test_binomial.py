@@ -22,8 +22,8 @@ def test_it_agrees_with_scipy(counts: tuple[int, int], rate: float) -> None:
     assert binomial.table(judged, rate) == pytest.approx([theirs.pmf(k) for k in range(judged + 1)], abs=1e-11)
 
 
-def test_outside_of_what_can_happen_there_is_nothing() -> None:
-    """Fewer than none, more than all."""
+def test_impossible_counts_have_probability_0() -> None:
+    """Negative, or more passes than trials."""
     assert (binomial.exactly(-1, 3, 0.5), binomial.exactly(4, 3, 0.5)) == (0, 0)
     assert (binomial.at_most(-1, 3, 0.5), binomial.at_most(3, 3, 0.5)) == (0, 1)
     assert (binomial.at_least(0, 3, 0.5), binomial.at_least(4, 3, 0.5)) == (1, 0)

@@ -37,13 +37,13 @@ def test_it_agrees_with_scipy(base: tuple[int, int], new: tuple[int, int]) -> No
 
 @given(base=COUNTS, new=COUNTS)
 def test_it_is_never_stricter_than_fisher(base: tuple[int, int], new: tuple[int, int]) -> None:
-    """Which is why it is used."""
+    """Its p-value is never larger."""
     assert boschloo.p_decrease(*base, *new) <= fisher.p_decrease(*base, *new) + 1e-9
 
 
 @pytest.mark.parametrize(("base", "new"), [(21, 3), (10, 10), (60, 10)])
-def test_what_it_calls_a_fall_has_a_p_value_below_the_level_and_nothing_else_has(base: int, new: int) -> None:
-    """The region holds exactly the results whose p-value is at most the level."""
+def test_the_region_is_exactly_the_significant_results(base: int, new: int) -> None:
+    """Those whose p-value is at most the level."""
     region = boschloo.rejection(base, new, 0.05)
     assert region.size <= 0.05
     for passed, edge in enumerate(region.edge):
@@ -53,8 +53,8 @@ def test_what_it_calls_a_fall_has_a_p_value_below_the_level_and_nothing_else_has
             assert boschloo.p_decrease(passed, base, edge + 1, new) > 0.05
 
 
-def test_it_cries_wolf_no_more_often_than_it_says() -> None:
-    """At 5 %, whatever the common rate."""
+def test_false_alarms_are_within_the_level() -> None:
+    """At 5 %, for any common rate."""
     rng = random.Random(2)
     for rate in (0.5, 0.8, 0.95):
         alarms = 0

@@ -40,8 +40,8 @@ def test_a_simulation_agrees_with_the_false_alarm_interval() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.95, 0.80), (0.99, 0.90), (0.6, 0.45), (0.5, 0.65), (0.85, 0.93)])
-def test_a_chart_is_as_quick_as_its_promise_allows(before: float, after: float) -> None:
-    """The promise holds, and with the next lower limit it would not."""
+def test_a_chart_has_the_lowest_possible_limit(before: float, after: float) -> None:
+    """With the next lower limit there would be too many false alarms."""
     found = chart(before, after, trials=3, between_false_alarms=400)
     lower = Chart(before=before, after=after, up=found.up, down=found.down, limit=found.limit - 1)
     assert found.nights_to_alarm(before, 3) >= 400 > lower.nights_to_alarm(before, 3)
@@ -51,7 +51,7 @@ def test_a_chart_is_as_quick_as_its_promise_allows(before: float, after: float) 
 @pytest.mark.parametrize(
     ("before", "after"), [(0.95, 0.8), (0.99, 0.93), (0.6, 0.45), (0.3, 0.15), (0.5, 0.65), (0.9, 0.95)]
 )
-def test_scores_are_the_likelihood_ratio_in_small_whole_numbers(before: float, after: float) -> None:
+def test_scores_are_the_likelihood_ratio_in_small_integers(before: float, after: float) -> None:
     """Within a few percent."""
     up, down = scores(before, after)
     fail, won = math.log((1 - after) / (1 - before)), math.log(after / before)
@@ -60,8 +60,8 @@ def test_scores_are_the_likelihood_ratio_in_small_whole_numbers(before: float, a
     assert max(up, down) <= 200
 
 
-def test_fails_of_a_fall_are_passes_of_a_rise() -> None:
-    """The mirror image."""
+def test_an_increase_mirrors_a_decrease() -> None:
+    """With passes and fails exchanged."""
     fall = chart(0.6, 0.45, trials=3, between_false_alarms=100)
     rise = chart(0.4, 0.55, trials=3, between_false_alarms=100)
     assert (fall.up, fall.down, fall.limit) == (rise.up, rise.down, rise.limit)
@@ -70,15 +70,15 @@ def test_fails_of_a_fall_are_passes_of_a_rise() -> None:
 
 
 def test_the_chance_of_an_alarm_within_nights_adds_up_to_the_mean() -> None:
-    """The mean is the sum of the chances to be still waiting."""
+    """The mean is the sum of the probabilities of no alarm so far."""
     watch = limited(16)
     waiting = math.fsum(1 - watch.alarm_within(0.5, 3, nights) for nights in range(60))
     assert waiting == pytest.approx(watch.nights_to_alarm(0.5, 3), abs=1e-6)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
-    """No change to be noticed; a promise that no chart keeps."""
+def test_invalid_arguments_are_refused() -> None:
+    """Equal rates; a false-alarm rate that no chart reaches."""
     with pytest.raises(ValueError, match="two different rates"):
         chart(0.9, 0.9, trials=3, between_false_alarms=100)
-    with pytest.raises(ValueError, match="both at least 1"):
+    with pytest.raises(ValueError, match="both must be at least 1"):
         chart(0.9, 0.8, trials=0, between_false_alarms=100)

@@ -25,8 +25,8 @@ def test_the_numbers_of_the_paper(after: tuple[int, int], before: tuple[int, int
 
 
 @given(COUNTS, COUNTS)
-def test_it_holds_the_difference_and_turns_round_with_it(a: tuple[int, int], b: tuple[int, int]) -> None:
-    """B minus A is A minus B turned round."""
+def test_it_contains_the_difference_and_is_symmetric(a: tuple[int, int], b: tuple[int, int]) -> None:
+    """A minus B is the negative of B minus A."""
     low, high = newcombe(a, b)
     assert -1 <= low <= b[0] / b[1] - a[0] / a[1] <= high <= 1
     assert newcombe(b, a) == pytest.approx((-high, -low))

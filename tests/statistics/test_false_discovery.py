@@ -25,16 +25,16 @@ def test_it_agrees_with_scipy(p_values: list[float]) -> None:
 
 
 @given(p_values=P_VALUES, lower=st.floats(0, 1), data=st.data())
-def test_a_lower_p_value_of_another_never_raises_one(p_values: list[float], lower: float, data: st.DataObject) -> None:
-    """What stopping early relies on."""
+def test_lowering_one_p_value_never_raises_another(p_values: list[float], lower: float, data: st.DataObject) -> None:
+    """Early stopping relies on this."""
     index = data.draw(st.integers(0, len(p_values) - 1))
     less = [*p_values]
     less[index] = min(lower, less[index])
     assert all(a <= b + 1e-12 for a, b in zip(adjusted(less), adjusted(p_values), strict=True))
 
 
-def test_false_alarms_are_as_few_as_it_says() -> None:
-    """A tenth of what is called at 10 % is false at most, on average."""
+def test_the_false_discovery_rate_is_kept() -> None:
+    """At 10 %, on average at most a tenth of the discoveries are false."""
     rng = random.Random(11)
     shares = []
     for _ in range(400):
@@ -44,7 +44,7 @@ def test_false_alarms_are_as_few_as_it_says() -> None:
     assert sum(shares) / len(shares) <= 0.1
 
 
-def test_what_is_no_p_value_is_refused() -> None:
+def test_invalid_p_values_are_refused() -> None:
     """Above 1."""
     with pytest.raises(ValueError, match="between 0 and 1"):
         adjusted([1.1])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from demeanor.statistics.fisher import fallen_mid_p, p_decrease
+from demeanor.statistics.fisher import mid_p_decrease, p_decrease
 
 COUNTS = st.integers(1, 80).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -26,15 +26,15 @@ def test_the_published_numbers(base: tuple[int, int], new: tuple[int, int], p: f
 
 @given(base=COUNTS, new=COUNTS)
 def test_it_agrees_with_scipy(base: tuple[int, int], new: tuple[int, int]) -> None:
-    """One-sided, for any two samples; mid-p leaves out half of what was seen."""
+    """One-sided, for any two samples; mid-p leaves out half of the observed result."""
     table = [[new[0], base[0]], [new[1] - new[0], base[1] - base[0]]]
     theirs = stats.fisher_exact(table, alternative="less").pvalue
     assert p_decrease(*base, *new) == pytest.approx(theirs, abs=1e-9)
     seen = stats.hypergeom.pmf(new[0], base[1] + new[1], new[1], base[0] + new[0])
-    assert fallen_mid_p(*base, *new) == pytest.approx(theirs - seen / 2, abs=1e-9)
+    assert mid_p_decrease(*base, *new) == pytest.approx(theirs - seen / 2, abs=1e-9)
 
 
 def test_a_sample_without_trials_is_refused() -> None:
     """There is nothing to compare."""
-    with pytest.raises(ValueError, match="there must be a trial"):
+    with pytest.raises(ValueError, match="judged must be at least 1"):
         p_decrease(0, 0, 1, 3)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from demeanor.statistics.flakiness import flakiness
 
 
-def test_a_coin_is_one_bit_and_certainty_none() -> None:
+def test_known_values() -> None:
     """The known points of the binary entropy."""
     assert flakiness(2, 1) == 1.0
     assert flakiness(3, 2) == pytest.approx(0.918296, abs=1e-6)
@@ -15,13 +15,13 @@ def test_a_coin_is_one_bit_and_certainty_none() -> None:
 
 
 def test_without_a_judged_trial_it_is_undefined() -> None:
-    """Nothing is known, which is not «not flaky»."""
+    """Unknown is not the same as not flaky."""
     assert flakiness(0, 0) is None
 
 
 @given(n=st.integers(1, 100), data=st.data())
-def test_it_lies_between_0_and_1_and_fails_mirror_passes(n: int, data: st.DataObject) -> None:
-    """Only how mixed the outcomes are matters."""
+def test_it_is_between_0_and_1_and_symmetric(n: int, data: st.DataObject) -> None:
+    """Passes and fails can be exchanged."""
     c = data.draw(st.integers(0, n))
     score = flakiness(n, c)
     assert score is not None

@@ -14,7 +14,7 @@ COUNTS = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.j
 
 
 def coverage(interval: Callable[[int, int], Interval], n: int, p: float) -> float:
-    """How often the interval holds `p`, summed exactly over all outcomes."""
+    """The coverage of `p`, summed exactly over all outcomes."""
     held = [c for c in range(n + 1) if interval(c, n).low <= p <= interval(c, n).high]
     return math.fsum(math.comb(n, c) * p**c * (1 - p) ** (n - c) for c in held)
 
@@ -51,20 +51,20 @@ def test_jeffreys_gives_the_published_numbers(passed: int, judged: int, low: flo
 
 
 @pytest.mark.parametrize(("p", "expected"), [(0.8, 0.948), (0.9, 0.948), (0.95, 0.981), (0.99, 0.9815)])
-def test_wilson_holds_the_truth_about_as_often_as_it_says(p: float, expected: float) -> None:
+def test_coverage_of_wilson(p: float, expected: float) -> None:
     """Coverage with 21 trials, by exact sum."""
     assert coverage(wilson, 21, p) == pytest.approx(expected, abs=5e-4)
 
 
 @pytest.mark.parametrize(("p", "expected"), [(0.8, 0.976), (0.9, 0.986), (0.95, 0.981), (0.99, 0.9815)])
-def test_clopper_pearson_holds_the_truth_at_least_as_often_as_it_says(p: float, expected: float) -> None:
+def test_coverage_of_clopper_pearson(p: float, expected: float) -> None:
     """Coverage with 21 trials, by exact sum; never below 95 %."""
     assert coverage(clopper_pearson, 21, p) == pytest.approx(expected, abs=5e-4)
     assert all(coverage(clopper_pearson, n, p) >= 0.95 for n in (1, 3, 10))
 
 
 @given(counts=COUNTS)
-def test_every_interval_holds_the_rate_that_was_seen(counts: tuple[int, int]) -> None:
+def test_every_interval_contains_the_observed_rate(counts: tuple[int, int]) -> None:
     """And stays within 0 and 1."""
     passed, judged = counts
     for interval in (wilson, clopper_pearson, jeffreys):
@@ -83,7 +83,7 @@ def test_fails_mirror_passes(counts: tuple[int, int]) -> None:
 
 @given(counts=COUNTS)
 def test_more_confidence_means_a_wider_interval(counts: tuple[int, int]) -> None:
-    """99 % holds 90 % within it."""
+    """99 % contains 90 %."""
     for interval in (wilson, clopper_pearson, jeffreys):
         wide, narrow = interval(*counts, level=0.99), interval(*counts, level=0.9)
         assert wide.low <= narrow.low + 1e-12
@@ -92,26 +92,24 @@ def test_more_confidence_means_a_wider_interval(counts: tuple[int, int]) -> None
 
 @given(counts=COUNTS)
 def test_the_mean_of_one_rate_has_that_rates_interval(counts: tuple[int, int]) -> None:
-    """Nothing is gained or lost."""
+    """Exactly."""
     passed, judged = counts
     assert wilson_of_mean([passed / judged], [judged]) == pytest.approx(wilson(passed, judged))
 
 
-def test_the_mean_of_rates_with_equal_trials_is_worth_all_of_them() -> None:
-    """Five times 3 of 3 leaves the doubt of 15 of 15."""
+def test_the_mean_of_rates_with_equal_trials_uses_all_trials() -> None:
+    """Five times 3 of 3 has the interval of 15 of 15."""
     assert wilson_of_mean([1.0] * 5, [3] * 5) == pytest.approx(wilson(15, 15))
 
 
 def test_a_rate_of_many_trials_does_not_hide_one_of_few() -> None:
-    """A mean of 1 of 1 and 99 of 99 is hardly better known than its weaker half."""
+    """The mean of 1 of 1 and 99 of 99 is hardly more precise than 1 of 1."""
     assert wilson_of_mean([1.0, 1.0], [1, 99]) == pytest.approx(wilson(4, 4), abs=0.01)
 
 
 @pytest.mark.parametrize("truths", [(0.95, 0.8, 0.9), (0.5, 0.5, 0.5), (0.99, 0.6, 0.2), (0.97, 0.97, 0.97)])
 @pytest.mark.parametrize("judged", [(5, 5, 5), (2, 3, 6)])
-def test_the_interval_of_a_mean_holds_the_truth_about_as_often_as_it_says(
-    truths: tuple[float, ...], judged: tuple[int, ...]
-) -> None:
+def test_coverage_of_the_interval_of_a_mean(truths: tuple[float, ...], judged: tuple[int, ...]) -> None:
     """Three evals: every outcome is enumerated."""
     held = 0.0
     for counts in product(*(range(n + 1) for n in judged)):
@@ -122,7 +120,7 @@ def test_the_interval_of_a_mean_holds_the_truth_about_as_often_as_it_says(
     assert held >= 0.92
 
 
-def test_numbers_that_make_no_sense_are_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     """An impossible count is an error, not an interval."""
     for passed, judged in ((0, 0), (-1, 3), (4, 3)):
         with pytest.raises(ValueError, match=f"passed={passed}"):

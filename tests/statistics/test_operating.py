@@ -8,7 +8,7 @@ from demeanor.statistics.operating import OPEN, Stop, operate
 
 
 def escalating(passes: int, cap: int, fails: int) -> Stop:
-    """So many passes at the start are fine; else go on to the cap, and flag at so many fails."""
+    """Accept after this many passes at the start; else continue to the cap, and flag at this many fails."""
 
     def stop(passed: int, failed: int) -> str | None:
         if failed >= fails:
@@ -39,7 +39,7 @@ def test_the_published_numbers_of_escalating_rules(
 
 
 def test_a_simulation_agrees() -> None:
-    """The same rule, played out."""
+    """Of the same rule."""
     stop, rng = escalating(3, 10, 3), random.Random(4)
     flagged = spent = 0
     for _ in range(20_000):
@@ -54,20 +54,20 @@ def test_a_simulation_agrees() -> None:
     assert spent / 20_000 == pytest.approx(exact.trials, abs=0.06)
 
 
-def test_chances_add_up_and_a_rule_without_an_answer_stays_open() -> None:
+def test_probabilities_add_up_and_a_rule_without_an_answer_is_open() -> None:
     """At the cap it ends."""
     found = operate(lambda passed, failed: None, 0.3, cap=7)
     assert (found.chance(OPEN), found.trials) == (pytest.approx(1.0), pytest.approx(7.0))
     assert sum(operate(escalating(2, 10, 3), 0.6, cap=10).chances.values()) == pytest.approx(1.0)
 
 
-def test_in_batches_it_is_asked_less_often() -> None:
+def test_a_rule_is_applied_after_each_batch() -> None:
     """After each third trial only, so the first fail is noticed late."""
     found = operate(lambda passed, failed: "flag" if failed else None, 0.5, cap=9, batch=3)
     assert found.trials == pytest.approx(3 * (1 + 1 / 8 + 1 / 64))
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     """A rate above 1."""
     with pytest.raises(ValueError, match=r"rate=1\.5"):
         operate(lambda passed, failed: None, 1.5, cap=3)

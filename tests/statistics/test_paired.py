@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from demeanor.statistics.paired import paired_difference, paired_rates
+from demeanor.statistics.paired import paired_difference, paired_rates, student_factor
 
 
 def test_the_published_example() -> None:
@@ -30,8 +30,8 @@ def test_it_agrees_with_scipy(pairs: list[tuple[float, float]]) -> None:
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
 
 
-def test_no_spread_is_no_certainty() -> None:
-    """Three of three everywhere, twice: the difference may still be some points."""
+def test_equal_differences_do_not_give_an_interval_of_width_0() -> None:
+    """With three of three everywhere, the true difference may still be some points."""
     same = [[(3, 3)]] * 20
     found = paired_rates(same, same)
     assert found is not None
@@ -47,8 +47,8 @@ def test_subjects_are_averaged_within_their_eval() -> None:
 
 
 @pytest.mark.parametrize(("evals", "trials", "drop"), [(30, 3, 0.0), (30, 3, 0.05), (50, 5, 0.1)])
-def test_the_interval_holds_the_truth_as_often_as_it_says(evals: int, trials: int, drop: float) -> None:
-    """95 %, by simulation, on a suite with rates as they are."""
+def test_coverage(evals: int, trials: int, drop: float) -> None:
+    """95 %, by simulation, on a suite with realistic rates."""
     rng, held = random.Random(17), 0
     for _ in range(400):
         rates = [rng.betavariate(38, 2) for _ in range(evals)]
@@ -66,5 +66,17 @@ def test_one_eval_has_no_interval_and_uneven_sides_are_refused() -> None:
     """None, and an error."""
     assert paired_rates([[(3, 3)]], [[(2, 3)]]) is None
     assert paired_rates([], []) is None
-    with pytest.raises(ValueError, match="each needs its partner"):
+    with pytest.raises(ValueError, match="must have the same length"):
         paired_difference([1], [1, 0])
+
+
+@given(level=st.floats(0.5, 0.999), freedom=st.integers(1, 500))
+def test_student_factor_agrees_with_scipy(level: float, freedom: int) -> None:
+    """For any level and any number of pairs."""
+    assert student_factor(level, freedom) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-6)
+
+
+def test_student_factor_needs_a_degree_of_freedom() -> None:
+    """A single number has no standard deviation."""
+    with pytest.raises(ValueError, match="freedom=0"):
+        student_factor(0.95, 0)

@@ -30,14 +30,14 @@ def test_pass_hat_k_gives_the_published_numbers() -> None:
 
 
 def test_two_of_three_is_96_and_30_percent_by_plug_in() -> None:
-    """The example that teams know; the unbiased forms say 100 % and 0 %."""
+    """The usual example; the unbiased estimators give 100 % and 0 %."""
     assert plug_in_pass_at_k(3, 2, 3) == pytest.approx(0.963, abs=5e-4)
     assert plug_in_pass_hat_k(3, 2, 3) == pytest.approx(0.296, abs=5e-4)
     assert (pass_at_k(3, 2, 3), pass_hat_k(3, 2, 3)) == (1.0, 0.0)
 
 
 def test_fewer_trials_than_k_is_undefined_and_not_zero() -> None:
-    """Nobody can choose three of two."""
+    """Three of two trials can't be chosen."""
     assert pass_at_k(2, 2, 3) is None
     assert pass_hat_k(2, 2, 3) is None
     assert pass_at_k(0, 0, 1) is None
@@ -75,8 +75,8 @@ def test_both_grow_with_the_passes(n: int, data: st.DataObject) -> None:
 
 
 @given(counts=COUNTS, data=st.data())
-def test_the_plug_ins_err_to_the_known_sides(counts: tuple[int, int], data: st.DataObject) -> None:
-    """The unbiased pass@k lies at or above its plug-in, pass^k at or below."""
+def test_the_bias_of_the_plug_ins(counts: tuple[int, int], data: st.DataObject) -> None:
+    """The unbiased pass@k is at or above its plug-in, pass^k at or below."""
     n, c = counts
     k = data.draw(st.integers(1, n))
     at, hat = pass_at_k(n, c, k), pass_hat_k(n, c, k)
@@ -105,7 +105,7 @@ def test_the_estimators_are_unbiased(n: int, p: float, data: st.DataObject) -> N
     assert (at, hat) == pytest.approx((1 - (1 - p) ** k, p**k), abs=1e-9)
 
 
-def test_numbers_that_make_no_sense_are_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     """An impossible count is an error, not a probability."""
     for estimate in (pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k):
         with pytest.raises(ValueError, match="passed=4 of judged=3"):

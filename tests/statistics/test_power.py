@@ -35,8 +35,8 @@ def test_the_published_numbers(new: float, level: float, power: float, trials: i
 
 
 @pytest.mark.parametrize("new", [0.9, 0.85, 0.8, 0.7, 0.5])
-def test_a_plan_keeps_its_promises_and_two_more_trials_keep_them_too(new: float) -> None:
-    """By scipy's binomial: no more false alarms, and no fewer sightings, than asked for; and no shorter plan does."""
+def test_a_plan_has_the_level_and_power_also_with_two_more_trials(new: float) -> None:
+    """By scipy's binomial; and no shorter plan has them."""
 
     def keeps(trials: int) -> bool:
         fails = next(k for k in range(trials + 2) if stats.binom.sf(k - 1, trials, 0.05) <= 0.05)
@@ -67,21 +67,21 @@ def test_two_samples_need_more(new: float, about: int, fisher: int, mid_p: int) 
         (200, 30, 0.8, 0.79),
     ],
 )
-def test_a_small_history_caps_what_can_be_seen(history: int, trials: int, new: float, power: float) -> None:
+def test_a_small_history_limits_the_power(history: int, trials: int, new: float, power: float) -> None:
     """Published numbers of the mid-p test."""
     assert region_of("mid-p", history, trials, 0.05).chance(0.95, new) == pytest.approx(power, abs=0.006)
 
 
-def test_the_smallest_visible_drop_is_just_visible() -> None:
-    """With the wanted power, and hardly more."""
+def test_the_smallest_detectable_drop_has_just_the_power() -> None:
+    """And hardly more."""
     region = region_of("boschloo", 60, 10, 0.05)
     drop = detectable_drop(lambda rate: region.chance(0.95, rate), 0.95)
     assert drop is not None
     assert region.chance(0.95, 0.95 - drop) == pytest.approx(0.8, abs=1e-4)
 
 
-def test_a_single_trial_can_show_nothing() -> None:
-    """One fail is no surprise at 90 %, so not even a drop to 0 is visible."""
+def test_a_single_trial_detects_nothing() -> None:
+    """One fail is not significant at 90 %, so not even a drop to 0 is detected."""
     assert fails_that_surprise(1, 0.9) == 2
     assert detectable_drop(lambda rate: 0.0, 0.9) is None
 
@@ -89,15 +89,15 @@ def test_a_single_trial_can_show_nothing() -> None:
 @pytest.mark.parametrize(
     ("evals", "trials", "drop", "power"), [(50, 3, 0.05, 0.52), (200, 3, 0.03, 0.70), (20, 5, 0.10, 0.79)]
 )
-def test_a_suite_sees_what_no_eval_does(evals: int, trials: int, drop: float, power: float) -> None:
+def test_a_suite_detects_smaller_drops_than_an_eval(evals: int, trials: int, drop: float, power: float) -> None:
     """Published numbers, to some points: they are of suites whose rates differ."""
     assert suite_power(0.95, 0.95 - drop, evals=evals, trials=trials) == pytest.approx(power, abs=0.05)
 
 
 def test_no_drop_is_refused() -> None:
-    """The new rate lies below."""
+    """The new rate must be lower."""
     for reckon in (trials_against_known, trials_per_side):
-        with pytest.raises(ValueError, match="below the base"):
+        with pytest.raises(ValueError, match="new must be below base"):
             reckon(0.8, 0.9)
-    with pytest.raises(ValueError, match="so that it can drop"):
+    with pytest.raises(ValueError, match="base must be above 0"):
         detectable_drop(lambda rate: 1.0, 0.0)

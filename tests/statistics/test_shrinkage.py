@@ -15,7 +15,7 @@ def suite(rng: random.Random, evals: int, trials: int) -> tuple[list[float], lis
 
 
 def test_it_finds_what_scipy_finds() -> None:
-    """The same summit of the same likelihood."""
+    """The same maximum of the same likelihood."""
     _, counts = suite(random.Random(3), 200, 21)
 
     def height(logs: list[float]) -> float:
@@ -28,7 +28,7 @@ def test_it_finds_what_scipy_finds() -> None:
     assert height([math.log(ours.a), math.log(ours.b)]) == pytest.approx(theirs.fun, abs=1e-3)
 
 
-def test_it_is_worth_a_tripling_of_the_trials() -> None:
+def test_it_is_as_precise_as_three_times_the_trials() -> None:
     """Shrunken rates of 21 trials are about as close to the truth as raw rates of 60."""
     rng = random.Random(5)
     errors = {"raw": 0.0, "shrunken": 0.0, "raw 60": 0.0}
@@ -46,12 +46,12 @@ def test_it_is_worth_a_tripling_of_the_trials() -> None:
 
 @pytest.mark.parametrize("counts", [[(3, 3)] * 50, [(0, 3)] * 50, [(7, 7)]])
 def test_it_is_never_certain(counts: list[tuple[int, int]]) -> None:
-    """However much alike the evals are, half a pass and half a fail remain."""
+    """Even if all evals are alike, half a pass and half a fail remain."""
     prior = fit_prior(counts)
     assert min(prior) >= 0.5
 
 
 def test_without_a_trial_there_is_nothing_to_fit() -> None:
     """An error, not a number."""
-    with pytest.raises(ValueError, match="at least one trial"):
+    with pytest.raises(ValueError, match="must have a trial"):
         fit_prior([(0, 0)])

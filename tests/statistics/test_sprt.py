@@ -32,15 +32,15 @@ def test_the_published_numbers_of_promotion(rate: float, promoted: float, trials
 
 
 @pytest.mark.parametrize(("good", "bad", "needed"), [(0.98, 0.90, 34), (0.99, 0.93, 47), (0.99, 0.95, 71)])
-def test_so_many_passes_in_a_row_are_enough(good: float, bad: float, needed: int) -> None:
-    """And one fewer is not."""
+def test_passes_needed(good: float, bad: float, needed: int) -> None:
+    """One fewer is not enough."""
     test = Sprt(good=good, bad=bad, miss_good=0.10, miss_bad=0.05)
     assert test.passes_needed() == needed
     assert (test.answer(needed - 1, 0), test.answer(needed, 0)) == (None, "good")
 
 
-def test_the_errors_stay_within_what_was_asked_for() -> None:
-    """Wald's bounds, error / (1 - other error), hold, also when it is asked in batches; a simulation agrees."""
+def test_the_errors_are_within_walds_bounds() -> None:
+    """Wald's bounds, error / (1 - other error), hold, also in batches; a simulation agrees."""
     rng = random.Random(9)
     for batch in (1, 3):
         assert PROMOTION.operation(0.93, batch=batch).chance("good") <= 0.05 / 0.9
@@ -55,9 +55,9 @@ def test_the_errors_stay_within_what_was_asked_for() -> None:
     assert wrong / 1500 <= 0.05 + 0.015
 
 
-def test_rates_that_make_no_sense_are_refused() -> None:
-    """Bad above good; errors that leave nothing to decide."""
-    with pytest.raises(ValueError, match="bad lies below good"):
+def test_invalid_rates_are_refused() -> None:
+    """Bad above good; error rates that add up to 1."""
+    with pytest.raises(ValueError, match="bad must be below good"):
         Sprt(good=0.8, bad=0.9, miss_good=0.1, miss_bad=0.1)
-    with pytest.raises(ValueError, match="together below 1"):
+    with pytest.raises(ValueError, match="their sum below 1"):
         Sprt(good=0.9, bad=0.8, miss_good=0.5, miss_bad=0.5)

@@ -25,7 +25,7 @@ def test_the_published_numbers_of_seven_nights(rate: float, within: tuple[float,
 
 @pytest.mark.parametrize("earliest", [0, 3, 5, 8])
 def test_all_histories_counted_one_by_one_agree(earliest: int) -> None:
-    """Every sequence of eight rounds: is there a streak of three that stands when somebody looks?"""
+    """Every sequence of eight rounds with a streak of three at or after the first check."""
     chance, total = 0.6, 0.0
     for rounds in itertools.product([True, False], repeat=8):
         looks = [n for n in range(3, 9) if n >= earliest and all(rounds[n - 3 : n])]
@@ -34,7 +34,7 @@ def test_all_histories_counted_one_by_one_agree(earliest: int) -> None:
     assert chance_of_streak(chance, length=3, rounds=8, earliest=earliest) == pytest.approx(total)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
-    """A streak of nothing."""
+def test_invalid_arguments_are_refused() -> None:
+    """A streak of length 0."""
     with pytest.raises(ValueError, match="length=0"):
         chance_of_streak(0.5, length=0, rounds=3)

@@ -1,4 +1,4 @@
-"""Checkouts: whatever happens, nothing that a build started is left."""
+"""Checkouts: no process of a build is left behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUILD = ("sleep", "61.75")
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    """A project whose build takes long."""
+    """A project with a slow build."""
     project = tmp_path / "project"
     project.mkdir()
     Repository(project).commit("one")
@@ -44,7 +44,7 @@ def interrupted(started: Callable[..., None], pids: list[int], number: signal.Si
 def test_a_signal_while_the_build_is_started_leaves_no_process(
     config: Config, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    """The process runs already, but Popen has not returned."""
+    """Even if the process runs already and Popen has not returned."""
     pids: list[int] = []
     starts: Any = subprocess.Popen
     monkeypatch.setattr(starts, "_execute_child", interrupted(starts._execute_child, pids, number))

@@ -1,4 +1,4 @@
-"""The commits between two revisions, as a line."""
+"""The commits between two revisions along first parents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from demeanor.vcs.commit_range import commit_line
 
 
 class Repository:
-    """A repository of empty commits."""
+    """A repository with empty commits."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -47,39 +47,39 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-def test_the_line_goes_along_first_parents_and_holds_both_ends(repository: Repository):
-    """A merge stands for what it brought in."""
+def test_the_line_follows_first_parents_and_includes_both_ends(repository: Repository):
+    """A merge represents everything that it merged."""
     found = commit_line(repository.folder, "main~3", "main")
     assert [commit.subject.split("\u2028")[0] for commit in found.commits] == ["one", "two", "merge", "three"]
     assert [commit.merge for commit in found.commits] == [False, False, True, False]
     assert (found.commits[0].author, found.notes) == ("A. Uthor", ())
 
 
-def test_a_merge_can_be_entered_by_its_branch(repository: Repository):
-    """The good end is where the branch left the line, and is tried as such."""
+def test_the_line_can_follow_a_merged_branch(repository: Repository):
+    """The good end is where the branch left the line."""
     assert repository.line("main~1^1~1", "side") == ["one", "s1", "s2"]
     found = commit_line(repository.folder, "main~1^1", "main~1^2")
     assert [commit.subject for commit in found.commits] == ["one", "s1", "s2"]
-    assert "does not lie on the first-parent line" in found.notes[0]
+    assert "is not on the first-parent line" in found.notes[0]
 
 
-def test_a_good_commit_on_a_merged_branch_begins_where_the_line_leaves_its_history(repository: Repository):
-    """Which is said."""
+def test_a_good_commit_on_a_merged_branch_is_replaced_by_one_of_the_line(repository: Repository):
+    """A note says so."""
     found = commit_line(repository.folder, "side~1", "main")
     assert [commit.subject.split("\u2028")[0] for commit in found.commits] == ["one", "two", "merge", "three"]
-    assert "is tried as the good end" in found.notes[0]
+    assert "is used as the good end" in found.notes[0]
 
 
-def test_ends_without_a_line_between_them_are_refused(repository: Repository):
+def test_revisions_without_commits_between_them_are_refused(repository: Repository):
     """With the reason."""
-    for good, bad, told in (
+    for good, bad, message in (
         ("main", "main", "both are"),
         ("main", "main~2", "the bad one is older"),
-        ("main", "nowhere", "no revision"),
+        ("main", "nowhere", "is not a revision"),
     ):
-        with pytest.raises(UsageError, match=told):
+        with pytest.raises(UsageError, match=message):
             commit_line(repository.folder, good, bad)
     repository.git("switch", "--quiet", "--orphan", "other")
     repository.commit("alone")
-    with pytest.raises(UsageError, match="no history in common"):
+    with pytest.raises(UsageError, match="no common history"):
         commit_line(repository.folder, "main", "other")

@@ -1,4 +1,4 @@
-"""A change becomes a patch by git's own hand, whatever it is of; and a patch is applied whole or not at all."""
+"""Git makes a patch of any change, and a patch is applied completely or not at all."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def top(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def changed(top: Path, tmp_path: Path) -> tuple[Change, ...]:
-    """Text, bytes of no encoding, a deletion, a new program without a last newline, and what a build leaves."""
+    """Text, non-UTF-8 bytes, deletions, a new executable without a final newline, and ignored build output."""
     copy = tmp_path / "copy"
     git(tmp_path, "clone", "--quiet", str(top), str(copy))
     before = scan(copy)
@@ -60,8 +60,8 @@ def changed(top: Path, tmp_path: Path) -> tuple[Change, ...]:
     return changes(before, scan(copy))
 
 
-def made(top: Path, changed: tuple[Change, ...], file: Path) -> tuple[Change, ...]:
-    """The patch of the changes, made in a worktree."""
+def make_patch(top: Path, changed: tuple[Change, ...], file: Path) -> tuple[Change, ...]:
+    """Make a patch of the changes in a worktree."""
     tree = file.parent / "tree"
     git(top, "worktree", "add", "--detach", "--quiet", str(tree), "HEAD")
     wanted = without_ignored(changed, tree)
@@ -71,10 +71,10 @@ def made(top: Path, changed: tuple[Change, ...], file: Path) -> tuple[Change, ..
     return wanted
 
 
-def test_every_byte_arrives(top: Path, changed: tuple[Change, ...], tmp_path: Path):
-    """And what git ignores does not."""
+def test_a_patch_is_exact(top: Path, changed: tuple[Change, ...], tmp_path: Path):
+    """Ignored files are left out."""
     file = tmp_path / "patch.diff"
-    wanted = made(top, changed, file)
+    wanted = make_patch(top, changed, file)
     paths = [change.path for change in wanted]
     assert "dist/out" not in paths
     assert len(paths) == 7
@@ -89,10 +89,10 @@ def test_every_byte_arrives(top: Path, changed: tuple[Change, ...], tmp_path: Pa
 
 
 @pytest.mark.parametrize("what", ["changed", "staged", "staged far away", "in the way"])
-def test_a_tree_that_is_not_as_it_was_is_left_alone(top: Path, changed: tuple[Change, ...], tmp_path: Path, what: str):
+def test_a_tree_with_other_changes_is_not_touched(top: Path, changed: tuple[Change, ...], tmp_path: Path, what: str):
     """Not one file of the patch is applied."""
     file = tmp_path / "patch.diff"
-    paths = [change.path for change in made(top, changed, file)]
+    paths = [change.path for change in make_patch(top, changed, file)]
     name = {"in the way": "prompts/[new] name.sh", "staged far away": "prompts/a.md"}.get(what, "latin.txt")
     mine = FILES[name] + b"mine\n" if what == "staged far away" else b"mine\n"
     (top / name).write_bytes(mine)
@@ -106,10 +106,10 @@ def test_a_tree_that_is_not_as_it_was_is_left_alone(top: Path, changed: tuple[Ch
     assert (top / "blob.bin").read_bytes() == FILES["blob.bin"]
 
 
-def test_a_commit_that_came_in_between_is_a_conflict(top: Path, changed: tuple[Change, ...], tmp_path: Path):
-    """Git says so, and nothing is changed."""
+def test_a_commit_made_meanwhile_is_a_conflict(top: Path, changed: tuple[Change, ...], tmp_path: Path):
+    """Git reports it, and nothing is changed."""
     file = tmp_path / "patch.diff"
-    paths = [change.path for change in made(top, changed, file)]
+    paths = [change.path for change in make_patch(top, changed, file)]
     (top / "prompts/a.md").write_bytes(b"quite another text\n")
     git(top, "commit", "--quiet", "-a", "-m", "y")
     with pytest.raises(UsageError, match="nothing was changed"):

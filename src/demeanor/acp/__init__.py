@@ -1,5 +1,5 @@
-"""A client of the Agent Client Protocol: a program of its own that runs beside an agent and talks with it.
+"""A client of the Agent Client Protocol: a separate program that runs in the sandbox and starts the agent.
 
-It is started in the bench with a task file, starts the agent, prompts it turn by turn, answers its requests by the
-eval's approval, and prints what it hears as events, one per line. Standard library only.
+It reads a task file, sends the prompts turn by turn, answers the agent's requests by the eval's `approval`, and prints
+the agent's updates as events, one per line. Apart from demeanor.core.approval it uses the standard library only.
 """

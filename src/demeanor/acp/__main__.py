@@ -1,4 +1,4 @@
-"""Start the client: `python -m demeanor.acp TASK.json`. Exit codes: 0 every prompt was answered, 1 one was not."""
+"""Start the client: `python -m demeanor.acp TASK.json`. Exit codes: 0 all prompts were answered, 1 the agent failed."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import Any
 
 from demeanor.acp.events import EventLog
 from demeanor.acp.jsonrpc import AgentFailed, JsonRpc
-from demeanor.acp.session import Conversation
+from demeanor.acp.session import AcpSession
 
 
 def main() -> int:
-    """Hold the conversation that the task file describes; its events go to standard output."""
+    """Run the session that the task file describes; its events go to standard output."""
     task = json.loads(Path(sys.argv[1]).read_text("utf-8"))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was heard so far is still told
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception, so that events so far are still printed
     env = {**{name: value for name, value in os.environ.items() if name not in task["hide"]}, **task["env"]}
-    story = EventLog(_tell, task["own_kinds"], task["usual_kinds"])
+    events = EventLog(_emit, task["own_kinds"], task["usual_kinds"])
     try:
-        wire = JsonRpc(task["command"], env=env, folder=task["workspace"])
+        rpc = JsonRpc(task["command"], env=env, cwd=task["workspace"])
         try:
-            Conversation(wire, story, task).hold()
+            AcpSession(rpc, events, task).run()
         finally:
-            wire.close()
+            rpc.close()
     except AgentFailed as error:
         sys.stderr.write(f"acp: {error}\n")
         return 1
     return 0
 
 
-def _tell(event: Mapping[str, Any]) -> None:
+def _emit(event: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(event) + "\n")
     sys.stdout.flush()
 

@@ -1,7 +1,7 @@
-"""What an agent tells of its work, as events of ours.
+"""Converts the updates of a session into Demeanor's events.
 
-The protocol knows no turns of the model and often no name of a tool. A turn is taken to begin with what comes after a
-tool's answer; a name is looked for where agents put it, and where there is none the title of the call stands for it.
+The protocol does not report model answers, and often not the name of a tool. A turn starts with the first update after
+a tool's result. A tool's name is searched for where agents put it; if there is none, the title of the call is used.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 _KINDS = {"read", "edit", "delete", "search", "execute", "fetch", "think"}
-_OTHER_KINDS = {"move": "edit"}
+_KIND_ALIASES = {"move": "edit"}
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,99}")
-_LONGEST_RESULT = 50_000
-_ENDED = {"completed": True, "failed": False}
+_MAX_RESULT = 50_000
+_FINAL_STATUS = {"completed": True, "failed": False}
 
 
 class EventLog:
-    """The events of a session, told as they happen."""
+    """Emits the events of a session as they happen."""
 
-    def __init__(self, tell: Callable[[Mapping[str, Any]], None], own: Mapping[str, str], usual: Mapping[str, str]):
-        self._tell = tell
-        self._own, self._usual = own, usual
+    def __init__(self, emit: Callable[[Mapping[str, Any]], None], own: Mapping[str, str], usual: Mapping[str, str]):
+        self._emit = emit
+        self._own_kinds, self._usual_kinds = own, usual
         self._turn = 0
         self._answered = True
         self._text: tuple[str, Any] | None = None
@@ -32,138 +32,138 @@ class EventLog:
         self._calls: dict[str, dict[str, Any]] = {}
 
     def update(self, update: Mapping[str, Any]) -> None:
-        """A session/update."""
+        """Handle a `session/update`."""
         match update.get("sessionUpdate"):
             case "agent_message_chunk":
                 self._chunk("said", update)
             case "agent_thought_chunk":
                 self._chunk("thought", update)
             case "tool_call" | "tool_call_update":
-                self._call(update)
+                self._tool_call(update)
             case "plan":
                 self._plan(update)
 
     def asked(self, call: Mapping[str, Any], decide: Callable[[str, str], str]) -> str:
-        """A request for permission; `decide` answers it by the tool's name and kind."""
-        told = self._note(call)
-        kind = self._kind(told)
-        answer = decide(told["tool"], kind)
-        told["permission"] = answer
-        event = {"type": "asked", "turn": told["turn"], "id": told["id"], "tool": told["tool"], "kind": kind}
-        self._tell({**event, "answer": answer, "arguments": told["arguments"] or _table(call.get("rawInput"))})
+        """Handle a request for permission; `decide` answers it by the tool's name and kind."""
+        known = self._update_call(call)
+        kind = self._kind(known)
+        answer = decide(known["tool"], kind)
+        known["permission"] = answer
+        event = {"type": "asked", "turn": known["turn"], "id": known["id"], "tool": known["tool"], "kind": kind}
+        self._emit({**event, "answer": answer, "arguments": known["arguments"] or _table(call.get("rawInput"))})
         return answer
 
     def ended(self) -> None:
-        """A prompt is answered, or the session is over: nothing more is to come of what was begun."""
+        """Handle the end of a turn: emit pending text, and calls that got no result."""
         self._flush()
         for call in [*self._calls.values()]:
             self._finish(call, succeeded=None)
         self._answered = True
 
     def refused(self) -> None:
-        """The agent ended its turn by refusing to go on."""
-        said = {"type": "model_failed", "turn": max(self._turn, 1), "status": None, "reason": "refusal"}
-        self._tell({**said, "message": "the agent refused to go on"})
+        """Handle a turn that the agent ended with a refusal."""
+        event = {"type": "model_failed", "turn": max(self._turn, 1), "status": None, "reason": "refusal"}
+        self._emit({**event, "message": "the agent refused to continue"})
 
     def _chunk(self, kind: str, update: Mapping[str, Any]) -> None:
         text = _text(_table(update.get("content")).get("text"))
-        whose = (kind, update.get("messageId"))
+        message = (kind, update.get("messageId"))
         if not text:
             return
-        if whose != self._text or self._answered:
+        if message != self._text or self._answered:
             self._flush()
-            self._begin()
-        self._text = whose
+            self._start_turn()
+        self._text = message
         self._pieces.append(text)
 
     def _plan(self, update: Mapping[str, Any]) -> None:
         entries = update.get("entries")
         steps = [_text(_table(entry).get("content")) for entry in entries] if isinstance(entries, list) else []
         self._flush()
-        self._begin()
-        self._say("thought", "Plan:\n" + "\n".join(f"- {step}" for step in steps if step))
+        self._start_turn()
+        self._emit_text("thought", "Plan:\n" + "\n".join(f"- {step}" for step in steps if step))
 
-    def _call(self, update: Mapping[str, Any]) -> None:
-        call = self._note(update)
+    def _tool_call(self, update: Mapping[str, Any]) -> None:
+        call = self._update_call(update)
         result = _result(update)
         call["result"] = call["result"] if result is None else result
         status = update.get("status")
-        if status in _ENDED:
-            self._finish(call, succeeded=_ENDED[status])
+        if status in _FINAL_STATUS:
+            self._finish(call, succeeded=_FINAL_STATUS[status])
 
-    def _note(self, update: Mapping[str, Any]) -> dict[str, Any]:
-        """The call that an update is about, with what the update adds to what is known of it."""
+    def _update_call(self, update: Mapping[str, Any]) -> dict[str, Any]:
+        """The call that an update is about, with the fields of the update added."""
         self._flush()
-        number = _text(update.get("toolCallId"))
-        call = self._calls.get(number)
+        call_id = _text(update.get("toolCallId"))
+        call = self._calls.get(call_id)
         if call is None:
-            self._begin()
-            call = {"id": number, "turn": self._turn, "started": time.monotonic(), "tool": "", "kind": ""}
-            call |= {"arguments": {}, "result": None, "permission": "unasked", "told": False}
-            self._calls[number] = call
-        named = _named(update.get("_meta"), 4)
-        call["tool"] = named or call["tool"] or _name(number, _text(update.get("title")))
+            self._start_turn()
+            call = {"id": call_id, "turn": self._turn, "started": time.monotonic(), "tool": "", "kind": ""}
+            call |= {"arguments": {}, "result": None, "permission": "unasked", "reported": False}
+            self._calls[call_id] = call
+        name = _name_in_meta(update.get("_meta"), 4)
+        call["tool"] = name or call["tool"] or _tool_name(call_id, _text(update.get("title")))
         call["kind"] = _text(update.get("kind")) if update.get("kind") != "other" else call["kind"]
-        if update.get("sessionUpdate"):  # a request for permission may show other arguments than those of the call
+        if update.get("sessionUpdate"):  # a request for permission may contain other arguments than the call
             call["arguments"] = _table(update.get("rawInput")) or call["arguments"]
-            call["told"] = True
+            call["reported"] = True
         return call
 
     def _finish(self, call: dict[str, Any], *, succeeded: bool | None) -> None:
         del self._calls[call["id"]]
-        if not call["told"]:  # it was only asked about
+        if not call["reported"]:  # there was only a request for permission
             return
         self._answered = self._answered or succeeded is not None
         event = {"type": "called", **{name: call[name] for name in ("turn", "id", "tool", "arguments", "permission")}}
         event |= {"kind": self._kind(call), "result": call["result"], "succeeded": succeeded, "witness": "log"}
-        self._tell({**event, "seconds": round(time.monotonic() - call["started"], 4)})
+        self._emit({**event, "seconds": round(time.monotonic() - call["started"], 4)})
 
     def _kind(self, call: Mapping[str, Any]) -> str:
-        """By the configuration's table, by the agent, by the names in common use."""
-        told = _OTHER_KINDS.get(call["kind"], call["kind"])
+        """The kind of a call: by the configuration, else as the agent says, else by the tool's name."""
+        kind = _KIND_ALIASES.get(call["kind"], call["kind"])
         name = call["tool"].lower().replace("-", "_")
-        return self._own.get(call["tool"]) or (told if told in _KINDS else self._usual.get(name, "other"))
+        return self._own_kinds.get(call["tool"]) or (kind if kind in _KINDS else self._usual_kinds.get(name, "other"))
 
-    def _begin(self) -> None:
+    def _start_turn(self) -> None:
         if self._answered:
             self._turn += 1
             self._answered = False
 
     def _flush(self) -> None:
         if self._text is not None:
-            self._say(self._text[0], "".join(self._pieces))
+            self._emit_text(self._text[0], "".join(self._pieces))
         self._text, self._pieces = None, []
 
-    def _say(self, kind: str, text: str) -> None:
+    def _emit_text(self, kind: str, text: str) -> None:
         if text.strip():
-            self._tell({"type": kind, "turn": max(self._turn, 1), "text": text})
+            self._emit({"type": kind, "turn": max(self._turn, 1), "text": text})
 
 
-def _name(number: str, title: str) -> str:
-    """A tool's name: the title where it is one, or what stands before the model's id in `write_file__call_1`."""
+def _tool_name(call_id: str, title: str) -> str:
+    """A tool's name: the title if it is a name, else the prefix of an id such as `write_file__call_1`."""
     if _NAME.fullmatch(title):
         return title
-    before, found, _ = number.partition("__")
-    return before if found and _NAME.fullmatch(before) else title or "(unnamed)"
+    prefix, found, _ = call_id.partition("__")
+    return prefix if found and _NAME.fullmatch(prefix) else title or "(unnamed)"
 
 
-def _named(meta: Any, depth: int) -> str:
-    """The `toolName` that agents put somewhere into `_meta`."""
+def _name_in_meta(meta: Any, depth: int) -> str:
+    """The `toolName` that some agents put somewhere into `_meta`."""
     if not isinstance(meta, dict) or depth == 0:
         return ""
     found = _text(meta.get("toolName"))
-    return found or next((name for value in meta.values() if (name := _named(value, depth - 1))), "")
+    return found or next((name for value in meta.values() if (name := _name_in_meta(value, depth - 1))), "")
 
 
 def _result(update: Mapping[str, Any]) -> str | None:
-    """What the tool answered: its text, or its raw output; None where the update tells of none."""
+    """The result of a tool: its text, or its raw output; None if the update has neither."""
     content = update.get("content")
     blocks = [_table(_table(block).get("content")) for block in content] if isinstance(content, list) else []
-    told = "\n".join(text for block in blocks if (text := _text(block.get("text"))))
+    result = "\n".join(text for block in blocks if (text := _text(block.get("text"))))
     raw = update.get("rawOutput")
-    if not told and raw is not None:
-        told = raw if isinstance(raw, str) else json.dumps(raw)
-    return told[:_LONGEST_RESULT] if told else None
+    if not result and raw is not None:
+        result = raw if isinstance(raw, str) else json.dumps(raw)
+    return result[:_MAX_RESULT] if result else None
 
 
 def _text(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""One file per coding agent: how to start it, and how to read what it leaves.
+"""Adapters, one module per coding agent: how to start the agent and how to read its log.
 
-An adapter is a module that offers `read(name, table)`, which makes an `Agent` (core/agent.py) of its table in the
-configuration; one whose agent can be installed offers a `RECIPE` (agents/recipe.py) too. Those of other packages are
-found by the entry point `demeanor.agents`, which names the module.
+An adapter is a module with a function `read(name, table)`, which makes an `Agent` (core/agent.py) from its table in the
+configuration. If the agent can be installed, the module has a `RECIPE` (agents/recipe.py) too. Adapters in other
+packages are found by the entry point `demeanor.agents`, which names the module.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from demeanor.core.agent import Agent
 from demeanor.core.errors import UnknownName
 
 GENERIC = ("acp", "command", "native", "python")
-"""Adapters that are no particular agent of other people."""
+"""Adapters that are not for one particular agent."""
 
 CODING_AGENTS = (
     *("aider", "claude-code", "cline", "codex", "gemini-cli", "goose", "mini-swe-agent", "opencode", "pi"),
     "qwen-code",
 )
-"""Adapters of particular agents, which need no table in the configuration."""
+"""Adapters for particular agents; they work without a table in the configuration."""
 
 BUILT_IN = (*GENERIC, *CODING_AGENTS)
-"""The adapters that come with Demeanor."""
+"""All adapters of this package."""
 
 ENTRY_POINT = "demeanor.agents"
 
 
 def third_party() -> Mapping[str, str]:
-    """The adapters of other packages: name → module."""
+    """The adapters in other packages: name → module."""
     from importlib.metadata import entry_points
 
     return {point.name: point.value for point in entry_points(group=ENTRY_POINT) if point.name not in BUILT_IN}
 
 
 def adapter(name: str, where: Path | str | None = None) -> ModuleType:
-    """The module of an adapter; raises UnknownName where there is none."""
+    """The module of an adapter; raises UnknownName if there is none."""
     if name in BUILT_IN:
         return import_module(f"demeanor.agents.{name.replace('-', '_')}")
     others = third_party()
@@ -49,7 +49,7 @@ def adapter(name: str, where: Path | str | None = None) -> ModuleType:
 
 
 def make_agent(name: str, adapter_name: str, table: Table) -> Agent:
-    """The agent `name`, made by an adapter from its table in the configuration."""
+    """Make the agent `name` from its table in the configuration."""
     agent: Agent = adapter(adapter_name, table.where).read(name, table)
     table.finish()
     return agent

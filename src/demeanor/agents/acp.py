@@ -1,7 +1,7 @@
-"""Any agent that speaks the Agent Client Protocol, by configuration alone.
+"""Any agent that speaks the Agent Client Protocol, described in the configuration only.
 
-The client (demeanor/acp/) runs in the bench beside the agent: it prompts it, answers its requests for permission by the
-eval's approval, and prints what it hears as events.
+The client (demeanor/acp/) runs in the sandbox and starts the agent. It sends the prompts, answers requests for
+permission by the eval's `approval`, and prints the agent's updates as events.
 """
 
 from __future__ import annotations
@@ -12,75 +12,81 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from demeanor._version import __version__
-from demeanor.agents.events import read_events
-from demeanor.agents.placeholders import PLACES, check_places, fill, places_of
-from demeanor.agents.program import AgentProgram, read_program
-from demeanor.agents.python_paths import PACKAGES, python_folders
+from demeanor.agents.executables import PACKAGE_ROOT, python_paths
+from demeanor.agents.jsonl import read_events
+from demeanor.agents.program import (
+    PLACEHOLDERS,
+    AgentProgram,
+    check_placeholders,
+    fill,
+    placeholder_values,
+    read_program,
+)
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.codec import encode
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind, usual_kinds
 
-_OURS = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
-_TASK = ".demeanor/acp.json"
+_CLIENT_ENV = {"PYTHONPATH": PACKAGE_ROOT, "PYTHONDONTWRITEBYTECODE": "1"}
+_TASK_FILE = ".demeanor/acp.json"
 _CANNOT = {
-    Ability.MESSAGES: "the protocol can load a session that the agent kept itself, but none that others wrote",
+    Ability.MESSAGES: "the protocol can load a session of the agent's own, but not one that Demeanor writes",
 }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AcpAgent:
-    """An agent at the other end of the Agent Client Protocol."""
+    """An agent that speaks the Agent Client Protocol."""
 
     name: str
     """As written in a subject."""
 
     program: AgentProgram
-    """How it is started."""
+    """How to start it."""
 
     files: bool = False
-    """Whether it is offered to read and write files of the workspace through the client."""
+    """Whether the client offers to read and write files of the workspace."""
 
     mode: str = ""
-    """The session mode to set, such as `approve`; empty for the agent's own choice."""
+    """The session mode to set, such as `approve`; empty for the agent's default."""
 
     session_model: str = ""
-    """The model to set in the session, with places; empty where the agent knows it by its own settings."""
+    """The model to set in the session, with placeholders; empty if the agent's settings name the model."""
 
     authenticate: str = ""
-    """The way of authentication to name first, where the agent insists."""
+    """The authentication method to send first, if the agent requires one."""
 
     session: str = ""
-    """The session to load, which must lie in `home_files`; empty for a new one."""
+    """The session to load, which must be in `home_files`; empty for a new one."""
 
     cannot: Mapping[Ability, str] = field(default_factory=lambda: _CANNOT)
-    """What it can't do, with the reason."""
+    """What it does not support, with the reason."""
 
     params: tuple[str, ...] | None = ()
-    """The protocol has no settings."""
+    """None: the protocol has no settings."""
 
     tells_requests: bool = True
-    """Every request for permission comes to the client."""
+    """Every request for permission goes to the client."""
 
     @property
     def dialect(self) -> str | None:
-        """The model API it speaks; None where it uses no gateway."""
+        """The model API that it uses; None if it does not use the gateway."""
         return self.program.dialect
 
     @property
     def tool_kinds(self) -> Mapping[str, Kind]:
-        """What its own tools do."""
+        """The kinds of its tools."""
         return self.program.tool_kinds
 
     def orders(self, task: Task) -> Orders:
-        """One client, one session, all prompts."""
-        places = places_of(task)
-        env = self.program.environment(places)
+        """One client, one session for all prompts."""
+        values = placeholder_values(task)
+        env = self.program.environment(values)
         fields = {
-            "command": [fill(word, places) for word in self.program.command],
-            "env": {name: env[name] for name in _OURS if name in env},
-            "hide": [*_OURS],
+            "command": [fill(word, values) for word in self.program.command],
+            "env": {name: env[name] for name in _CLIENT_ENV if name in env},
+            "hide": [*_CLIENT_ENV],
             "prompts": task.prompts,
             "workspace": str(task.workspace),
             "approval": encode(task.approval),
@@ -88,38 +94,40 @@ class AcpAgent:
             "usual_kinds": dict(usual_kinds()),
             "files": self.files,
             "mode": self.mode,
-            "model": fill(self.session_model, places),
+            "model": fill(self.session_model, values),
             "authenticate": self.authenticate,
             "session": self.session,
             "version": __version__,
         }
-        # -P keeps the workspace off the import path: a file `json.py` there must not become part of the client.
-        argv = (sys.executable, "-P", "-s", "-S", "-m", "demeanor.acp", str(task.home / _TASK))
-        launch = Launch(argv=argv, env={**env, **_OURS}, reads=(*python_folders(), PACKAGES, *self.program.readable()))
-        laid = {**self.program.files(places), _TASK: json.dumps(fields).encode()}
-        return Orders(launches=(launch,), home_files=laid)
+        # -P keeps the workspace off the import path: a file `json.py` there must not be imported.
+        argv = (sys.executable, "-P", "-s", "-S", "-m", "demeanor.acp", str(task.home / _TASK_FILE))
+        launch = Launch(
+            argv=argv, env={**env, **_CLIENT_ENV}, reads=(*python_paths(), PACKAGE_ROOT, *self.program.readable())
+        )
+        home_files = {**self.program.files(values), _TASK_FILE: json.dumps(fields).encode()}
+        return Orders(launches=(launch,), home_files=home_files)
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
-        """An error, an early end or an unfinished turn is a failure; «end_turn» says nothing of the model's answers."""
+        """An error, an early exit or an unfinished turn is a failure; `end_turn` alone is not proof of success."""
         return None if end.exit_code == 0 else False
 
     def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-        """What the client heard."""
+        """The events that the client printed."""
         return read_events(ends)
 
     def missing(self) -> str | None:
-        """The program."""
+        """Why it can't be started."""
         return self.program.missing(self.name)
 
     def version(self) -> str | None:
-        """As its version command says."""
+        """The first line that its version command prints."""
         return self.program.version()
 
 
 def read(name: str, table: Table) -> AcpAgent:
     """The agent of an `[agents.NAME]` table with `adapter = "acp"`."""
     session_model = table.text("session_model")
-    check_places(table, "session_model", session_model, PLACES)
+    check_placeholders(table, "session_model", session_model, PLACEHOLDERS)
     return AcpAgent(
         name=name,
         program=read_program(table, prompt=False),

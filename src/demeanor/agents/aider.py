@@ -1,6 +1,6 @@
-"""aider: no tools. The model writes edits into its text, and aider carries them out; it exits with 0 whatever happens.
+"""aider. It has no tools: the model writes edits as text, and aider applies them. It always exits with 0.
 
-Its chat history, a Markdown file, is its memory: it is restored for the next prompt, and can be written beforehand.
+Its chat history is a Markdown file. It is restored for the next prompt, and prior messages are written into it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.settings import laid_over
+from demeanor.agents.settings import merged
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event
@@ -28,9 +28,9 @@ _MARKUP = re.compile(r"^(?=#{1,4} |> )", re.M)
 
 
 def _orders(task: Task, setup: Setup) -> Orders:
-    """One run per prompt, with the history of those before. Without a list of prices it would ask the net for one."""
+    """One launch per prompt, with the history of those before. Without a price list it would try to download one."""
     files = {
-        _CONFIG: json.dumps(laid_over(_config(task), setup.settings)).encode(),
+        _CONFIG: json.dumps(merged(_config(task), setup.settings)).encode(),
         _PRICES: b'{"demeanor": {}}',
     }
     if task.messages:
@@ -45,18 +45,18 @@ def _orders(task: Task, setup: Setup) -> Orders:
     added = [f"--file={name}" for name in names] if isinstance(names, list | tuple) else []
     words = ("--model", f"openai/{task.model}", *added)
     launches = [
-        Launch(argv=(*setup.program, *words, *_memory(task, index), f"--message={prompt}"), env=env)
+        Launch(argv=(*setup.program, *words, *_history_option(task, index), f"--message={prompt}"), env=env)
         for index, prompt in enumerate(task.prompts)
     ]
     return Orders(launches=tuple(launches), home_files=files, leavings=(_HISTORY,))
 
 
-def _memory(task: Task, index: int) -> tuple[str, ...]:
+def _history_option(task: Task, index: int) -> tuple[str, ...]:
     return ("--restore-chat-history",) if index or task.messages else ()
 
 
 def _config(task: Task) -> dict[str, Any]:
-    """All that would ask, commit, fetch or report is off; git is, since it would make a repository and commit to it."""
+    """Turn off everything that asks, downloads or reports, and git: aider would create a repository and commit."""
     off = ("pretty", "fancy-input", "git", "gitignore", "check-update", "show-release-notes", "show-model-warnings")
     return {
         **dict.fromkeys((*off, "detect-urls", "suggest-shell-commands"), False),
@@ -70,7 +70,7 @@ def _config(task: Task) -> dict[str, Any]:
 
 
 def _history(task: Task) -> str:
-    """A history as aider writes it; lines that would be its own marks are set off by a space."""
+    """A history as aider writes it; a space in front of lines that would be read as its markup."""
     pieces = [f"{_START}2026-01-01 00:00:00\n"]
     for message in task.messages:
         if message.role == "user":
@@ -81,28 +81,28 @@ def _history(task: Task) -> str:
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """What the model said, prompt by prompt. Runs append to the history, so what was restored is told first."""
-    story = LogBuilder()
+    """The model's answers, prompt by prompt. Each launch appends to the history, so restored messages come first."""
+    log = LogBuilder()
     runs = leavings.get(_HISTORY, b"").decode(errors="replace").split(f"\n{_START}")
     for run in runs[-len(ends) :] if ends else []:
         for answer in _answers(run):
-            story.next_turn()
+            log.next_turn()
             for _, thought in _THINKING.findall(answer):
-                story.thought(thought)
-            story.said(_THINKING.sub("", answer).strip())
-    return story.events()
+                log.add_thought(thought)
+            log.add_text(_THINKING.sub("", answer).strip())
+    return log.events()
 
 
 def _answers(run: str) -> Iterator[str]:
-    """The texts between the user's words and aider's own remarks."""
+    """The texts between the user's prompts and aider's own remarks."""
     lines: list[str] = []
-    spoken = False
+    prompted = False
     for line in run.splitlines():
         if line.startswith(("#### ", "> ")):
             if lines and (text := "\n".join(lines).strip()):
                 yield text
-            lines, spoken = [], spoken or line.startswith("#### ")
-        elif spoken:
+            lines, prompted = [], prompted or line.startswith("#### ")
+        elif prompted:
             lines.append(line)
     if text := "\n".join(lines).strip():
         yield text

@@ -1,7 +1,7 @@
-"""Cline: a big program that would leave a daemon behind; kept in one process, it leaves nothing.
+"""Cline. Runs in one process (`CLINE_SESSION_BACKEND_MODE=local`), because otherwise it leaves a daemon behind.
 
-Without a person it would refuse every tool that needs an approval. A small plug-in speaks for the person: what it does
-not allow stays refused, so that nothing is allowed by mistake where plug-ins can't be loaded.
+Without a terminal it refuses every tool that needs approval. A small plug-in approves the allowed ones. If the plug-in
+can't be loaded, everything stays refused, so nothing is allowed by mistake.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import json_lines, number, table, text
+from demeanor.agents.jsonl import as_dict, as_number, as_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.settings import laid_over
-from demeanor.agents.tool_denial import REFUSAL, denied
+from demeanor.agents.settings import merged
+from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
@@ -39,12 +39,12 @@ export default {
 
 
 def _orders(task: Task, setup: Setup) -> Orders:
-    """One run. The key is in a file, since it would be seen in the list of processes."""
+    """One launch. The key goes into a file, because an argument would be visible in the process list."""
     files = {
         f"{_SETTINGS}/providers.json": json.dumps(_providers(task, setup)).encode(),
-        f"{_SETTINGS}/global-settings.json": json.dumps(laid_over(_SWITCHES, setup.settings)).encode(),
+        f"{_SETTINGS}/global-settings.json": json.dumps(merged(_SWITCHES, setup.settings)).encode(),
     }
-    if forbidden := denied(task.approval, _TOOLS, _KINDS):
+    if forbidden := denied_tools(task.approval, _TOOLS, _KINDS):
         files[_GATE] = (_GATE_CODE % (json.dumps(forbidden), json.dumps(REFUSAL))).encode()
     words = ["--json", "--auto-approve", "false" if forbidden else "true"]
     words += ["--provider", _PROVIDERS[setup.dialect], "--model", task.model, "--cwd", str(task.workspace)]
@@ -63,32 +63,34 @@ def _providers(task: Task, setup: Setup) -> dict[str, Any]:
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """`agent_event` lines: an iteration is a turn; the end of a content tells all of it."""
-    story = LogBuilder(RECIPE.tool_kinds)
+    """`agent_event` lines: an iteration is a turn; `content_end` has the whole content."""
+    log = LogBuilder(RECIPE.tool_kinds)
     for line in json_lines(ends):
-        event = table(line.get("event"))
+        event = as_dict(line.get("event"))
         match event.get("type"), event.get("contentType"):
             case "iteration_start", _:
-                story.next_turn()
+                log.next_turn()
             case "content_end", "text":
-                story.said(text(event.get("text")))
+                log.add_text(as_text(event.get("text")))
             case "content_end", "reasoning":
-                story.thought(text(event.get("reasoning")) or text(event.get("text")))
+                log.add_thought(as_text(event.get("reasoning")) or as_text(event.get("text")))
             case "content_start", "tool":
-                story.called(text(event.get("toolCallId")), text(event.get("toolName")), table(event.get("input")))
+                log.add_call(
+                    as_text(event.get("toolCallId")), as_text(event.get("toolName")), as_dict(event.get("input"))
+                )
             case "content_end", "tool":
-                _answered(story, event)
-    return story.events()
+                _add_result(log, event)
+    return log.events()
 
 
-def _answered(story: LogBuilder, event: dict[str, Any]) -> None:
+def _add_result(log: LogBuilder, event: dict[str, Any]) -> None:
     output = event.get("output")
-    said = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    took = number(event.get("durationMs"))
-    seconds = None if took is None else took / 1000
+    result = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    milliseconds = as_number(event.get("durationMs"))
+    seconds = None if milliseconds is None else milliseconds / 1000
     parts = output if isinstance(output, list) else [output]
-    worked = not event.get("error") and all(table(part).get("success") is not False for part in parts)
-    story.answered(text(event.get("toolCallId")), said, succeeded=worked, seconds=seconds)
+    succeeded = not event.get("error") and all(as_dict(part).get("success") is not False for part in parts)
+    log.add_result(as_text(event.get("toolCallId")), result, succeeded=succeeded, seconds=seconds)
 
 
 _KINDS = {"skills": Kind.READ}
@@ -107,8 +109,8 @@ RECIPE = Recipe(
     read_log=_read_log,
     tool_kinds=_KINDS,
     cannot={
-        Ability.TURNS: "it resumes a session in its terminal interface only",
-        Ability.MESSAGES: "it resumes a session in its terminal interface only",
+        Ability.TURNS: "it can resume a session only in its terminal interface",
+        Ability.MESSAGES: "it can resume a session only in its terminal interface",
     },
     params=("thinking",),
 )

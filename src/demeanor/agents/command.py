@@ -1,21 +1,29 @@
-"""Any program as an agent, by configuration alone."""
+"""Any program as an agent, described in the configuration only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from demeanor.agents.jsonl_paths import JsonlPaths, read_line_paths
-from demeanor.agents.placeholders import PLACES, PROMPT, fill, has_place, places_of
-from demeanor.agents.program import AgentProgram, command_of, read_program
+from demeanor.agents.jsonl_paths import JsonlPaths, read_jsonl_paths
+from demeanor.agents.program import (
+    PLACEHOLDERS,
+    PROMPT,
+    AgentProgram,
+    fill,
+    has_placeholder,
+    placeholder_values,
+    read_command,
+    read_program,
+)
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
 
 _CANNOT = {
-    Ability.MESSAGES: "a command has no place for an earlier conversation",
-    Ability.DENY: "nobody answers a command's requests for confirmation; an agent that speaks ACP can be asked",
+    Ability.MESSAGES: "a command can't be given prior messages",
+    Ability.DENY: "a command's requests for permission can't be answered; use an agent that speaks ACP",
 }
 
 
@@ -27,84 +35,84 @@ class CommandAgent:
     """As written in a subject."""
 
     program: AgentProgram
-    """How it is started, with a place for the prompt."""
+    """How to start it, with {prompt} somewhere."""
 
     resume_command: tuple[str, ...] = ()
-    """How it is started from the second prompt on, where that is another command."""
+    """How to start it from the second prompt on, if that is another command."""
 
     events: JsonlPaths | None = None
-    """Where the events are in its output; None where that is no more than text."""
+    """Where the events are in its output; None if it prints plain text."""
 
     exit_codes: tuple[int, ...] | None = (0,)
-    """Exit codes that mean success; None where its exit code says nothing."""
+    """Exit codes that mean success; None if the exit code does not tell."""
 
     stdout_contains: str | None = None
     """A string that its output must contain on success."""
 
     cannot: Mapping[Ability, str] = field(default_factory=lambda: _CANNOT)
-    """What it can't do, with the reason."""
+    """What it does not support, with the reason."""
 
     params: tuple[str, ...] | None = None
-    """An eval may hand any setting to it."""
+    """Any `params` of an eval are accepted."""
 
     tells_requests: bool = False
-    """Nobody knows what it asks of whom."""
+    """Its requests for permission are not visible."""
 
     @property
     def dialect(self) -> str | None:
-        """The model API it speaks; None where it uses no gateway."""
+        """The model API that it uses; None if it does not use the gateway."""
         return self.program.dialect
 
     @property
     def tool_kinds(self) -> Mapping[str, Kind]:
-        """What its own tools do."""
+        """The kinds of its tools."""
         return self.program.tool_kinds
 
     def orders(self, task: Task) -> Orders:
-        """One start per prompt."""
-        launches = (self._launch(task, prompt, first=place == 0) for place, prompt in enumerate(task.prompts))
-        return Orders(launches=tuple(launches), home_files=self.program.files(places_of(task)))
+        """One launch per prompt."""
+        launches = (self._launch(task, prompt, first=index == 0) for index, prompt in enumerate(task.prompts))
+        return Orders(launches=tuple(launches), home_files=self.program.files(placeholder_values(task)))
 
     def _launch(self, task: Task, prompt: str, *, first: bool) -> Launch:
-        places = {**places_of(task), PROMPT: prompt}
+        values = {**placeholder_values(task), PROMPT: prompt}
         words = self.program.command if first else self.resume_command or self.program.command
         return Launch(
-            argv=tuple(fill(word, places) for word in words),
-            env=self.program.environment(places),
+            argv=tuple(fill(word, values) for word in words),
+            env=self.program.environment(values),
             reads=self.program.readable(),
         )
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
-        """By exit code and output, as configured."""
+        """Whether it succeeded, by exit code and output; None if the exit code does not tell."""
         if self.stdout_contains is not None and self.stdout_contains not in end.stdout.text:
             return False
         return None if self.exit_codes is None else end.exit_code in self.exit_codes
 
     def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-        """What its output tells, where the configuration says how; plain text tells nothing but last words."""
+        """The events in its output, if the configuration has their paths; plain text has none."""
         return self.events.read(ends, self.tool_kinds) if self.events else ()
 
     def missing(self) -> str | None:
-        """The program itself."""
+        """Why it can't be started."""
         return self.program.missing(self.name)
 
     def version(self) -> str | None:
-        """The first line of what its version command prints."""
+        """The first line that its version command prints."""
         return self.program.version()
 
 
 def read(name: str, table: Table) -> CommandAgent:
     """The agent of an `[agents.NAME]` table with `adapter = "command"`."""
     program = read_program(table, prompt=True)
-    resume = command_of(table, "resume_command", (PROMPT, *PLACES))
+    resume = read_command(table, "resume_command", (PROMPT, *PLACEHOLDERS))
     for key, words in (("command", program.command), ("resume_command", resume)):
-        if words and not any(has_place(text, PROMPT) for text in (*words, *program.env.values())):
-            table.fail(key, "the prompt reaches the agent nowhere", "write {prompt} where it belongs")
+        if words and not any(has_placeholder(text, PROMPT) for text in (*words, *program.env.values())):
+            table.fail(key, "has no {prompt}", "write {prompt} where the agent expects its prompt")
     return CommandAgent(
         name=name,
         program=program,
         resume_command=resume,
-        events=read_line_paths(table),
+        events=read_jsonl_paths(table),
         exit_codes=_exit_codes(table),
         stdout_contains=table.maybe_text("stdout_contains"),
     )

@@ -1,4 +1,4 @@
-"""goose: small and quick; exits with 0 when every model call has failed, so its exit says nothing."""
+"""goose. It exits with 0 even if every model call failed, so an exit code of 0 proves nothing."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from demeanor.agents.jsonl import json_lines, rows, table, text
+from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.tool_denial import denied
+from demeanor.agents.tool_denial import denied_tools
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event, Kind
@@ -27,9 +27,9 @@ _TOOLS = ("edit", "read_image", "shell", "tree", "write")
 
 
 def _orders(task: Task, setup: Setup) -> Orders:
-    """One run per prompt, all in one session; an earlier conversation is imported as that session first."""
+    """One launch per prompt, all in one session; prior messages are imported as that session first."""
     files = {_CONFIG: json.dumps(dict(setup.settings)).encode()} if setup.settings else {}
-    forbidden = denied(task.approval, _TOOLS, {})
+    forbidden = denied_tools(task.approval, _TOOLS, {})
     env = {**_env(task, setup), "GOOSE_MODE": "approve" if forbidden else "auto"}
     launches = [_run(task, setup, index, env) for index in range(len(task.prompts))]
     if task.messages:
@@ -83,8 +83,8 @@ def _provider(task: Task, dialect: str) -> dict[str, str]:
 
 
 def _session(task: Task) -> dict[str, Any]:
-    """A session as goose exports it; it must name the session that is resumed."""
-    said = [
+    """A session as goose exports it; its name must be that of the session to resume."""
+    messages = [
         {
             "role": message.role,
             "created": _LONG_AGO + number,
@@ -102,48 +102,48 @@ def _session(task: Task) -> dict[str, Any]:
         "created_at": when,
         "updated_at": when,
         "extension_data": {"enabled_extensions.v0": {"extensions": [_DEVELOPER]}},
-        "conversation": said,
-        "message_count": len(said),
+        "conversation": messages,
+        "message_count": len(messages),
     }
 
 
 def _permissions(forbidden: Sequence[str]) -> dict[str, Any]:
-    """What is neither allowed nor denied by name would wait for a person."""
+    """Every tool is listed, because goose would wait for an answer about any other."""
     allowed = [tool for tool in _TOOLS if tool not in forbidden]
     return {"user": {"always_allow": allowed, "ask_before": [], "never_allow": list(forbidden)}}
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """`message` events, each with parts of one message; a message of the model may come in several pieces."""
-    story = LogBuilder(RECIPE.tool_kinds)
+    """`message` events, each with parts of one message; a message of the model may come in several events."""
+    log = LogBuilder(RECIPE.tool_kinds)
     for end in ends:
         answered = True
-        for message in (table(line.get("message")) for line in json_lines((end,)) if line.get("type") == "message"):
+        for message in (as_dict(line.get("message")) for line in json_lines((end,)) if line.get("type") == "message"):
             by_model = message.get("role") == "assistant"
             if by_model and answered:
-                story.next_turn()
+                log.next_turn()
             answered = not by_model
-            for part in rows(message.get("content")):
-                _tell(story, part, text(message.get("id")))
-    return story.events()
+            for part in as_dicts(message.get("content")):
+                _add_part(log, part, as_text(message.get("id")))
+    return log.events()
 
 
-def _tell(story: LogBuilder, part: dict[str, Any], message: str) -> None:
+def _add_part(log: LogBuilder, part: dict[str, Any], message: str) -> None:
     match part.get("type"):
         case "text":
-            story.said(text(part.get("text")), piece_of=message)
+            log.add_text(as_text(part.get("text")), message=message)
         case "thinking":
-            story.thought(text(part.get("thinking")), piece_of=message)
+            log.add_thought(as_text(part.get("thinking")), message=message)
         case "toolRequest":
-            call = table(table(part.get("toolCall")).get("value"))
-            story.called(text(part.get("id")), text(call.get("name")), table(call.get("arguments")))
+            call = as_dict(as_dict(part.get("toolCall")).get("value"))
+            log.add_call(as_text(part.get("id")), as_text(call.get("name")), as_dict(call.get("arguments")))
         case "toolResponse":
-            result = table(part.get("toolResult"))
-            value = table(result.get("value"))
-            pieces = rows(value.get("content") or result.get("value"))
-            said = "\n".join(text(piece.get("text")) for piece in pieces) or text(result.get("error"))
-            worked = result.get("status") == "success" and not value.get("isError")
-            story.answered(text(part.get("id")), said, succeeded=worked)
+            result = as_dict(part.get("toolResult"))
+            value = as_dict(result.get("value"))
+            pieces = as_dicts(value.get("content") or result.get("value"))
+            output = joined_text(pieces) or as_text(result.get("error"))
+            succeeded = result.get("status") == "success" and not value.get("isError")
+            log.add_result(as_text(part.get("id")), output, succeeded=succeeded)
 
 
 RECIPE = Recipe(

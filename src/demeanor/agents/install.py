@@ -1,4 +1,4 @@
-"""Installing a coding agent into a folder of its own: an exact version, and nothing of the machine is changed."""
+"""Installs an exact version of a coding agent into its own folder; nothing else on the machine changes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from demeanor.core.errors import DemeanorError, UsageError
 from demeanor.core.text import excerpt
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]*")
-_PATIENCE = 1800.0
+_TIMEOUT = 1800.0
 
 
 class InstallError(DemeanorError):
-    """An agent can't be installed."""
+    """An agent could not be installed."""
 
 
 def install(
     recipe: Recipe, version: str | None, folder: Path, environ: Mapping[str, str], tell: Callable[[str], None]
 ) -> Path:
-    """The program of an agent in an exact version, installed below `folder` unless it is there already."""
+    """Install an agent below `folder`, unless that version is installed already; returns its program."""
     return install_package(recipe.name, recipe.package, version, folder, environ, tell)
 
 
@@ -39,36 +39,38 @@ def install_package(
     environ: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> Path:
-    """The program of a package, which is called `name` here.
+    """Install a package as `<folder>/<name>/<version>`, unless it is installed already; returns its program.
 
-    It is installed beside its place and moved there when it is complete: half an installation is never found.
+    It is installed into a temporary folder and then renamed, so that an incomplete installation is never found.
     """
     wanted = version or package.version
     if not _VERSION.fullmatch(wanted):
-        raise UsageError(f"{wanted!r} is no exact version\n  → such as {name}@{package.version}")
-    place = folder / name / wanted
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(place.parent):
-        if package.program_in(place).exists():
-            tell(f"{name} {wanted} is there already: {place}")
-            return package.program_in(place)
-        tell(f"installing {package.full_name} {wanted} with {package.manager} into {place}")
-        with tempfile.TemporaryDirectory(prefix=f".{wanted}-", dir=place.parent) as half:
-            made = Path(half, "made")
+        raise UsageError(f"{wanted!r} is not an exact version\n  → write for example {name}@{package.version}")
+    target = folder / name / wanted
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(target.parent):
+        if package.program_in(target).exists():
+            tell(f"{name} {wanted} is already installed: {target}")
+            return package.program_in(target)
+        tell(f"installing {package.full_name} {wanted} with {package.manager} into {target}")
+        with tempfile.TemporaryDirectory(prefix=f".{wanted}-", dir=target.parent) as temporary:
+            made = Path(temporary, "made")
             made.mkdir()
-            (_by_npm if package.manager == "npm" else _by_pip)(package, wanted, made, Path(half, "home"), environ)
+            (_by_npm if package.manager == "npm" else _by_pip)(package, wanted, made, Path(temporary, "home"), environ)
             if not package.program_in(made).exists():
-                raise InstallError(f"{package.full_name} {wanted} was installed, but holds no {package.program}")
+                raise InstallError(
+                    f"{package.full_name} {wanted} was installed, but does not contain {package.program}"
+                )
             if package.manager == "pip":
-                _settle(made, place)
-            shutil.rmtree(place, ignore_errors=True)
-            made.rename(place)
-    return package.program_in(place)
+                _relocate(made, target)
+            shutil.rmtree(target, ignore_errors=True)
+            made.rename(target)
+    return package.program_in(target)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else installs the same agent meanwhile; whoever comes later waits, and finds it."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of an agent: a second process that installs the same agent waits, then finds it installed."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -77,33 +79,33 @@ def _alone(folder: Path) -> Iterator[None]:
 def _by_npm(package: Package, version: str, folder: Path, home: Path, environ: Mapping[str, str]) -> None:
     npm = shutil.which("npm", path=environ.get("PATH"))
     if npm is None:
-        raise InstallError(f"npm is needed to install {package.full_name}, and is not on PATH\n  → install Node.js")
+        raise InstallError(f"{package.full_name} needs npm, which is not on PATH\n  → install Node.js")
     words = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--no-update-notifier", "--save-exact"]
     words += [] if package.scripts else ["--ignore-scripts"]
-    _run([*words, f"{package.full_name}@{version}", *package.others], folder, home, environ)
+    _run([*words, f"{package.full_name}@{version}", *package.extra_packages], folder, home, environ)
 
 
 def _by_pip(package: Package, version: str, folder: Path, home: Path, environ: Mapping[str, str]) -> None:
     python = find_python(package, environ)
     if python is None:
-        raise InstallError(f"{package.name} needs {package.needs}, and none is on PATH\n  → install one")
+        raise InstallError(f"{package.name} needs {package.needs}, which is not on PATH\n  → install it")
     _run([python, "-m", "venv", str(folder)], folder, home, environ)
     pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, f"{package.name}=={version}", *package.others], folder, home, environ)
+    _run([*pip, f"{package.name}=={version}", *package.extra_packages], folder, home, environ)
 
 
-def _settle(made: Path, place: Path) -> None:
-    """A virtual environment knows where it was made; let its programs know where it will be."""
+def _relocate(made: Path, target: Path) -> None:
+    """Replace the path of a virtual environment in its scripts, which contain it."""
     for program in (made / "bin").iterdir():
         if program.is_symlink() or not program.is_file():
             continue
         content = program.read_bytes()
         if str(made).encode() in content:
-            program.write_bytes(content.replace(str(made).encode(), str(place).encode()))
+            program.write_bytes(content.replace(str(made).encode(), str(target).encode()))
 
 
 def _run(words: list[str], folder: Path, home: Path, environ: Mapping[str, str]) -> None:
-    """Run an installer with a HOME of its own; caches and settings of the user's stay in use, read where they are."""
+    """Run an installer with its own HOME, but with the user's caches and settings of npm and pip."""
     home.mkdir(exist_ok=True)
     env = {**environ, "HOME": str(home), "NO_UPDATE_NOTIFIER": "1"}
     real = Path(environ.get("HOME") or Path.home())
@@ -123,11 +125,11 @@ def _run(words: list[str], folder: Path, home: Path, environ: Mapping[str, str])
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise InstallError(f"{words[0]} did not end within {_PATIENCE:.0f} s") from None
+        raise InstallError(f"{words[0]} did not finish within {_TIMEOUT:.0f} s") from None
     if done.returncode != 0:
         raise InstallError(
             f"{' '.join(words[:3])} … failed (exit code {done.returncode}):\n{excerpt(done.stdout, lines=15)}"

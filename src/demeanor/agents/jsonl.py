@@ -1,4 +1,4 @@
-"""Reading an agent's machine output: one JSON object per line, as far as it goes."""
+"""Reading agent output that has one JSON value per line: Demeanor's own events, or objects of any other shape."""
 
 from __future__ import annotations
 
@@ -7,23 +7,45 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from demeanor.core.codec import DecodeError, decode
 from demeanor.core.process import ProcessEnd
+from demeanor.core.trajectory import Event, Trajectory
+
+_TRUNCATED = "the agent printed so much that its log was truncated"
+
+
+def read_events(ends: tuple[ProcessEnd, ...]) -> tuple[Event, ...]:
+    """The events on the standard output of all processes; raises ValueError with the number of an unreadable line."""
+    found: list[Event] = []
+    for end in ends:
+        if end.stdout.truncated:
+            raise ValueError(_TRUNCATED)
+        for number, line in enumerate(end.stdout.text.splitlines(), 1):
+            if line.strip():
+                found += _read_event(number, line)
+    return tuple(found)
+
+
+def _read_event(number: int, line: str) -> tuple[Event, ...]:
+    try:
+        return decode(Trajectory, {"events": [json.loads(line)]}).events
+    except (DecodeError, ValueError, RecursionError) as error:
+        raise ValueError(f"line {number} of the agent's log is not an event: {error}") from None
 
 
 def json_lines(ends: Iterable[ProcessEnd]) -> Iterator[dict[str, Any]]:
-    """Every JSON object on the standard output of all processes; other lines are passed over.
+    """Every JSON object on the standard output of all processes. Other lines are skipped: agents print warnings.
 
-    Agents print warnings between their events. An output of which the middle is missing can't be trusted, so that is a
-    ValueError.
+    Raises ValueError if the output was truncated, because calls may be missing from it.
     """
     for end in ends:
         if end.stdout.truncated:
-            raise ValueError("the agent printed so much that its log is cut")
+            raise ValueError(_TRUNCATED)
         yield from json_objects(end.stdout.text)
 
 
 def json_objects(lines: str) -> Iterator[dict[str, Any]]:
-    """Every JSON object that stands on a line of its own; other lines are passed over."""
+    """Every JSON object that is alone on its line; other lines are skipped."""
     for line in lines.splitlines():
         if line.startswith("{"):
             try:
@@ -34,23 +56,38 @@ def json_objects(lines: str) -> Iterator[dict[str, Any]]:
                 yield found
 
 
-def text(value: Any) -> str:
-    """A text, or nothing: what an agent prints has any shape."""
+def json_arguments(value: Any) -> dict[str, Any]:
+    """The arguments of a tool call, given as an object or as its JSON text; empty if they are neither."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    return as_dict(value)
+
+
+def as_text(value: Any) -> str:
+    """A string, or "" if the value is of another type."""
     return value if isinstance(value, str) else ""
 
 
-def table(value: Any) -> dict[str, Any]:
-    """A table, or an empty one."""
+def as_dict(value: Any) -> dict[str, Any]:
+    """A dict, or an empty one if the value is of another type."""
     return value if isinstance(value, dict) else {}
 
 
-def rows(value: Any) -> list[dict[str, Any]]:
-    """The tables in a list, or none."""
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+def as_dicts(value: Any) -> list[dict[str, Any]]:
+    """The dicts in a list; empty if the value is not a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def number(value: Any) -> float | None:
-    """A number that can be reckoned with, or None."""
+def joined_text(value: Any) -> str:
+    """The text of a message: a string, or the `text` of each of its parts, one per line."""
+    return value if isinstance(value, str) else "\n".join(as_text(part.get("text")) for part in as_dicts(value))
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Where to look in an agent's output for what it did: paths into the JSON objects that it prints, one per line."""
+"""Reads events from the JSON lines that an agent prints, by the paths in `[agents.NAME.events]`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from demeanor.agents.jsonl import json_lines
+from demeanor.agents.jsonl import as_text, json_arguments, json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.config.table import Table
 from demeanor.core.json_path import Step, json_steps
@@ -21,42 +21,41 @@ KEYS = ("tool", "arguments", "id", "result", "failed", "text", "thought")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JsonlPaths:
-    """Several places for each fact; the first that is there counts."""
+    """One or more paths for each field of an event; the first path that exists is used."""
 
     paths: Mapping[str, Paths]
-    """By fact: `tool`, `arguments`, `id`, `result`, `failed`, `text`, `thought`."""
+    """By field: `tool`, `arguments`, `id`, `result`, `failed`, `text`, `thought`."""
 
     def read(self, ends: tuple[ProcessEnd, ...], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
-        """The events of the output; raises ValueError where it is cut.
+        """The events in the output; raises ValueError if it was truncated.
 
-        A line may tell of a call, of its result, or of both. A new answer of the model is taken to begin with what
-        comes after a result.
+        A line may report a call, its result, or both. The first line after a result starts a new model answer.
         """
-        story = LogBuilder(kinds)
+        log = LogBuilder(kinds)
         answered = True
         calls = 0
         for line in json_lines(ends):
-            tool, said, thought = (_text(self._find(key, line)) for key in ("tool", "text", "thought"))
+            tool, text, thought = (as_text(self._find(key, line)) for key in ("tool", "text", "thought"))
             result = self._find("result", line)
-            if (tool or said or thought) and answered:
-                story.next_turn()
+            if (tool or text or thought) and answered:
+                log.next_turn()
                 answered = False
-            story.thought(thought)
-            story.said(said)
-            call = _shown(self._find("id", line))
+            log.add_thought(thought)
+            log.add_text(text)
+            call = _to_text(self._find("id", line))
             if tool:
                 calls += 1
                 call = call or f"call-{calls}"
-                story.called(call, tool, _arguments(self._find("arguments", line)))
+                log.add_call(call, tool, json_arguments(self._find("arguments", line)))
             if result is not None:
                 answered = True
                 failed = self._find("failed", line) if "failed" in self.paths else None
-                worked = None if "failed" not in self.paths else not failed
-                story.answered(call or f"call-{calls}", _shown(result), succeeded=worked)
-        return story.events()
+                succeeded = None if "failed" not in self.paths else not failed
+                log.add_result(call or f"call-{calls}", _to_text(result), succeeded=succeeded)
+        return log.events()
 
     def _find(self, key: str, line: Mapping[str, Any]) -> Any:
-        """What lies at the first of a fact's paths that leads somewhere; None where none does."""
+        """The value at the first path of a field that exists; None if none does."""
         for steps in self.paths.get(key, ()):
             found: Any = line
             for step in steps:
@@ -66,21 +65,25 @@ class JsonlPaths:
         return None
 
 
-def read_line_paths(table: Table) -> JsonlPaths | None:
-    """`output` and `events` of an agent's table."""
+def read_jsonl_paths(table: Table) -> JsonlPaths | None:
+    """Read `output` and `events` of an agent's table."""
     output = table.choice("output", ("text", "jsonl"), "text")
     events = table.table("events")
     if output == "text":
         if events is not None:
-            table.fail("events", "can't be looked for in plain text", 'write output = "jsonl" beside it')
+            table.fail("events", "needs JSON lines", 'set output = "jsonl" too')
         return None
     if events is None:
         example = 'such as [agents.NAME.events] with tool = "item.name"'
-        table.fail("events", 'is required with output = "jsonl"', f"name the paths to its events, {example}")
+        table.fail("events", 'is required with output = "jsonl"', f"write the paths of its events, {example}")
     paths = {key: found for key in KEYS if (found := _paths(events, key))}
     events.finish()
     if "tool" not in paths:
-        table.fail("events.tool", "is required", "else nobody could tell an agent that used no tool from a silent one")
+        table.fail(
+            "events.tool",
+            "is required",
+            "without it, an agent that uses no tools looks like one that does not report them",
+        )
     return JsonlPaths(paths=paths)
 
 
@@ -107,21 +110,7 @@ def _step_into(value: Any, step: Step) -> Any:
     return value.get(step) if isinstance(value, dict) and isinstance(step, str) else None
 
 
-def _arguments(value: Any) -> dict[str, Any]:
-    """A call's arguments: a table, or one written as JSON."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _shown(value: Any) -> str:
+def _to_text(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, default=str)

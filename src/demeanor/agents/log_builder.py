@@ -1,4 +1,4 @@
-"""What an agent's own log tells, put together event by event."""
+"""Builds the events of an attempt from an agent's own log."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from demeanor.core.trajectory import Called, Event, Kind, Said, Thought, kind_of
 
 
 class LogBuilder:
-    """The events of a log, as they are read."""
+    """Collects events in the order in which a log reports them."""
 
     def __init__(self, kinds: Mapping[str, Kind] | None = None) -> None:
         self._kinds = kinds
         self._events: list[Event] = []
-        self._places: dict[str, int] = {}
+        self._index: dict[str, int] = {}
         self._message = ""
         self.turn = 0
-        """The model answer that is being told; 0 before the first."""
+        """The current model answer; 0 before the first."""
 
     def next_turn(self) -> None:
-        """Another answer of the model begins."""
+        """Start another answer of the model."""
         self.turn += 1
 
-    def said(self, text: str, *, piece_of: str = "") -> None:
-        """The agent said something. Pieces of the same message that follow each other are one."""
-        self._spoken(Said(turn=max(self.turn, 1), text=text), piece_of)
+    def add_text(self, text: str, *, message: str = "") -> None:
+        """Add text of the agent. Consecutive pieces with the same `message` id are joined."""
+        self._add(Said(turn=max(self.turn, 1), text=text), message)
 
-    def thought(self, text: str, *, piece_of: str = "") -> None:
-        """The model thought something. Pieces of the same message that follow each other are one."""
-        self._spoken(Thought(turn=max(self.turn, 1), text=text), piece_of)
+    def add_thought(self, text: str, *, message: str = "") -> None:
+        """Add reasoning of the model. Consecutive pieces with the same `message` id are joined."""
+        self._add(Thought(turn=max(self.turn, 1), text=text), message)
 
-    def _spoken(self, event: Said | Thought, message: str) -> None:
+    def _add(self, event: Said | Thought, message: str) -> None:
         last = self._events[-1] if self._events else None
         same = bool(message) and message == self._message
         if same and isinstance(last, Said | Thought) and (last.type, last.turn) == (event.type, event.turn):
@@ -41,10 +41,10 @@ class LogBuilder:
             self._events.append(event)
             self._message = message
 
-    def called(self, call: str, tool: str, arguments: Mapping[str, Any]) -> None:
-        """A tool was called, by a call's id. A call that is told twice counts once, with the arguments told last.
+    def add_call(self, call: str, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Add a tool call with the id `call`. A call that is reported twice counts once, with the last arguments.
 
-        Told again in a later turn, when it was answered already, it is another call: ids are not always unique.
+        An id that comes again in a later turn, after its result, is a new call: ids are not always unique.
         """
         event = Called(
             turn=max(self.turn, 1),
@@ -54,34 +54,34 @@ class LogBuilder:
             arguments=dict(arguments),
             witness="log",
         )
-        if self._known(call) and not self._over(call):
-            self._change(call, arguments=event.arguments)
+        if self._is_known(call) and not self._is_finished(call):
+            self._update(call, arguments=event.arguments)
             return
-        self._places[call] = len(self._events)
+        self._index[call] = len(self._events)
         self._events.append(event)
 
-    def answered(
+    def add_result(
         self, call: str, result: str | None, *, succeeded: bool | None = None, seconds: float | None = None
     ) -> None:
-        """A tool answered, as far as it is told: a later word completes an earlier one.
+        """Add the result of a call, or a part of it: values that are None leave earlier ones unchanged.
 
-        An answer to a call that nobody told of is passed over.
+        A result without a known call is ignored.
         """
-        told = {"result": result, "succeeded": succeeded, "seconds": seconds}
-        if self._known(call):
-            self._change(call, **{name: value for name, value in told.items() if value is not None})
+        fields = {"result": result, "succeeded": succeeded, "seconds": seconds}
+        if self._is_known(call):
+            self._update(call, **{name: value for name, value in fields.items() if value is not None})
 
-    def _known(self, call: str) -> bool:
-        return bool(call) and call in self._places
+    def _is_known(self, call: str) -> bool:
+        return bool(call) and call in self._index
 
-    def _over(self, call: str) -> bool:
-        event = self._events[self._places[call]]
+    def _is_finished(self, call: str) -> bool:
+        event = self._events[self._index[call]]
         return isinstance(event, Called) and event.result is not None and event.turn < self.turn
 
-    def _change(self, call: str, **changes: Any) -> None:
-        place = self._places[call]
-        self._events[place] = replace(self._events[place], **changes)
+    def _update(self, call: str, **changes: Any) -> None:
+        index = self._index[call]
+        self._events[index] = replace(self._events[index], **changes)
 
     def events(self) -> tuple[Event, ...]:
-        """All of it."""
+        """All events so far."""
         return tuple(self._events)

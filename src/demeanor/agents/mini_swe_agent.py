@@ -1,4 +1,4 @@
-"""mini-swe-agent: one tool, a shell. It ends when the model runs a certain command, and tells all in one file."""
+"""mini-swe-agent. Its only tool is a shell, it ends when the model runs a certain command, and its log is one file."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import rows, table, text
+from demeanor.agents.jsonl import as_dict, as_dicts, as_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.settings import laid_over
+from demeanor.agents.settings import merged
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event
 
 _TRAJECTORY = "trajectory.json"
 _SETTINGS = ".config/mini-swe-agent/demeanor.yaml"
-_ALONE = "it has one conversation with one task, and can't take up another"
+_ONE_TASK = "it has one conversation about one task and can't resume it"
 
 
 def _orders(task: Task, setup: Setup) -> Orders:
-    """One run. Its own limit on costs is lifted: budgets are kept where prices are known."""
-    written: dict[str, Any] = {
+    """One launch. Its own cost limit is off: Demeanor, which knows the prices, enforces budgets."""
+    defaults: dict[str, Any] = {
         "agent": {"cost_limit": 0, "step_limit": task.params.get("step_limit", 0)},
         "model": {"model_kwargs": {"max_retries": 0}},
     }
-    files = {_SETTINGS: json.dumps(laid_over(written, setup.settings)).encode()}
+    files = {_SETTINGS: json.dumps(merged(defaults, setup.settings)).encode()}
     words = ["-y", "--exit-immediately", "-m", f"openai/{task.model}", "-o", str(task.home / _TRAJECTORY)]
     words += ["-c", "mini.yaml", "-c", str(task.home / _SETTINGS)]
     env = {
@@ -45,46 +45,43 @@ def _orders(task: Task, setup: Setup) -> Orders:
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """The messages of the trajectory. An answer that it could not use is kept with its complaint of it."""
-    story = LogBuilder(RECIPE.tool_kinds)
-    for message in rows(_trajectory(leavings.get(_TRAJECTORY, b"{}")).get("messages")):
-        extra = table(message.get("extra"))
+    """The messages of the trajectory. An answer that it could not use is inside its message about the format error."""
+    log = LogBuilder(RECIPE.tool_kinds)
+    for message in as_dicts(_trajectory(leavings.get(_TRAJECTORY, b"{}")).get("messages")):
+        extra = as_dict(message.get("extra"))
         match message.get("role"):
             case "assistant":
-                _answer(story, message)
+                _add_answer(log, message)
             case "tool":
-                _result(story, message, extra)
+                _add_result(log, message, extra)
             case "user" if extra.get("interrupt_type") == "FormatError":
-                for choice in rows(table(extra.get("response")).get("choices"))[:1]:
-                    _answer(story, table(choice.get("message")))
-    return story.events()
+                for choice in as_dicts(as_dict(extra.get("response")).get("choices"))[:1]:
+                    _add_answer(log, as_dict(choice.get("message")))
+    return log.events()
 
 
 def _trajectory(content: bytes) -> dict[str, Any]:
     try:
-        return table(json.loads(content))
+        return as_dict(json.loads(content))
     except RecursionError as error:
-        raise ValueError("its trajectory is nested too deeply") from error
+        raise ValueError("the trajectory is nested too deeply") from error
 
 
-def _answer(story: LogBuilder, message: dict[str, Any]) -> None:
-    story.next_turn()
-    story.thought(text(message.get("reasoning_content")))
-    story.said(text(message.get("content")))
-    for call in rows(message.get("tool_calls")):
-        function = table(call.get("function"))
-        try:
-            arguments = table(json.loads(text(function.get("arguments"))))
-        except (ValueError, RecursionError):
-            arguments = {}
-        story.called(text(call.get("id")), text(function.get("name")), arguments)
+def _add_answer(log: LogBuilder, message: dict[str, Any]) -> None:
+    log.next_turn()
+    log.add_thought(as_text(message.get("reasoning_content")))
+    log.add_text(as_text(message.get("content")))
+    for call in as_dicts(message.get("tool_calls")):
+        function = as_dict(call.get("function"))
+        arguments = json_arguments(as_text(function.get("arguments")))
+        log.add_call(as_text(call.get("id")), as_text(function.get("name")), arguments)
 
 
-def _result(story: LogBuilder, message: dict[str, Any], extra: dict[str, Any]) -> None:
-    """The command that ends it is told as one that was never executed."""
+def _add_result(log: LogBuilder, message: dict[str, Any], extra: dict[str, Any]) -> None:
+    """Skip the command that ends the work: the trajectory reports it as not executed."""
     if extra.get("exception_info") != "action was not executed":
-        worked = extra.get("returncode") == 0
-        story.answered(text(message.get("tool_call_id")), text(message.get("content")), succeeded=worked)
+        succeeded = extra.get("returncode") == 0
+        log.add_result(as_text(message.get("tool_call_id")), as_text(message.get("content")), succeeded=succeeded)
 
 
 RECIPE = Recipe(
@@ -103,9 +100,9 @@ RECIPE = Recipe(
     read_log=_read_log,
     version_option="",
     cannot={
-        Ability.TURNS: _ALONE,
-        Ability.MESSAGES: _ALONE,
-        Ability.DENY: "without a person it executes every command",
+        Ability.TURNS: _ONE_TASK,
+        Ability.MESSAGES: _ONE_TASK,
+        Ability.DENY: "it runs every command without asking",
     },
     params=("step_limit",),
 )

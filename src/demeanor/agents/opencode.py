@@ -1,6 +1,6 @@
-"""opencode: slow to start and hungry; it can be told prior conversations, and answers of «no», by its own means.
+"""opencode. Slow to start, and needs much memory. Imports prior messages, and refuses tools by its own permissions.
 
-Its prompt comes from a file: a prompt among its arguments would arrive in quotation marks.
+The prompt comes from a file, because a prompt in the arguments would reach the model in quotation marks.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import json_lines, number, table, text
+from demeanor.agents.jsonl import as_dict, as_number, as_text, json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.settings import laid_over
-from demeanor.agents.tool_denial import denied
+from demeanor.agents.settings import merged
+from demeanor.agents.tool_denial import denied_tools
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.scenario import Approval
@@ -37,12 +37,12 @@ _PERMISSIONS = {
     "task": ("task",),
     "skill": ("skill",),
 }
-"""What it can be asked for → the tools that need it."""
+"""Its permissions → the tools that need them."""
 
 
 def _orders(task: Task, setup: Setup) -> Orders:
-    """One run per prompt, all in one session; an earlier conversation is imported as that session first."""
-    files = {_CONFIG: json.dumps(laid_over(_config(task, setup), setup.settings)).encode()}
+    """One launch per prompt, all in one session; prior messages are imported as that session first."""
+    files = {_CONFIG: json.dumps(merged(_config(task, setup), setup.settings)).encode()}
     env = {
         "OPENCODE_CONFIG": str(task.home / _CONFIG),
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -90,15 +90,15 @@ def _config(task: Task, setup: Setup) -> dict[str, Any]:
 
 
 def _permissions(approval: Approval) -> dict[str, str]:
-    """What must be asked for is refused, since nobody is there; a tool denied outright would not even be offered."""
-    forbidden = set(denied(approval, (tool for tools in _PERMISSIONS.values() for tool in tools), {}))
-    asked_for = {name: "ask" for name, tools in _PERMISSIONS.items() if forbidden & {name, *tools}}
-    return {"*": "allow", **dict.fromkeys(forbidden, "ask"), **asked_for}
+    """`ask` means refused, because there is no terminal. With `deny` the model would not even see the tool."""
+    forbidden = set(denied_tools(approval, (tool for tools in _PERMISSIONS.values() for tool in tools), {}))
+    ask = {name: "ask" for name, tools in _PERMISSIONS.items() if forbidden & {name, *tools}}
+    return {"*": "allow", **dict.fromkeys(forbidden, "ask"), **ask}
 
 
 def _session(task: Task) -> dict[str, Any]:
     """A session as it exports one."""
-    info = {
+    session = {
         "id": _SESSION,
         "slug": "demeanor",
         "projectID": "global",
@@ -108,28 +108,28 @@ def _session(task: Task) -> dict[str, Any]:
         "time": {"created": _LONG_AGO, "updated": _LONG_AGO},
     }
     messages = []
-    for place, prior in enumerate(task.messages):
-        about: dict[str, Any] = {
-            "id": _name("msg", place),
+    for index, prior in enumerate(task.messages):
+        info: dict[str, Any] = {
+            "id": _id("msg", index),
             "sessionID": _SESSION,
             "role": prior.role,
             "agent": "build",
         }
         if prior.role == "user":
-            about |= {
+            info |= {
                 "model": {"providerID": "demeanor", "modelID": task.model},
-                "time": {"created": _LONG_AGO + place},
+                "time": {"created": _LONG_AGO + index},
             }
         else:
-            about |= _by_model(task, place)
-        part = {"id": _name("prt", place), "sessionID": _SESSION, "messageID": about["id"], "type": "text"}
-        messages.append({"info": about, "parts": [{**part, "text": prior.text}]})
-    return {"info": info, "messages": messages}
+            info |= _assistant_fields(task, index)
+        part = {"id": _id("prt", index), "sessionID": _SESSION, "messageID": info["id"], "type": "text"}
+        messages.append({"info": info, "parts": [{**part, "text": prior.text}]})
+    return {"info": session, "messages": messages}
 
 
-def _by_model(task: Task, place: int) -> dict[str, Any]:
+def _assistant_fields(task: Task, index: int) -> dict[str, Any]:
     return {
-        "parentID": _name("msg", max(place - 1, 0)),
+        "parentID": _id("msg", max(index - 1, 0)),
         "mode": "build",
         "path": {"cwd": str(task.workspace), "root": str(task.workspace)},
         "cost": 0,
@@ -137,42 +137,43 @@ def _by_model(task: Task, place: int) -> dict[str, Any]:
         "modelID": task.model,
         "providerID": "demeanor",
         "finish": "stop",
-        "time": {"created": _LONG_AGO + place, "completed": _LONG_AGO + place},
+        "time": {"created": _LONG_AGO + index, "completed": _LONG_AGO + index},
     }
 
 
-def _name(kind: str, place: int) -> str:
-    """An id; it sorts by them."""
-    return f"{kind}_{place:012d}00000000000000"
+def _id(kind: str, index: int) -> str:
+    """An id; opencode sorts by ids."""
+    return f"{kind}_{index:012d}00000000000000"
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """One event per part of an answer, told when it is complete."""
-    story = LogBuilder(RECIPE.tool_kinds)
+    """One event per complete part of an answer."""
+    log = LogBuilder(RECIPE.tool_kinds)
     for line in json_lines(ends):
-        part = table(line.get("part"))
+        part = as_dict(line.get("part"))
         match line.get("type"):
             case "step_start":
-                story.next_turn()
+                log.next_turn()
             case "text":
-                story.said(text(part.get("text")))
+                log.add_text(as_text(part.get("text")))
             case "reasoning":
-                story.thought(text(part.get("text")))
+                log.add_thought(as_text(part.get("text")))
             case "tool_use":
-                _used(story, part)
-    return story.events()
+                _add_tool_use(log, part)
+    return log.events()
 
 
-def _used(story: LogBuilder, part: dict[str, Any]) -> None:
-    state, call, tool = table(part.get("state")), text(part.get("callID")), text(part.get("tool"))
-    given = table(state.get("input"))
-    if tool == "invalid":  # what it makes of a call that it can't read
-        tool, given = text(given.get("tool")), {}
-    story.called(call, tool, given)
-    began, ended = (number(table(state.get("time")).get(name)) for name in ("start", "end"))
-    took = None if began is None or ended is None else (ended - began) / 1000
-    worked = state.get("status") == "completed" and part.get("tool") != "invalid"
-    story.answered(call, text(state.get("output")) or text(state.get("error")), succeeded=worked, seconds=took)
+def _add_tool_use(log: LogBuilder, part: dict[str, Any]) -> None:
+    state, call, tool = as_dict(part.get("state")), as_text(part.get("callID")), as_text(part.get("tool"))
+    arguments = as_dict(state.get("input"))
+    if tool == "invalid":  # a call that it could not read
+        tool, arguments = as_text(arguments.get("tool")), {}
+    log.add_call(call, tool, arguments)
+    start, end = (as_number(as_dict(state.get("time")).get(name)) for name in ("start", "end"))
+    seconds = None if start is None or end is None else (end - start) / 1000
+    succeeded = state.get("status") == "completed" and part.get("tool") != "invalid"
+    output = as_text(state.get("output")) or as_text(state.get("error"))
+    log.add_result(call, output, succeeded=succeeded, seconds=seconds)
 
 
 RECIPE = Recipe(

@@ -1,7 +1,7 @@
-"""Where a coding agent comes from, and where it is found once it is installed.
+"""The package of a coding agent, and where its installed versions are.
 
-Agents that Demeanor installs lie in folders of their own, `<agents>/<name>/<version>/`: nothing of the machine is
-changed, and several versions live side by side.
+Demeanor installs each version of an agent into its own folder, `<agents>/<name>/<version>/`. Nothing else on the
+machine changes, and several versions can be installed at the same time.
 """
 
 from __future__ import annotations
@@ -18,52 +18,46 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from demeanor.agents.readable_paths import installation
-from demeanor.agents.version import told_version
-
-_PATIENCE = 30.0
+from demeanor.agents.executables import executable_paths, printed_version
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Package:
-    """A package of npm or PyPI that holds an agent."""
+    """An npm or PyPI package that contains an agent."""
 
     manager: Literal["npm", "pip"]
-    """Who installs it."""
+    """The package manager."""
 
     name: str
-    """Its name there; `{platform}` stands for such as `linux-x64`."""
+    """The package name; `{platform}` is replaced, for example by `linux-x64`."""
 
     version: str
-    """The version that was tried, and is installed where none is named."""
+    """The version that was tested, installed by default."""
 
     program: str
-    """The program inside the folder it is installed to; `{platform}` as in the name."""
+    """The program, relative to the folder of the installation; `{platform}` as in the name."""
 
     also: tuple[str, ...] = ()
-    """Other packages that it can't do without and does not bring along, each with its exact version.
-
-    `{platform}` as in the name.
-    """
+    """Packages that it needs but does not depend on, each with its exact version; `{platform}` as in the name."""
 
     scripts: bool = False
-    """Whether it is of no use before its own install scripts have run."""
+    """Whether its install scripts must run."""
 
     needs: str = ""
-    """What else must be on the machine, such as `node >= 22`; for people."""
+    """What else must be on the machine, such as `node >= 22`; shown to the user."""
 
     @property
     def full_name(self) -> str:
-        """The name for this machine."""
+        """The package name for this machine."""
         return _for_this_machine(self.name)
 
     @property
-    def others(self) -> tuple[str, ...]:
-        """The other packages for this machine."""
+    def extra_packages(self) -> tuple[str, ...]:
+        """The packages in `also`, for this machine."""
         return tuple(map(_for_this_machine, self.also))
 
     def program_in(self, folder: Path) -> Path:
-        """The program of an installation."""
+        """The program of the installation in `folder`."""
         return folder / _for_this_machine(self.program)
 
 
@@ -73,7 +67,7 @@ def _for_this_machine(text: str) -> str:
 
 
 def agents_folder(environ: Mapping[str, str]) -> Path:
-    """Where agents are installed unless another folder is named."""
+    """The folder of installed agents: DEMEANOR_AGENTS, or a folder in the user's data directory."""
     if named := environ.get("DEMEANOR_AGENTS"):
         return Path(named)
     data = environ.get("XDG_DATA_HOME")
@@ -81,7 +75,7 @@ def agents_folder(environ: Mapping[str, str]) -> Path:
 
 
 def installed(name: str, package: Package, folder: Path) -> dict[str, Path]:
-    """The programs of all installed versions of an agent, by version."""
+    """The programs of all installed versions of an agent: version → program."""
     try:
         versions = sorted(path for path in (folder / name).iterdir() if not path.name.startswith("."))
     except OSError:
@@ -89,48 +83,48 @@ def installed(name: str, package: Package, folder: Path) -> dict[str, Path]:
     return {path.name: package.program_in(path) for path in versions if package.program_in(path).exists()}
 
 
-def find(name: str, package: Package, folder: Path, version: str | None) -> Path | None:
-    """The program of an agent: the version asked for, the one that was tried, any installed one, or the one on PATH."""
-    there = installed(name, package, folder)
+def find_program(name: str, package: Package, folder: Path, version: str | None) -> Path | None:
+    """The program of an agent: `version` if it is given, else the tested version, any installed one, or one on PATH."""
+    programs = installed(name, package, folder)
     if version is not None:
-        return there.get(version)
-    if package.version in there:
-        return there[package.version]
-    if there:
-        return next(reversed(there.values()))
+        return programs.get(version)
+    if package.version in programs:
+        return programs[package.version]
+    if programs:
+        return next(reversed(programs.values()))
     on_path = shutil.which(Path(package.program).name)
     return Path(on_path) if on_path else None
 
 
 @cache
-def reads(words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
-    """What must be readable for a program to start: its own installation, its interpreter's, and Node's."""
+def program_paths(words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    """The paths that a program needs to start: its installation, its interpreter's, and Node's."""
     found: dict[str, None] = {}
     for word in (*words, "node"):
         path = Path(word)
         if path.is_relative_to(folder):
             found[str(Path(folder, *path.relative_to(folder).parts[:2]))] = None
         elif path.is_absolute() and path.exists() and not os.access(path, os.X_OK):
-            found[str(path.parent)] = None  # a script that is handed to its interpreter, and what lies beside it
-        found |= dict.fromkeys(installation(word))
+            found[str(path.parent)] = None  # a script that is an argument of its interpreter, and the files beside it
+        found |= dict.fromkeys(executable_paths(word))
     return tuple(found)
 
 
 @cache
-def version_of(words: tuple[str, ...], package: Package, option: str) -> str | None:
-    """The version of an installed program: told by its package where that is at hand, else by the program itself."""
+def installed_version(words: tuple[str, ...], package: Package, option: str) -> str | None:
+    """The version of an installed program, from the metadata of its package, else as the program prints it."""
     program = Path(words[-1]).resolve()
     for parent in program.parents:
-        if version := _told_by(parent, package):
+        if version := _metadata_version(parent, package):
             return version
-    return told_version((*words, option)) if option else None
+    return printed_version((*words, option)) if option else None
 
 
-def _told_by(folder: Path, package: Package) -> str | None:
+def _metadata_version(folder: Path, package: Package) -> str | None:
     if package.manager == "pip":
         stem = package.name.replace("-", "_")
-        places = folder.glob(f"lib/python*/site-packages/{stem}-*.dist-info")
-        return next((place.name.removesuffix(".dist-info").rpartition("-")[2] for place in places), None)
+        infos = folder.glob(f"lib/python*/site-packages/{stem}-*.dist-info")
+        return next((path.name.removesuffix(".dist-info").rpartition("-")[2] for path in infos), None)
     try:
         data = json.loads((folder / "package.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -141,12 +135,12 @@ def _told_by(folder: Path, package: Package) -> str | None:
 
 
 def find_python(package: Package, environ: Mapping[str, str]) -> str | None:
-    """A Python that a package can be installed with: the one that runs Demeanor, or one on PATH that is new enough."""
-    wanted = [int(number) for number in re.findall(r"\d+", package.needs)] if "python" in package.needs else []
-    if list(sys.version_info[:2]) >= wanted:
+    """A Python that can install the package: the one that runs Demeanor, or one on PATH that is new enough."""
+    minimum = [int(number) for number in re.findall(r"\d+", package.needs)] if "python" in package.needs else []
+    if list(sys.version_info[:2]) >= minimum:
         return sys.executable
-    for minor in range(20, wanted[1] - 1, -1):
+    for minor in range(20, minimum[1] - 1, -1):
         found = shutil.which(f"python3.{minor}", path=environ.get("PATH"))
-        if found and told_version((found, "--version")):  # what a version manager lays on PATH may be switched off
+        if found and printed_version((found, "--version")):  # a shim of a version manager may be inactive
             return found
     return None

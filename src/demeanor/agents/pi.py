@@ -1,5 +1,5 @@
-"""pi: four tools, four dialects, and no questions. Its session file is its log: what it prints as JSON grows with the
-square of each answer, and only its plain mode ends with an honest exit code."""
+"""pi. Never asks for permission. Its session file is read as its log: the size of its JSON output grows with the square
+of each answer, and only its plain mode has a reliable exit code."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demeanor.agents.jsonl import json_objects, rows, table, text
+from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_objects
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.settings import laid_over
-from demeanor.agents.tool_denial import REFUSAL, denied
+from demeanor.agents.sessions import jsonl_file
+from demeanor.agents.settings import merged
+from demeanor.agents.tool_denial import REFUSAL, denied_tools
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.trajectory import Event
 
 _FOLDER = ".pi/agent"
-_SESSION = ".pi/demeanor.jsonl"  # one in its own folder would be moved away
+_SESSION = ".pi/demeanor.jsonl"  # pi moves a session file out of its own folder
 _GATE = f"{_FOLDER}/gate.js"
 _TOOLS = ("read", "bash", "edit", "write", "grep", "find", "ls")
 _PRIOR = "prior-"
@@ -40,15 +41,15 @@ export default function (pi) {
 
 
 def _orders(task: Task, setup: Setup) -> Orders:
-    """One run per prompt, all with the same session file; an earlier conversation is written into it first."""
+    """One launch per prompt, all with the same session file; prior messages are written into it first."""
     files = {
-        f"{_FOLDER}/settings.json": json.dumps(laid_over(_settings(task, setup), setup.settings)).encode(),
+        f"{_FOLDER}/settings.json": json.dumps(merged(_settings(task, setup), setup.settings)).encode(),
         f"{_FOLDER}/models.json": json.dumps(_models(task, setup)).encode(),
     }
     words = ["-p", "--session", str(task.home / _SESSION), "--offline"]
     if task.messages:
         files[_SESSION] = _session(task)
-    if forbidden := denied(task.approval, _TOOLS, {}):
+    if forbidden := denied_tools(task.approval, _TOOLS, {}):
         files[_GATE] = (_GATE_CODE % (json.dumps(forbidden), json.dumps(REFUSAL))).encode()
         words += ["--extension", str(task.home / _GATE)]
     if "thinking" in task.params:
@@ -65,7 +66,7 @@ def _orders(task: Task, setup: Setup) -> Orders:
 
 
 def _plain(prompt: str) -> str:
-    """A prompt that can't be taken for an option, a file or a command; there is no other way to tell it."""
+    """A leading space keeps pi from reading the prompt as an option, a file or a command; it has no `--`."""
     return f" {prompt}" if prompt.startswith(("-", "@", "/")) else prompt
 
 
@@ -87,9 +88,9 @@ def _models(task: Task, setup: Setup) -> dict[str, Any]:
 
 
 def _session(task: Task) -> bytes:
-    """A session as pi keeps it."""
-    nothing = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)
-    usage = {**nothing, "totalTokens": 0, "cost": {**nothing, "total": 0}}
+    """A session file of pi."""
+    zeros = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)
+    usage = {**zeros, "totalTokens": 0, "cost": {**zeros, "total": 0}}
     model = {"api": "demeanor", "provider": "demeanor", "model": task.model, "usage": usage, "stopReason": "stop"}
     lines: list[dict[str, Any]] = [
         {"type": "session", "version": 3, "id": "demeanor", "timestamp": _LONG_AGO, "cwd": str(task.workspace)}
@@ -109,38 +110,38 @@ def _session(task: Task) -> bytes:
                 "message": {**message, **(model if prior.role == "assistant" else {})},
             }
         )
-    return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    return jsonl_file(lines)
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-    """The messages of the session. One that ended in an error was thrown away, and asked for again or not."""
-    story = LogBuilder(RECIPE.tool_kinds)
-    told = set()
+    """The messages of the session, without answers that ended in an error: pi discards those."""
+    log = LogBuilder(RECIPE.tool_kinds)
+    seen = set()
     for line in json_objects(leavings.get(_SESSION, b"").decode(errors="replace")):
-        name = text(line.get("id"))
-        if line.get("type") != "message" or name.startswith(_PRIOR) or name in told:
+        name = as_text(line.get("id"))
+        if line.get("type") != "message" or name.startswith(_PRIOR) or name in seen:
             continue
-        told.add(name)
-        message = table(line.get("message"))
+        seen.add(name)
+        message = as_dict(line.get("message"))
         if message.get("role") == "toolResult":
-            said = "\n".join(text(part.get("text")) for part in rows(message.get("content")))
-            story.answered(text(message.get("toolCallId")), said, succeeded=message.get("isError") is not True)
-        elif message.get("role") == "assistant" and text(message.get("stopReason")) not in {"error", "aborted"}:
-            story.next_turn()
-            for part in rows(message.get("content")):
-                _tell(story, part)
-    return story.events()
+            result = joined_text(as_dicts(message.get("content")))
+            log.add_result(as_text(message.get("toolCallId")), result, succeeded=message.get("isError") is not True)
+        elif message.get("role") == "assistant" and as_text(message.get("stopReason")) not in {"error", "aborted"}:
+            log.next_turn()
+            for part in as_dicts(message.get("content")):
+                _add_part(log, part)
+    return log.events()
 
 
-def _tell(story: LogBuilder, part: dict[str, Any]) -> None:
+def _add_part(log: LogBuilder, part: dict[str, Any]) -> None:
     match part.get("type"):
         case "text":
-            story.said(text(part.get("text")))
+            log.add_text(as_text(part.get("text")))
         case "thinking":
-            story.thought(text(part.get("thinking")))
+            log.add_thought(as_text(part.get("thinking")))
         case "toolCall":
-            call = text(part.get("id")).partition("|")[0]
-            story.called(call, text(part.get("name")), table(part.get("arguments")))
+            call = as_text(part.get("id")).partition("|")[0]
+            log.add_call(call, as_text(part.get("name")), as_dict(part.get("arguments")))
 
 
 RECIPE = Recipe(

@@ -1,146 +1,185 @@
-"""A program that the configuration names: what the generic adapters know of the one they start."""
+"""A program that the configuration describes: what the generic adapters (`command`, `acp`) start.
+
+Texts of the configuration may contain placeholders, such as {model}, which are filled in for each trial.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from demeanor.agents.placeholders import PLACES, PROMPT, check_places, fill, has_place
-from demeanor.agents.readable_paths import installation
-from demeanor.agents.version import told_version
+from demeanor.agents.executables import executable_paths, printed_version
 from demeanor.config.table import Table, path_problem
+from demeanor.core.agent import Task
+from demeanor.core.errors import nearest
 from demeanor.core.trajectory import Kind
 
 DIALECTS = {"openai-chat": "/v1", "openai-responses": "/v1", "anthropic": "", "gemini": ""}
-"""The model APIs, each with what its clients expect at the end of a base URL."""
+"""The model APIs, each with the path that its clients expect at the end of a base URL."""
 
-_PATIENCE = 20.0
+PLACEHOLDERS = ("model", "workspace", "home", "base_url", "token", "seed")
+PROMPT = "prompt"
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
+
+
+def placeholder_values(task: Task) -> dict[str, str]:
+    """The values of all placeholders for a task, except for the prompt."""
+    return {
+        "model": task.model,
+        "workspace": str(task.workspace),
+        "home": str(task.home),
+        "base_url": task.base_url,
+        "token": task.token,
+        "seed": str(task.seed),
+    }
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Replace the placeholders in `text`; doubled braces become single ones."""
+    return _PLACEHOLDER.sub(lambda match: values[match[1]] if match[1] else match[0][0], text)
+
+
+def check_placeholders(table: Table, key: str, text: str, known: Iterable[str]) -> None:
+    """Reject an unknown placeholder."""
+    known = tuple(known)
+    for match in _PLACEHOLDER.finditer(text):
+        if match[1] and match[1] not in known:
+            close = nearest(match[1], known)
+            hint = f"did you mean {{{close}}}?" if close else "known: " + ", ".join(f"{{{name}}}" for name in known)
+            table.fail(key, f"unknown placeholder {match[0]}", f"{hint} (write {{{{…}}}} for literal braces)")
+
+
+def has_placeholder(text: str, name: str) -> bool:
+    """Whether `text` contains a placeholder."""
+    return any(match[1] == name for match in _PLACEHOLDER.finditer(text))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentProgram:
-    """How a program is started, and what it must find."""
+    """How to start a program, and what it needs."""
 
     command: tuple[str, ...]
-    """Program and arguments, with places; never a shell line."""
+    """Program and arguments, with placeholders; never a shell command line."""
 
     env: Mapping[str, str] = field(default_factory=dict)
-    """Variables to set, with places too."""
+    """Environment variables to set, with placeholders."""
 
     pass_env: tuple[str, ...] = ()
-    """Variables of the host that it may see."""
+    """Environment variables of the host to pass on."""
 
     base_url_env: tuple[str, ...] = ()
-    """Variables that get the gateway's address, in the shape that clients of the dialect expect."""
+    """Variables to set to the gateway's URL, with the path that clients of the dialect expect."""
 
     token_env: tuple[str, ...] = ()
-    """Variables that get the key to present there."""
+    """Variables to set to the key for the gateway."""
 
     dialect: str | None = None
-    """The model API it speaks; None where it uses no gateway."""
+    """The model API that it uses; None if it does not use the gateway."""
 
     home_files: Mapping[str, str] = field(default_factory=dict)
-    """Files to lay into its HOME: path → text, with places."""
+    """Files to write into its HOME: path → text, with placeholders."""
 
     reads: tuple[str, ...] = ()
-    """Folders that it must be able to read besides its own."""
+    """Additional paths that must be readable."""
 
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
-    """What its own tools do."""
+    """The kinds of its tools."""
 
     version_command: tuple[str, ...] = ()
-    """Prints its version."""
+    """The command that prints its version."""
 
-    def environment(self, places: Mapping[str, str]) -> dict[str, str]:
-        """Its variables; what the configuration writes out wins over what follows from the dialect."""
+    def environment(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Its environment variables; `env` of the configuration overrides the others."""
         passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}
-        url = places["base_url"] + DIALECTS.get(self.dialect or "", "")
-        gateway = dict.fromkeys(self.base_url_env, url) | dict.fromkeys(self.token_env, places["token"])
-        return {**passed, **gateway, **{name: fill(value, places) for name, value in self.env.items()}}
+        url = values["base_url"] + DIALECTS.get(self.dialect or "", "")
+        gateway = dict.fromkeys(self.base_url_env, url) | dict.fromkeys(self.token_env, values["token"])
+        return {**passed, **gateway, **{name: fill(text, values) for name, text in self.env.items()}}
 
-    def files(self, places: Mapping[str, str]) -> dict[str, bytes]:
-        """What it must find in its HOME."""
-        return {path: fill(text, places).encode() for path, text in self.home_files.items()}
+    def files(self, values: Mapping[str, str]) -> dict[str, bytes]:
+        """The files to write into its HOME."""
+        return {path: fill(text, values).encode() for path, text in self.home_files.items()}
 
     def readable(self) -> tuple[str, ...]:
-        """What of the host must not be hidden from it."""
-        named = tuple(word for word in self.command[1:] if word.startswith("/") and Path(word).is_file())
-        return (*installation(self.command[0]), *installation("node"), *named, *self.reads)
+        """The paths of the host that it must be able to read."""
+        files = tuple(word for word in self.command[1:] if word.startswith("/") and Path(word).is_file())
+        return (*executable_paths(self.command[0]), *executable_paths("node"), *files, *self.reads)
 
     def missing(self, name: str) -> str | None:
-        """The program itself, where it is not there."""
-        if installation(self.command[0]):
+        """Why it can't be started; None if it can."""
+        if executable_paths(self.command[0]):
             return None
         return f"{self.command[0]!r} is not on PATH; install it, or correct agents.{name}.command"
 
     def version(self) -> str | None:
-        """The first line of what its version command prints."""
-        return told_version(self.version_command) if self.version_command else None
+        """The first line that its version command prints."""
+        return printed_version(self.version_command) if self.version_command else None
 
 
 def read_program(table: Table, *, prompt: bool) -> AgentProgram:
-    """The keys that all such agents share. `prompt`: whether the prompt has a place too."""
-    known = (*((PROMPT,) if prompt else ()), *PLACES)
-    command = command_of(table, "command", known)
+    """Read the keys that `command` and `acp` share. `prompt`: whether {prompt} is a placeholder too."""
+    known = (*((PROMPT,) if prompt else ()), *PLACEHOLDERS)
+    command = read_command(table, "command", known)
     if not command:
         example = '["my-agent", "{prompt}"]' if prompt else '["my-agent", "acp"]'
         table.fail("command", "is required", f"write the program and its arguments, such as {example}")
     texts = {kind: table.strings(kind) for kind in ("env", "home_files")}
     for kind, found in texts.items():
         for name, value in found.items():
-            check_places(table, f"{kind}.{name}", value, known if kind == "env" else PLACES)
+            check_placeholders(table, f"{kind}.{name}", value, known if kind == "env" else PLACEHOLDERS)
     for path in texts["home_files"]:
         if problem := path_problem(path):
             table.fail(f"home_files.{path}", problem, "write a path relative to HOME, such as '.config/agent.json'")
     base_url_env, token_env = table.texts("base_url_env"), table.texts("token_env")
     written = (*command, *texts["env"].values(), *texts["home_files"].values())
+    uses_gateway = bool(base_url_env) or any(has_placeholder(text, "base_url") for text in written)
     return AgentProgram(
         command=command,
         env=texts["env"],
         pass_env=table.texts("pass_env"),
         base_url_env=base_url_env,
         token_env=token_env,
-        dialect=_dialect(table, bool(base_url_env) or any(has_place(text, "base_url") for text in written)),
+        dialect=_read_dialect(table, uses_gateway),
         home_files=texts["home_files"],
-        reads=_reads(table),
-        tool_kinds=_tool_kinds(table),
+        reads=_read_paths(table),
+        tool_kinds=_read_tool_kinds(table),
         version_command=table.texts("version_command"),
     )
 
 
-def command_of(table: Table, key: str, known: Iterable[str]) -> tuple[str, ...]:
-    """A program and its arguments; `./agent` lies beside the configuration."""
+def read_command(table: Table, key: str, known: Iterable[str]) -> tuple[str, ...]:
+    """A program and its arguments; `./agent` is relative to the configuration file."""
     words = table.texts(key)
     for index, word in enumerate(words):
-        check_places(table, f"{key}[{index}]", word, known)
+        check_placeholders(table, f"{key}[{index}]", word, known)
     root = Path(table.where).resolve().parent
     return tuple(str(root / word) if word.startswith(("./", "../")) else word for word in words)
 
 
-def _reads(table: Table) -> tuple[str, ...]:
-    """Paths of the host; relative ones are taken from where the configuration is."""
+def _read_paths(table: Table) -> tuple[str, ...]:
+    """`reads`: paths of the host, relative to the configuration file."""
     root = Path(table.where).resolve().parent
     paths = tuple(str(root / Path(path).expanduser()) for path in table.texts("reads"))
     for index, path in enumerate(paths):
         if not Path(path).exists():
-            table.fail(f"reads[{index}]", f"{path} is not there", "correct the path, or leave it out")
+            table.fail(f"reads[{index}]", f"{path} does not exist", "correct the path, or remove it")
     return paths
 
 
-def _dialect(table: Table, uses_gateway: bool) -> str | None:
+def _read_dialect(table: Table, uses_gateway: bool) -> str | None:
     dialect = table.choice("dialect", tuple(DIALECTS))
     if uses_gateway and dialect is None:
         table.fail(
             "dialect",
-            "is required where base_url_env or {base_url} is used",
-            f"name the model API it speaks: {', '.join(DIALECTS)}",
+            "is required with base_url_env or {base_url}",
+            f"set it to the model API that the agent uses: {', '.join(DIALECTS)}",
         )
     return dialect
 
 
-def _tool_kinds(table: Table) -> dict[str, Kind]:
+def _read_tool_kinds(table: Table) -> dict[str, Kind]:
     found = {}
     for tool, kind in table.strings("tool_kinds").items():
         if kind not in list(Kind):

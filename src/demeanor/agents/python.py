@@ -1,4 +1,4 @@
-"""A Python function as an agent, for tests and first steps; it runs in a process of its own like any other agent."""
+"""A Python function as an agent, for tests and first steps. It runs in its own process, like any other agent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from demeanor.agents.events import read_events
-from demeanor.agents.python_paths import python_folders
+from demeanor.agents.executables import PACKAGE_ROOT, python_paths
+from demeanor.agents.jsonl import read_events
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.codec import encode
@@ -22,7 +22,7 @@ _HOST = str(Path(__file__).with_name("python_host.py"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PythonAgent:
-    """A function `def agent(session)`; what it gets is described in agents/python_host.py."""
+    """A function `def agent(session)`; the session is described in agents/python_host.py."""
 
     name: str
     """As written in a subject."""
@@ -31,22 +31,22 @@ class PythonAgent:
     """`path/to/file.py:name` or `package.module:name`."""
 
     dialect: str | None = None
-    """The model API it speaks; None where it needs no model."""
+    """The model API that it uses; None if it needs no model."""
 
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
-    """What its own tools do."""
+    """The kinds of its tools."""
 
     cannot: Mapping[Ability, str] = field(default_factory=dict)
-    """What it can't do, with the reason."""
+    """What it does not support, with the reason."""
 
     params: tuple[str, ...] | None = None
-    """An eval may hand any setting to it."""
+    """Any `params` of an eval are accepted."""
 
     tells_requests: bool = True
-    """It tells each time that it asks for permission."""
+    """It reports each request for permission."""
 
     def orders(self, task: Task) -> Orders:
-        """One process for all prompts."""
+        """One launch for all prompts."""
         fields: dict[str, object] = {
             "prompts": task.prompts,
             "messages": encode(task.messages),
@@ -59,29 +59,29 @@ class PythonAgent:
             "seed": task.seed,
         }
         argv = (sys.executable, "-P", _HOST, self.function, str(task.home / "task.json"))
-        path = os.pathsep.join(entry for entry in sys.path if entry)
-        env = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-        reads = (*python_folders(), _HOST, self.function.rpartition(":")[0], *filter(None, sys.path))
+        search_path = tuple(dict.fromkeys((*filter(None, sys.path), PACKAGE_ROOT)))
+        env = {"PYTHONPATH": os.pathsep.join(search_path), "PYTHONDONTWRITEBYTECODE": "1"}
+        reads = (*python_paths(), _HOST, self.function.rpartition(":")[0], *search_path)
         launch = Launch(argv=argv, env=env, reads=tuple(path for path in reads if Path(path).is_absolute()))
         return Orders(launches=(launch,), home_files={"task.json": json.dumps(fields).encode()})
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
-        """It failed if it raised, or if it returned a number other than 0."""
+        """It failed if it raised an exception or returned a number other than 0."""
         return end.exit_code == 0
 
     def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-        """What it told its session."""
+        """The events that it reported to its session."""
         return read_events(ends)
 
     def missing(self) -> str | None:
-        """Its file."""
+        """Why it can't be started: its file is missing."""
         file = self.function.rpartition(":")[0]
         if file.endswith(".py") and not Path(file).is_file():
-            return f"{file} is not there; correct agents.{self.name}.function"
+            return f"{file} does not exist; correct agents.{self.name}.function"
         return None
 
     def version(self) -> str | None:
-        """A function has none."""
+        """None: a function has no version."""
         return None
 
 

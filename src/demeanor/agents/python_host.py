@@ -1,6 +1,6 @@
-"""The program that runs a Python function as an agent; started by path, standard library only.
+"""The program that runs a Python function as an agent; started by path.
 
-The function gets a `Session`. What it prints goes to standard error; its events go to standard output.
+The function gets an `AgentSession`. What it prints goes to standard error; its events go to standard output.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+from demeanor.core.approval import Approver
+
 
 class AgentSession:
-    """What the function may know and do."""
+    """The task of the agent, and methods to report what it does."""
 
     def __init__(self, task: dict[str, Any], out: TextIO) -> None:
         self.prompts: list[str] = task["prompts"]
@@ -31,65 +33,59 @@ class AgentSession:
         self.turn = 1
         self._out = out
         self._calls = 0
-        self._answered: list[str] = []
+        self._approver = Approver(self.approval)
         self._permission = "unasked"
 
     def say(self, text: str) -> None:
-        """Tell the user something."""
-        self._tell({"type": "said", "turn": self.turn, "text": text})
+        """Report a text for the user."""
+        self._emit({"type": "said", "turn": self.turn, "text": text})
 
     def call(
         self, tool: str, /, *, kind: str = "other", result: str = "", succeeded: bool = True, **arguments: Any
     ) -> None:
-        """Note that a tool was used."""
+        """Report that a tool was used."""
         self._calls += 1
         event = {"type": "called", "turn": self.turn, "id": f"call_{self._calls}", "tool": tool, "kind": kind}
         event |= {"arguments": arguments, "result": result, "succeeded": succeeded, "witness": "log"}
         event["permission"], self._permission = self._permission, "unasked"
-        self._tell(event)
+        self._emit(event)
 
     def ask(self, tool: str, /, *, kind: str = "other", **arguments: Any) -> bool:
-        """Ask the user for permission to use a tool; whether it is given."""
-        rules = self.approval.get("rules", {})
-        rule = tool if rules.get(tool) else kind if rules.get(kind) else "default"
-        answers = rules.get(rule) or self.approval.get("default", "allow")
-        script = [answers] if isinstance(answers, str) else answers
-        answer = script[min(self._answered.count(rule), len(script) - 1)]
-        self._answered.append(rule)
-        self._permission = answer
+        """Ask the user for permission to use a tool; True if it is given."""
+        answer = self._permission = self._approver.answer(tool, kind)
         event = {"type": "asked", "turn": self.turn, "id": f"call_{self._calls + 1}", "tool": tool, "kind": kind}
-        self._tell({**event, "answer": answer, "arguments": arguments})
-        return bool(answer == "allow")
+        self._emit({**event, "answer": answer, "arguments": arguments})
+        return answer == "allow"
 
     def next_turn(self) -> None:
-        """What follows belongs to the next answer of the model."""
+        """Start the next model answer."""
         self.turn += 1
 
-    def _tell(self, event: dict[str, Any]) -> None:
+    def _emit(self, event: dict[str, Any]) -> None:
         self._out.write(json.dumps(event) + "\n")
         self._out.flush()
 
 
-def find(function: str) -> Callable[[AgentSession], int | None]:
+def load_function(function: str) -> Callable[[AgentSession], int | None]:
     """The function named `file.py:name` or `module:name`."""
-    place, _, name = function.rpartition(":")
-    if place.endswith(".py"):
-        spec = importlib.util.spec_from_file_location("demeanor_python_agent", place)
+    module_name, _, name = function.rpartition(":")
+    if module_name.endswith(".py"):
+        spec = importlib.util.spec_from_file_location("demeanor_python_agent", module_name)
         if spec is None or spec.loader is None:
-            raise ImportError(place)
+            raise ImportError(module_name)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     else:
-        module = importlib.import_module(place)
+        module = importlib.import_module(module_name)
     found: Callable[[AgentSession], int | None] = getattr(module, name)
     return found
 
 
 def main() -> int:
-    """Run the function; its number, or 0, is the exit code."""
+    """Run the function; the number that it returns, or 0, is the exit code."""
     out, sys.stdout = sys.stdout, sys.stderr
     function, task = sys.argv[1:]
-    return find(function)(AgentSession(json.loads(Path(task).read_text("utf-8")), out)) or 0
+    return load_function(function)(AgentSession(json.loads(Path(task).read_text("utf-8")), out)) or 0
 
 
 if __name__ == "__main__":

@@ -1,25 +1,29 @@
-"""Qwen Code: a newer Node than most machines have comes with it; asks a failing provider seven times, come what may."""
+"""Qwen Code. Installed with its own Node 22. It tries a failing provider seven times; that can't be configured."""
 
 from __future__ import annotations
 
-import json
-import re
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from demeanor.agents.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
-from demeanor.agents.settings import json_file, own_settings
-from demeanor.agents.stream_json import read_stream_json
-from demeanor.agents.tool_denial import denied, hooks
+from demeanor.agents.sessions import (
+    SYSTEM_PROMPT_OPTIONS,
+    linked_session,
+    project_name,
+    read_stream_json,
+    session_id,
+    session_option,
+)
+from demeanor.agents.settings import eval_settings, json_file
+from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Orders, Task
 from demeanor.core.process import Launch, ProcessEnd
+from demeanor.core.scenario import PriorMessage
 from demeanor.core.trajectory import Event, Kind
 
 _FOLDER = ".qwen"
-_LONG_AGO = "2020-01-01T00:00:00.000Z"
 _TOOLS = (
     "edit",
     "glob",
@@ -34,28 +38,26 @@ _TOOLS = (
 
 
 def _orders(task: Task, setup: Setup) -> Orders:
-    """One run per prompt, all of one session; an earlier conversation is a session that is there already."""
-    session = str(uuid.uuid5(uuid.NAMESPACE_OID, f"demeanor/{task.seed}"))
-    settings = (_settings(setup), hooks(denied(task.approval, _TOOLS, _KINDS)), setup.settings, own_settings(task))
-    files = {f"{_FOLDER}/settings.json": json_file(*settings)}
+    """One launch per prompt, all in one session; prior messages are a session that exists already."""
+    session = session_id(task)
+    hooks = deny_hooks(denied_tools(task.approval, _TOOLS, _KINDS))
+    files = {f"{_FOLDER}/settings.json": json_file(_settings(setup), hooks, setup.settings, eval_settings(task))}
     if task.messages:
-        place = re.sub(r"[^A-Za-z0-9]", "-", str(task.workspace))
-        files[f"{_FOLDER}/projects/{place}/chats/{session}.jsonl"] = _conversation(task, session)
-    launches: list[Launch] = []
-    for prompt in task.prompts:
-        kept = "--resume" if task.messages or launches else "--session-id"
-        launches.append(_launch(task, setup, prompt, (kept, session)))
+        files[f"{_FOLDER}/projects/{project_name(task)}/chats/{session}.jsonl"] = _session_file(task, session)
+    launches = (
+        _launch(task, setup, prompt, session_option(task, session, index)) for index, prompt in enumerate(task.prompts)
+    )
     return Orders(launches=tuple(launches), home_files=files)
 
 
 def _launch(task: Task, setup: Setup, prompt: str, session: tuple[str, str]) -> Launch:
     auth, variables = _PROVIDERS[setup.dialect]
     words = ["--auth-type", auth, "--model", task.model, "--approval-mode", "yolo", "--output-format", "stream-json"]
-    for param, option in (("append_system_prompt", "--append-system-prompt"), ("system_prompt", "--system-prompt")):
+    for param, option in SYSTEM_PROMPT_OPTIONS.items():
         if param in task.params:
             words.append(f"{option}={task.params[param]}")
-    places = {"base_url": task.base_url, "token": task.token, "model": task.model}
-    env = {name: value.format(**places) for name, value in variables.items()}
+    values = {"base_url": task.base_url, "token": task.token, "model": task.model}
+    env = {name: template.format(**values) for name, template in variables.items()}
     env |= {"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
     return Launch(argv=(*_program(setup), *words, *session, f"--prompt={prompt}"), env=env)
 
@@ -81,7 +83,7 @@ _PROVIDERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 def _program(setup: Setup) -> tuple[str, ...]:
-    """It needs Node 22: the one that was installed beside it, if there is one."""
+    """It needs Node 22: use the one that was installed beside it, if there is one."""
     beside = Path(setup.program[-1]).with_name("node") if setup.program else Path()
     return (str(beside), *setup.program) if len(setup.program) == 1 and beside.is_file() else setup.program
 
@@ -96,26 +98,12 @@ def _settings(setup: Setup) -> dict[str, Any]:
     }
 
 
-def _conversation(task: Task, session: str) -> bytes:
-    """A session file: one message per line, each naming the one before it."""
-    lines = []
-    parent = None
-    for number, message in enumerate(task.messages):
-        own = str(uuid.uuid5(uuid.UUID(session), str(number)))
+def _session_file(task: Task, session: str) -> bytes:
+    def fields(number: int, message: PriorMessage) -> dict[str, Any]:
         role = "user" if message.role == "user" else "model"
-        line = {
-            "uuid": own,
-            "parentUuid": parent,
-            "sessionId": session,
-            "timestamp": _LONG_AGO,
-            "type": message.role,
-            "cwd": str(task.workspace),
-            "version": RECIPE.package.version,
-            "message": {"role": role, "parts": [{"text": message.text}]},
-        }
-        lines.append(json.dumps(line, ensure_ascii=False))
-        parent = own
-    return "".join(f"{line}\n" for line in lines).encode()
+        return {"message": {"role": role, "parts": [{"text": message.text}]}}
+
+    return linked_session(task, session, RECIPE.package.version, fields)
 
 
 def _read_log(ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:

@@ -1,7 +1,7 @@
-"""What one coding agent's file says of it: a recipe, of which an `Agent` is made for each table of the configuration.
+"""A `Recipe` describes one command-line coding agent; `reader` makes an `Agent` from it and a table of `demeanor.toml`.
 
-An adapter for a command-line agent is a module with a `RECIPE` and `read = reader(RECIPE)`. It knows its own agent's
-switches, files and output, and nothing else; finding the program, its version and its settings is the same for all.
+An adapter is a module with a `RECIPE` and `read = reader(RECIPE)`. It contains only what is specific to its agent:
+options, files and output. Finding the program, its version and its settings is the same for all agents and done here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents.package import Package, agents_folder, find, reads, version_of
+from demeanor.agents.package import Package, agents_folder, find_program, installed_version, program_paths
 from demeanor.config.table import Table
 from demeanor.core.agent import Ability, Orders, Task
 from demeanor.core.process import ProcessEnd
@@ -23,166 +23,166 @@ DEFAULT_RETRIES = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Setup:
-    """How this one agent was set up in the configuration."""
+    """The configuration of one agent."""
 
     program: tuple[str, ...]
-    """The words that start it."""
+    """The program and its leading arguments."""
 
     dialect: str
-    """The model API it is to speak."""
+    """The model API to use."""
 
     retries: int = DEFAULT_RETRIES
-    """How often it may ask again by itself where the provider fails; voids are retried by Demeanor anyway."""
+    """How often the agent itself may retry a failed request. Demeanor retries void trials in any case."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Its own settings, laid over those that the adapter writes."""
+    """Its own settings, which override those of the adapter."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
-    """What is known of one coding agent."""
+    """What is specific to one coding agent."""
 
     name: str
-    """Its name, which is also the adapter's."""
+    """Its name, which is also that of the adapter."""
 
     title: str
     """Its name as people write it."""
 
     package: Package
-    """Where it comes from."""
+    """The package to install it from."""
 
     dialects: tuple[str, ...]
-    """The model APIs it can speak, its usual one first."""
+    """The model APIs that it supports, the default first."""
 
     orders: Callable[[Task, Setup], Orders]
-    """How to start it. Arguments, variables and readable folders of the configuration are added to what it gives."""
+    """How to start it. `RecipeAgent` adds the arguments, variables and readable paths of the configuration."""
 
     read_log: Callable[[tuple[ProcessEnd, ...], Mapping[str, bytes]], tuple[Event, ...]]
-    """The events its own output tells; raises ValueError where it can't be read."""
+    """Reads the events in its output and files; raises ValueError if they can't be read."""
 
     exit_ok: Callable[[ProcessEnd], bool | None] = lambda end: end.exit_code == 0
-    """Whether its exit is a success; None where its exit says nothing."""
+    """Whether it succeeded; None if its exit code does not tell."""
 
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
-    """What its own tools do, where their names are not in common use."""
+    """The kinds of its tools, except for tools with common names."""
 
     cannot: Mapping[Ability, str] = field(default_factory=dict)
-    """What it can't do, with the reason."""
+    """What it does not support, with the reason."""
 
     version_option: str = "--version"
-    """What makes it print its version; empty where nothing does."""
+    """The option that prints its version; empty if it has none."""
 
     params: tuple[str, ...] = ()
-    """Settings that an eval may hand to it (`params`)."""
+    """The `params` of an eval that it supports."""
 
     tells_requests: bool = False
-    """Whether its output tells each time that it asks for permission."""
+    """Whether its log reports each request for permission."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecipeAgent:
-    """A coding agent, started by its recipe."""
+    """A coding agent with a recipe."""
 
     name: str
     """As written in a subject."""
 
     recipe: Recipe
-    """What is known of it."""
+    """What is specific to this coding agent."""
 
     setup: Setup
-    """How it was set up."""
+    """Its configuration."""
 
     args: tuple[str, ...] = ()
-    """Arguments to add."""
+    """Additional arguments."""
 
     env: Mapping[str, str] = field(default_factory=dict)
-    """Variables to set besides those of the recipe."""
+    """Additional environment variables."""
 
     pass_env: tuple[str, ...] = ()
-    """Variables of the host that it may see."""
+    """Environment variables of the host to pass on."""
 
     reads: tuple[str, ...] = ()
-    """Folders that it must be able to read besides its installation."""
+    """Additional paths that must be readable."""
 
-    asked_version: str | None = None
-    """The version that the configuration asks for."""
+    required_version: str | None = None
+    """The version in the configuration."""
 
     @property
     def dialect(self) -> str:
-        """The model API it speaks."""
+        """The model API that it uses."""
         return self.setup.dialect
 
     @property
     def tool_kinds(self) -> Mapping[str, Kind]:
-        """What its own tools do."""
+        """The kinds of its tools."""
         return self.recipe.tool_kinds
 
     @property
     def cannot(self) -> Mapping[Ability, str]:
-        """What it can't do."""
+        """What it does not support."""
         return self.recipe.cannot
 
     @property
     def params(self) -> tuple[str, ...]:
-        """The settings that an eval may hand to it."""
+        """The `params` of an eval that it supports."""
         return self.recipe.params
 
     @property
     def tells_requests(self) -> bool:
-        """Whether it tells each time that it asks for permission."""
+        """Whether its log reports each request for permission."""
         return self.recipe.tells_requests
 
     def orders(self, task: Task) -> Orders:
-        """As the recipe says, with what the configuration adds."""
+        """How to start it: the recipe, and what the configuration adds."""
         orders = self.recipe.orders(task, self.setup)
         passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}
-        seen = (*reads(self.setup.program, agents_folder(os.environ)), *self.reads)
+        readable = (*program_paths(self.setup.program, agents_folder(os.environ)), *self.reads)
         return replace(
             orders,
             launches=tuple(
                 replace(
                     launch,
-                    argv=_with(self.args, launch.argv, behind=len(self.setup.program)),
+                    argv=_insert(self.args, launch.argv, start=len(self.setup.program)),
                     env={**passed, **launch.env, **self.env},
-                    reads=(*launch.reads, *seen),
+                    reads=(*launch.reads, *readable),
                 )
                 for launch in orders.launches
             ),
         )
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
-        """As the recipe says."""
+        """Whether it succeeded; None if its exit code does not tell."""
         return self.recipe.exit_ok(end)
 
     def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-        """As the recipe says."""
+        """The events in its output and files."""
         return self.recipe.read_log(ends, leavings)
 
     def missing(self) -> str | None:
-        """The program."""
+        """Why it can't be started: the program is not installed."""
         if self.setup.program:
             return None
-        version = f"@{self.asked_version}" if self.asked_version else ""
+        version = f"@{self.required_version}" if self.required_version else ""
         return (
-            f"{self.recipe.title} is not installed; `demeanor agents install {self.recipe.name}{version}`, "
-            f"or name it: agents.{self.name}.program"
+            f"{self.recipe.title} is not installed; run `demeanor agents install {self.recipe.name}{version}`, "
+            f"or set agents.{self.name}.program"
         )
 
     def version(self) -> str | None:
-        """Told by its package, or by itself."""
+        """Its version, from its package or from the program."""
         if not self.setup.program:
             return None
-        return version_of(self.setup.program, self.recipe.package, self.recipe.version_option)
+        return installed_version(self.setup.program, self.recipe.package, self.recipe.version_option)
 
 
-def _with(args: tuple[str, ...], argv: tuple[str, ...], *, behind: int) -> tuple[str, ...]:
-    """The words with arguments added to them: at their end, or before a `--`, behind which there are no options."""
-    place = argv.index("--", behind) if "--" in argv[behind:] else len(argv)
-    return (*argv[:place], *args, *argv[place:])
+def _insert(args: tuple[str, ...], argv: tuple[str, ...], *, start: int) -> tuple[str, ...]:
+    """Add arguments at the end, or before a `--` that comes after `start`: options are not read after it."""
+    index = argv.index("--", start) if "--" in argv[start:] else len(argv)
+    return (*argv[:index], *args, *argv[index:])
 
 
 def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
-    """What makes an agent of a table in the configuration, or of an empty one."""
+    """A function that makes an agent from its table in the configuration."""
 
     def read(name: str, table: Table) -> RecipeAgent:
         version = table.maybe_text("version")
@@ -201,17 +201,17 @@ def reader(recipe: Recipe) -> Callable[[str, Table], RecipeAgent]:
             env=table.strings("env"),
             pass_env=table.texts("pass_env"),
             reads=table.texts("reads"),
-            asked_version=version,
+            required_version=version,
         )
 
     return read
 
 
 def _program(table: Table, recipe: Recipe, version: str | None) -> tuple[str, ...]:
-    """The words of `program`, which is one text or a list of them; else what is installed."""
+    """`program` of the configuration, a string or a list of strings; else the installed program."""
     named: object = table.anything("program")
     if named is None:
-        found = find(recipe.name, recipe.package, agents_folder(os.environ), version)
+        found = find_program(recipe.name, recipe.package, agents_folder(os.environ), version)
         return (str(found),) if found else ()
     words = (named,) if isinstance(named, str) else tuple(named) if isinstance(named, list) else ()
     texts = tuple(word for word in words if isinstance(word, str) and word)

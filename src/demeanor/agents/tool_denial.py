@@ -1,7 +1,8 @@
-"""Saying «no» to an agent: which of its tools an eval's `approval` forbids, and a hook that refuses them.
+"""Which of an agent's tools an eval's `approval` denies, and a hook that refuses them.
 
-Several agents know hooks of the same shape: a program that is asked before a tool is used. A refused tool stays on
-offer, so that the model's wish to use it is seen; a rule in the agent's settings would often hide it instead.
+Several agents support hooks of the same shape: a command that runs before a tool is used. A refused tool is still
+offered to the model, so that its attempt to use the tool is visible. A rule in the agent's settings would often hide
+the tool instead.
 """
 
 from __future__ import annotations
@@ -15,28 +16,27 @@ from typing import Any
 from demeanor.core.scenario import Approval
 from demeanor.core.trajectory import Kind, kind_of
 
-_ASKED_FOR = frozenset({Kind.EDIT, Kind.DELETE, Kind.EXECUTE, Kind.FETCH})
-"""What agents ask a person about; they read and search without a question, so a default of «no» does not reach that."""
+_NEEDS_PERMISSION = frozenset({Kind.EDIT, Kind.DELETE, Kind.EXECUTE, Kind.FETCH})
+"""The kinds that agents ask about. They read and search without asking, so `default = "deny"` does not apply there."""
 
 REFUSAL = "The user does not want this tool to be used now."
-"""What the model is told."""
+"""The model gets this as the tool's result."""
 
 
-def denied(approval: Approval, tools: Iterable[str], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
-    """Those of an agent's tools, and of those named by a rule, to which the answer is «no»."""
+def denied_tools(approval: Approval, tools: Iterable[str], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+    """The tools that the approval denies, among `tools` and those that its rules name."""
     named = [name for name in approval.rules if name not in set(Kind)]
     return tuple(tool for tool in dict.fromkeys((*tools, *named)) if _answer(approval, tool, kinds) == "deny")
 
 
 def _answer(approval: Approval, tool: str, kinds: Mapping[str, Kind]) -> str:
     kind = kind_of(tool, kinds)
-    answer = approval.answer(tool=tool, kind=kind)
-    ruled = tool in approval.rules or kind in approval.rules
-    return answer if ruled or kind in _ASKED_FOR else "allow"
+    has_rule = tool in approval.rules or kind in approval.rules
+    return approval.answer(tool=tool, kind=kind) if has_rule or kind in _NEEDS_PERMISSION else "allow"
 
 
-def hooks(tools: Iterable[str]) -> dict[str, Any]:
-    """Settings in which a hook refuses these tools; empty where there are none."""
+def deny_hooks(tools: Iterable[str]) -> dict[str, Any]:
+    """Settings with a hook that refuses these tools; empty if there are none."""
     names = "|".join(map(re.escape, tools))
     if not names:
         return {}

@@ -13,7 +13,7 @@ from demeanor.core.exit_code import ExitCode
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command and give its exit code."""
+    """Run one command and return its exit code."""
     chosen = next((word for word in argv if not word.startswith("-")), "")
     args = make_parser(chosen).parse_args(argv)
     try:
@@ -26,17 +26,19 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; nothing is wrong here. Python must not complain about it again at exit.
+        # The reader of our output has exited, which is not an error. Keep Python from reporting it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.ACCEPTED
     except Exception:  # noqa: BLE001 - a bug must never look like a verdict
         sys.stderr.write(_without_secrets(traceback.format_exc()))
-        sys.stderr.write("demeanor: this is a bug in Demeanor, not a verdict; please report it with the text above\n")
+        sys.stderr.write(
+            "demeanor: this is a bug in Demeanor, not a verdict; please report it with the traceback above\n"
+        )
         return ExitCode.BROKEN
 
 
 def _without_secrets(text: str) -> str:
-    """A crash is reported to others, and often kept in the log of a CI service."""
+    """Remove secrets: a traceback is sent to others, and often stored in the log of a CI service."""
     from demeanor.core.redaction.encodings import telling
     from demeanor.core.redaction.redactor import Redactor
 

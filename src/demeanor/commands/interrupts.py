@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from demeanor.core.trial import Plan
     from demeanor.runner.ui import UI
 
-_HEARD = (signal.SIGINT, signal.SIGTERM)
-_STOPPING = "\ndemeanor: stopping; what is finished is kept (Ctrl-C again to force)\n"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STOPPING = "\ndemeanor: stopping; finished trials are kept (press Ctrl-C again to force)\n"
 
 
-def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPING) -> bool:
-    """Run `work` to its end, or until the first Ctrl-C or TERM cancels it; True where it was cancelled.
+def run_interruptibly(work: Coroutine[Any, Any, Any], *, message: str = _STOPPING) -> bool:
+    """Run `work` to its end, or until the first Ctrl-C or SIGTERM cancels it; True if it was cancelled.
 
-    A second Ctrl-C ends Demeanor at once. The agents end with it: their supervisors notice that nobody listens.
+    A second Ctrl-C exits at once. The agents die too: their supervisors notice that the connection is closed.
     """
 
     async def guarded() -> bool:
         task = asyncio.ensure_future(work)
-        presses = _on_signals(task.cancel, farewell)
+        presses = _on_signals(task.cancel, message)
         try:
             await task
         except asyncio.CancelledError:
@@ -41,14 +41,14 @@ def run_interruptibly(work: Coroutine[Any, Any, Any], *, farewell: str = _STOPPI
             raise _first(group) from None
         return False
 
-    before = {number: signal.getsignal(number) for number in _HEARD}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         cancelled = asyncio.run(guarded())
     finally:
-        for number, handler in before.items():  # whoever began this may have more to do, and something to put away
+        for number, handler in before.items():  # the caller may have cleaning up to do
             signal.signal(number, handler)
     if cancelled:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is down; let what was finished be told in peace
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is stopped; let the report be printed
     return cancelled
 
 
@@ -59,9 +59,9 @@ def make_ui(*, quiet: bool) -> UI:
     def progress(plan: Plan, stored: Iterable[Record]) -> AbstractContextManager[Callable[[Progress], None]]:
         if quiet:
             return nullcontext(lambda news: None)
-        from demeanor.commands.run.live import watching
+        from demeanor.commands.run.live import show_progress
 
-        return watching(plan, sys.stderr, kept=stored)
+        return show_progress(plan, sys.stderr, kept=stored)
 
     return UI(run=run_interruptibly, progress=progress, log=log)
 
@@ -72,25 +72,25 @@ def log(line: str) -> None:
     sys.stderr.flush()
 
 
-def _on_signals(cancel: Callable[[], object], farewell: str) -> list[int]:
+def _on_signals(cancel: Callable[[], object], message: str) -> list[int]:
     presses: list[int] = []
 
     def pressed() -> None:
         presses.append(1)
         if len(presses) > 1:
             os._exit(ExitCode.INTERRUPTED)
-        sys.stderr.write(farewell)
+        sys.stderr.write(message)
         sys.stderr.flush()
         cancel()
 
     loop = asyncio.get_running_loop()
-    for number in _HEARD:
+    for number in _SIGNALS:
         loop.add_signal_handler(number, pressed)
     return presses
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first real error of a group, however deep it lies."""
+    """The first error of a group, however deeply nested."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -1,6 +1,6 @@
-"""All commands, one line each, and the parser made of them.
+"""All commands, one line each, and the argument parser.
 
-A command's module is imported only when that command is used, so that `demeanor --help` is quick.
+The module of a command is imported only when that command is used, so that `demeanor --help` is fast.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ from typing import Any
 from demeanor._version import __version__
 
 COMMANDS: Mapping[str, str] = {
-    "run": "run evals and decide",
-    "nightly": "run all evals on all subjects, and keep it as a night",
-    "gate": "tell whether a change may merge",
-    "compare": "tell whether one version is worse than another",
-    "bisect": "find the commit that changed a behaviour, though each trial is uncertain",
-    "promote": "list the evals that have earned ALWAYS_PASSES, and change them",
-    "demote": "list the evals that no longer deserve ALWAYS_PASSES, and change them",
-    "report": "show a night and the nights before it",
-    "history": "show how the pass rate of an eval went over time",
-    "analyze": "reckon pass@k, pass^k and flakiness of runs, and sort their failures",
-    "list": "show the evals that are defined",
-    "validate": "prove, without a model, that each eval can pass and can fail",
+    "run": "run evals and decide whether they hold",
+    "nightly": "run all evals on all subjects and record the run as a night",
+    "gate": "decide whether a change may merge",
+    "compare": "decide whether one version is worse than another",
+    "bisect": "find the commit that changed a behaviour, even if the eval is flaky",
+    "promote": "list the evals that are ready for ALWAYS_PASSES, and change their policy",
+    "demote": "list the evals that fail too often for ALWAYS_PASSES, and change their policy",
+    "report": "show a nightly run and the nights before it",
+    "history": "show the pass rate of an eval over time",
+    "analyze": "calculate pass@k, pass^k and flakiness of runs, and classify their failures",
+    "list": "list the evals",
+    "validate": "check, without a model, that each eval can pass and can fail",
     "trace": "show what happened in a trial, step by step",
-    "rejudge": "judge what was kept again, without agent or model",
-    "triage": "group what went wrong in a run, and say what to do about each",
-    "fix": "let an agent mend what an eval shows to be broken, and prove it",
-    "import": "bring results that other tools or machines have kept into the history",
-    "export": "write a run of the history for other tools",
-    "power": "tell how many trials it takes to see a drop, and what each rule misses",
+    "rejudge": "judge stored trials again, without agent or model",
+    "triage": "group the failures of a run and suggest what to do about each",
+    "fix": "let an agent fix a failing eval, and verify the fix",
+    "import": "import results of other tools or machines into the history",
+    "export": "export a run of the history for other tools",
+    "power": "show how many trials it takes to detect a drop, and the error rates of each rule",
     "contract": "check the wire formats of the model APIs, without a model",
-    "agents": "show, install or check the coding agents that can be tried",
+    "agents": "list, install or check coding agents",
     "harbor": "show or install Harbor, which runs whole tasks",
-    "models": "show, fetch or remove the language models that run on this machine",
+    "models": "list, download or remove the language models that run on this machine",
     "gateway": "serve models to an agent that you start yourself",
-    "task": "begin a new task in the format of Harbor",
+    "task": "create a new task in the Harbor format",
     "init": "set up evals, configuration and CI in this folder",
-    "skills": "write short guides for coding agents, or check that they are fresh",
-    "doctor": "show what is installed, what works and what to do",
+    "skills": "write short guides for coding agents, or check that they are up to date",
+    "doctor": "show what is installed, what works, and how to fix the rest",
     "completion": "print a completion script for your shell",
 }
 
 EXIT_CODES = (
-    "exit codes: 0 accepted, 1 rejected, 2 wrong usage, 3 undecided (only voids), 4 refused (fix), 70 broken, "
-    "130 interrupted"
+    "exit codes: 0 accepted, 1 rejected, 2 usage error, 3 undecided (only voids), 4 refused (fix), "
+    "70 internal error, 130 interrupted"
 )
 
 
 def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all commands, or with the options of the chosen one only."""
+    """The parser of all commands. If one is chosen, only its options are added."""
     parser = argparse.ArgumentParser(
         prog="demeanor",
         description="Behavioural evals for coding agents: does your agent still choose to do the right thing?",
@@ -67,5 +67,5 @@ def make_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
 
 def command_module(name: str) -> Any:
-    """The module of a command: it offers `arguments(parser)` and `run(args)`."""
+    """The module of a command, which has `arguments(parser)` and `run(args)`."""
     return import_module(f"demeanor.commands.{'import_' if name == 'import' else name}.command")

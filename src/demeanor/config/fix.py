@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from demeanor.config.rule_names import FORMER_NAMES, rule_name
 from demeanor.config.table import Table
 
-RULES = ("trials", "screen", "seed")
+RULES = ("trials", "screen", "classic")
 """The rules for testing the evals before and after a fix."""
 
 GUARDS = ("always", "all", "none")
@@ -34,7 +35,7 @@ class FixRules:
     """The subjects to test the fix on (default: all subjects of the run that had the evals)."""
 
     rule: str = "trials"
-    """How the fix is tested: `trials` (a fixed number), or the gate's `screen` or `seed`, which run trials until the
+    """How the fix is tested: `trials` (a fixed number), or the gate's `screen` or `classic`, which run trials until the
     result is clear."""
 
     trials: int = 3
@@ -64,7 +65,7 @@ def read_fix_rules(table: Table | None) -> FixRules:
         allowed=table.texts("allowed"),
         evals=table.flag("evals"),
         subjects=table.texts("subjects"),
-        rule=table.choice("rule", RULES) or default.rule,
+        rule=rule_name(table.choice("rule", (*RULES, *FORMER_NAMES)) or default.rule),
         trials=table.whole("trials", least=1, most=10_000) or default.trials,
         guard=_guard(table),
         rounds=table.whole("rounds", least=1, most=100) or default.rounds,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SandboxSession(Protocol):
-    """What one attempt runs on. It lives only during `run`."""
+    """The sandbox of one attempt: its workspace, its HOME, and the programs run in it."""
 
     @property
     def workspace(self) -> Path:
@@ -37,25 +37,25 @@ class SandboxSession(Protocol):
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Where this bench's programs will find whoever serves `listener`; None where they reach the host's own."""
+        """The address of `listener` as programs in the sandbox see it; None where they use the host's network."""
         ...
 
     @property
     def listener(self) -> socket.socket | None:
-        """A socket that listens at `address`, where only this bench's programs can reach it; there after `furnish`."""
+        """A socket that listens at `address`, and that only this session's programs can reach; set after `prepare`."""
         ...
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this bench, besides what its sandbox says."""
+        """What a trial's record says about this session, besides the facts of its sandbox."""
         ...
 
     def write_home_files(self, files: Mapping[str, bytes]) -> None:
         """Write configuration files into HOME."""
         ...
 
-    async def furnish(self, launches: Sequence[Launch]) -> None:
-        """Make ready for these programs, all that will run here: what they read is shown, and `listener` is there."""
+    async def prepare(self, launches: Sequence[Launch]) -> None:
+        """Prepare for all programs that will run: make what they read visible, and open `listener`."""
         ...
 
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
@@ -65,8 +65,8 @@ class SandboxSession(Protocol):
         """
         ...
 
-    def leavings(self, paths: tuple[str, ...]) -> Mapping[str, bytes]:
-        """Files that the agent left in its HOME, by relative path, as far as they are there; links are not followed."""
+    def collect_files(self, paths: tuple[str, ...]) -> Mapping[str, bytes]:
+        """The files that the agent left in HOME, by relative path; links are not followed."""
         ...
 
     async def snapshot(self) -> Tree:
@@ -131,10 +131,10 @@ class Sandbox(Protocol):
         """Take everything down."""
         ...
 
-    def bench(
+    def open_session(
         self, template: Template, *, network: Network | None = None
     ) -> AbstractAsyncContextManager[SandboxSession]:
-        """A fresh bench whose workspace is a copy of the template; `network` where it is not to be the usual one."""
+        """A new session whose workspace starts as the template; `network` overrides that of the sandbox."""
         ...
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:

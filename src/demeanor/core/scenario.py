@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
+from demeanor.core.approval import matching_rule, scripted_answer
 from demeanor.core.fault import Fault
 from demeanor.core.sandbox_spec import Network
 
@@ -41,8 +42,8 @@ class Approval:
 
     def answer(self, *, tool: str, kind: str, earlier: int = 0) -> Answer:
         """The answer for one call of `tool`, after the same rule has answered `earlier` requests."""
-        answers = _as_tuple(self.rules.get(tool) or self.rules.get(kind) or self.default)
-        return answers[min(earlier, len(answers) - 1)]
+        answers = self.rules.get(matching_rule(self.rules, tool, kind)) or self.default
+        return cast("Answer", scripted_answer(answers, earlier))
 
 
 def _as_tuple(answers: Answers) -> tuple[Answer, ...]:

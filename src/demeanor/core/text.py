@@ -30,8 +30,6 @@ _ASCII = str.maketrans(
     | dict.fromkeys("“”„«»", '"')
     | dict.fromkeys("\u00a0\u202f\u2007", " ")
 )
-_BENIGN = re.compile(r"[A-Za-z0-9_./:+=,() -]+")
-_QUIET = frozenset(" ,;=()'\"%?-–…→·")
 
 
 def printable(text: str) -> str:
@@ -62,21 +60,6 @@ def opening(text: str, *, lines: int = 20, width: int = 200) -> str:
     kept = printable(text).expandtabs(4).splitlines()
     left_out = max(0, len(kept) - lines)
     return "\n".join(_cut(kept[:lines], width) + ([f"… {left_out} lines left out"] if left_out else []))
-
-
-def markdown_code(text: str) -> str:
-    """`text` as inline code in Markdown, also inside a table; nothing in it is interpreted as Markdown or HTML."""
-    flat = " ".join(printable(text).split())
-    if _BENIGN.fullmatch(flat):
-        return f"`{flat}`"
-    return f"<code>{''.join(sign if sign.isalnum() or sign in _QUIET else f'&#{ord(sign)};' for sign in flat)}</code>"
-
-
-def markdown_block(text: str) -> str:
-    """`text` as a code block in Markdown, with a fence longer than any in the text."""
-    safe = printable(text)
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", safe)), default=0))
-    return f"{fence}text\n{safe}\n{fence}"
 
 
 def count(number: int, noun: str) -> str:

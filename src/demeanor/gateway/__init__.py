@@ -1,1 +1,1 @@
-"""The model server between agents and providers: the witness of every trial."""
+"""The model server between agents and providers: it records every model call."""

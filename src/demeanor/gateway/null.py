@@ -1,4 +1,4 @@
-"""The gateway of a run in which no agent needs a model: nothing is loaded, nothing listens."""
+"""The gateway of a run in which no agent uses a model: it loads nothing and does not listen."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from demeanor.core.verdict import VoidCause
 
 
 class NullGateway:
-    """Stands where a gateway would, and opens no door."""
+    """Implements `Gateway` for agents without a model; opening a session is an error."""
 
     async def start(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     async def stop(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def session(self, trial: Trial, *, seed: int) -> AbstractAsyncContextManager[GatewaySession]:
-        """Nobody should ask for one."""
-        raise WorldError(VoidCause.HARNESS, f"{trial.id} asked for a model, but its agent was said to need none")
+        """Raise WorldError: the agent was declared as one that needs no model."""
+        raise WorldError(VoidCause.HARNESS, f"{trial.id} requested a model, but its agent is declared to need none")

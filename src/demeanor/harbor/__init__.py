@@ -1,5 +1,5 @@
-"""Whole tasks, run by the `harbor` engine: one process per attempt, and what it leaves read as a capture.
+"""Whole tasks, run by the real `harbor`: one process per attempt, whose results are read as a capture.
 
-Harbor needs a Python and packages of its own, so it is never imported: it is a program that is found (tool.py), given
-a job of one trial (job.py, roster.py), run to its end (attempt.py), and whose leavings are read (result.py).
+Harbor needs its own Python and packages, so it is never imported. It is a program that gets a job of one trial (job.py,
+agents.py), is run to its end (attempt.py), and whose result folder is read (result.py, to_capture.py).
 """

@@ -1,7 +1,7 @@
-"""Who can try a task: what Harbor calls our agents, and how each is told where its model is.
+"""The agents that can run tasks: their names in Harbor, and how each gets the address of its model.
 
-Harbor installs an agent in the task's environment and starts it by an adapter of its own. All of them take a base URL
-from variables, under names of their own; so model traffic goes through the gateway here too.
+Harbor installs an agent in the task's environment and starts it with its own adapter. Each adapter takes a base URL
+from its own variables or options, so model traffic goes through the gateway here too.
 """
 
 from __future__ import annotations
@@ -17,54 +17,62 @@ from demeanor.core.subject import Subject
 NATIVE = "demeanor.harbor_env:NativeAgent"
 ORACLE, NOP = "oracle", "nop"
 WITHOUT_MODEL = (ORACLE, NOP)
-"""Who needs no model: the task's own solution, and doing nothing."""
+"""The agents that need no model: the task's own solution, and doing nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskAgentSpec(TaskAgentRules):
-    """How Harbor is asked for one agent: what a configuration can say of one, and what only we know of it."""
+    """How Harbor is configured for one agent: the settings of the configuration, and facts about Harbor's adapter."""
 
     inside: bool = True
-    """Whether it runs in the task's environment; else in Harbor's own process, on this machine."""
+    """Whether it runs in the task's environment, and not in Harbor's own process on this machine."""
 
     reachable: bool = True
-    """Whether it can be told another address than its provider's."""
+    """Whether its base URL can be set."""
 
     fetched: bool = True
-    """Whether Harbor's adapter fetches it from the network in each trial, although it may be there."""
+    """Whether Harbor's adapter downloads it in each trial, even if it is installed."""
 
-    def told(self, *, model: str, url: str, token: str, seed: str = "") -> tuple[str, dict[str, str], dict[str, Any]]:
-        """Its model, variables and options, with everything in place. Without an address it is told none."""
+    def settings_for(
+        self, *, model: str, url: str, token: str, seed: str = ""
+    ) -> tuple[str, dict[str, str], dict[str, Any]]:
+        """Its model, variables and options, with placeholders filled in; without a URL, only those that need none."""
         if not url:
-            return self.model.replace("{model}", model), {}, {key: self.kwargs[key] for key in _plain(self.kwargs)}
+            return (
+                self.model.replace("{model}", model),
+                {},
+                {key: self.kwargs[key] for key in _without_placeholders(self.kwargs)},
+            )
         parts = urlsplit(url)
-        words = {
+        values = {
             "{url}": url,
             "{origin}": f"{parts.scheme}://{parts.netloc}",
             "{path}": parts.path.strip("/"),
             "{token}": token,
         }
-        words |= {"{model}": model, "{seed}": seed}
-        env = {name: _filled(text, words) for name, text in self.env.items()}
-        kwargs = {key: _filled(value, words) if isinstance(value, str) else value for key, value in self.kwargs.items()}
+        values |= {"{model}": model, "{seed}": seed}
+        env = {name: _filled(text, values) for name, text in self.env.items()}
+        kwargs = {
+            key: _filled(value, values) if isinstance(value, str) else value for key, value in self.kwargs.items()
+        }
         return self.model.replace("{model}", model), env, kwargs
 
 
-def _filled(text: str, words: Mapping[str, str]) -> str:
-    for word, meaning in words.items():
-        text = text.replace(word, meaning)
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    for placeholder, value in values.items():
+        text = text.replace(placeholder, value)
     return text
 
 
-def _plain(kwargs: Mapping[str, Any]) -> list[str]:
-    """Options that tell of no address."""
+def _without_placeholders(kwargs: Mapping[str, Any]) -> list[str]:
+    """The options without placeholders."""
     return [key for key, value in kwargs.items() if not (isinstance(value, str) and "{" in value)]
 
 
 _OPENAI = {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_BASE": "{url}/v1", "OPENAI_API_KEY": "{token}"}
 _OPENAI_KEYS = ("OPENAI_API_KEY",)
 
-ROSTER: Mapping[str, TaskAgentSpec] = {
+AGENTS: Mapping[str, TaskAgentSpec] = {
     ORACLE: TaskAgentSpec(agent=ORACLE, fetched=False),
     NOP: TaskAgentSpec(agent=NOP, fetched=False),
     "native": TaskAgentSpec(
@@ -131,25 +139,25 @@ ROSTER: Mapping[str, TaskAgentSpec] = {
         fetched=False,
     ),
 }
-"""Our names of agents, and how Harbor is asked for each."""
+"""The known agents by our names, and how Harbor is configured for each."""
 
 
 def only_for_tasks(rules: HarborRules) -> tuple[str, ...]:
-    """Agents that play tasks and nothing else."""
+    """The agents that can run tasks only."""
     return (*WITHOUT_MODEL, "terminus-2", *rules.agents)
 
 
-def player(subject: Subject, rules: HarborRules) -> TaskAgentSpec | None:
-    """How Harbor is asked for a subject's agent; None where it can't be. What the configuration says goes first."""
+def task_agent_spec(subject: Subject, rules: HarborRules) -> TaskAgentSpec | None:
+    """How Harbor is configured for a subject's agent; None for an unknown one. The configuration takes precedence."""
     if own := rules.agents.get(subject.agent):
-        return _own(own)
-    return ROSTER.get(str(subject.settings.get("adapter", subject.agent)))
+        return _from_rules(own)
+    return AGENTS.get(str(subject.settings.get("adapter", subject.agent)))
 
 
-def _own(rules: TaskAgentRules) -> TaskAgentSpec:
-    told = (*rules.env.values(), *(value for value in rules.kwargs.values() if isinstance(value, str)))
+def _from_rules(rules: TaskAgentRules) -> TaskAgentSpec:
+    texts = (*rules.env.values(), *(value for value in rules.kwargs.values() if isinstance(value, str)))
     return TaskAgentSpec(
         **{one.name: getattr(rules, one.name) for one in fields(rules)},
-        reachable=any("{url}" in text or "{origin}" in text for text in told),
-        fetched=False,  # nobody knows; what can't be fetched is void
+        reachable=any("{url}" in text or "{origin}" in text for text in texts),
+        fetched=False,  # unknown; if a download fails, the trial is void
     )

@@ -1,8 +1,8 @@
-"""One attempt at a task: Harbor runs it in a bench of its own, and what it leaves is gathered.
+"""One attempt at a task: Harbor runs it in its own sandbox session, and its results become a capture.
 
-Harbor is a program among others: it has a private HOME, an environment from an allow-list, a limit of its own, and dies
-with everything that it started. Where the run is cancelled it is asked to end first, so that it can take its containers
-down.
+Harbor is run like an agent: with a private HOME, an environment from an allow-list and a time limit, and all its
+processes are killed at the end. When the run is cancelled it gets time to exit first, so that it can remove its
+containers.
 """
 
 from __future__ import annotations
@@ -20,80 +20,83 @@ from demeanor.core.ports import SandboxSession
 from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
-from demeanor.harbor.agents import TaskAgentSpec, player
+from demeanor.harbor.agents import TaskAgentSpec, task_agent_spec
 from demeanor.harbor.context import TaskContext
-from demeanor.harbor.job import agent_config, job_config, longest
-from demeanor.harbor.model_route import ModelRoute, open_wire
+from demeanor.harbor.job import agent_config, job_config, max_seconds
+from demeanor.harbor.model_route import ModelRoute, open_route
 from demeanor.harbor.result import NoTrial, TrialFolder, read_trial
 from demeanor.harbor.stall_watch import StallWatch
-from demeanor.harbor.to_capture import gather
+from demeanor.harbor.to_capture import to_capture
 
 _JOB = "job.json"
-_FAREWELL = 30.0
+_GRACE = 30.0
 _OUTPUT = 2**20
-_QUIET = {"HARBOR_TELEMETRY": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_COLOR": "1"}
+_ENVIRONMENT = {"HARBOR_TELEMETRY": "off", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_COLOR": "1"}
 
 
-async def attempt_task(trial: Trial, number: int, means: TaskContext) -> Capture:
-    """Carry out one attempt. What breaks is told in the capture, or raised as a WorldError."""
-    task, who = trial.eval.task, player(trial.subject, means.rules)
-    if task is None or who is None:
-        raise WorldError(VoidCause.HARNESS, f"{trial.id} can't be played by Harbor")
-    seed = trial.seed(means.seed)
+async def attempt_task(trial: Trial, number: int, context: TaskContext) -> Capture:
+    """Run one attempt. Failures are recorded in the capture, or raised as a WorldError."""
+    task, spec = trial.eval.task, task_agent_spec(trial.subject, context.rules)
+    if task is None or spec is None:
+        raise WorldError(VoidCause.HARNESS, f"Harbor can't run {trial.id}: it has no task, or the agent is unknown")
+    seed = trial.seed(context.seed)
     async with AsyncExitStack() as stack:
-        bench = await stack.enter_async_context(means.sandbox.bench(means.empty))
-        wire = await stack.enter_async_context(open_wire(trial, who, means, bench, seed))
+        session = await stack.enter_async_context(context.sandbox.open_session(context.empty))
+        route = await stack.enter_async_context(open_route(trial, spec, context, session, seed))
         facts = {
-            TASK_ENVIRONMENT: means.place.name,
-            "harbor": means.version,
-            "wire": "seen" if wire.session else "not seen",
-            **wire.facts,
+            TASK_ENVIRONMENT: context.environment.name,
+            "harbor": context.version,
+            "wire": "seen" if route.session else "not seen",
+            **route.facts,
         }
-        if wire.session:
-            wire.session.set_facts(facts)
-        jobs = bench.home / "jobs"
-        bench.write_home_files({_JOB: _job(trial, task, who, means, wire, jobs)})
-        silence = await stack.enter_async_context(StallWatch.of(wire.session))
-        end = await _run(trial, task, means, bench, who.keys if wire.direct else ())
-        if wire.session:
-            await wire.session.close_connections()
+        if route.session:
+            route.session.set_facts(facts)
+        jobs = session.home / "jobs"
+        session.write_home_files({_JOB: _job(trial, task, spec, context, route, jobs)})
+        stalls = await stack.enter_async_context(StallWatch.of(route.session))
+        end = await _run(trial, task, context, session, spec.keys if route.direct else ())
+        if route.session:
+            await route.session.close_connections()
         found = await asyncio.to_thread(read_trial, jobs)
-        seen = Capture(
+        observed = Capture(
             trial=trial.id,
             attempt=number,
-            exchanges=wire.exchanges,
+            exchanges=route.exchanges,
             scenario=scenario_hashes(trial.eval.scenario, task),
-            provider_silent=_silent(found, silence, trial.timeout),
-            notes=wire.notes,
+            provider_silent=_provider_silence(found, stalls, trial.timeout),
+            notes=route.notes,
             facts=facts,
         )
-        agent = means.agent(trial.subject)
-        return await asyncio.to_thread(gather, seen, end, found, agent, who.output)
+        agent = context.agent(trial.subject)
+        return await asyncio.to_thread(to_capture, observed, end, found, agent, spec.output)
 
 
-def _silent(found: TrialFolder | NoTrial, silence: StallWatch, timeout: float) -> float | None:
-    """How long the provider had been silent when the agent's time ran out, if that is what happened."""
+def _provider_silence(found: TrialFolder | NoTrial, stalls: StallWatch, timeout: float) -> float | None:
+    """How long the provider had been silent when the agent timed out; None if it did not time out."""
     if isinstance(found, NoTrial) or not found.timed_out:
         return None
-    return silence.before(found.agent_ended, timeout)
+    return stalls.at(found.agent_ended, timeout)
 
 
-def _job(trial: Trial, task: HarborTask, who: TaskAgentSpec, means: TaskContext, wire: ModelRoute, jobs: Path) -> bytes:
-    words = {"model": trial.subject.model, "token": wire.facts.get("token", ""), "seed": wire.facts.get("seed", "")}
-    model, env, kwargs = who.told(url=wire.url, **words)
-    agent = agent_config(who.agent, model=model if trial.subject.model else "", env=env, kwargs=kwargs)
-    return job_config(trial, task, place=means.place, agent=agent, jobs=str(jobs), options=wire.options)
+def _job(
+    trial: Trial, task: HarborTask, spec: TaskAgentSpec, context: TaskContext, route: ModelRoute, jobs: Path
+) -> bytes:
+    values = {"model": trial.subject.model, "token": route.facts.get("token", ""), "seed": route.facts.get("seed", "")}
+    model, env, kwargs = spec.settings_for(url=route.url, **values)
+    agent = agent_config(spec.agent, model=model if trial.subject.model else "", env=env, kwargs=kwargs)
+    return job_config(trial, task, environment=context.environment, agent=agent, jobs=str(jobs), options=route.options)
 
 
 async def _run(
-    trial: Trial, task: HarborTask, means: TaskContext, bench: SandboxSession, keys: tuple[str, ...]
+    trial: Trial, task: HarborTask, context: TaskContext, session: SandboxSession, keys: tuple[str, ...]
 ) -> ProcessEnd:
-    """Harbor, from its start to the end of its last process."""
-    env = {name: means.environ[name] for name in keys if name in means.environ}
-    env |= means.place.variables(means.environ)
-    job = str(bench.home / _JOB)
+    """Run Harbor until its last process has ended."""
+    env = {name: context.environ[name] for name in keys if name in context.environ}
+    env |= context.environment.variables(context.environ)
+    job = str(session.home / _JOB)
     launch = Launch(
-        argv=(*means.program, "run", "-c", job, "-y", "-q"), env={**env, **_QUIET, "PYTHONPATH": str(means.packages)}
+        argv=(*context.program, "run", "-c", job, "-y", "-q"),
+        env={**env, **_ENVIRONMENT, "PYTHONPATH": str(context.packages)},
     )
-    limits = Limits(wall=longest(trial, task), grace=_FAREWELL, farewell=_FAREWELL, output_bytes=_OUTPUT)
-    return await bench.run(launch, limits=limits, last_activity=time.monotonic)
+    limits = Limits(wall=max_seconds(trial, task), grace=_GRACE, farewell=_GRACE, output_bytes=_OUTPUT)
+    return await session.run(launch, limits=limits, last_activity=time.monotonic)

@@ -1,4 +1,4 @@
-"""What attempts at tasks are made with; the same for all of a run."""
+"""What all attempts at tasks of a run share."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from demeanor.config.harbor import HarborRules
 from demeanor.core.agent import Agent
 from demeanor.core.ports import Gateway, Sandbox, Template
 from demeanor.core.subject import Subject
-from demeanor.harbor.environments import TaskPlace
+from demeanor.harbor.environments import TaskEnvironment
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskContext:
-    """Harbor, where it runs, and what it is given."""
+    """Harbor, its sandbox, and its settings."""
 
     program: tuple[str, ...]
-    """The words that start Harbor."""
+    """The command that starts Harbor."""
 
     version: str
-    """Its version, as far as known."""
+    """Its version; empty if unknown."""
 
     rules: HarborRules
-    """What the configuration says of it."""
+    """Its settings in the configuration."""
 
-    place: TaskPlace
+    environment: TaskEnvironment
     """The environment that tasks run in."""
 
     agent: Callable[[Subject], Agent]
     """The agent of a subject, to read its log."""
 
     sandbox: Sandbox
-    """Where Harbor itself runs: without walls, since it makes them."""
+    """The sandbox in which Harbor itself runs; it is not isolated, since Harbor creates the isolation."""
 
     empty: Template
-    """An empty folder to run it in."""
+    """An empty workspace to run it in."""
 
     gateway: Gateway
-    """What stands between agents and models."""
+    """The gateway to the models."""
 
     seed: int
     """The run's seed."""
 
     packages: Path
-    """A folder that holds our own package and nothing else, for Harbor to import from."""
+    """A folder that contains only our package, for Harbor to import from."""
 
     installed: Callable[[Subject], Mapping[str, str]] = lambda subject: {}
-    """What our own environment must know to show the installation of a subject's agent."""
+    """Options of the bubblewrap environment that make a subject's installed agent visible in it."""
 
     environ: Mapping[str, str] = field(default_factory=dict)
-    """This machine's variables; few of them are passed on."""
+    """This machine's environment variables; few of them are passed on."""

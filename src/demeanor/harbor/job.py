@@ -1,7 +1,7 @@
-"""One attempt as a job of Harbor's: a configuration of one task, one agent, one trial, and no retries.
+"""One attempt as a Harbor job: the configuration of one task, one agent, one trial, and no retries.
 
-Attempts, retries, concurrency and budgets are Demeanor's. So Harbor is asked for exactly one trial at a time, and every
-attempt has a gateway session, a HOME and a fate of its own.
+Demeanor handles attempts, retries, concurrency and budgets. So Harbor runs exactly one trial at a time, and every
+attempt has its own gateway session, HOME and outcome.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Any
 
 from demeanor.core.harbor_task import HarborTask
 from demeanor.core.trial import Trial
-from demeanor.harbor.environments import TaskPlace
+from demeanor.harbor.environments import TaskEnvironment
 
 JOB = "attempt"
-"""The job's name, which is also its folder's."""
+"""The name of the job and of its folder."""
 
-_SETUP_TAKES = 1200.0
-_SLACK = 300.0
+_SETUP_SECONDS = 1200.0
+_EXTRA_SECONDS = 300.0
 
 
 def job_config(
     trial: Trial,
     task: HarborTask,
     *,
-    place: TaskPlace,
+    environment: TaskEnvironment,
     agent: Mapping[str, Any],
     jobs: str,
     options: Mapping[str, Any],
 ) -> bytes:
-    """The job as Harbor reads it. `jobs` is the folder for its results, `options` goes to the environment's class.
+    """The job's configuration file. `jobs` is the folder for results; `options` are passed to the environment's class.
 
-    The agent's time is the task's own, stretched or cut where the run asks for another; all steps share it.
+    The agent's timeout is the task's, multiplied if the run asks for another; all steps share it.
     """
     own = task.agent_timeout
     return json.dumps(
@@ -44,7 +44,7 @@ def job_config(
             "quiet": True,
             "retry": {"max_retries": 0},
             "agent_timeout_multiplier": trial.timeout / own if own else 1.0,
-            "environment": place.config(**options),
+            "environment": environment.config(**options),
             "agents": [agent if own else {**agent, "override_timeout_sec": trial.timeout / len(task.steps)}],
             "tasks": [{"path": str(task.folder)}],
         }
@@ -57,8 +57,10 @@ def agent_config(name: str, *, model: str, env: Mapping[str, str], kwargs: Mappi
     return {**which, "model_name": model or None, "env": dict(env), "kwargs": dict(kwargs)}
 
 
-def longest(trial: Trial, task: HarborTask) -> float:
-    """Seconds after which Harbor itself must be stuck: everything it may wait for, and some more."""
+def max_seconds(trial: Trial, task: HarborTask) -> float:
+    """The time after which Harbor itself must be stuck: the sum of all its timeouts, and some more."""
     machines = 1 + sum(step.verifier_mode == "separate" for step in task.steps)
     building = task.environment.build_timeout * machines
-    return building + _SETUP_TAKES + trial.timeout + sum(step.verifier_timeout for step in task.steps) + _SLACK
+    return (
+        building + _SETUP_SECONDS + trial.timeout + sum(step.verifier_timeout for step in task.steps) + _EXTRA_SECONDS
+    )

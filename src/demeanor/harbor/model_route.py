@@ -1,4 +1,4 @@
-"""The way from an agent in a task's environment to its model, past the gateway only where that is allowed."""
+"""The route from an agent in a task's environment to its model: through the gateway, or direct if that is allowed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
 from demeanor.harbor.agents import WITHOUT_MODEL, TaskAgentSpec
 from demeanor.harbor.context import TaskContext
-from demeanor.harbor.environments import PORT, TaskPlace
-from demeanor.harbor.socket_handoff import DOOR, handing_over
+from demeanor.harbor.environments import PORT, TaskEnvironment
+from demeanor.harbor.socket_handoff import SOCKET_NAME, accept_listeners
 
-UNSEEN = "the agent went straight to its provider: the wire was not seen"
+UNSEEN = "the agent connected directly to its provider: the gateway did not see its requests"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,81 +28,81 @@ class ModelRoute:
     """How an attempt's agent reaches its model."""
 
     url: str = ""
-    """The address that it is told; empty where it is told none."""
+    """The base URL that it gets; empty for none."""
 
     session: GatewaySession | None = None
-    """Who serves it there; None where no gateway is asked."""
+    """The gateway session; None without a gateway."""
 
     options: Mapping[str, str | int] = field(default_factory=dict)
-    """What the environment must know of it."""
+    """Options for the environment."""
 
     direct: bool = False
-    """Whether the agent goes straight to its provider."""
+    """Whether the agent connects directly to its provider."""
 
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What the capture should tell of it."""
+    """Facts for the capture."""
 
-    said: tuple[str, ...] = ()
-    """What a person should know of it."""
+    warnings: tuple[str, ...] = ()
+    """Messages for the user about the route."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of it, and of the model that answers."""
-        return (*self.said, *(self.session.notes if self.session else ()))
+        """Messages for the user about the route and the model."""
+        return (*self.warnings, *(self.session.notes if self.session else ()))
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """What went over it, as far as it was seen."""
+        """The exchanges that the gateway saw."""
         return self.session.exchanges() if self.session else ()
 
 
 @asynccontextmanager
-async def open_wire(
-    trial: Trial, who: TaskAgentSpec, means: TaskContext, bench: SandboxSession, seed: int
+async def open_route(
+    trial: Trial, spec: TaskAgentSpec, context: TaskContext, sandbox: SandboxSession, seed: int
 ) -> AsyncIterator[ModelRoute]:
-    """The way to the model: into our own environment, to an address of this machine, or past us where it may be."""
-    if not trial.subject.model or who.agent in WITHOUT_MODEL:
+    """Open the route: into the bubblewrap environment, to an address of this machine, or direct if that is allowed."""
+    if not trial.subject.model or spec.agent in WITHOUT_MODEL:
         yield ModelRoute()
         return
-    if why_not := unreachable(who, means.rules, means.place):
-        if not means.rules.direct:
-            raise WorldError(VoidCause.HARNESS, why_not)
-        yield ModelRoute(direct=True, said=(UNSEEN,))
+    if problem := unreachable(spec, context.rules, context.environment):
+        if not context.rules.direct:
+            raise WorldError(VoidCause.HARNESS, problem)
+        yield ModelRoute(direct=True, warnings=(UNSEEN,))
         return
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
+        session = await stack.enter_async_context(context.gateway.session(trial, seed=seed))
         own = urlsplit(session.base_url)
         options: dict[str, str | int] = {}
-        if not who.inside or _shares_network(means.place, trial.eval.task):
+        if not spec.inside or _shares_network(context.environment, trial.eval.task):
             url = session.base_url
-        elif means.place.ours:
-            await stack.enter_async_context(handing_over(session, bench.workspace))
-            options = {"gateway": DOOR, "port": PORT, **means.installed(trial.subject)}
+        elif context.environment.ours:
+            await stack.enter_async_context(accept_listeners(session, sandbox.workspace))
+            options = {"gateway": SOCKET_NAME, "port": PORT, **context.installed(trial.subject)}
             url = f"http://127.0.0.1:{PORT}{own.path}"
         else:
-            sock = stack.enter_context(socket.create_server(("0.0.0.0", 0), backlog=128))  # noqa: S104 - one session's own door, with a token
+            sock = stack.enter_context(socket.create_server(("0.0.0.0", 0), backlog=128))  # noqa: S104 - serves one session, with a token
             await session.listen(sock)
-            url = f"http://{means.rules.gateway_host}:{sock.getsockname()[1]}{own.path}"
+            url = f"http://{context.rules.gateway_host}:{sock.getsockname()[1]}{own.path}"
         facts = {"base_url": url, "token": session.token, "seed": str(seed)}
         yield ModelRoute(url=url, session=session, options=options, facts=facts)
 
 
-def _shares_network(place: TaskPlace, task: HarborTask | None) -> bool:
-    """Whether an environment of ours is asked for the network of this machine, so that the gateway is there anyway."""
+def _shares_network(environment: TaskEnvironment, task: HarborTask | None) -> bool:
+    """Whether the bubblewrap environment uses this machine's network, so that the gateway can be reached directly."""
     public = task is not None and task.environment.network.mode == "public"
-    return place.ours and public and place.kwargs.get("network") == "host"
+    return environment.ours and public and environment.kwargs.get("network") == "host"
 
 
-def unreachable(who: TaskAgentSpec, rules: HarborRules, place: TaskPlace) -> str | None:
-    """Why the gateway can't stand between this agent and its model; None where it can."""
-    if not who.reachable:
+def unreachable(spec: TaskAgentSpec, rules: HarborRules, environment: TaskEnvironment) -> str | None:
+    """Why this agent's requests can't go through the gateway; None if they can."""
+    if not spec.reachable:
         return (
-            f"Harbor's adapter {who.agent} can't be told another address than its provider's;"
-            " `harbor.direct = true` lets it go there unseen"
+            f"Harbor's adapter {spec.agent} has no setting for a base URL, so it can't use the gateway;"
+            " `harbor.direct = true` allows it to connect directly to its provider"
         )
-    if who.inside and not place.ours and not rules.gateway_host:
+    if spec.inside and not environment.ours and not rules.gateway_host:
         return (
-            f"the gateway can't be reached from an environment of {place.name}: say by which name this machine is, with"
-            " `harbor.gateway_host`, or let agents go straight to their provider with `harbor.direct = true`"
+            f"the gateway can't be reached from the environment {environment.name}: set `harbor.gateway_host` to the"
+            " name of this machine, or allow agents to connect directly to their provider with `harbor.direct = true`"
         )
     return None

@@ -1,7 +1,7 @@
-"""What Harbor left of one trial, read from its folder: rewards, what broke, and the agent's own logs.
+"""Reads the folder of one Harbor trial: rewards, errors, and the agent's own logs.
 
-Never read from the job's statistics, which count what is missing as 0. Whatever lies in there may be an agent's work:
-links are not followed, and of giants the beginning and the end are kept.
+The job's statistics are not used, because they count missing rewards as 0. The files may be written by an agent: links
+are not followed, and of large files only the beginning and the end are kept.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ from demeanor.harbor_format.result import HarborOutcome, read_outcome
 
 TRAJECTORY = "trajectory.json"
 
-_MOST_RESULT = 16 * 2**20
-_MOST_READ = 32 * 2**20
-_MOST_PRINTED = 4 * 2**20
-_MOST_LOOKED_AT = 4 * 2**20
-_MOST_KEPT = 256 * 2**10
-_MOST_FILES = 200
-_DEEP = 6
+_MAX_RESULT = 16 * 2**20
+_MAX_READ = 32 * 2**20
+_MAX_OUTPUT = 4 * 2**20
+_MAX_SCANNED = 4 * 2**20
+_MAX_KEPT = 256 * 2**10
+_MAX_FILES = 200
+_MAX_DEPTH = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrialFolder:
-    """The folder of the one trial of a job."""
+    """The folder of a job's only trial."""
 
     folder: Path
-    """Where it lies."""
+    """Its path."""
 
     data: Mapping[str, Any]
     """Its `result.json`."""
 
     @property
     def outcome(self) -> HarborOutcome:
-        """The rewards, and what broke."""
+        """The rewards, and the errors."""
         return read_outcome(self.data)
 
     @property
     def timed_out(self) -> bool:
-        """Whether the agent ran out of its time."""
+        """Whether the agent timed out."""
         own = self.outcome.own
         return own is not None and own.kind.startswith("AgentTimeout")
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The folders of its steps; one without a name where it has none."""
+        """The folders of its steps; a single empty name without steps."""
         found = self.data.get("step_results")
         names = [step.get("step_name") for step in found if isinstance(step, dict)] if isinstance(found, list) else []
         return tuple(f"steps/{name}/" for name in names if isinstance(name, str) and "/" not in name) or ("",)
 
     @property
     def version(self) -> str | None:
-        """What the agent said of itself."""
+        """The agent's version, as it reports it."""
         found = _table(self.data, "agent_info").get("version")
         return found if isinstance(found, str) and found and found != "unknown" else None
 
@@ -84,63 +84,63 @@ class TrialFolder:
         return [(start, end) for start, end in spans if start is not None and end is not None]
 
     def read(self, path: str) -> bytes | None:
-        """The beginning of one of its files; None where there is no such file."""
-        return read_beneath(self.folder, path, at_most=_MOST_READ)
+        """The beginning of one of its files; None if it does not exist."""
+        return read_beneath(self.folder, path, at_most=_MAX_READ)
 
-    def printed(self, name: str) -> tuple[Output, ...]:
-        """What the agent printed, step by step, by the name of the file it was kept in."""
+    def outputs(self, name: str) -> tuple[Output, ...]:
+        """The agent's output of each step, from the file of that name."""
         found = [self.read(f"{step}agent/{name}") for step in self.steps] if name else []
-        return tuple(bounded(content, _MOST_PRINTED) for content in found if content is not None)
+        return tuple(bounded(content, _MAX_OUTPUT) for content in found if content is not None)
 
-    def told(self, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
-        """The events that the trajectory tells that Harbor made of the agent's log."""
+    def events(self, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+        """The events of the trajectory that Harbor made of the agent's log."""
         events: list[Event] = []
         for step in self.steps:
             content = self.read(f"{step}agent/{TRAJECTORY}")
             events += atif_events(_json(content), kinds) if content is not None else ()
         return tuple(events)
 
-    def leavings(self) -> dict[str, Output]:
-        """The files of the agent and of the verifier by path, each cut to a size that can be kept."""
+    def files(self) -> dict[str, Output]:
+        """The files of the agent and of the verifier by path, each truncated."""
         found: dict[str, Output] = {}
         for part in ("agent", "verifier"):
-            for depth in range(1, _DEEP):
-                found |= self._files(f"{part}{'/*' * depth}", most=_MOST_FILES - len(found))
-                found |= self._files(f"steps/*/{part}{'/*' * depth}", most=_MOST_FILES - len(found))
+            for depth in range(1, _MAX_DEPTH):
+                found |= self._files(f"{part}{'/*' * depth}", limit=_MAX_FILES - len(found))
+                found |= self._files(f"steps/*/{part}{'/*' * depth}", limit=_MAX_FILES - len(found))
         for name in ("exception.txt", "trial.log"):
             content = self.read(name)
-            found |= {name: bounded(content, _MOST_KEPT)} if content else {}
+            found |= {name: bounded(content, _MAX_KEPT)} if content else {}
         return found
 
-    def _files(self, pattern: str, *, most: int) -> dict[str, Output]:
+    def _files(self, pattern: str, *, limit: int) -> dict[str, Output]:
         found = {}
-        for path in find_beneath(self.folder, pattern, at_most=most):
-            content = read_beneath(self.folder, path, at_most=_MOST_LOOKED_AT) if path.isprintable() else None
+        for path in find_beneath(self.folder, pattern, at_most=limit):
+            content = read_beneath(self.folder, path, at_most=_MAX_SCANNED) if path.isprintable() else None
             if content:
-                found[path] = bounded(content, _MOST_KEPT)
+                found[path] = bounded(content, _MAX_KEPT)
         return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoTrial:
-    """There is no trial's result to be read."""
+    """There is no result to read."""
 
     why: str
-    """Why not, for a person."""
+    """The reason."""
 
     found: tuple[str, ...] = field(default=())
-    """The trials that were found instead of one."""
+    """The names of the trials that were found."""
 
 
 def read_trial(jobs: Path) -> TrialFolder | NoTrial:
-    """The one trial of the job in a folder of jobs."""
+    """Read the only trial of the job in a folder of jobs."""
     paths = find_beneath(jobs, f"{JOB}/*/result.json", at_most=10)
-    found = [(path, content) for path in paths if (content := read_beneath(jobs, path, at_most=_MOST_RESULT + 1))]
+    found = [(path, content) for path in paths if (content := read_beneath(jobs, path, at_most=_MAX_RESULT + 1))]
     if len(found) != 1:
         names = tuple(path.split("/")[1] for path, _ in found)
         return NoTrial(why=f"it left {'no result' if not found else 'several results'}", found=names)
     path, content = found[0]
-    data = _json(content) if len(content) <= _MOST_RESULT else None
+    data = _json(content) if len(content) <= _MAX_RESULT else None
     if not isinstance(data, dict):
         return NoTrial(why="its result can't be read")
     return TrialFolder(folder=jobs / path.removesuffix("/result.json"), data=data)

@@ -1,8 +1,8 @@
-"""Handing the gateway into a task's environment: a socket that listens in there comes to us, and is served from here.
+"""Receives the listener of a task's environment, which the gateway session then serves.
 
-Harbor runs in a process of its own, and each environment of ours has a network of its own. When the environment is up
-it connects to a Unix socket of this attempt, sends one byte together with its listening socket, and waits for one byte:
-from then on whoever connects in there reaches this attempt's gateway session, and nothing else.
+Harbor runs in its own process, and each bubblewrap environment has a private network. When the environment is up it
+connects to a unix socket of this attempt, sends one byte together with its listening socket, and waits for one byte.
+From then on, programs in the environment can connect to this attempt's gateway session, and to nothing else.
 """
 
 from __future__ import annotations
@@ -19,55 +19,54 @@ from demeanor.core.errors import WorldError
 from demeanor.core.ports import GatewaySession
 from demeanor.core.verdict import VoidCause
 
-DOOR = "gateway"
-"""What the socket is called. The way to it may be longer than a socket's address may be, so it is named from where
-Harbor runs."""
+SOCKET_NAME = "gateway"
+"""The name of the unix socket, relative to Harbor's working directory: its full path may be too long for a socket."""
 
 READY = b"!"
 
 
 @asynccontextmanager
-async def handing_over(session: GatewaySession, folder: Path) -> AsyncIterator[None]:
-    """While this is entered, listening sockets that are sent to the door in `folder` are served by the session."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    taken: list[socket.socket] = []
-    with listener:
+async def accept_listeners(session: GatewaySession, folder: Path) -> AsyncIterator[None]:
+    """Within this context, listening sockets that are sent to the unix socket in `folder` are served by the session."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    received: list[socket.socket] = []
+    with server:
         try:
-            _bind(listener, folder)
-            listener.listen()
-            listener.setblocking(False)
+            _bind(server, folder)
+            server.listen()
+            server.setblocking(False)
         except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"{folder}: no socket can be made here: {error}") from None
-        serving = asyncio.ensure_future(_serve(listener, session, taken))
+            raise WorldError(VoidCause.SANDBOX, f"can't create a socket in {folder}: {error}") from None
+        serving = asyncio.ensure_future(_serve(server, session, received))
         try:
             yield
         finally:
             serving.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await serving
-            for sock in taken:
+            for sock in received:
                 sock.close()
 
 
-def _bind(listener: socket.socket, folder: Path) -> None:
+def _bind(server: socket.socket, folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        listener.bind(f"/proc/self/fd/{handle}/{DOOR}")
+        server.bind(f"/proc/self/fd/{handle}/{SOCKET_NAME}")
     finally:
         os.close(handle)
 
 
-async def _serve(listener: socket.socket, session: GatewaySession, taken: list[socket.socket]) -> None:
+async def _serve(server: socket.socket, session: GatewaySession, received: list[socket.socket]) -> None:
     loop = asyncio.get_running_loop()
     while True:
-        connection, _ = await loop.sock_accept(listener)
-        with connection, contextlib.suppress(OSError):  # an environment that went away again
+        connection, _ = await loop.sock_accept(server)
+        with connection, contextlib.suppress(OSError):  # the environment has closed the connection
             await _readable(connection)
             _, fds, _, _ = socket.recv_fds(connection, 1, 1)
             for fd in fds:
                 os.set_inheritable(fd, False)
-                taken.append(door := socket.socket(fileno=fd))
-                await session.listen(door)
+                received.append(listener := socket.socket(fileno=fd))
+                await session.listen(listener)
                 await loop.sock_sendall(connection, READY)
 
 

@@ -1,7 +1,7 @@
-"""How long a provider had owed an answer, looked at while an agent works.
+"""Records how long the provider has been silent while an agent runs.
 
-When an agent's time runs out its connections are closed, and nobody owes it an answer any more. Harbor ends it, not we;
-so the gateway is looked at all the time, and asked afterwards how things stood at the end.
+When an agent times out, its connections are closed, and the gateway no longer waits for an answer. Harbor kills the
+agent, not Demeanor, so the gateway is polled all the time, and the record is searched afterwards.
 """
 
 from __future__ import annotations
@@ -15,47 +15,47 @@ from contextlib import asynccontextmanager
 from demeanor.core.ports import GatewaySession
 from demeanor.core.stall import stall_seconds
 
-_LOOK = 0.5
-_NEAR = 3.0
+_INTERVAL = 0.5
+_TOLERANCE = 3.0
 
 
 class StallWatch:
-    """When the provider last owed an answer, and for how long it had."""
+    """When the gateway was waiting for the provider, and for how long."""
 
     def __init__(self, session: GatewaySession | None) -> None:
         self._session = session
-        self._seen: list[tuple[float, float]] = []
+        self._silences: list[tuple[float, float]] = []
 
     @classmethod
     @asynccontextmanager
     async def of(cls, session: GatewaySession | None) -> AsyncIterator[StallWatch]:
-        """One that looks for as long as this is entered."""
-        silence = cls(session)
-        looking = asyncio.ensure_future(silence._look_on()) if session else None
+        """A watch that polls the session within this context."""
+        watch = cls(session)
+        polling = asyncio.ensure_future(watch._poll_repeatedly()) if session else None
         try:
-            yield silence
+            yield watch
         finally:
-            if looking:
-                looking.cancel()
+            if polling:
+                polling.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
-                    await looking
+                    await polling
 
-    async def _look_on(self) -> None:
+    async def _poll_repeatedly(self) -> None:
         while True:
-            self._look()
-            await asyncio.sleep(_LOOK)
+            self._poll()
+            await asyncio.sleep(_INTERVAL)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         if self._session is None or not self._session.waiting():
             return
-        owed = time.monotonic() - self._session.last_activity()
-        if self._seen and owed > self._seen[-1][1]:
-            self._seen.pop()  # the same silence, which has gone on
-        self._seen.append((time.time(), owed))
+        silent = time.monotonic() - self._session.last_activity()
+        if self._silences and silent > self._silences[-1][1]:
+            self._silences.pop()  # the same silence continues
+        self._silences.append((time.time(), silent))
 
-    def before(self, moment: float | None, timeout: float) -> float | None:
-        """How long the provider had been silent at a moment (since 1970), if that is enough to blame it."""
+    def at(self, moment: float | None, timeout: float) -> float | None:
+        """How long the provider had been silent at a time (seconds since 1970), if that is long enough to blame it."""
         if moment is None:
             return None
-        owed = max((seconds for when, seconds in self._seen if abs(when - moment) < _NEAR), default=None)
-        return stall_seconds(owed, timeout)
+        silent = max((seconds for when, seconds in self._silences if abs(when - moment) < _TOLERANCE), default=None)
+        return stall_seconds(silent, timeout)

@@ -1,4 +1,4 @@
-"""Agents that play tasks and nothing else: Harbor brings them, and starts them."""
+"""Agents that can run tasks only: Harbor installs and starts them."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from demeanor.core.verdict import VoidCause
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskAgent:
-    """An agent of Harbor's; see `Agent` in core/agent.py."""
+    """An agent that only Harbor can start; see `Agent` in core/agent.py."""
 
     name: str
-    """As written in a subject."""
+    """Its name in a subject."""
 
     dialect: str | None = None
-    """The model API it speaks; None where it needs no model."""
+    """The model API it uses; None if it needs no model."""
 
     tool_kinds: Mapping[str, Kind] = field(default_factory=dict)
-    """Its tools' names are the usual ones, as far as they are known."""
+    """The kinds of its tools; empty for the usual names."""
 
     cannot: Mapping[Ability, str] = field(default_factory=dict)
-    """Nothing is known of what it can't do."""
+    """Its missing abilities; none are known."""
 
     params: tuple[str, ...] | None = None
-    """A task hands no settings to it."""
+    """Its parameters; None, because a task passes no settings to it."""
 
     tells_requests: bool = False
-    """Harbor lets it ask for nothing."""
+    """Whether it reports permission requests; Harbor does not let it."""
 
     def orders(self, task: Task) -> Orders:
-        """Only Harbor can start it."""
-        raise WorldError(VoidCause.HARNESS, f"{self.name} plays tasks only")
+        """Raise WorldError: only Harbor can start it."""
+        raise WorldError(VoidCause.HARNESS, f"{self.name} can run tasks only")
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
-        """Its exit says nothing."""
+        """None: its exit code says nothing."""
         return None
 
     def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-        """Harbor reads its log."""
+        """Nothing: Harbor reads its log."""
         return ()
 
     def missing(self) -> str | None:
-        """Harbor brings it."""
+        """None: Harbor installs it."""
         return None
 
     def version(self) -> str | None:
-        """Told by Harbor, with each trial."""
+        """None: Harbor reports it with each trial."""
         return None

@@ -1,4 +1,4 @@
-"""What an attempt left, gathered: what was seen of it on the wire, and what Harbor wrote."""
+"""The capture of an attempt: what the gateway saw of it, and what Harbor wrote."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ from demeanor.harbor.result import NoTrial, TrialFolder
 from demeanor.harbor_format.result import OF_THE_PROVIDER, HarborOutcome, read_spent
 
 
-def gather(seen: Capture, end: ProcessEnd, found: TrialFolder | NoTrial, agent: Agent, output: str) -> Capture:
-    """The capture of an attempt: what was `seen` of it here, and what Harbor left.
+def to_capture(observed: Capture, end: ProcessEnd, found: TrialFolder | NoTrial, agent: Agent, output: str) -> Capture:
+    """Complete the capture that was `observed` here with the results of Harbor.
 
-    `output` is the file that the agent's own words are in.
+    `output` is the name of the file with the agent's output.
     """
     if isinstance(found, NoTrial) or end.exit_code != 0:
-        why = found.why if isinstance(found, NoTrial) else "its result is not to be believed"
-        return replace(seen, breakdown=_did_not_run(end, why), seconds=end.seconds)
+        why = found.why if isinstance(found, NoTrial) else "its result can't be trusted"
+        return replace(observed, breakdown=_did_not_run(end, why), seconds=end.seconds)
     outcome = found.outcome
-    ends = tuple(ProcessEnd(exit_code=0, stdout=output) for output in found.printed(output))
+    ends = tuple(ProcessEnd(exit_code=0, stdout=output) for output in found.outputs(output))
     log, problem = _log(agent, found, ends)
     return replace(
-        seen,
+        observed,
         log=log,
         log_problem=problem,
         ends=ends or (ProcessEnd(exit_code=0),),
-        breakdown=_breakdown(outcome, found.folder, seen.exchanges),
+        breakdown=_breakdown(outcome, found.folder, observed.exchanges),
         seconds=found.agent_seconds,
         said_spent=read_spent(found.data),
         rewards=outcome.rewards,
         step_rewards=outcome.step_rewards,
-        task_files=found.leavings(),
+        task_files=found.files(),
         gaps=_gaps(agent, log),
-        notes=(*seen.notes, *_own_doing(outcome)),
-        facts={**seen.facts, **({"agent_version": found.version} if found.version else {})},
+        notes=(*observed.notes, *_agent_errors(outcome)),
+        facts={**observed.facts, **({"agent_version": found.version} if found.version else {})},
     )
 
 
 def _did_not_run(end: ProcessEnd, why: str) -> Breakdown:
-    how = {"wall": "took too long and was ended"}.get(end.ended_by, f"ended with exit code {end.exit_code}")
-    how = f"was ended by signal {end.signal}" if end.signal is not None and end.ended_by == "exit" else how
-    said = excerpt("\n".join((end.stdout.text, end.stderr.text)).strip(), lines=15)
-    return Breakdown(cause=VoidCause.HARNESS, detail=f"harbor {how}, and {why}:\n{said}")
+    how = {"wall": "took too long and was killed"}.get(end.ended_by, f"exited with {end.exit_code}")
+    how = f"was killed by signal {end.signal}" if end.signal is not None and end.ended_by == "exit" else how
+    printed = excerpt("\n".join((end.stdout.text, end.stderr.text)).strip(), lines=15)
+    return Breakdown(cause=VoidCause.HARNESS, detail=f"harbor {how}, and {why}:\n{printed}")
 
 
 def _breakdown(outcome: HarborOutcome, folder: Path, exchanges: tuple[Exchange, ...]) -> Breakdown | None:
-    """What broke around the agent. Of its provider Harbor knows by what was printed: who saw the wire knows better.
+    """What failed outside of the agent. Harbor knows provider errors from printed text only; the gateway is more exact.
 
-    The trial's folder, which is another one in each attempt, is left out of what is told.
+    The path of the trial's folder, which differs in each attempt, is removed from the message.
     """
     if outcome.trouble is None:
         return None
@@ -68,12 +68,12 @@ def _breakdown(outcome: HarborOutcome, folder: Path, exchanges: tuple[Exchange, 
     return Breakdown(cause=cause, detail=detail.replace(f"{folder}/", ""))
 
 
-def _own_doing(outcome: HarborOutcome) -> tuple[str, ...]:
+def _agent_errors(outcome: HarborOutcome) -> tuple[str, ...]:
     return (excerpt(str(outcome.own), lines=3),) if outcome.own else ()
 
 
 def _log(agent: Agent, found: TrialFolder, ends: tuple[ProcessEnd, ...]) -> tuple[tuple[Event, ...], str | None]:
-    """What the agent's own log tells: read by our adapter where it can, else what Harbor made of it."""
+    """The agent's own log: as our adapter reads it, or else as Harbor does."""
     problem = None
     if ends:
         try:
@@ -81,16 +81,16 @@ def _log(agent: Agent, found: TrialFolder, ends: tuple[ProcessEnd, ...]) -> tupl
                 return log, None
         except ValueError as error:
             problem = str(error)
-    told = found.told(agent.tool_kinds)
-    return told, None if told else problem
+    events = found.events(agent.tool_kinds)
+    return events, None if events else problem
 
 
 def _gaps(agent: Agent, log: tuple[Event, ...]) -> tuple[str, ...] | None:
-    """What nobody can know where the wire was not seen."""
+    """What is unknown when the gateway did not see the requests."""
     if agent.name == NOP:
         return ()
     if agent.name == ORACLE:
-        return ("the task's own solution was played, which tells of no calls",)
+        return ("the task's own solution was run, which reports no calls",)
     if log:
-        return ("only the agent's own log tells what it did; a call that was under way when it ended may be missing",)
+        return ("only the agent's own log reports its calls; a call that was running when it ended may be missing",)
     return None

@@ -1,4 +1,4 @@
-"""Demeanor's native agent (demeanor/native/) as an agent of Harbor's: copied into the environment and run there."""
+"""Demeanor's native agent (demeanor/native/) as a Harbor agent: copied into the environment and run there."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import demeanor.native
 from demeanor._version import __version__
 from demeanor.sandboxes.host.bwrap_args import PORT
 
-_PLACE = "/installed-agent/demeanor"
-_OLDEST = (3, 11)
+_FOLDER = "/installed-agent/demeanor"
+_MIN_PYTHON = (3, 11)
 
 
 class NativeAgent(BaseAgent):
@@ -44,36 +44,37 @@ class NativeAgent(BaseAgent):
         return "demeanor-native"
 
     def version(self) -> str:
-        """Demeanor's own."""
+        """The version of Demeanor."""
         return __version__
 
     async def setup(self, environment: BaseEnvironment) -> None:
-        """Copy it into the environment; raises RuntimeError where there is no Python for it."""
-        check = f"import sys; sys.exit(sys.version_info < {_OLDEST})"
+        """Copy it into the environment; raises RuntimeError when there is no suitable Python."""
+        check = f"import sys; sys.exit(sys.version_info < {_MIN_PYTHON})"
         result = await environment.exec(f"{shlex.quote(self._python)} -c {shlex.quote(check)}")
         if result.return_code != 0:
-            version = ".".join(map(str, _OLDEST))
+            version = ".".join(map(str, _MIN_PYTHON))
             raise RuntimeError(f"the native agent needs Python {version} in the environment as {self._python!r}")
         with tempfile.TemporaryDirectory() as folder:
             package = Path(folder, "demeanor")
-            source = Path(demeanor.native.__file__).parent
-            target = package / "native"
-            target.mkdir(parents=True)
-            (package / "__init__.py").touch()
-            for file in sorted(source.glob("*.py")):
-                (target / file.name).write_bytes(file.read_bytes())
-            await environment.upload_dir(package, _PLACE)
+            source = Path(demeanor.native.__file__).parents[1]
+            for file in (*sorted(source.glob("native/*.py")), source / "core/approval.py"):
+                target = package / file.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.read_bytes())
+            for name in ("__init__.py", "core/__init__.py"):
+                (package / name).touch()
+            await environment.upload_dir(package, _FOLDER)
 
     async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
-        """Run it; its log is left with Harbor's."""
+        """Run it; its log is stored with Harbor's logs."""
         logs = self.environment_logs_dir
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump({"prompts": [instruction]}, file)
             file.flush()
-            await environment.upload_file(file.name, f"{_PLACE}/task.json")
-        options = {"--task": f"{_PLACE}/task.json", "--model": self._parsed_model_name or "model"}
+            await environment.upload_file(file.name, f"{_FOLDER}/task.json")
+        options = {"--task": f"{_FOLDER}/task.json", "--model": self._parsed_model_name or "model"}
         options |= {"--max-turns": str(self._max_turns)} | ({} if self._seed is None else {"--seed": str(self._seed)})
-        words = (
+        argv = (
             self._python,
             "-P",
             "-s",
@@ -84,13 +85,11 @@ class NativeAgent(BaseAgent):
         )
         env = {"OPENAI_BASE_URL": self._base_url, "OPENAI_API_KEY": self._token, "PYTHONDONTWRITEBYTECODE": "1"}
         result = await environment.exec(
-            f"{shlex.join(words)} > {logs}/native.jsonl 2> {logs}/native-stderr.txt",
-            env={**env, "PYTHONPATH": str(Path(_PLACE).parent)},
+            f"{shlex.join(argv)} > {logs}/native.jsonl 2> {logs}/native-stderr.txt",
+            env={**env, "PYTHONPATH": str(Path(_FOLDER).parent)},
         )
         if result.return_code not in (0, 1):
-            raise NativeAgentFailed(
-                f"the native agent ended with exit code {result.return_code}: see agent/native.jsonl"
-            )
+            raise NativeAgentFailed(f"the native agent exited with {result.return_code}: see agent/native.jsonl")
 
 
 class NativeAgentFailed(RuntimeError):

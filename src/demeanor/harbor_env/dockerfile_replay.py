@@ -1,4 +1,4 @@
-"""Takes the steps of a Dockerfile in a lodge, one after the other."""
+"""Runs the steps of a Dockerfile in a persistent sandbox."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from demeanor.dockerfile.planner import PATH
 from demeanor.sandboxes.persistent.client import PersistentSandbox
 from demeanor.sandboxes.persistent.command import ExecRequest
 
-_SHOWN = 2000
+_MAX_OUTPUT = 2000
 
 
-async def replay(image: ImageSpec, context: Path, sandbox: PersistentSandbox, *, tell: Callable[[str], None]) -> None:
-    """Build an image in a lodge; raises BadInput for a step that fails."""
+async def replay(image: ImageSpec, context: Path, sandbox: PersistentSandbox, *, log: Callable[[str], None]) -> None:
+    """Run the steps of an image in a sandbox; raises BadInput for a step that fails."""
     for step in image.steps:
         match step:
             case Make():
@@ -26,7 +26,7 @@ async def replay(image: ImageSpec, context: Path, sandbox: PersistentSandbox, *,
             case Copy():
                 await _copy(step, context, sandbox)
             case Run():
-                tell(f"RUN {step.argv[-1]}")
+                log(f"RUN {step.argv[-1]}")
                 request = ExecRequest(argvs=(step.argv,), env=step.env, cwd=step.cwd, user=step.user)
                 await _run(sandbox, request, f"{step.line}: RUN")
 
@@ -35,12 +35,12 @@ async def _run(sandbox: PersistentSandbox, request: ExecRequest, what: str) -> N
     done = await sandbox.run(request)
     if done.code != 0:
         line, _, name = what.partition(": ")
-        said = (done.stdout + done.stderr).strip()[-_SHOWN:]
-        raise BadInput(f"exit code {done.code}\n{said}", where=f"Dockerfile:{line}", key=name)
+        output = (done.stdout + done.stderr).strip()[-_MAX_OUTPUT:]
+        raise BadInput(f"exit code {done.code}\n{output}", where=f"Dockerfile:{line}", key=name)
 
 
 async def _copy(step: Copy, context: Path, sandbox: PersistentSandbox) -> None:
-    sources = [source for pattern in step.sources for source in _found(pattern, context, step)]
+    sources = [source for pattern in step.sources for source in _matches(pattern, context, step)]
     for source in sources:
         if source.is_dir():
             await sandbox.put_folder(source, step.target, owner=step.owner, mode=step.mode)
@@ -54,8 +54,8 @@ async def _is_folder(sandbox: PersistentSandbox, path: str) -> bool:
     return (await sandbox.run(ExecRequest(argvs=(("test", "-d", path),), env={"PATH": PATH}))).code == 0
 
 
-def _found(pattern: str, context: Path, step: Copy) -> list[Path]:
-    """What a pattern means; raises BadInput where that is nothing, or nothing in the context."""
+def _matches(pattern: str, context: Path, step: Copy) -> list[Path]:
+    """The files that a pattern matches; raises BadInput when there are none, or when one is outside of the context."""
     plain = context / pattern.lstrip("/")
     if plain.exists():
         found = [plain]

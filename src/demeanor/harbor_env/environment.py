@@ -1,4 +1,4 @@
-"""An environment for Harbor behind walls of bubblewrap: one lodge per environment, and every command run in it."""
+"""A Harbor environment on bubblewrap: one persistent sandbox per environment, in which every command runs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from demeanor.dockerfile.planner import PATH
 from demeanor.harbor_env.definition import read_definition
 from demeanor.harbor_env.dockerfile_replay import replay
 from demeanor.harbor_env.file_filter import filtered, not_excluded
-from demeanor.harbor_env.socket_handoff import hand_door
+from demeanor.harbor_env.socket_handoff import send_listener
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.host.runtime import in_thread
-from demeanor.sandboxes.levels.bubblewrap import means
+from demeanor.sandboxes.levels.bubblewrap import find_bwrap
 from demeanor.sandboxes.persistent.client import PersistentSandbox
 from demeanor.sandboxes.persistent.command import ExecRequest
 from demeanor.sandboxes.persistent.factory import PersistentOptions, PersistentSandboxes
@@ -34,14 +34,14 @@ _DISK = 4 * 2**30
 
 @cache
 def _sandboxes(ceilings: Ceilings) -> PersistentSandboxes:
-    """One for all environments of this process that may use as much."""
+    """One factory for all environments of this process with the same limits."""
     found = PersistentSandboxes(ceilings=ceilings)
-    atexit.register(found.leave)
+    atexit.register(found.close)
     return found
 
 
 class BubblewrapEnvironment(BaseEnvironment):
-    """Runs a task's commands behind walls. Keyword arguments (`--ek name=value`): see docs/harbor.md."""
+    """Runs a task's commands in a bubblewrap sandbox. Keyword arguments (`--ek name=value`): see docs/harbor.md."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         **kwargs: Any,
     ) -> None:
         if network not in ("gateway", "host"):
-            raise BadInput(f"expected gateway or host, and {network!r} is neither", where="--ek", key="network")
+            raise BadInput(f"expected gateway or host, not {network!r}", where="--ek", key="network")
         self._gateway = gateway
         self._port = int(port)
         self._host_network = network == "host"
@@ -75,20 +75,20 @@ class BubblewrapEnvironment(BaseEnvironment):
 
     @classmethod
     def preflight(cls) -> None:
-        """Say beforehand where it can't be had."""
+        """Exit with a message when bubblewrap is missing."""
         try:
-            means()
+            find_bwrap()
         except WorldError as error:
             raise SystemExit(f"demeanor: {error.detail}") from None
 
     @classmethod
     def resource_capabilities(cls) -> EnvironmentResourceCapabilities:
-        """Memory has a limit; processors do not."""
+        """Memory can be limited, CPUs can't."""
         return EnvironmentResourceCapabilities(memory_limit=True)
 
     @property
     def capabilities(self) -> EnvironmentCapabilities:
-        """Nothing can be reached but the gateway, so every policy that asks for less than everything is kept."""
+        """Only the gateway can be reached, so every policy other than full access is honoured."""
         narrow = not self._host_network
         return EnvironmentCapabilities(
             disable_internet=True,
@@ -103,7 +103,7 @@ class BubblewrapEnvironment(BaseEnvironment):
         )
 
     def _validate_definition(self) -> None:
-        """Note what can't be honoured. `start` refuses it: an error here would end the whole job, other tasks too."""
+        """Record what is not supported; `start` raises it. An error here would end the whole job, other tasks too."""
         try:
             targets = (str(mount.get("target")) for mount in self._mounts)
             self._image = read_definition(
@@ -120,22 +120,22 @@ class BubblewrapEnvironment(BaseEnvironment):
         return "gateway" if self._gateway and not verifies else "none"
 
     async def _apply_network_policy(self, network_policy: NetworkPolicy) -> None:
-        """There is nothing to be changed: see `capabilities`."""
+        """Do nothing: every policy is honoured already, see `capabilities`."""
 
     async def start(self, force_build: bool) -> None:
-        """Make the lodge, and take the steps of the Dockerfile in it."""
+        """Create the sandbox, and run the steps of the Dockerfile in it."""
         if self._refusal is not None:
             raise SandboxBuildFailedError(str(self._refusal)) from self._refusal
         options = PersistentOptions(network=self._network, port=self._port, rootfs=self._rootfs, reads=self._reads)
         self._sandbox = sandbox = await _sandboxes(self._ceilings).open(options)
         try:
-            if sandbox.door is not None and self._gateway:
-                await in_thread(hand_door, self._gateway, sandbox.door)
+            if sandbox.listener is not None and self._gateway:
+                await in_thread(send_listener, self._gateway, sandbox.listener)
             if self._image.base and self._rootfs is None:
-                self.logger.debug(f"FROM {self._image.base}: the programs of this machine stand for it")
-            await replay(self._image, self.environment_dir, sandbox, tell=self.logger.debug)
+                self.logger.debug(f"FROM {self._image.base}: using the programs of this machine instead")
+            await replay(self._image, self.environment_dir, sandbox, log=self.logger.debug)
             if self._image.entrypoint:
-                self._entrypoint = asyncio.create_task(self._enter(sandbox))
+                self._entrypoint = asyncio.create_task(self._run_entrypoint(sandbox))
             await self.ensure_dirs(self._mount_targets(writable_only=True))
             await self._upload_environment_dir_after_start()
         except BadInput as error:
@@ -145,49 +145,49 @@ class BubblewrapEnvironment(BaseEnvironment):
             await self.stop(delete=True)
             raise
 
-    async def _enter(self, sandbox: PersistentSandbox) -> None:
-        """Run the entry point as long as it goes on; it is given what Harbor has containers run."""
-        done = await sandbox.run(self._errand((*self._image.entrypoint, "sh", "-c", "sleep infinity")))
-        self.logger.warning(f"the ENTRYPOINT ended with exit code {done.code}: {done.stdout}{done.stderr}")
+    async def _run_entrypoint(self, sandbox: PersistentSandbox) -> None:
+        """Run the entry point in the background, with the command that Harbor gives to containers."""
+        done = await sandbox.run(self._request((*self._image.entrypoint, "sh", "-c", "sleep infinity")))
+        self.logger.warning(f"the ENTRYPOINT exited with {done.code}: {done.stdout}{done.stderr}")
 
     @property
     def _ceilings(self) -> Ceilings:
         memory, storage = self._effective_memory_mb, self._effective_storage_mb
-        usual = Ceilings()
+        default = Ceilings()
         return Ceilings(
-            memory=int(memory) * _MB if memory else usual.memory, disk=int(storage) * _MB if storage else _DISK
+            memory=int(memory) * _MB if memory else default.memory, disk=int(storage) * _MB if storage else _DISK
         )
 
     async def stop(self, delete: bool) -> None:
-        """End everything in the lodge."""
+        """Kill all processes in the sandbox."""
         sandbox, self._sandbox = self._sandbox, None
-        started, self._entrypoint = self._entrypoint, None
+        entrypoint, self._entrypoint = self._entrypoint, None
         try:
             if sandbox is not None:
                 await sandbox.close()
         finally:
-            if started is not None:
-                await asyncio.gather(started, return_exceptions=True)  # it ended with the lodge
+            if entrypoint is not None:
+                await asyncio.gather(entrypoint, return_exceptions=True)  # it ended with the sandbox
 
     @property
-    def _there(self) -> PersistentSandbox:
+    def _running(self) -> PersistentSandbox:
         if self._sandbox is None:
             raise RuntimeError("the environment is not started")
         return self._sandbox
 
-    def _errand(
+    def _request(
         self,
         *argvs: tuple[str, ...],
         cwd: str | None = None,
         env: dict[str, str] | None = None,
         user: str | None = None,
     ) -> ExecRequest:
-        told = {**self._image.env, **(self._merge_env(env) or {})}
+        variables = {**self._image.env, **(self._merge_env(env) or {})}
         if self._path:
-            told["PATH"] = f"{told.get('PATH', PATH)}:{self._path}"
+            variables["PATH"] = f"{variables.get('PATH', PATH)}:{self._path}"
         return ExecRequest(
             argvs=argvs,
-            env=told,
+            env=variables,
             cwd=cwd or self.task_env_config.workdir or self._image.workdir,
             user=user or self._image.user,
         )
@@ -200,38 +200,38 @@ class BubblewrapEnvironment(BaseEnvironment):
         timeout_sec: int | None = None,
         user: str | int | None = None,
     ) -> ExecResult:
-        """Run a command with bash, or with sh where there is no bash."""
-        who = self._resolve_user(user)
+        """Run a command with bash, or with sh if there is no bash."""
+        resolved = self._resolve_user(user)
         argvs = (("bash", "-c", command), ("sh", "-c", command))
-        request = self._errand(*argvs, cwd=cwd, env=env, user=None if who is None else str(who))
-        done = await self._there.run(request, timeout=timeout_sec)
+        request = self._request(*argvs, cwd=cwd, env=env, user=None if resolved is None else str(resolved))
+        done = await self._running.run(request, timeout=timeout_sec)
         if done.timed_out:
             raise RuntimeError(f"Command timed out after {timeout_sec} seconds")
         return ExecResult(stdout=done.stdout, stderr=done.stderr, return_code=done.code)
 
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
-        """Copy a file in."""
-        await self._there.put_file(Path(source_path), str(target_path))
+        """Copy a file into the sandbox."""
+        await self._running.put_file(Path(source_path), str(target_path))
 
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
-        """Copy what is in a folder in."""
-        await self._there.put_folder(Path(source_dir), str(target_dir))
+        """Copy the content of a folder into the sandbox."""
+        await self._running.put_folder(Path(source_dir), str(target_dir))
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
-        """Copy a file out."""
-        await self._there.fetch_file(str(source_path), Path(target_path))
+        """Copy a file out of the sandbox."""
+        await self._running.fetch_file(str(source_path), Path(target_path))
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
-        """Copy what is in a folder out; what can't be is told, and spoils nothing else."""
-        self._tell_left_out(source_dir, await self._there.fetch_folder(str(source_dir), Path(target_dir)))
+        """Copy the content of a folder out of the sandbox; what can't be copied is logged."""
+        self._log_skipped(source_dir, await self._running.fetch_folder(str(source_dir), Path(target_dir)))
 
     async def download_dir_with_exclusions(
         self, *, source_dir: str, target_dir: Path | str, exclude: list[str]
     ) -> None:
-        """The same without what fits a pattern."""
-        wanted = not_excluded(exclude)
-        self._tell_left_out(
-            source_dir, await self._there.fetch_folder(str(source_dir), Path(target_dir), wanted=wanted)
+        """The same, without files that match a pattern."""
+        accepts = not_excluded(exclude)
+        self._log_skipped(
+            source_dir, await self._running.fetch_folder(str(source_dir), Path(target_dir), accepts=accepts)
         )
 
     async def download_dir_filtered(
@@ -243,12 +243,12 @@ class BubblewrapEnvironment(BaseEnvironment):
         exclude: Sequence[str] | None = None,
         protect: Sequence[str] | None = None,
     ) -> None:
-        """The same for chosen files."""
-        wanted = filtered(include, exclude, protect)
-        self._tell_left_out(
-            source_dir, await self._there.fetch_folder(str(source_dir), Path(target_dir), wanted=wanted)
+        """The same for the files that are chosen by patterns."""
+        accepts = filtered(include, exclude, protect)
+        self._log_skipped(
+            source_dir, await self._running.fetch_folder(str(source_dir), Path(target_dir), accepts=accepts)
         )
 
-    def _tell_left_out(self, folder: str, left_out: list[str]) -> None:
-        for line in left_out:
-            self.logger.warning(f"left in the sandbox: {folder}/{line}")
+    def _log_skipped(self, folder: str, skipped: list[str]) -> None:
+        for line in skipped:
+            self.logger.warning(f"not copied out of the sandbox: {folder}/{line}")

@@ -1,4 +1,4 @@
-"""Hands the socket that listens in a sandbox to whoever serves the trial's gateway session.
+"""Sends the listener of a sandbox to the process that serves the trial's gateway session.
 
 The protocol: connect to a unix stream socket, send one byte with the listener (SCM_RIGHTS), wait for one byte.
 """
@@ -10,18 +10,18 @@ import socket
 from demeanor.core.errors import WorldError
 from demeanor.core.verdict import VoidCause
 
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 
 
-def hand_door(gateway: str, door: socket.socket) -> None:
-    """Hand it over; raises WorldError where nobody takes it."""
+def send_listener(gateway: str, listener: socket.socket) -> None:
+    """Send the listener to the gateway's socket; raises WorldError when it is not accepted."""
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-            line.settimeout(_PATIENCE)
-            line.connect(gateway)
-            socket.send_fds(line, [b"\n"], [door.fileno()])
-            taken = line.recv(1)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_TIMEOUT)
+            connection.connect(gateway)
+            socket.send_fds(connection, [b"\n"], [listener.fileno()])
+            accepted = connection.recv(1)
     except OSError as error:
         raise WorldError(VoidCause.HARNESS, f"the gateway at {gateway} can't be reached: {error}") from None
-    if not taken:
-        raise WorldError(VoidCause.HARNESS, f"the gateway at {gateway} did not take the sandbox's listener")
+    if not accepted:
+        raise WorldError(VoidCause.HARNESS, f"the gateway at {gateway} did not accept the sandbox's listener")

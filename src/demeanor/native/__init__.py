@@ -1,5 +1,5 @@
-"""The native agent: a small tool-using coding agent, a program of its own.
+"""The native agent: a small coding agent that is a separate program.
 
-It talks to a model over the OpenAI chat API like any other agent, and knows nothing of the rest of Demeanor: the
-standard library is all it needs. `python -m demeanor.native --help` shows how a person starts it.
+It calls a model through the OpenAI chat API, like any other agent. Apart from demeanor.core.approval it uses the
+standard library only, so that it can be copied into a container. `python -m demeanor.native --help` shows its options.
 """

@@ -8,39 +8,40 @@ import os
 import sys
 from pathlib import Path
 
+from demeanor.core.approval import Approver
 from demeanor.native.chat import Chat, ModelError
-from demeanor.native.loop import Talk, hold
+from demeanor.native.loop import Conversation, run
 
 
 def main() -> int:
-    """Exit codes: 0 the model ended its turn, 1 it did not within --max-turns, 2 wrong usage, 3 the model failed."""
+    """Exit codes: 0 the model finished, 1 it did not finish within --max-turns, 2 wrong usage, 3 the model failed."""
     parser = argparse.ArgumentParser(prog="demeanor.native", description="A small coding agent for the current folder.")
     parser.add_argument("prompt", nargs="*", help="what to do; several prompts are several turns of one conversation")
     parser.add_argument("--task", type=Path, help="a JSON file: prompts, messages, approval")
     parser.add_argument("--model", default=os.environ.get("OPENAI_MODEL", ""), help="default: $OPENAI_MODEL")
     parser.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL", ""), help="default: $OPENAI_BASE_URL")
-    parser.add_argument("--max-turns", type=int, default=25, help="model answers per prompt (default: 25)")
-    parser.add_argument("--seed", type=int, help="a seed for the model's sampling, where it offers that")
+    parser.add_argument("--max-turns", type=int, default=25, help="maximum model answers per prompt (default: 25)")
+    parser.add_argument("--seed", type=int, help="a seed for the model's sampling, if the model supports it")
     args = parser.parse_args()
     task = json.loads(args.task.read_text("utf-8")) if args.task else {}
     prompts = args.prompt or task.get("prompts", [])
     if not prompts or not args.model or not args.base_url:
         parser.error("a prompt, a model and a base URL are needed")
-    # The agent's own key and import path are no business of the programs it starts.
+    # Programs that the agent starts must not see its key and import path.
     key = os.environ.pop("OPENAI_API_KEY", "")
     os.environ.pop("PYTHONPATH", None)
-    talk = Talk(
+    conversation = Conversation(
         chat=Chat(base_url=args.base_url, key=key, model=args.model, seed=args.seed),
         workspace=Path.cwd(),
-        approval=task.get("approval", {}),
-        tell=lambda event: print(json.dumps(event), flush=True),  # noqa: T201 - its log is its output
+        approver=Approver(task.get("approval", {})),
+        emit=lambda event: print(json.dumps(event), flush=True),  # noqa: T201 - its log is its output
         max_turns=args.max_turns,
     )
     try:
-        return 0 if hold(talk, prompts, task.get("messages", [])) else 1
+        return 0 if run(conversation, prompts, task.get("messages", [])) else 1
     except ModelError as error:
-        talk.tell({"type": "model_failed", "turn": talk.turn, "status": error.status, "reason": error.reason,
-                   "message": str(error)})  # fmt: skip
+        event = {"type": "model_failed", "turn": conversation.turn, "status": error.status, "reason": error.reason}
+        conversation.emit({**event, "message": str(error)})
         return 3
 
 

@@ -1,4 +1,4 @@
-"""A client of the OpenAI chat API: streamed answers, a few retries, nothing else."""
+"""A minimal client of the OpenAI chat API: streamed answers and a few retries."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _TRIES = 3
-_LONGEST_PAUSE = 5.0
+_MAX_PAUSE = 5.0
 
 
 class ModelError(Exception):
-    """The model could not be asked, or did not answer."""
+    """A request to the model failed."""
 
     def __init__(self, message: str, *, reason: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -25,16 +25,16 @@ class ModelError(Exception):
 
 @dataclass(kw_only=True, slots=True)
 class ChatReply:
-    """One answer of the model, put together from its stream."""
+    """One answer of the model, assembled from its stream."""
 
     text: str = ""
-    """What it said."""
+    """Its text."""
 
     thinking: str = ""
-    """What it thought, where it shows that."""
+    """Its reasoning, if the API returns it."""
 
     calls: list[dict[str, str]] = field(default_factory=list)
-    """The tools it wants to use: id, name, arguments (raw JSON text)."""
+    """Its tool calls: id, name, arguments (raw JSON text)."""
 
     finished: bool = False
     """Whether the stream was complete."""
@@ -42,25 +42,25 @@ class ChatReply:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chat:
-    """A model behind an address."""
+    """A model and its endpoint."""
 
     base_url: str
     """Up to and including the version path, such as http://127.0.0.1:8000/v1."""
 
     key: str
-    """Presented as a bearer token."""
+    """The bearer token."""
 
     model: str
     """The model's name."""
 
     seed: int | None = None
-    """A seed for its sampling."""
+    """A seed for sampling."""
 
     timeout: float = 600.0
     """Seconds to wait for the next byte."""
 
     def ask(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> ChatReply:
-        """The model's answer to a conversation; raises ModelError when it can't be had."""
+        """The model's answer to a conversation; raises ModelError if all tries failed."""
         body: dict[str, Any] = {"model": self.model, "messages": messages, "tools": tools, "stream": True}
         body["stream_options"] = {"include_usage": True}
         if self.seed is not None:
@@ -68,14 +68,14 @@ class Chat:
         payload = json.dumps(body).encode()
         for attempt in range(1, _TRIES + 1):
             try:
-                return self._once(payload)
-            except _Passing as trouble:
+                return self._request(payload)
+            except _Retryable as failure:
                 if attempt == _TRIES:
-                    raise trouble.error from None
-                time.sleep(min(trouble.pause or 0.25 * 2**attempt, _LONGEST_PAUSE))
+                    raise failure.error from None
+                time.sleep(min(failure.pause or 0.25 * 2**attempt, _MAX_PAUSE))
         raise AssertionError("unreachable")
 
-    def _once(self, payload: bytes) -> ChatReply:
+    def _request(self, payload: bytes) -> ChatReply:
         url = urlsplit(self.base_url)
         kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         connection = kind(url.netloc, timeout=self.timeout)
@@ -84,25 +84,27 @@ class Chat:
             connection.request("POST", f"{url.path.rstrip('/')}/chat/completions", payload, headers)
             response = connection.getresponse()
             if response.status != 200:
-                raise _refusal(response)
+                raise _http_error(response)
             return _assemble(_events(response))
         except (AttributeError, TypeError) as error:
-            raise _Passing(ModelError(f"the answer has a wrong shape: {error}", reason="server", status=200)) from None
+            raise _Retryable(
+                ModelError(f"the answer has an unexpected shape: {error}", reason="server", status=200)
+            ) from None
         except (OSError, http.client.HTTPException) as error:
-            raise _Passing(ModelError(f"{type(error).__name__}: {error}", reason="unreachable")) from None
+            raise _Retryable(ModelError(f"{type(error).__name__}: {error}", reason="unreachable")) from None
         finally:
             connection.close()
 
 
-class _Passing(Exception):
-    """A failure that may pass."""
+class _Retryable(Exception):
+    """A failure that is worth a retry."""
 
     def __init__(self, error: ModelError, pause: float | None = None) -> None:
         self.error = error
         self.pause = pause
 
 
-def _refusal(response: http.client.HTTPResponse) -> Exception:
+def _http_error(response: http.client.HTTPResponse) -> Exception:
     text = response.read(2000).decode("utf-8", "replace")
     reason = {401: "auth", 403: "auth", 429: "rate_limit", 503: "overloaded", 529: "overloaded"}.get(response.status)
     reason = reason or ("server" if response.status >= 500 else "bad_request")
@@ -110,42 +112,42 @@ def _refusal(response: http.client.HTTPResponse) -> Exception:
     if reason in {"auth", "bad_request"}:
         return error
     wait = response.headers.get("Retry-After", "")
-    return _Passing(error, float(wait) if wait.isdigit() else None)
+    return _Retryable(error, float(wait) if wait.isdigit() else None)
 
 
 def _events(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
     """The JSON objects of a server-sent event stream."""
     if "event-stream" not in response.headers.get("Content-Type", ""):
-        raise _Passing(ModelError("the answer is no event stream", reason="server", status=200))
+        raise _Retryable(ModelError("the answer is not an event stream", reason="server", status=200))
     for line in response:
         text = line.strip()
         if text.startswith(b"data:") and text != b"data: [DONE]":
             try:
                 event = json.loads(text[5:])
             except ValueError:
-                raise _Passing(ModelError("the stream holds broken JSON", reason="cut", status=200)) from None
+                raise _Retryable(ModelError("the stream contains invalid JSON", reason="cut", status=200)) from None
             if isinstance(event, dict):
                 yield event
 
 
 def _assemble(events: Iterator[dict[str, Any]]) -> ChatReply:
-    answer = ChatReply()
+    reply = ChatReply()
     by_index: dict[int, dict[str, str]] = {}
     for event in events:
         if event.get("error"):
-            raise _Passing(ModelError(json.dumps(event["error"])[:2000], reason="server", status=200))
+            raise _Retryable(ModelError(json.dumps(event["error"])[:2000], reason="server", status=200))
         for choice in event.get("choices") or ():
             delta = choice.get("delta") or {}
-            answer.text += delta.get("content") or ""
-            answer.thinking += delta.get("reasoning_content") or delta.get("reasoning") or ""
+            reply.text += delta.get("content") or ""
+            reply.thinking += delta.get("reasoning_content") or delta.get("reasoning") or ""
             for piece in delta.get("tool_calls") or ():
                 call = by_index.setdefault(piece.get("index", 0), {"id": "", "name": "", "arguments": ""})
                 function = piece.get("function") or {}
                 call["id"] = piece.get("id") or call["id"]
                 call["name"] += function.get("name") or ""
                 call["arguments"] += function.get("arguments") or ""
-            answer.finished = answer.finished or bool(choice.get("finish_reason"))
-    if not answer.finished:
-        raise _Passing(ModelError("the stream ended in the middle", reason="cut", status=200))
-    answer.calls = [call for _, call in sorted(by_index.items())]
-    return answer
+            reply.finished = reply.finished or bool(choice.get("finish_reason"))
+    if not reply.finished:
+        raise _Retryable(ModelError("the stream ended early", reason="cut", status=200))
+    reply.calls = [call for _, call in sorted(by_index.items())]
+    return reply

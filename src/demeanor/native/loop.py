@@ -1,24 +1,25 @@
-"""The native agent's conversation: ask the model, use the tools it names, tell it the results, until it is done."""
+"""The native agent's loop: ask the model, run the tools that it calls, send the results, until it is done."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from demeanor.core.approval import Approver
 from demeanor.native.chat import Chat, ChatReply
 from demeanor.native.prompt import SYSTEM
-from demeanor.native.tools import FINISH, TOOLS, ToolError, use
+from demeanor.native.tools import FINISH, TOOLS, ToolError, run_tool
 
-_HARMLESS = {"read", "search", "think"}
+_NO_PERMISSION_NEEDED = {"read", "search", "think"}
 
 
 @dataclass(kw_only=True, slots=True)
-class Talk:
-    """A conversation being held."""
+class Conversation:
+    """The state of a conversation."""
 
     chat: Chat
     """The model."""
@@ -26,47 +27,44 @@ class Talk:
     workspace: Path
     """The folder to work in."""
 
-    approval: Mapping[str, Any]
-    """`default` (allow or deny) and `rules` by tool name or kind: how requests for confirmation are answered."""
+    approver: Approver
+    """Answers requests for permission, by the eval's `approval`."""
 
-    tell: Callable[[Mapping[str, Any]], None]
+    emit: Callable[[Mapping[str, Any]], None]
     """Called with each event, as it happens."""
 
     max_turns: int = 25
-    """Model answers per prompt."""
+    """Maximum model answers per prompt."""
 
     turn: int = 0
     """Model answers so far."""
 
-    answered: dict[str, int] = field(default_factory=dict)
-    """How many requests each rule of the approval has answered so far."""
 
-
-def hold(talk: Talk, prompts: Sequence[str], earlier: Sequence[Mapping[str, str]]) -> bool:
-    """Hold the whole conversation; False where the model did not come to an end in time."""
+def run(conversation: Conversation, prompts: Sequence[str], prior: Sequence[Mapping[str, str]]) -> bool:
+    """Run all prompts; False if the model did not finish one of them within `max_turns`."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}]
-    messages += [{"role": message["role"], "content": message["text"]} for message in earlier]
+    messages += [{"role": message["role"], "content": message["text"]} for message in prior]
     for prompt in prompts:
         messages.append({"role": "user", "content": prompt})
-        if not _answer(talk, messages):
+        if not _run_prompt(conversation, messages):
             return False
     return True
 
 
-def _answer(talk: Talk, messages: list[dict[str, Any]]) -> bool:
-    """One prompt's worth of turns; True when the model ended its turn."""
+def _run_prompt(conversation: Conversation, messages: list[dict[str, Any]]) -> bool:
+    """The turns of one prompt; True if the model finished."""
     tools = [tool.schema() for tool in TOOLS.values()]
-    for _ in range(talk.max_turns):
-        talk.turn += 1
-        answer = talk.chat.ask(messages, tools)
-        messages.append(_message(answer, talk.turn))
+    for _ in range(conversation.max_turns):
+        conversation.turn += 1
+        answer = conversation.chat.ask(messages, tools)
+        messages.append(_message(answer, conversation.turn))
         if answer.thinking:
-            talk.tell({"type": "thought", "turn": talk.turn, "text": answer.thinking})
+            conversation.emit({"type": "thought", "turn": conversation.turn, "text": answer.thinking})
         if answer.text:
-            talk.tell({"type": "said", "turn": talk.turn, "text": answer.text})
+            conversation.emit({"type": "said", "turn": conversation.turn, "text": answer.text})
         if not answer.calls:
             return True
-        ended = [_call(talk, call, messages) for call in answer.calls]
+        ended = [_call(conversation, call, messages) for call in answer.calls]
         if any(ended):
             return True
     return False
@@ -84,19 +82,19 @@ def _message(answer: ChatReply, turn: int) -> dict[str, Any]:
     return message
 
 
-def _call(talk: Talk, call: Mapping[str, str], messages: list[dict[str, Any]]) -> bool:
-    """Use one tool and tell the model the result; True where it was the tool that ends the work."""
+def _call(conversation: Conversation, call: Mapping[str, str], messages: list[dict[str, Any]]) -> bool:
+    """Run one tool and append its result to the messages; True if it was the tool that ends the work."""
     name, raw = call["name"], call["arguments"]
     started = time.monotonic()
     try:
         arguments = json.loads(raw or "{}")
     except ValueError:
         arguments = None
-    permission = _permission(talk, call["id"], name, arguments)
-    succeeded, result = _use(talk, name, arguments, raw, permission)
+    permission = _permission(conversation, call["id"], name, arguments)
+    succeeded, result = _run_tool(conversation, name, arguments, raw, permission)
     event = {
         "type": "called",
-        "turn": talk.turn,
+        "turn": conversation.turn,
         "id": call["id"],
         "tool": name,
         "kind": TOOLS[name].kind if name in TOOLS else "other",
@@ -108,40 +106,34 @@ def _call(talk: Talk, call: Mapping[str, str], messages: list[dict[str, Any]]) -
         "witness": "log",
         "permission": permission,
     }
-    talk.tell(event)
+    conversation.emit(event)
     messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
     if name == FINISH and succeeded:
-        talk.tell({"type": "said", "turn": talk.turn, "text": result})
+        conversation.emit({"type": "said", "turn": conversation.turn, "text": result})
         return True
     return False
 
 
-def _use(talk: Talk, name: str, arguments: Any, raw: str, permission: str) -> tuple[bool, str]:
+def _run_tool(conversation: Conversation, name: str, arguments: Any, raw: str, permission: str) -> tuple[bool, str]:
     tool = TOOLS.get(name)
     if tool is None:
-        return False, f"error: there is no tool {name!r}; there are: {', '.join(TOOLS)}"
+        return False, f"error: there is no tool {name!r}; the tools are: {', '.join(TOOLS)}"
     if arguments is None:
-        return False, f"error: the arguments are no JSON: {raw[:200]}"
+        return False, f"error: the arguments are not valid JSON: {raw[:200]}"
     if permission == "deny":
         return False, "error: the user did not allow this"
     try:
-        return True, use(tool, talk.workspace, arguments)
+        return True, run_tool(tool, conversation.workspace, arguments)
     except ToolError as error:
         return False, f"error: {error}"
 
 
-def _permission(talk: Talk, call: str, name: str, arguments: Any) -> str:
-    """Ask the user, by the eval's approval, for what could do harm: `allow`, `deny`, or `unasked`."""
+def _permission(conversation: Conversation, call: str, name: str, arguments: Any) -> str:
+    """Ask for permission to use a tool that can change something: `allow`, `deny`, or `unasked` for the others."""
     tool = TOOLS.get(name)
-    if tool is None or not isinstance(arguments, dict) or tool.kind in _HARMLESS:
+    if tool is None or not isinstance(arguments, dict) or tool.kind in _NO_PERMISSION_NEEDED:
         return "unasked"
-    rules = talk.approval.get("rules", {})
-    rule = name if rules.get(name) else tool.kind if rules.get(tool.kind) else "default"
-    answers = rules.get(rule) or talk.approval.get("default", "allow")
-    script = [answers] if isinstance(answers, str) else answers
-    earlier = talk.answered.get(rule, 0)
-    talk.answered[rule] = earlier + 1
-    answer: str = script[min(earlier, len(script) - 1)]
-    asked = {"type": "asked", "turn": talk.turn, "id": call, "tool": name, "kind": tool.kind, "answer": answer}
-    talk.tell({**asked, "arguments": arguments})
+    answer = conversation.approver.answer(name, tool.kind)
+    asked = {"type": "asked", "turn": conversation.turn, "id": call, "tool": name, "kind": tool.kind, "answer": answer}
+    conversation.emit({**asked, "arguments": arguments})
     return answer

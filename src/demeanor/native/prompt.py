@@ -1,6 +1,6 @@
-"""What the model is told first. The fixed part stands first, so that a provider's prompt cache can help.
+"""The system prompt. It is always the same, so that a provider's prompt cache can help.
 
-The examples keep to one form (`User:`, `You: TOOL {…}`, `Result:`), which a local model is told as a conversation.
+The examples all have one form (`User:`, `You: TOOL {…}`, `Result:`); for a local model they are turned into messages.
 """
 
 SYSTEM = """\

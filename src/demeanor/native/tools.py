@@ -1,4 +1,4 @@
-"""The native agent's tools: what the model may do to the workspace, each a function from arguments to text."""
+"""The native agent's tools, each a function from arguments to the text that the model gets as the result."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_MOST_TEXT = 30_000
-_MOST_MATCHES = 200
+_MAX_TEXT = 30_000
+_MAX_MATCHES = 200
 
 
 class ToolError(Exception):
-    """The tool could not do it; the model is told why."""
+    """A tool failed; the model gets the message as the result."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NativeTool:
-    """One tool on offer."""
+    """One tool."""
 
     name: str
-    """What the model calls it by."""
+    """Its name."""
 
     kind: str
     """What it does: read, edit, search, execute, think."""
 
     description: str
-    """What the model is told of it."""
+    """Its description, for the model."""
 
     parameters: Mapping[str, str]
-    """Parameter → what it is for. Every one is a string; those whose text begins with `(optional)` may be left out."""
+    """Parameter → description. All are strings; those whose description begins with `(optional)` are not required."""
 
     run: Callable[[Path, Mapping[str, str]], str]
-    """Does it in a folder and gives the text for the model."""
+    """Runs it in a workspace; returns the text for the model."""
 
     def schema(self) -> dict[str, Any]:
-        """The tool as the chat API wants to be told of it."""
+        """The tool in the format of the chat API."""
         properties = {name: {"type": "string", "description": text} for name, text in self.parameters.items()}
         required = [name for name, text in self.parameters.items() if not text.startswith("(optional)")]
         parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -49,8 +49,8 @@ class NativeTool:
         }
 
 
-def use(tool: NativeTool, workspace: Path, arguments: Any) -> str:
-    """Run a tool with what the model wrote; raises ToolError for anything that it can't do."""
+def run_tool(tool: NativeTool, workspace: Path, arguments: Any) -> str:
+    """Run a tool with the model's arguments; raises ToolError if it fails."""
     if not isinstance(arguments, dict):
         raise ToolError("the arguments must be a JSON object")
     for name, text in tool.parameters.items():
@@ -72,7 +72,7 @@ def use(tool: NativeTool, workspace: Path, arguments: Any) -> str:
 def _inside(workspace: Path, name: str) -> Path:
     path = (workspace / name).resolve()
     if not path.is_relative_to(workspace.resolve()):
-        raise ToolError(f"{name!r} is outside of the workspace")
+        raise ToolError(f"{name!r} is outside the workspace")
     return path
 
 
@@ -90,9 +90,9 @@ def _write(workspace: Path, arguments: Mapping[str, str]) -> str:
 def _edit(workspace: Path, arguments: Mapping[str, str]) -> str:
     path = _inside(workspace, arguments["path"])
     text, old = path.read_text("utf-8"), arguments["old"]
-    times = text.count(old) if old else 0
-    if times != 1:
-        raise ToolError(f"the old text stands {times} times in {arguments['path']}; it must stand there exactly once")
+    count = text.count(old) if old else 0
+    if count != 1:
+        raise ToolError(f"the old text occurs {count} times in {arguments['path']}; it must occur exactly once")
     path.write_text(text.replace(old, arguments["new"]), "utf-8")
     return f"edited {arguments['path']}"
 
@@ -108,7 +108,7 @@ def _files(folder: Path) -> list[Path]:
 def _list(workspace: Path, arguments: Mapping[str, str]) -> str:
     folder = _inside(workspace, arguments.get("path", "."))
     if not folder.is_dir():
-        raise ToolError(f"{arguments.get('path', '.')!r} is no folder")
+        raise ToolError(f"{arguments.get('path', '.')!r} is not a folder")
     return _cut("\n".join(str(path.relative_to(workspace.resolve())) for path in _files(folder)) or "(empty)")
 
 
@@ -116,13 +116,13 @@ def _search(workspace: Path, arguments: Mapping[str, str]) -> str:
     try:
         pattern = re.compile(arguments["pattern"])
     except re.error as error:
-        raise ToolError(f"no regular expression: {error}") from None
+        raise ToolError(f"not a valid regular expression: {error}") from None
     found = []
     for path in _files(_inside(workspace, arguments.get("path", "."))):
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
             if pattern.search(line):
                 found.append(f"{path.relative_to(workspace.resolve())}:{number}: {line[:200]}")
-            if len(found) >= _MOST_MATCHES:
+            if len(found) >= _MAX_MATCHES:
                 return "\n".join([*found, "… and more"])
     return "\n".join(found) or "(nothing found)"
 
@@ -141,7 +141,7 @@ def _shell(workspace: Path, arguments: Mapping[str, str]) -> str:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        raise ToolError("the command took longer than 60 seconds and was ended") from None
+        raise ToolError("the command took longer than 60 seconds and was killed") from None
     text = _cut(output.decode("utf-8", "replace"))
     if process.returncode:
         raise ToolError(f"exit code {process.returncode}\n{text}")
@@ -153,7 +153,7 @@ def _finish(_workspace: Path, arguments: Mapping[str, str]) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + f"\n… {len(text) - _MOST_TEXT} characters more"
+    return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + f"\n… {len(text) - _MAX_TEXT} characters more"
 
 
 FINISH = "finish"

@@ -1,7 +1,7 @@
-"""`pytest evals/` runs evals: hooks and options only, and nothing heavy, since every pytest run imports this.
+"""The pytest plugin: `pytest evals/` runs evals. Only hooks and options, because every pytest run imports this module.
 
-One item per eval and subject. Without RUN_EVALS only ALWAYS_PASSES runs. All chosen items run in one session, trials of
-all of them concurrently; pytest then asks for one result after the other.
+There is one item per eval and subject. Without RUN_EVALS only ALWAYS_PASSES runs. The trials of all selected items run
+concurrently in one run; pytest then collects one result after the other.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _MARKERS = ("always_passes", "usually_passes", "usually_fails")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of the run; evals are chosen with pytest's own -k and -m."""
+    """Add the options of the run; evals are selected with pytest's own -k and -m."""
     group = parser.getgroup("demeanor", "behavioural evals")
     group.addoption(
-        "--eval-subject", action="append", default=[], metavar="AGENT:MODEL", help="whom to try; repeatable"
+        "--eval-subject", action="append", default=[], metavar="AGENT:MODEL", help="the subject to test; repeatable"
     )
     group.addoption("--eval-trials", type=int, metavar="N", help="trials per eval and subject (default: 3)")
-    group.addoption("--eval-jobs", type=int, metavar="N", help="trials at once")
-    group.addoption("--eval-out", metavar="DIR", help="folder that runs are kept in (default: results)")
+    group.addoption("--eval-jobs", type=int, metavar="N", help="trials in parallel")
+    group.addoption("--eval-out", metavar="DIR", help="results folder (default: results)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known, so that --strict-markers is content."""
+    """Register the markers, for --strict-markers."""
     for marker in _MARKERS:
         config.addinivalue_line("markers", f"{marker}: an eval of this policy")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Files of evals and scenario folders."""
+    """Collect files of evals and scenario folders."""
     name = file_path.name
     is_python = file_path.suffix == ".py" and (name.startswith("eval_") or name.endswith("_eval.py"))
     if not is_python and name not in {"scenario.toml", "config.json"}:
@@ -47,7 +47,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> Any:
-    """Evals that stand in an ordinary test file."""
+    """Collect evals that are defined in an ordinary test file."""
     if type(obj).__module__ != "demeanor.core.eval":
         return None
     from demeanor.pytest_plugin.items import items_of_module
@@ -56,14 +56,14 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Stop what is still running, and write the report's files."""
+    """Stop what is still running, and write the report files."""
     batch = _batch(session.config)
     if batch is not None:
         batch.finish()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """The report, as `demeanor run` prints it."""
+    """Print the report, as `demeanor run` does."""
     batch = _batch(config)
     if batch is not None and batch.report is not None:
         from demeanor.commands.run.terminal import terminal
@@ -74,6 +74,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _batch(config: pytest.Config) -> Batch | None:
-    """The run of this pytest session; None where no eval was collected, and then nothing of Demeanor is loaded."""
+    """The run of this pytest session; None if no eval was collected, so that nothing else of Demeanor is imported."""
     module = sys.modules.get("demeanor.pytest_plugin.batch")
     return config.stash.get(module.KEY, None) if module else None

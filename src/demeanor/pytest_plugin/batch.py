@@ -1,4 +1,4 @@
-"""The run behind a pytest session: one session of Demeanor in a thread, asked for one cell after the other."""
+"""The run of a pytest session: it is executed in a background thread, while pytest waits for one cell after another."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.run.outputs import make_report, publish
 from demeanor.commands.run.report import CellReport, RunReport
+from demeanor.commands.run.workflow import make_report, publish
 from demeanor.config.config import read_config
 from demeanor.core.eval import Eval
 from demeanor.core.progress import AttemptJudged, Progress
@@ -26,7 +26,7 @@ from demeanor.runner.schedule import Stop
 
 
 class Batch:
-    """All cells that one pytest session runs, kept as one run."""
+    """All cells of one pytest session, stored as one run."""
 
     def __init__(self, config: pytest.Config) -> None:
         option = config.option
@@ -42,13 +42,13 @@ class Batch:
         self._started = time.monotonic()
 
     def plan(self, evals: Sequence[Eval]) -> Plan:
-        """The cells of some evals."""
+        """The plan of some evals."""
         return plan_evals(self.catalog, evals, self.request, os.environ)
 
     def start(self, cells: Sequence[Cell]) -> None:
-        """Begin to run those of the cells that were not begun yet."""
-        begun = {cell.id for part in self._parts for cell in part.run.plan.cells}
-        missing = tuple(cell for cell in cells if cell.id not in begun)
+        """Start the cells that were not started yet."""
+        started = {cell.id for part in self._parts for cell in part.run.plan.cells}
+        missing = tuple(cell for cell in cells if cell.id not in started)
         if missing:
             first = self._parts[0].run if self._parts else None
             run = prepare(
@@ -90,7 +90,7 @@ class Batch:
 
 
 class _Part:
-    """Some of the cells: a session of Demeanor in a thread of its own. Without xdist one part is all there is."""
+    """Some of the cells, executed in a background thread. Without xdist there is only one part."""
 
     def __init__(self, run: PreparedRun) -> None:
         self.run = run
@@ -104,14 +104,14 @@ class _Part:
         self._thread.start()
 
     def wait_for(self, cell: Cell) -> None:
-        """Return when every trial of a cell is judged, or nothing more will be."""
+        """Return when every trial of a cell is judged, or the run has ended."""
         with self._news:
             self._news.wait_for(lambda: self._task.done() or self._judged(cell) == len(cell.trials))
             if self._error is not None:
                 raise self._error
 
     def end(self) -> None:
-        """Stop what is still running, and wait until it is gone."""
+        """Cancel what is still running, and wait for the thread."""
         self._loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join()
         self._loop.close()
@@ -131,7 +131,7 @@ class _Part:
             self._loop.run_until_complete(self._task)
         except asyncio.CancelledError:
             pass
-        except BaseException as caught:  # noqa: BLE001 - it is raised again where somebody waits
+        except BaseException as caught:  # noqa: BLE001 - raised again in wait_for
             error = caught
         with self._news:
             self._error = error
@@ -142,7 +142,7 @@ KEY: pytest.StashKey[Batch] = pytest.StashKey()
 
 
 def batch_of(config: pytest.Config) -> Batch:
-    """The batch of this pytest session, made when it is first needed."""
+    """The batch of this pytest session, created when it is first needed."""
     if KEY not in config.stash:
         config.stash[KEY] = Batch(config)
     return config.stash[KEY]

@@ -22,7 +22,7 @@ from demeanor.pytest_plugin.batch import Batch, batch_of
 
 
 class EvalFailed(Exception):
-    """The decision about a cell is reject, or a known-bad behaviour failed as expected."""
+    """A cell was rejected, or a behaviour that is known to fail has failed."""
 
     def __init__(self, cell: CellReport) -> None:
         self.cell = cell
@@ -30,7 +30,7 @@ class EvalFailed(Exception):
 
 
 class EvalVoid(Exception):
-    """No trial of a cell could be judged: an error, not a failure."""
+    """No trial of a cell could be judged, which is an error and not a failure."""
 
     def __init__(self, cell: CellReport) -> None:
         self.cell = cell
@@ -38,7 +38,7 @@ class EvalVoid(Exception):
 
 
 class EvalItem(pytest.Item):
-    """One eval on one subject. Waiting for its trials is its setup, so that a void cell is an error."""
+    """One eval on one subject. It waits for its trials in `setup`, so that pytest reports a void cell as an error."""
 
     def __init__(self, *, cell: Cell, **rest: Any) -> None:
         super().__init__(**rest)
@@ -56,7 +56,7 @@ class EvalItem(pytest.Item):
     def setup(self) -> None:
         """Wait for the trials."""
         batch = batch_of(self.config)
-        batch.start(_wanted(self))
+        batch.start(_cells_to_run(self))
         self.result = batch.result(self.cell)
         rate = self.result.tally.rate
         self.user_properties.append(("pass_rate", f"{rate.value:.4f}" if rate else "none"))
@@ -64,7 +64,7 @@ class EvalItem(pytest.Item):
             raise EvalVoid(self.result)
 
     def runtest(self) -> None:
-        """Hold the tally against the policy."""
+        """Fail if the cell was rejected."""
         if self.result is None:
             raise RuntimeError("the item was not set up")
         known_bad = self.cell.eval.policy is Policy.USUALLY_FAILS
@@ -72,7 +72,7 @@ class EvalItem(pytest.Item):
             raise EvalFailed(self.result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The decision, each trial's reason with its call chain, and how to run it again."""
+        """The decision, the reason and call chain of each trial, and the command to run it again."""
         if isinstance(excinfo.value, EvalFailed | EvalVoid):
             return cell_text(excinfo.value.cell)
         if isinstance(excinfo.value, DemeanorError):
@@ -80,7 +80,7 @@ class EvalItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where the eval is written."""
+        """Where the eval is defined."""
         source = self.cell.eval.source
         return source.path, source.line - 1, self.name
 
@@ -104,12 +104,12 @@ def collect_file(path: Path, parent: pytest.Collector) -> pytest.Collector | Non
 
 
 def items_of_module(collector: pytest.Module | pytest.Class, obj: object) -> list[EvalItem]:
-    """The items of an eval that stands in an ordinary test file."""
+    """The items of an eval that is defined in an ordinary test file."""
     name = collector.path.name
     if not isinstance(obj, Eval) or name.startswith("eval_") or name.endswith("_eval.py"):
-        return []  # such a file is collected by EvalFile already
+        return []  # EvalFile collects such a file
     if obj.source.path.resolve() != collector.path.resolve():
-        return []  # a value that a test works with, or an eval of another file
+        return []  # an eval of another file, or a value of a test
     return list(_items(collector, evals_in({"eval": obj}, collector.path)))
 
 
@@ -121,7 +121,7 @@ def _items(parent: Any, evals: Sequence[Eval]) -> Iterator[EvalItem]:
         yield EvalItem.from_parent(parent, name=f"{cell.eval.name}[{cell.subject}]", cell=cell)
 
 
-def _wanted(item: EvalItem) -> list[Cell]:
-    """The cells to run together: all that are chosen, or only this one where xdist hands out items one by one."""
+def _cells_to_run(item: EvalItem) -> list[Cell]:
+    """The cells to run together: all selected ones, or only this one if xdist distributes items one by one."""
     items: list[Any] = [item] if hasattr(item.config, "workerinput") else item.session.items
     return [one.cell for one in items if isinstance(one, EvalItem) and not one.get_closest_marker("skip")]

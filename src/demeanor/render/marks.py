@@ -1,4 +1,4 @@
-"""Trials as a row of signs, and the colours that all screens share."""
+"""Signs and colours for outcomes and answers, the same in every terminal report."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _SIGNS: Mapping[str, tuple[str, str]] = {
     "skipped": (" ", " "),
     "news": ("★", "*"),
 }
-_MOST = 12
+_MAX_SIGNS = 12
 
 
-def sign(what: str, screen: Screen) -> Text:
-    """One sign for one outcome or answer, in its colour."""
-    fancy, plain = _SIGNS[what]
-    return Text(plain if screen.ascii else fancy, STYLES[what])
+def sign(name: str, screen: Screen) -> Text:
+    """The sign of an outcome or answer, in its colour."""
+    fancy, plain = _SIGNS[name]
+    return Text(plain if screen.ascii else fancy, STYLES[name])
 
 
 def dots(outcomes: Iterable[str], screen: Screen) -> Text:
-    """`✓✓✗`: one sign per trial; more than a dozen are counted, as in `18✓ 2✗`."""
+    """`✓✓✗`: one sign per trial; more than twelve are counted, as in `18✓ 2✗`."""
     found = list(outcomes)
-    if len(found) <= _MOST:
+    if len(found) <= _MAX_SIGNS:
         return Text.assemble(*(sign(outcome, screen) for outcome in found))
     parts = []
     for outcome, number in sorted(Counter(found).items(), key=lambda item: list(_SIGNS).index(item[0])):

@@ -1,4 +1,4 @@
-"""Numbers as people read them. A number is never rounded to a certainty that it does not have."""
+"""Numbers for people. A rate is shown as 0 % or 100 % only if it is exactly 0 or 1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ UNKNOWN = "n/a"
 
 
 def percent(value: float | None) -> str:
-    """`67 %`; only a true 0 or 1 is shown as 0 % or 100 %."""
+    """`67 %`; `<1 %` and `>99 %` near the ends."""
     if value is None:
         return UNKNOWN
     if 0 < value <= 0.005:
@@ -24,6 +24,13 @@ def rate(estimate: Estimate | None) -> str:
     if estimate is None:
         return UNKNOWN
     return f"{percent(estimate.value)} [{estimate.low * 100:.0f}–{estimate.high * 100:.0f}]"
+
+
+def p_value(value: float | None) -> str:
+    """`0.034`, `<0.001`; empty if there is none."""
+    if value is None:
+        return ""
+    return "<0.001" if value < 0.001 else f"{value:.2g}"
 
 
 def duration(seconds: float | None) -> str:
@@ -41,7 +48,7 @@ def duration(seconds: float | None) -> str:
 
 
 def money(spent: Spent, unpriced: int = 0) -> str:
-    """`$0.43`, or `≥ $0.43` where the cost of some attempts is not known."""
+    """`$0.43`, or `≥ $0.43` if the cost of some attempts is not known."""
     if spent.cost_usd is None:
         return UNKNOWN
     cost = spent.cost_usd
@@ -50,7 +57,7 @@ def money(spent: Spent, unpriced: int = 0) -> str:
 
 
 def tokens(spent: Spent, uncounted: int = 0) -> str:
-    """`950`, `12k`, `1.3M`; with a `≥` where the tokens of some attempts were not counted."""
+    """`950`, `12k`, `1.3M`; with a `≥` if the tokens of some attempts were not counted."""
     count = spent.tokens
     if count is None:
         return UNKNOWN
@@ -63,7 +70,7 @@ def tokens(spent: Spent, uncounted: int = 0) -> str:
 
 
 def numbers(found: list[int]) -> str:
-    """`2`, `2 and 3`, `1–4`: in as few words as possible."""
+    """`2`, `2 and 3`, `1–4`."""
     if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):
         return f"{found[0]}–{found[-1]}"
     return " and ".join([", ".join(map(str, found[:-1])), str(found[-1])] if len(found) > 1 else map(str, found))

@@ -1,4 +1,4 @@
-"""Text in a given width: a table that leaves out columns rather than wrap them, and paragraphs with an indent."""
+"""Tables and paragraphs of a given width. A table that is too wide drops columns instead of wrapping them."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ class Column:
     """One per row."""
 
     align: Literal["left", "right"] = "left"
-    """Where its cells stand."""
+    """How its cells are aligned."""
 
     rank: int = 0
-    """How dispensable it is: where the width does not suffice, the highest rank goes first; 0 always stays."""
+    """If the table is too wide, the column with the highest rank is dropped first. Rank 0 is never dropped."""
 
     comfort: int | None = None
-    """How wide it stays at the cost of dispensable columns; None means as wide as it is."""
+    """The width that it keeps while other columns are dropped; None means its full width."""
 
     least: int | None = None
-    """How narrow it may be cut when nothing else helps; None means not at all."""
+    """The width that it may be cut to if dropping columns is not enough; None means that it is never cut."""
 
     @property
     def width(self) -> int:
-        """Cells across, uncut."""
+        """Its full width."""
         return max([len(self.title), *(cell.cell_len for cell in self.cells)])
 
 
 def table(columns: Sequence[Column], width: int, *, ellipsis: str = "…") -> list[Text]:
-    """The table's lines, heading first, none longer than `width` unless even its last columns need more."""
-    kept = _fitting(columns, width)
-    over = max(0, _across([column.width for column in kept]) - width)
+    """The lines of the table, heading first. A line is longer than `width` only if the rank-0 columns need more."""
+    kept = _fitting_columns(columns, width)
+    over = max(0, _total_width([column.width for column in kept]) - width)
     widths = []
     for column in kept:
         less = 0 if column.least is None else min(over, max(0, column.width - column.least))
@@ -54,7 +54,7 @@ def table(columns: Sequence[Column], width: int, *, ellipsis: str = "…") -> li
 
 
 def cut(text: Text, width: int, *, ellipsis: str = "…") -> Text:
-    """`text` in at most `width` cells."""
+    """`text` in at most `width` columns."""
     if text.cell_len <= width:
         return text
     short = text.copy()
@@ -63,37 +63,37 @@ def cut(text: Text, width: int, *, ellipsis: str = "…") -> Text:
 
 
 def wrapped(text: Text, width: int, *, indent: int = 0) -> list[Text]:
-    """`text` in lines of at most `width` cells, each after `indent` blanks; words are kept whole where possible."""
+    """`text` in lines of at most `width` columns, indented by `indent` blanks; breaks between words if possible."""
     from rich.console import Console
 
-    room = max(20, width - indent)
-    ruler = Console(width=room, _environ={})
-    parts = [part for line in text.split("\n", allow_blank=True) for part in line.wrap(ruler, room) or [Text()]]
+    available = max(20, width - indent)
+    console = Console(width=available, _environ={})
+    parts = [part for line in text.split("\n", allow_blank=True) for part in line.wrap(console, available) or [Text()]]
     return [Text.assemble(" " * indent, part) for part in parts]
 
 
 def labelled(lead: str, text: Text, width: int) -> list[Text]:
-    """`text` after `lead`, its further lines below its first."""
+    """`text` after `lead`, with the further lines aligned to the first."""
     first, *more = wrapped(text, width, indent=len(lead))
     return [Text.assemble((lead, "dim"), first[len(lead) :]), *more]
 
 
-def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
-    """The columns that there is room for."""
+def _fitting_columns(columns: Sequence[Column], width: int) -> list[Column]:
+    """The columns that fit."""
     kept = list(columns)
-    while _across([_wanted(column) for column in kept]) > width:
-        most_dispensable = max(kept, key=lambda column: column.rank)
-        if most_dispensable.rank == 0:
+    while _total_width([_preferred_width(column) for column in kept]) > width:
+        first = max(kept, key=lambda column: column.rank)
+        if first.rank == 0:
             break
-        kept.remove(most_dispensable)
+        kept.remove(first)
     return kept
 
 
-def _wanted(column: Column) -> int:
+def _preferred_width(column: Column) -> int:
     return column.width if column.comfort is None else min(column.comfort, column.width)
 
 
-def _across(widths: Sequence[int]) -> int:
+def _total_width(widths: Sequence[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1)
 
 
@@ -101,6 +101,6 @@ def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int
     shown = []
     for cell, column, width in zip(cells, columns, widths, strict=True):
         text = cut(cell, width, ellipsis=ellipsis)
-        room = " " * (width - text.cell_len)
-        shown.append(Text.assemble(room, text) if column.align == "right" else Text.assemble(text, room))
+        padding = " " * (width - text.cell_len)
+        shown.append(Text.assemble(padding, text) if column.align == "right" else Text.assemble(text, padding))
     return Text(" " * _GAP).join(shown)

@@ -1,54 +1,85 @@
-"""What a terminal can show."""
+"""Text for a terminal: what the terminal can show, and styled lines as it shows them."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from demeanor.core.exit_code import ExitCode
 from demeanor.core.text import ascii_only, printable
 
-_NARROWEST = 40
-_NOT_A_TERMINAL = 100
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_MIN_WIDTH = 40
+_WIDTH_WITHOUT_TERMINAL = 100
+_EXIT_STYLES = {ExitCode.ACCEPTED: "bold green", ExitCode.REJECTED: "bold red"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Screen:
-    """How wide a terminal is, whether it knows colours, and whether it knows more than ASCII."""
+    """What a terminal can show: its width, and whether it supports colours and Unicode."""
 
     width: int = 80
     """Columns."""
 
     color: bool = False
-    """Whether colours are wanted."""
+    """Whether to use colours."""
 
     ascii: bool = False
-    """True where anything but ASCII would come out as rubbish."""
+    """Whether it can show ASCII only."""
 
     live: bool = False
-    """Whether lines can be drawn over again: a terminal with a person in front of it."""
+    """Whether lines can be overwritten: an interactive terminal."""
 
     def safe(self, text: str) -> str:
-        """`text` as this screen can show it, whoever wrote it."""
+        """`text` without terminal escapes, in the characters that this screen can show."""
         shown = printable(text)
         return ascii_only(shown) if self.ascii else shown
 
 
 def screen_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Screen:
-    """What `stream` can show. NO_COLOR, FORCE_COLOR, COLUMNS and TERM=dumb are respected."""
+    """What `stream` can show. Respects NO_COLOR, FORCE_COLOR, COLUMNS and TERM=dumb."""
     environ = os.environ if environ is None else environ
     terminal = stream.isatty()
     dumb = environ.get("TERM") == "dumb"
     columns = environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and int(columns) else 0
     if not width:
-        width = shutil.get_terminal_size((80, 24)).columns if terminal else _NOT_A_TERMINAL
-    wanted = (terminal and not dumb) or bool(environ.get("FORCE_COLOR"))
+        width = shutil.get_terminal_size((80, 24)).columns if terminal else _WIDTH_WITHOUT_TERMINAL
+    color = (terminal and not dumb) or bool(environ.get("FORCE_COLOR"))
     return Screen(
-        width=max(_NARROWEST, width),
-        color=wanted and not environ.get("NO_COLOR"),
+        width=max(_MIN_WIDTH, width),
+        color=color and not environ.get("NO_COLOR"),
         ascii="utf" not in (stream.encoding or "").lower(),
         live=terminal and not dumb,
     )
+
+
+def paint(lines: Iterable[Text], screen: Screen) -> str:
+    """The lines as text, with colours if the screen has them. Lines are not wrapped; trailing blanks are removed."""
+    if not screen.color:
+        return "".join(f"{line.plain.rstrip()}\n" for line in lines)
+    from rich.console import Console
+
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=screen.width,
+        color_system="standard",
+        force_terminal=True,
+        _environ={},
+    )
+    for line in lines:
+        line.rstrip()
+        console.print(line, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    return out.getvalue()
+
+
+def exit_style(code: ExitCode) -> str:
+    """The style of a headline, by what the exit code says."""
+    return _EXIT_STYLES.get(code, "bold yellow")

@@ -1,1 +1,1 @@
-"""The pipeline of a run: catalog, plan, assemble, execute, schedule, attempt."""
+"""The pipeline of a run: catalog → plan → prepare → execute → result; see execute.py."""

@@ -1,4 +1,4 @@
-"""Everything that a run is conducted with."""
+"""Assembles everything that a run is executed with: sandbox, gateway, executor and store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from demeanor.runner.executors.local import LocalExecutor
 from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
-from demeanor.runner.tasks import has_tasks, only_tasks, require_harbor, task_means
+from demeanor.runner.tasks import has_tasks, only_tasks, require_harbor, task_context
 from demeanor.runner.template import TemplateCache
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.store.runs.run_dirs import new_run
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from demeanor.harbor.context import TaskContext
 
 Attempt: TypeAlias = Callable[[Trial, int], Awaitable[Capture]]
-"""What makes one attempt at a trial."""
+"""Makes one attempt at a trial."""
 
-_TELLING_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
-"""Programs on PATH that make agents describe other tools, or use them."""
+_PATH_TOOLS = ("rg", "fd", "tmux", "gh", "docker")
+"""Programs that change what agents do, or how they describe their tools, if they are on PATH."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,13 +94,13 @@ class RunContext:
     """Whether a trial whose canary token leaked fails; otherwise the leak is only noted."""
 
 
-def telling_tools() -> str:
-    """Those that are here."""
-    return " ".join(tool for tool in _TELLING_TOOLS if shutil.which(tool))
+def path_tools() -> str:
+    """Those of the programs that are on PATH, for the fingerprint of subjects."""
+    return " ".join(tool for tool in _PATH_TOOLS if shutil.which(tool))
 
 
 def run_info(config: Config, request: RunRequest) -> RunInfo:
-    """Who runs what, now."""
+    """The description of a run that starts now."""
     state = git_state(config.root)
     seed = random.SystemRandom().getrandbits(32) if request.seed is None else request.seed
     return RunInfo(
@@ -126,17 +126,17 @@ def new_run_folder(results: Path) -> RunFolder:
 def _open_store(config: Config, folder: RunFolder, environ: Mapping[str, str]) -> Store:
     """The run folder, the history behind it, and the capture store to which captures are published."""
     from demeanor.store.captures.capture_store import open_capture_store
-    from demeanor.store.history import place_of
+    from demeanor.store.history import history_address
     from demeanor.store.runs.run_store import RunStore
 
-    return RunStore(folder, place_of(config, environ, folder.folder.parent), vault=open_capture_store(config))
+    return RunStore(folder, history_address(config, environ, folder.folder.parent), captures=open_capture_store(config))
 
 
 def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
-    """Where agents run. A UsageError where it can't be had or does not keep what it promises, and where a plan needs
-    Harbor and there is none.
+    """The sandbox in which the agents of a plan run.
 
-    Tasks bring walls of their own.
+    Raises UsageError if the sandbox does not work here or is not as tight as it promises, and if the plan has Harbor
+    tasks but Harbor is missing. A plan of tasks only needs no sandbox: Harbor brings its own environments.
     """
     if has_tasks(plan):
         require_harbor(config, os.environ)
@@ -146,7 +146,7 @@ def open_sandbox(config: Config, request: RunRequest, plan: Plan) -> Level:
 
 
 def check_sandbox(config: Config, request: RunRequest, plan: Plan) -> None:
-    """Raise now what `open_sandbox` would raise later: for commands that build something first."""
+    """Raise now what `prepare` would raise later: for commands that build something first."""
     asyncio.run(open_sandbox(config, request, plan).stop())
 
 
@@ -169,19 +169,19 @@ def assemble(
         gateway=gateway,
         template=TemplateCache(sandbox.folder).get,
         seed=seed,
-        facts={PATH_TOOLS: telling_tools()},
+        facts={PATH_TOOLS: path_tools()},
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         canary=config.canary != "off",
     )
-    attempt: Attempt = partial(make_attempt, means=context)
+    attempt: Attempt = partial(make_attempt, context=context)
     other_sandboxes: tuple[NoneSandbox, ...] = ()
     notes: tuple[str, ...] = ()
     if has_tasks(plan):
         other_sandboxes = (NoneSandbox(),)
-        for_tasks = task_means(catalog, request, other_sandboxes[0], gateway, seed=seed)
+        for_tasks = task_context(catalog, request, other_sandboxes[0], gateway, seed=seed)
         attempt = _with_tasks(attempt, for_tasks)
-        notes = for_tasks.place.notes
+        notes = for_tasks.environment.notes
     return RunContext(
         agent=catalog.of,
         executor=LocalExecutor(slots=request.jobs or config.jobs or _default_jobs(plan), attempt=attempt),
@@ -198,34 +198,34 @@ def assemble(
     )
 
 
-def _with_tasks(attempt: Attempt, means: TaskContext) -> Attempt:
-    """What makes attempts at tasks by Harbor, and at other evals as ever."""
+def _with_tasks(attempt: Attempt, context: TaskContext) -> Attempt:
+    """Attempts at tasks are made by Harbor, those at other evals by `attempt`."""
     from demeanor.harbor.attempt import attempt_task
 
     async def either(trial: Trial, number: int) -> Capture:
         if trial.eval.task is None:
             return await attempt(trial, number)
-        return await capture_errors(trial, number, attempt_task(trial, number, means))
+        return await capture_errors(trial, number, attempt_task(trial, number, context))
 
     return either
 
 
 def _default_jobs(plan: Plan) -> int:
-    """Trials at once: agents mostly wait for a provider, but a model on this machine answers few at a time."""
+    """Trials in parallel. Agents mostly wait for a provider; a model on this machine serves few of them at a time."""
     if any(cell.subject.model in local.WEIGHTS for cell in plan.cells):
-        return local.AT_ONCE
+        return local.MAX_CONCURRENT_CHATS
     if has_tasks(plan):
         return os.cpu_count() or 1
     return min(2 * (os.cpu_count() or 1), 8)
 
 
 def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
-    """The model server; loaded only where an agent of the plan needs a model."""
+    """The gateway; imported only if an agent of the plan needs a model."""
     models = {cell.subject.model for cell in plan.cells if catalog.of(cell.subject).dialect is not None}
     if not models:
         return NullGateway()
     from demeanor.gateway.server.budget import Budget, Budgets
-    from demeanor.gateway.server.server import GatewayServer
+    from demeanor.gateway.server.http_server import GatewayServer
 
     limits = dict(catalog.config.budgets)
     if request.budget_usd is not None:
@@ -235,6 +235,6 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
         replayed = replay_model(catalog, plan, request.replay)
         return GatewayServer(lambda name: replayed, budgets=budgets)
     known = {model: catalog.models.model(model) for model in models}
-    if has_tasks(plan):  # adapters of Harbor's cut off what stands before a slash
+    if has_tasks(plan):  # Harbor's adapters strip everything up to the slash
         known |= {model.rpartition("/")[2]: known[model] for model in models if model.rpartition("/")[2] not in known}
     return GatewayServer(known, budgets=budgets)

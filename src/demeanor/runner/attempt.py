@@ -1,4 +1,4 @@
-"""One attempt at one trial: a bench is set up, the agent works, and what it leaves is gathered."""
+"""Makes one attempt at one trial: sets up a sandbox, runs the agent in it, and collects the capture."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ class AttemptContext:
     """The agent of a subject."""
 
     sandbox: Sandbox
-    """Where it runs."""
+    """Where agents run."""
 
     gateway: Gateway
-    """What stands between it and its model."""
+    """The server between agents and models."""
 
     template: Callable[[Scenario], Awaitable[Template]]
-    """The starting workspace of a scenario, laid out once."""
+    """The starting workspace of a scenario, built once."""
 
     seed: int
     """The run's seed."""
 
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What every capture should tell of this machine."""
+    """Facts about this machine, recorded in every capture."""
 
     idle: float | None = None
-    """Seconds without output or model traffic after which an agent is ended."""
+    """Seconds without output or model traffic after which an agent is killed; None for no limit."""
 
     output_bytes: int = 4 * 2**20
-    """How much of each stream is kept."""
+    """How many bytes of stdout and of stderr are stored."""
 
     canary: bool = True
-    """Whether each trial is given a token whose sighting is a leak."""
+    """Whether each trial gets a canary token; a trial in which it turns up elsewhere has leaked its environment."""
 
 
-async def make_attempt(trial: Trial, number: int, means: AttemptContext) -> Capture:
-    """Carry out one attempt. What breaks in the world is told in the capture; only cancellation is raised."""
-    return await capture_errors(trial, number, _make_attempt(trial, number, means))
+async def make_attempt(trial: Trial, number: int, context: AttemptContext) -> Capture:
+    """Make one attempt. Errors are recorded in the capture; only cancellation is raised."""
+    return await capture_errors(trial, number, _make_attempt(trial, number, context))
 
 
 async def capture_errors(trial: Trial, number: int, attempt: Awaitable[Capture]) -> Capture:
-    """What an attempt left, however it ended; only cancellation is raised."""
+    """The capture of an attempt; an error becomes a capture that says what broke. Only cancellation is raised."""
     try:
         return await attempt
     except WorldError as error:
         return _broken(trial, number, error.cause, error.detail)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it must void this trial and no other
+    except Exception as error:  # noqa: BLE001 - any error must void this trial and no other
         return _broken(trial, number, VoidCause.HARNESS, f"{type(error).__name__}: {error}")
 
 
@@ -73,71 +73,76 @@ def _broken(trial: Trial, number: int, cause: VoidCause, detail: str) -> Capture
     return Capture(trial=trial.id, attempt=number, breakdown=Breakdown(cause=cause, detail=detail))
 
 
-async def _make_attempt(trial: Trial, number: int, means: AttemptContext) -> Capture:
-    agent = means.agent(trial.subject)
+async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> Capture:
+    agent = context.agent(trial.subject)
     missing = agent.missing()
     if missing:
         raise WorldError(VoidCause.MISSING, missing)
-    template = await means.template(trial.eval.scenario)
-    seed = trial.seed(means.seed)
+    template = await context.template(trial.eval.scenario)
+    seed = trial.seed(context.seed)
     async with AsyncExitStack() as stack:
-        session: GatewaySession | None = None
+        gateway: GatewaySession | None = None
         if agent.dialect is not None:
-            session = await stack.enter_async_context(means.gateway.session(trial, seed=seed))
+            gateway = await stack.enter_async_context(context.gateway.session(trial, seed=seed))
         network = trial.eval.scenario.network
-        bench = await stack.enter_async_context(means.sandbox.bench(template, network=network))
-        facts = {**means.facts, **means.sandbox.facts, "workspace": str(bench.workspace), "home": str(bench.home)}
-        if means.canary:
+        sandbox = await stack.enter_async_context(context.sandbox.open_session(template, network=network))
+        facts = {
+            **context.facts,
+            **context.sandbox.facts,
+            "workspace": str(sandbox.workspace),
+            "home": str(sandbox.home),
+        }
+        if context.canary:
             facts["canary"] = canary(seed)
-        if session:
-            if bench.address is not None:
-                session.set_address(bench.address)
-            facts |= {"base_url": session.base_url, "token": session.token, "seed": str(seed)}
-            session.set_facts(facts)
-        orders = agent.orders(_task(trial, bench, session, seed))
-        if means.canary:
+        if gateway:
+            if sandbox.address is not None:
+                gateway.set_address(sandbox.address)
+            facts |= {"base_url": gateway.base_url, "token": gateway.token, "seed": str(seed)}
+            gateway.set_facts(facts)
+        orders = agent.orders(_task(trial, sandbox, gateway, seed))
+        if context.canary:
             orders = with_canary(orders, canary(seed))
-        bench.write_home_files(orders.home_files)
-        await bench.furnish(orders.launches)
-        if session and bench.listener is not None:
-            await session.listen(bench.listener)
+        sandbox.write_home_files(orders.home_files)
+        await sandbox.prepare(orders.launches)
+        if gateway and sandbox.listener is not None:
+            await gateway.listen(sandbox.listener)
         started = time.monotonic()
-        ends, silent = await _work(trial, agent, orders, bench, session, means)
+        ends, stalled = await _run_agent(trial, agent, orders, sandbox, gateway, context)
         seconds = time.monotonic() - started
-        if session:
-            await session.close_connections()
+        if gateway:
+            await gateway.close_connections()
         capture = Capture(
             trial=trial.id,
             attempt=number,
-            exchanges=session.exchanges() if session else (),
+            exchanges=gateway.exchanges() if gateway else (),
             ends=ends,
-            leavings=bench.leavings(orders.leavings),
+            leavings=sandbox.collect_files(orders.leavings),
             scenario=scenario_hashes(trial.eval.scenario),
             before=template.tree,
-            after=await bench.snapshot(),
-            provider_silent=silent,
+            after=await sandbox.snapshot(),
+            provider_silent=stalled,
             seconds=seconds,
-            notes=(*(session.notes if session else ()), *_bench_notes(means.sandbox, bench)),
-            facts={**facts, **bench.facts},
+            notes=(*(gateway.notes if gateway else ()), *_network_note(context.sandbox, sandbox)),
+            facts={**facts, **sandbox.facts},
         )
         return with_agent_log(agent, capture)
 
 
-def _bench_notes(sandbox: Sandbox, bench: SandboxSession) -> tuple[str, ...]:
-    """What a person should know of the bench: where there are walls, a network without any is worth a word."""
-    open_network = sandbox.name != "none" and bench.facts.get("network") == "host"
+def _network_note(level: Sandbox, sandbox: SandboxSession) -> tuple[str, ...]:
+    """A note if an otherwise isolated agent shared the network of the host."""
+    open_network = level.name != "none" and sandbox.facts.get("network") == "host"
     return ("the agent had the network of the host",) if open_network else ()
 
 
-def _task(trial: Trial, bench: SandboxSession, session: GatewaySession | None, seed: int) -> Task:
+def _task(trial: Trial, sandbox: SandboxSession, gateway: GatewaySession | None, seed: int) -> Task:
     scenario = trial.eval.scenario
     return Task(
         prompts=scenario.prompts,
         model=trial.subject.model,
-        workspace=bench.workspace,
-        home=bench.home,
-        base_url=session.base_url if session else "",
-        token=session.token if session else "",
+        workspace=sandbox.workspace,
+        home=sandbox.home,
+        base_url=gateway.base_url if gateway else "",
+        token=gateway.token if gateway else "",
         seed=seed,
         params=scenario.params,
         approval=scenario.approval,
@@ -145,54 +150,58 @@ def _task(trial: Trial, bench: SandboxSession, session: GatewaySession | None, s
     )
 
 
-async def _work(
+async def _run_agent(
     trial: Trial,
     agent: Agent,
     orders: Orders,
-    bench: SandboxSession,
-    session: GatewaySession | None,
-    means: AttemptContext,
+    sandbox: SandboxSession,
+    gateway: GatewaySession | None,
+    context: AttemptContext,
 ) -> tuple[tuple[ProcessEnd, ...], float | None]:
-    """Run the agent's programs one after the other, within the trial's time; also: how long the provider was silent."""
+    """Run the agent's programs one after the other within the trial's time limit.
+
+    Also returns for how many seconds the provider had stalled, if that is why the last program was killed.
+    """
     deadline = time.monotonic() + trial.timeout
     ends: list[ProcessEnd] = []
     for launch in orders.launches:
-        limits = Limits(wall=max(deadline - time.monotonic(), 0.0), idle=means.idle, output_bytes=means.output_bytes)
-        watch = _StallWatch(session)
-        end = await bench.run(launch, limits=limits, last_activity=watch)
+        wall = max(deadline - time.monotonic(), 0.0)
+        limits = Limits(wall=wall, idle=context.idle, output_bytes=context.output_bytes)
+        watch = _StallWatch(gateway)
+        end = await sandbox.run(launch, limits=limits, last_activity=watch)
         ends.append(end)
         if end.ended_by != "exit":
-            return tuple(ends), watch.silence(trial.timeout)
+            return tuple(ends), watch.stalled(trial.timeout)
         if agent.exit_ok(end) is False:
             break
     return tuple(ends), None
 
 
 class _StallWatch:
-    """Looks at the gateway whenever the bench looks at the clock; for the last time before an agent is ended.
+    """Samples the gateway whenever the sandbox checks its time limits, the last time just before it kills an agent.
 
-    Afterwards is too late: the end of the agent closes its connection, and nobody owes it an answer any more.
+    Later is too late: when the agent dies its connection closes, and the gateway no longer waits for the provider.
     """
 
-    def __init__(self, session: GatewaySession | None) -> None:
-        self._session = session
-        self._silent: float | None = None
+    def __init__(self, gateway: GatewaySession | None) -> None:
+        self._gateway = gateway
+        self._waited: float | None = None
 
     def __call__(self) -> float:
-        """The moment of the last byte in either direction."""
-        if self._session is None:
+        """The time of the last byte in either direction."""
+        if self._gateway is None:
             return 0.0
-        activity = self._session.last_activity()
-        self._silent = time.monotonic() - activity if self._session.waiting() else None
+        activity = self._gateway.last_activity()
+        self._waited = time.monotonic() - activity if self._gateway.waiting() else None
         return activity
 
-    def silence(self, timeout: float) -> float | None:
-        """How long the provider had owed a byte, if that is long enough to blame it for a time-out."""
-        return stall_seconds(self._silent, timeout)
+    def stalled(self, timeout: float) -> float | None:
+        """How long the provider had sent nothing, if that is long enough to blame it for a time-out."""
+        return stall_seconds(self._waited, timeout)
 
 
 def with_agent_log(agent: Agent, capture: Capture) -> Capture:
-    """A capture with what its agent's own log tells, and what its exit means, as the adapter reads them now."""
+    """The capture with the agent's own log and the meaning of its exit code, as the adapter reads them today."""
     log: tuple[Event, ...] = ()
     problem = None
     try:

@@ -1,4 +1,4 @@
-"""What the history knows of evals as they are now."""
+"""The baseline of an eval: what the latest nights found of it, as it is defined now."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from demeanor.runner.template import TemplateCache
 from demeanor.store.history.nights import count, fingerprints
 
 NIGHTS = 20
-"""How many nights back it looks: 60 trials where a night has three, beyond which the gain is small."""
+"""How many nights a baseline covers: 60 trials if a night has three, beyond which the gain is small."""
 
 _NIGHTS = 3 * NIGHTS
-"""How far back twenty nights of an eval are looked for: some nights may lack it."""
+"""How many nights to search for the nights of an eval, because some may lack it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,21 +50,21 @@ class Baseline:
 
 
 def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
-    """By name: the hash of each eval as it is now; empty where its workspace can't be laid out here."""
+    """By name: the hash of each eval as it is defined now; empty if its workspace can't be built here."""
     cache = TemplateCache()
 
-    async def hashed(one: Eval) -> str:
+    async def hash_of(one: Eval) -> str:
         try:
             template = await cache.get(one.scenario, where=one.source.path)
         except DemeanorError:
             return ""
         return eval_hash(one, template.tree)
 
-    async def all_of_them() -> dict[str, str]:
-        return {one.name: await hashed(one) for one in evals}
+    async def all_hashes() -> dict[str, str]:
+        return {one.name: await hash_of(one) for one in evals}
 
     try:
-        return asyncio.run(all_of_them())
+        return asyncio.run(all_hashes())
     finally:
         cache.close()
 
@@ -76,20 +76,20 @@ def latest_nights(history: History, plan: Plan) -> tuple[RunCell, ...]:
 
 
 def baselines_of(plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str]) -> dict[str, Baseline]:
-    """By cell: what its nights found of the eval as it is now, where they know it."""
+    """By cell: its baseline, if any night ran the eval as it is defined now."""
     by_cell: dict[str, list[RunCell]] = {}
     for cell in nights:
         by_cell.setdefault(f"{cell.eval}/{cell.subject}", []).append(cell)
     found = {}
     for own in plan.cells:
-        past = baseline_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""))
-        if past is not None:
-            found[own.id] = past
+        baseline = baseline_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""))
+        if baseline is not None:
+            found[own.id] = baseline
     return found
 
 
-def unknown_to(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[str]:
-    """The evals that the nights know, but not as they are now: something about them was edited."""
+def edited_since(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[str]:
+    """The evals that nights have run, but none as it is defined now: they were edited since."""
     known: dict[str, set[str]] = {}
     for cell in nights:
         if cell.judged:
@@ -98,13 +98,13 @@ def unknown_to(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[str]
 
 
 def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, nights: int = NIGHTS) -> Baseline | None:
-    """The nightly cells of one eval and subject, added up; None where no night knows the eval as it is now.
+    """The sum of the nightly cells of one eval and subject; None if no night ran the eval as it is defined now.
 
-    Nights of the eval as it was before an edit say nothing about it. Nights with another fingerprint are counted, since
-    a change is what the gate is about; but the value says so.
+    Nights before an edit of the eval do not count. Nights of another fingerprint do, because a changed subject is what
+    a gate is about; the baseline lists the fingerprints.
     """
-    ours = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
-    same = [cell for cell in ours if not eval_hash or cell.eval_hash in {"", eval_hash}]
+    nights_judged = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
+    same = [cell for cell in nights_judged if not eval_hash or cell.eval_hash in {"", eval_hash}]
     latest = sorted(same, key=lambda cell: (cell.started, cell.run))[-nights:]
     if not latest:
         return None

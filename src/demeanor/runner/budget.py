@@ -1,4 +1,4 @@
-"""What a piece of work of many runs may spend in all, and what of it is left."""
+"""A budget that several runs of one command share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BudgetSpent(Exception):
 
 
 def out_of_money(records: Iterable[Record]) -> str | None:
-    """What was said where an attempt ended because the budget of its run was spent; None where none did."""
+    """Why an attempt ended if the budget of its run was spent; None if none was stopped by it."""
     for record in records:
         verdict = record.verdict
         if isinstance(verdict, Void) and verdict.cause is VoidCause.BUDGET and "budget of the run" in verdict.detail:
@@ -27,29 +27,29 @@ def out_of_money(records: Iterable[Record]) -> str | None:
 
 @dataclass(kw_only=True)
 class RunBudget:
-    """A budget for several runs."""
+    """A budget that several runs share."""
 
     limit_usd: float | None = None
-    """What may be spent; None means any amount."""
+    """What may be spent in all; None for no limit."""
 
     used: list[Spent] = field(default_factory=list)
-    """What every attempt so far used."""
+    """What every attempt has used so far."""
 
     empty: bool = False
-    """Whether a run was told that its budget is spent. What its last attempt cost may not be known to anybody."""
+    """Whether a run was stopped by its budget, even if the cost of its last attempt is unknown."""
 
-    def pay(self, records: Sequence[Record]) -> None:
-        """Take note of what some attempts used."""
+    def add(self, records: Sequence[Record]) -> None:
+        """Add what some attempts used."""
         self.used += [record.spent for record in records]
         self.empty = self.empty or out_of_money(records) is not None
 
     @property
     def total(self) -> Total:
-        """All that was used."""
+        """What all attempts have used."""
         return total(self.used)
 
-    def paid(self, request: RunRequest) -> RunRequest:
-        """A request that may spend what is left; raises NothingLeft where nothing is."""
+    def limited(self, request: RunRequest) -> RunRequest:
+        """The request, limited to what is left; raises BudgetSpent if nothing is."""
         if self.limit_usd is None:
             return request
         left = self.limit_usd - (self.total.spent.cost_usd or 0.0)

@@ -1,4 +1,4 @@
-"""Recording, replaying and auditing cassettes, as the configuration wants it."""
+"""Records, replays and audits the cassettes of a project."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from demeanor.runner.plan import DEFAULT_TRIALS
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:
-    from demeanor.gateway.cassette.audit import CassetteFault
-    from demeanor.gateway.cassette.recorder import Recorder
+    from demeanor.gateway.cassette.audit import CassetteProblem
+    from demeanor.gateway.cassette.recording import Recorder
     from demeanor.gateway.models.upstream import Upstream
 
 
-def cassette_faults(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteFault, ...]:
-    """What is wrong with the project's cassettes, as far as the chosen evals are concerned."""
+def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteProblem, ...]:
+    """The problems of the project's cassettes that concern the chosen evals."""
     config = catalog.config
     folder = config.root / config.cassettes
     if not folder.is_dir():
@@ -35,25 +35,25 @@ def cassette_faults(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteF
     names = {one.name for one in chosen}
     agents = {*BARE_AGENTS, *config.agents}
     trials = config.trials or DEFAULT_TRIALS
-    return tuple(audit(CassetteFolder(_near(folder)), known, chosen=names, agents=agents, trials=trials))
+    return tuple(audit(CassetteFolder(_relative(folder)), known, chosen=names, agents=agents, trials=trials))
 
 
-def _near(folder: Path) -> Path:
-    """A folder as a person here would write it."""
+def _relative(folder: Path) -> Path:
+    """A folder relative to the current one, if it is inside it."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def _known_evals(config: Config) -> tuple[Eval, ...]:
-    """Every eval of the configuration's paths, as far as these are there."""
+    """Every eval in the configured paths that exist."""
     return discover([str(path) for name in config.paths if (path := config.root / name).exists()])
 
 
 def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
-    """What makes cassettes of the trials, if that is wanted."""
+    """Records cassettes of the trials; None if the request does not ask for it."""
     if request.record is None:
         return None
     from demeanor.gateway.cassette.folder import CassetteFolder
-    from demeanor.gateway.cassette.recorder import Recorder
+    from demeanor.gateway.cassette.recording import Recorder
 
     return Recorder(
         folder=CassetteFolder(Path(request.record)),
@@ -62,13 +62,13 @@ def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
 
 
 def replay_model(catalog: Catalog, plan: Plan, folder: str) -> Upstream:
-    """What answers for every model of a run that is replayed."""
+    """The model that answers every request of a replayed run from its cassettes."""
     from demeanor.gateway.cassette.folder import CassetteFolder
     from demeanor.gateway.cassette.normalise import Normaliser
     from demeanor.gateway.cassette.replay import ReplayModel
 
     return ReplayModel(
-        folder=CassetteFolder(_near(Path(folder))),
+        folder=CassetteFolder(_relative(Path(folder))),
         trials={trial.id: trial for trial in plan.trials()},
         normaliser=Normaliser(catalog.config.replay),
         secrets=tuple(known_secrets(catalog.config, catalog.environ).values()),
@@ -78,8 +78,8 @@ def replay_model(catalog: Catalog, plan: Plan, folder: str) -> Upstream:
 def cassette_notes(request: RunRequest, record: Callable[[Trial, Capture], None] | None) -> tuple[str, ...]:
     """Where answers came from or were recorded, and what could not be recorded."""
     if request.replay is not None:
-        return (f"replayed from {_near(Path(request.replay))}: no model was asked, nothing was spent",)
+        return (f"replayed from {_relative(Path(request.replay))}: no model was asked, nothing was spent",)
     if request.record is None:
         return ()
     problems: list[str] = getattr(record, "problems", [])
-    return (f"recorded in {_near(Path(request.record))}", *problems)
+    return (f"recorded in {_relative(Path(request.record))}", *problems)

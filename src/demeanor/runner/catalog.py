@@ -1,4 +1,4 @@
-"""The agents and models that a configuration offers: made once, and checked before anything runs."""
+"""The agents and models of a configuration: created once, and checked before anything runs."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ BARE_AGENTS = (NATIVE, *CODING_AGENTS)
 
 @dataclass(kw_only=True)
 class Catalog:
-    """The agents and models that a configuration offers: made once, and checked before anything runs."""
+    """The agents and models of a configuration: created once, and checked before anything runs."""
 
     config: Config
     """The configuration."""
 
     environ: Mapping[str, str]
-    """Where keys are."""
+    """The environment, which holds the API keys."""
 
     replaying: bool = False
-    """Whether cassettes answer for all models, so that none of them need be there."""
+    """Whether cassettes answer for all models, so that no model needs to be available."""
 
     made: dict[str, Agent] = field(default_factory=dict)
-    """The agents made so far, by name."""
+    """The agents created so far, by name."""
 
     @property
     def task_agents(self) -> tuple[str, ...]:
-        """Agents that play Harbor tasks and nothing else."""
+        """Agents that run Harbor tasks only."""
         others = {*BARE_AGENTS, *self.config.agents}
         return tuple(name for name in only_for_tasks(self.config.harbor) if name not in others)
 
     def agents(self) -> dict[str, Agent]:
-        """Every agent of the configuration, by name, and our own."""
+        """The native agent and every agent of the configuration, by name."""
         return {name: self.agent(name) for name in dict.fromkeys((NATIVE, *self.config.agents))}
 
     def agent(self, name: str) -> Agent:
@@ -73,7 +73,7 @@ class Catalog:
 
     @cached_property
     def models(self) -> ModelRegistry:
-        """The models on offer; loaded only where somebody needs one."""
+        """The models of the configuration; imported only if one is needed."""
         from demeanor.gateway.models.registry import ModelRegistry
 
         config = self.config
@@ -87,32 +87,33 @@ class Catalog:
 
     @cached_property
     def redactor(self) -> Redactor:
-        """What takes the project's secrets out of everything that is kept."""
+        """Removes the project's secrets from everything that is stored."""
         return Redactor(known_secrets(self.config, self.environ))
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:
-        """Whom to try when nobody is named: a real model where one is on this machine, and never a pretended one."""
-        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT}",)
+        """The subjects to test if none are named: those of the configuration, or else the native agent with the local
+        model, or with `scripted` if there is no local model."""
+        return self.config.subjects or (f"native:{SCRIPTED if self.no_local_model else local.DEFAULT_MODEL}",)
 
     @cached_property
     def no_local_model(self) -> str | None:
-        """Why the default local model can't be tried, and what to do about it; None where it can."""
-        from demeanor.gateway.local.model import obstacle
+        """Why the default local model can't be used, and what to do about it; None if it can."""
+        from demeanor.gateway.local.model import missing_requirement
 
-        return obstacle(local.WEIGHTS[local.DEFAULT], self.environ)
+        return missing_requirement(local.WEIGHTS[local.DEFAULT_MODEL], self.environ)
 
     def of(self, subject: Subject) -> Agent:
         """The agent of a subject."""
         return self.agent(subject.agent)
 
     def subject(self, text: str, model: str | None = None) -> Subject:
-        """The subject written as `agent:model`; `model` overrules the one that is written."""
+        """The subject written as `agent:model`; `model` replaces the written one."""
         agent, _, named = text.partition(":")
         chosen = model if model is not None else named
         needs_model = self.agent(agent).dialect is not None
         if needs_model and not chosen:
-            raise UsageError(f"subject {text!r} names no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
+            raise UsageError(f"subject {text!r} has no model\n  → write {agent}:MODEL, such as {agent}:{SCRIPTED}")
         if needs_model and not self.replaying:
             self.models.model(chosen)
         return Subject(agent=agent, model=chosen, settings=dict(self.config.agents.get(agent, {})))

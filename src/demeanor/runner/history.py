@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from demeanor.config.config import Config
-from demeanor.store.history import SqlHistory, open_history, place_of
+from demeanor.store.history import SqlHistory, history_address, open_history
 
 
 def open_project_history(
     config: Config, environ: Mapping[str, str], *, results: Path | None = None, reading: bool = True
 ) -> SqlHistory:
     """The history of the project, wherever it is stored. Opening it only for reading creates no file."""
-    return open_history(place_of(config, environ, results), reading=reading)
+    return open_history(history_address(config, environ, results), reading=reading)

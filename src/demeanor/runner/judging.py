@@ -28,7 +28,7 @@ from demeanor.judge.judge import judge
 from demeanor.judge.snapshot import write_snapshots
 from demeanor.observe import observe
 from demeanor.runner.schedule import is_final
-from demeanor.store.runs.call_log import leave_log
+from demeanor.store.runs.run_folder import write_call_log
 
 if TYPE_CHECKING:
     from demeanor.runner.assemble import RunContext
@@ -81,7 +81,7 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
         if context.record and not isinstance(verdict, Void):
             context.record(trial, capture)
         if trial.eval.log:
-            leave_log(trial.eval.source.path, record)
+            write_call_log(trial.eval.source.path, record)
     except OSError as error:
         raise StoreError(f"{context.store.folder}: {record.trial} can't be stored: {error.strerror}") from error
     return record

@@ -28,50 +28,50 @@ DEFAULT_TIMEOUT = 300.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvalFilter:
-    """Which evals are wanted."""
+    """Which evals to run."""
 
     names: tuple[str, ...] = ()
-    """Exact names; none means any."""
+    """Exact names; empty for all."""
 
     keyword: str = ""
     """An expression as in pytest's -k: words with and, or, not and brackets, matched in names, tags, suite and path."""
 
     suites: tuple[str, ...] = ()
-    """Suites; none means any."""
+    """Suites; empty for all."""
 
     tags: tuple[str, ...] = ()
-    """Tags, one of which an eval must have; none means any."""
+    """Tags, one of which an eval must have; empty for all."""
 
     tasks: tuple[str, ...] = ()
-    """Parts of names: only Harbor tasks whose name holds one of them; none means any eval."""
+    """Parts of names: only Harbor tasks whose name contains one of them; empty for all evals."""
 
     policy: PolicyChoice = "all"
-    """`always` leaves out everything that is not ALWAYS_PASSES."""
+    """`always` selects ALWAYS_PASSES only."""
 
 
-def choose(evals: Sequence[Eval], choice: EvalFilter) -> tuple[Eval, ...]:
-    """The evals that are wanted; raises where a name is unknown or nothing fits. The policy may leave none."""
+def choose(evals: Sequence[Eval], selection: EvalFilter) -> tuple[Eval, ...]:
+    """The evals that match; raises if a name is unknown or nothing matches. The policy may leave none."""
     known = {one.name for one in evals}
-    for name in choice.names:
+    for name in selection.names:
         if name not in known:
             raise UnknownName("eval", name, known)
     tasks = {one.name for one in evals if one.task is not None}
-    for part in choice.tasks:
+    for part in selection.tasks:
         if not any(part in name for name in tasks):
             raise UnknownName("task", part, tasks)
-    matches = keyword_matcher(choice.keyword)
+    matches = keyword_matcher(selection.keyword)
     found = [
         one
         for one in evals
-        if (not choice.names or one.name in choice.names)
-        and (not choice.suites or one.suite in choice.suites)
-        and (not choice.tags or set(choice.tags) & set(one.tags))
-        and (not choice.tasks or (one.task is not None and any(part in one.name for part in choice.tasks)))
+        if (not selection.names or one.name in selection.names)
+        and (not selection.suites or one.suite in selection.suites)
+        and (not selection.tags or set(selection.tags) & set(one.tags))
+        and (not selection.tasks or (one.task is not None and any(part in one.name for part in selection.tasks)))
         and matches((one.name, *one.tags, one.suite or "", one.source.path.name))
     ]
-    allowed = [one for one in found if choice.policy == "all" or one.policy is Policy.ALWAYS_PASSES]
+    allowed = [one for one in found if selection.policy == "all" or one.policy is Policy.ALWAYS_PASSES]
     if not found:
-        raise NothingToRun(f"no eval was found (of {len(evals)} defined)\n  → `demeanor list` shows what there is")
+        raise NothingToRun(f"no eval matches (of {len(evals)} defined)\n  → `demeanor list` shows all evals")
     return tuple(allowed)
 
 
@@ -85,27 +85,25 @@ def make_plan(
     default_trials: int = DEFAULT_TRIALS,
     default_timeout: float = DEFAULT_TIMEOUT,
     environ: Mapping[str, str],
-    unavailable: Callable[[Subject], str | None] = lambda subject: None,
 ) -> Plan:
-    """A cell for each eval and subject. `trials` and `timeout` overrule what an eval says; the defaults do not.
+    """A cell for each eval and subject. `trials` and `timeout` override those of an eval; the defaults do not.
 
-    `subject_named` turns the subjects an eval names for itself into Subjects; without it only `subjects` are used.
-    `unavailable` tells why a subject can't be run here, if so.
+    `subject_named` looks up the subjects that an eval itself names; without it only `subjects` are used.
     """
     cells = []
     for one in evals:
         number = trials or one.trials or default_trials
         seconds = timeout or one.scenario.timeout or default_timeout
         for subject in _subjects_of(one, subjects, subject_named):
-            why_not = _skip(one, subject, environ) or unavailable(subject)
-            wanted = 0 if why_not else number
+            skipped = _skip(one, subject, environ)
+            last = 0 if skipped else number
             cells.append(
                 Cell(
                     eval=one,
                     subject=subject,
-                    skipped=why_not,
+                    skipped=skipped,
                     trials=tuple(
-                        Trial(eval=one, subject=subject, number=n, timeout=seconds) for n in range(1, wanted + 1)
+                        Trial(eval=one, subject=subject, number=n, timeout=seconds) for n in range(1, last + 1)
                     ),
                 )
             )
@@ -115,7 +113,7 @@ def make_plan(
 def _subjects_of(
     one: Eval, subjects: Sequence[Subject], subject_named: Callable[[str], Subject] | None
 ) -> Iterable[Subject]:
-    """The run's subjects, or those that the eval names for itself where nobody asked for others."""
+    """The subjects of the run, or those that the eval names if the request names none."""
     if subject_named is None:
         return subjects
     if one.subjects:
@@ -128,7 +126,7 @@ def _subjects_of(
 
 def _skip(one: Eval, subject: Subject, environ: Mapping[str, str]) -> str | None:
     if one.subjects and str(subject) not in one.subjects:
-        return f"meant for {', '.join(one.subjects)}"
+        return f"only for {', '.join(one.subjects)}"
     missing = [name for name in one.scenario.requires_env if not environ.get(name)]
     return f"needs the environment variable {', '.join(missing)}" if missing else None
 
@@ -144,10 +142,10 @@ def choose_evals(
     tasks: Sequence[str] = (),
     policy: str | None = "all",
 ) -> tuple[Eval, ...]:
-    """The evals that are asked for. A policy of None means all where evals are named, otherwise the always-passing."""
+    """The evals of a request. A policy of None means all if evals are named, and ALWAYS_PASSES otherwise."""
     named = bool(names or keyword or tasks or any("::" in path for path in paths))
-    evals = discover(_places(config, paths))
-    wanted = EvalFilter(
+    evals = discover(_eval_paths(config, paths))
+    selection = EvalFilter(
         names=tuple(names),
         keyword=keyword,
         suites=tuple(suites),
@@ -155,26 +153,26 @@ def choose_evals(
         tasks=tuple(tasks),
         policy="all" if policy == "all" or (policy is None and named) else "always",
     )
-    return choose(evals, wanted)
+    return choose(evals, selection)
 
 
-def _places(config: Config, paths: Sequence[str]) -> list[str]:
-    """What to load: the paths of the command line, or those of the configuration."""
+def _eval_paths(config: Config, paths: Sequence[str]) -> list[str]:
+    """The paths of the command line, or those of the configuration."""
     if paths:
         return list(paths)
-    places = [config.root / path for path in config.paths]
-    for place in places:
-        if not place.exists():
+    configured = [config.root / path for path in config.paths]
+    for path in configured:
+        if not path.exists():
             raise BadInput(
                 "there are no evals here",
-                where=place,
-                remedy="name the files or folders they are in, or run `demeanor init` to begin",
+                where=path,
+                remedy="name the files or folders with your evals, or run `demeanor init` to create some",
             )
-    return [str(place) for place in places]
+    return [str(path) for path in configured]
 
 
 def plan_run(catalog: Catalog, request: RunRequest, environ: Mapping[str, str]) -> Plan:
-    """What a run will do; every mistake that can be found without running is found here."""
+    """The plan of a run."""
     config = catalog.config
     evals = choose_evals(
         config,
@@ -190,15 +188,15 @@ def plan_run(catalog: Catalog, request: RunRequest, environ: Mapping[str, str]) 
 
 
 def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, environ: Mapping[str, str]) -> Plan:
-    """What a run of these evals will do."""
+    """The plan of a run of these evals."""
     config = catalog.config
     catalog.agents()
-    asked_for = bool(request.subjects or request.model)
+    subjects_named = bool(request.subjects or request.model)
     faults = request.faults or config.faults
     plan = make_plan(
-        [under_faults(one, faults) for one in evals],
+        [with_faults(one, faults) for one in evals],
         [catalog.subject(text, request.model) for text in request.subjects or catalog.subjects],
-        subject_named=None if asked_for else catalog.subject,
+        subject_named=None if subjects_named else catalog.subject,
         trials=request.trials,
         timeout=request.timeout,
         default_trials=config.trials or DEFAULT_TRIALS,
@@ -207,24 +205,24 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     )
     for one in evals:
         check_template(one.scenario, one.source.path)
-    return check_tasks(catalog, Plan(cells=tuple(_possible(catalog, cell) for cell in plan.cells)), request)
+    return check_tasks(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)
 
 
-def under_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
-    """An eval under its own faults, which come first, and under those of the run."""
+def with_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
+    """The eval with its own faults, which come first, and those of the run."""
     return replace(one, scenario=replace(one.scenario, faults=(*one.scenario.faults, *faults))) if faults else one
 
 
-def _possible(catalog: Catalog, cell: Cell) -> Cell:
-    """A cell that asks for what its agent can't do, or for faults that nobody can inject, is skipped, visibly."""
+def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
+    """The cell, skipped with the reason if its agent lacks an ability that the scenario needs."""
     if cell.eval.task is not None:
         return cell
     agent = catalog.of(cell.subject)
     why_not = cell.skipped or unable(agent, cell.eval.scenario)
     if cell.subject.agent in catalog.task_agents:
-        why_not = f"{agent.name} plays Harbor tasks only"
+        why_not = f"{agent.name} runs Harbor tasks only"
     if not why_not and cell.eval.scenario.faults and agent.dialect is None:
         why_not = f"no fault can be injected: {agent.name} does not reach its model through the gateway"
     if not why_not and agent.dialect is not None and (cell.eval.scenario.network or catalog.config.network) == "none":
-        why_not = f'the network is none, and {agent.name} needs to reach its model; say network = "gateway"'
+        why_not = f'{agent.name} needs its model, but the network is "none"; set network = "gateway"'
     return replace(cell, trials=(), skipped=why_not) if why_not else cell

@@ -1,6 +1,6 @@
-"""The sandbox that is asked for: made, and proven to work here, before anything else happens.
+"""Creates the sandbox of a run, and verifies that it works on this machine, before anything else happens.
 
-A level is made by one function in `MAKERS`. Another level is another function there, and a rank in core/sandboxing.py.
+To add a level, add a function to `MAKERS` and a rank to core/sandbox_spec.py.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.core.cache_dir import cache_folder
 from demeanor.core.errors import BadInput, UnknownName, UsageError, WorldError
-from demeanor.core.ports import Sandbox
 from demeanor.core.sandbox_spec import RANKS, Ceilings
+from demeanor.sandboxes.host.level import SandboxLevel
 from demeanor.sandboxes.levels.none import NoneSandbox
 
 if TYPE_CHECKING:
@@ -29,22 +28,7 @@ if TYPE_CHECKING:
     from demeanor.sandboxes.probes.result import Probe
 
 T = TypeVar("T")
-
-
-class Level(Sandbox, Protocol):
-    """A sandbox that can be asked whether it works here."""
-
-    proof: dict[str, str]
-    """What was proven of it; a part of its facts."""
-
-    @property
-    def folder(self) -> Path:
-        """Everything of a run lies in here, and goes with it."""
-        ...
-
-    def prove(self) -> None:
-        """Run a program in it, really; raises WorldError where that does not work."""
-        ...
+Level: TypeAlias = SandboxLevel
 
 
 def _none(config: Config) -> Level:
@@ -83,74 +67,75 @@ MAKERS: Mapping[str, Callable[[Config], Level]] = {
     "seatbelt": _seatbelt,
     "none": _none,
 }
-"""What makes a sandbox, by the name of its level."""
+"""The functions that create sandboxes, by level."""
 
 _ONLY_ON = {"landlock": "linux", "seatbelt": "darwin"}
 
-_HOW_TO_HAVE = {
-    "bubblewrap": "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and let user namespaces be made",
-    "docker": "install docker, start its daemon, and see that `docker run` works for you",
-    "podman": "install podman with a runtime (apt install podman runc), and see that `podman run` works for you",
-    "landlock": "use Linux 6.7 or later with landlock switched on (`landlock` in /sys/kernel/security/lsm)",
-    "seatbelt": "it is for macOS; elsewhere, take another level",
+_REMEDIES = {
+    "bubblewrap": "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow user namespaces",
+    "docker": "install docker, start its daemon, and check that `docker run` works for you",
+    "podman": "install podman with a runtime (apt install podman runc), and check that `podman run` works for you",
+    "landlock": "use Linux 6.7 or later with landlock enabled (`landlock` in /sys/kernel/security/lsm)",
+    "seatbelt": "seatbelt works on macOS only; use another level",
 }
 
 
 def make_sandbox(name: str, config: Config) -> Level:
-    """The sandbox of that name, which may not work here."""
+    """Create the sandbox of that name, which may not work on this machine."""
     if name not in MAKERS:
         raise UnknownName("sandbox", name, MAKERS)
     least = config.min_isolation
     if least is not None and RANKS[name] < RANKS[least]:
-        problem = f"{least!r} is the least that is wanted here, and the sandbox {name!r} keeps less apart"
+        problem = f"the configuration requires {least!r} or stronger isolation, and the sandbox {name!r} is weaker"
         raise BadInput(problem, where=config.where, key="min_isolation", remedy=f"run with --sandbox {least}")
     return MAKERS[name](config)
 
 
-def proven_sandbox(name: str, config: Config) -> Level:
-    """The sandbox of that name; raises UsageError, with what to do, where it does not work here."""
+def verified_sandbox(name: str, config: Config) -> Level:
+    """Create the sandbox of that name; raises UsageError, with a remedy, when it does not work on this machine."""
     sandbox = make_sandbox(name, config)
-    if RANKS[name] == 0:  # no wall, so none that could be missing; a program that can't be started voids its trial
+    if RANKS[name] == 0:  # no isolation to verify; a program that can't be started voids its trial
         return sandbox
     here = sys.platform
     try:
-        sandbox.prove()
+        sandbox.verify()
     except WorldError as error:
-        less = [level for level in MAKERS if RANKS[level] < RANKS[name] and _ONLY_ON.get(level, here) == here]
-        remedies = [_HOW_TO_HAVE.get(name, ""), *(f"or choose less, by name: --sandbox {level}" for level in less)]
+        weaker = [level for level in MAKERS if RANKS[level] < RANKS[name] and _ONLY_ON.get(level, here) == here]
+        remedies = [_REMEDIES.get(name, ""), *(f"or use weaker isolation: --sandbox {level}" for level in weaker)]
         remedy = "\n  → ".join(filter(None, remedies))
-        raise UsageError(f"the sandbox {name!r} can't be had here: {error.detail}\n  → {remedy}") from None
+        problem = f"the sandbox {name!r} does not work on this machine: {error.detail}"
+        raise UsageError(f"{problem}\n  → {remedy}") from None
     return sandbox
 
 
 def probed_sandbox(name: str, config: Config, environ: Mapping[str, str]) -> Level:
-    """The same, and its facts say what hostile programs reach in it: as it was found earlier, or tried now.
+    """The same, with the results of its probes in its facts: cached ones, or from running the probes now.
 
-    Raises UsageError where the level does not keep what it promises.
+    Raises UsageError when the level breaks a guarantee.
     """
-    sandbox = proven_sandbox(name, config)
+    sandbox = verified_sandbox(name, config)
     if RANKS[name] == 0:
         return sandbox
-    proofs = kept_proofs(environ)
-    proof = proofs.get(name)
-    if proof is None:
-        usual = replace(config, limits=Ceilings(), network="gateway")  # the walls are tried, and not the limits
+    cache = probe_cache(environ)
+    results = cache.get(name)
+    if results is None:
+        usual = replace(config, limits=Ceilings(), network="gateway")  # the probes test isolation, not limits
         try:
-            found = _apart(_tried(MAKERS[name](usual)))
+            found = _run_in_thread(_probe(MAKERS[name](usual)))
         except (OSError, WorldError) as error:
-            sandbox.proof["probes"] = f"could not be tried: {error}"
+            sandbox.probe_facts["probes"] = f"could not be run: {error}"
             return sandbox
-        proof = proofs.keep(name, found, datetime.now(UTC))
-    if proof.broken:
-        _apart(sandbox.stop())
-        broken = "; ".join(f"{probe.name}: {probe.state}" for probe in proof.broken)
-        remedy = "`demeanor doctor --sandboxes` tries it again and shows everything; or choose another level by name"
-        raise UsageError(f"the sandbox {name!r} does not keep here what it promises: {broken}\n  → {remedy}")
-    sandbox.proof |= proof.facts()
+        results = cache.store(name, found, datetime.now(UTC))
+    if results.broken:
+        _run_in_thread(sandbox.stop())
+        broken = "; ".join(f"{probe.name}: {probe.state}" for probe in results.broken)
+        remedy = "`demeanor doctor --sandboxes` runs all probes again and shows the results; or use another --sandbox"
+        raise UsageError(f"the sandbox {name!r} breaks its guarantees on this machine: {broken}\n  → {remedy}")
+    sandbox.probe_facts |= results.facts()
     return sandbox
 
 
-async def _tried(sandbox: Level) -> tuple[Probe, ...]:
+async def _probe(sandbox: Level) -> tuple[Probe, ...]:
     from demeanor.sandboxes.probes.runner import probe
 
     try:
@@ -159,14 +144,14 @@ async def _tried(sandbox: Level) -> tuple[Probe, ...]:
         await sandbox.stop()
 
 
-def _apart(work: Coroutine[None, None, T]) -> T:
-    """Do something in an event loop of its own, also where there is one already."""
+def _run_in_thread(work: Coroutine[None, None, T]) -> T:
+    """Run a coroutine in a new event loop in a thread, since this thread may already run one."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 
 
-def kept_proofs(environ: Mapping[str, str]) -> ProbeCache:
-    """What was found out on this machine about levels."""
+def probe_cache(environ: Mapping[str, str]) -> ProbeCache:
+    """The cached results of probes on this machine."""
     from demeanor.sandboxes.probes.cache import ProbeCache
 
     return ProbeCache(cache_folder(environ, "probes"), __version__)

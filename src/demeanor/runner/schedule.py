@@ -1,4 +1,4 @@
-"""All trials of a plan, as many at once as there are slots; voids are tried again after a pause."""
+"""Runs trials in parallel, as many as there are slots, and retries void ones after a pause."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from demeanor.core.trial import Trial
 from demeanor.core.verdict import Void
 
 Conclude: TypeAlias = Callable[[Trial, int, Capture, bool], Awaitable[Record]]
-"""Judges and keeps one attempt; the flag says whether it is the last one that the trial may have."""
+"""Judges and stores one attempt; the flag says whether it is the last one that the trial may have."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retries:
-    """How voided trials are tried again."""
+    """How void trials are retried."""
 
     most: int = 3
     """Attempts per trial, the first included."""
@@ -29,22 +29,22 @@ class Retries:
     """Seconds before the second attempt; doubled each time, with some randomness."""
 
     longest: float = 60.0
-    """The longest pause."""
+    """The longest pause, in seconds."""
 
     def seconds(self, attempt: int) -> float:
         """The pause after attempt number `attempt`."""
         pause: float = min(self.pause * 2 ** (attempt - 1), self.longest)
-        return pause * random.uniform(0.75, 1.25)  # noqa: S311 - spreads the load, keeps no secret
+        return pause * random.uniform(0.75, 1.25)  # noqa: S311 - jitter, not a secret
 
 
 class Stop:
-    """A request to start nothing more. What is running is finished."""
+    """A request to start no further trial. Running ones are finished."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
 
     def set(self, reason: str) -> None:
-        """Ask for the end; the first reason stays."""
+        """Request the end of the run; the first reason counts."""
         self.reason = self.reason or reason
 
 
@@ -58,13 +58,13 @@ async def run_trials(
     started: Callable[[Trial, int], None],
     tried: Mapping[str, int] | None = None,
 ) -> None:
-    """Run them all. A trial that waits for its next attempt holds no slot.
+    """Run all trials. A trial that waits for its next attempt occupies no slot.
 
-    `tried` tells how many attempts at a trial were kept before: the next one goes on counting.
+    `tried` holds the number of stored attempts by trial id; further attempts are numbered from there.
     """
     slots = asyncio.Semaphore(executor.slots)
 
-    async def carry_through(trial: Trial) -> None:
+    async def run_trial(trial: Trial) -> None:
         before = (tried or {}).get(trial.id, 0)
         for attempt in range(before + 1, before + retries.most + 1):
             async with slots:
@@ -79,9 +79,9 @@ async def run_trials(
 
     async with asyncio.TaskGroup() as group:
         for trial in trials:
-            group.create_task(carry_through(trial))
+            group.create_task(run_trial(trial))
 
 
 def is_final(record: Record, *, last: bool) -> bool:
-    """Whether a trial is done with this attempt."""
+    """Whether a trial needs no further attempt."""
     return last or not isinstance(record.verdict, Void) or not record.verdict.cause.retryable

@@ -1,4 +1,4 @@
-"""What must never be kept: the secrets that a project's configuration and environment name."""
+"""Collects the secrets of a project's configuration and environment, which must never be stored."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from demeanor.core.redaction.encodings import can_be_secret, telling
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
-    """By name: keys of providers, variables that agents are passed, and whatever variable is named like a secret."""
+    """Name → secret: keys of providers, variables passed to agents, and variables with a name like a secret."""
     found = telling(environ)
     for key in ("store", "captures"):
-        if password := _password(getattr(config, key)):
+        if password := _url_password(getattr(config, key)):
             found[f"{key}.password"] = password
     for name, provider in config.providers.items():
-        found.update(_of_provider(name, provider, environ))
+        found.update(_provider_secrets(name, provider, environ))
     for agent in config.agents.values():
-        found.update(_passed(agent, environ))
-        found.update(telling(_texts(agent.get("env"))))
-    found.update(_passed({"pass_env": list(config.harbor.pass_env)}, environ))
+        found.update(_passed_secrets(agent, environ))
+        found.update(telling(_strings(agent.get("env"))))
+    found.update(_passed_secrets({"pass_env": list(config.harbor.pass_env)}, environ))
     return found
 
 
-def _of_provider(name: str, table: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """A key is a secret whatever it looks like."""
+def _provider_secrets(name: str, table: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The key and headers of a provider. A key is always a secret; a header only if it looks like one."""
     key, variable = table.get("key"), table.get("key_env")
     if isinstance(key, str):
         yield f"{name}.key", key
     if isinstance(variable, str) and environ.get(variable):
         yield variable, environ[variable]
     yield from (
-        (f"{name}.{header}", value) for header, value in _texts(table.get("headers")).items() if can_be_secret(value)
+        (f"{name}.{header}", value) for header, value in _strings(table.get("headers")).items() if can_be_secret(value)
     )
 
 
-def _passed(agent: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _passed_secrets(agent: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     names = agent.get("pass_env")
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str) and can_be_secret(environ.get(name, "")):
             yield name, environ[name]
 
 
-def _password(address: str) -> str | None:
-    """The password in an address such as `postgresql://user:password@host`."""
+def _url_password(address: str) -> str | None:
+    """The password in a URL such as `postgresql://user:password@host`."""
     try:
         return urlsplit(address).password
     except ValueError:
         return None
 
 
-def _texts(table: object) -> dict[str, str]:
+def _strings(table: object) -> dict[str, str]:
     return {name: text for name, text in table.items() if isinstance(text, str)} if isinstance(table, dict) else {}

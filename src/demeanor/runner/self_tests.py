@@ -12,7 +12,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.scenario import Scenario
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import scan
-from demeanor.runner.sandbox import proven_sandbox
+from demeanor.runner.sandbox import verified_sandbox
 from demeanor.runner.template import build_template
 
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ def self_tests(evals: Sequence[Eval], config: Config) -> Iterator[SelfTest]:
     """Show for each eval whether it can pass and can fail."""
     from demeanor.judge.self_test import self_test
 
-    sandbox = proven_sandbox(config.sandbox, config)
+    sandbox = verified_sandbox(config.sandbox, config)
     asyncio.run(sandbox.start())
     try:
         for one in evals:
-            yield self_test(one, lay_out=lay_out, read_back=scan, run_command=sandbox.command)
+            yield self_test(one, lay_out=build_workspace, read_back=scan, run_command=sandbox.command)
     finally:
         asyncio.run(sandbox.stop())
 
 
-def lay_out(scenario: Scenario, folder: Path) -> Tree:
+def build_workspace(scenario: Scenario, folder: Path) -> Tree:
     """Create the starting workspace of a scenario in an empty folder."""
     folder.rmdir()
     return build_template(scenario, folder).tree

@@ -1,11 +1,12 @@
-"""The starting state of a workspace: laid out and committed once per scenario, then copied for every attempt.
+"""The starting workspace of a scenario: built and committed once, then copied for every attempt.
 
 An agent finds an ordinary git repository: branch main, one commit, a clean state, fixed author and dates, no remote,
-no reflog, no hook, and nothing of the host's git configuration. The repository is Demeanor's own: a `.git` that lies
-in a template folder is left out, at any depth, since its history may hold the very answer that an agent is to find.
-Only a repository that the scenario's `setup` makes is kept, since its author wanted it: commits, branches and the tags
-on what HEAD comes from. What a clone brings along beside that goes: remotes, reflogs, stashes, tags on later commits,
-and every object that nothing leads to any more. There the answer often lies.
+no reflog, no hook, and no git configuration of the host. Demeanor creates this repository itself. A `.git` in a
+template folder is left out, at any depth, because its history may hold the answer that the agent is to find.
+
+A repository that the scenario's `setup` creates is kept, because the author wanted it: its commits, its branches, and
+the tags that HEAD reaches. What a clone adds to these is removed, because the answer is often there: remotes, reflogs,
+stashes, tags on later commits, and unreachable objects.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ from demeanor.core.ports import Template
 from demeanor.core.scenario import Scenario, Setup
 from demeanor.core.tree_io import scan, tree_path_problem
 from demeanor.core.verdict import VoidCause
-from demeanor.runner.workspace_git import EPOCH, commit, forget
+from demeanor.runner.workspace_git import EPOCH, commit, remove_unreachable
 
 _Key: TypeAlias = tuple[str, Hashable]
 
 
 def check_template(scenario: Scenario, where: Path | str) -> None:
-    """Raise BadInput for whatever would keep the workspace from being laid out; nothing is written."""
-    files, folders = _look_into(scenario.template, where, "template") if scenario.template else (set(), set())
+    """Raise BadInput if the workspace can't be built from the scenario; nothing is written."""
+    files, folders = _check_entries(scenario.template, where, "template") if scenario.template else (set(), set())
     for path in scenario.files:
         _check_path(path, where)
         folders.update(_folders_of(path))
     for path in sorted((files | scenario.files.keys()) & folders):
         raise BadInput(
-            f"{path!r} is a file in one place and a folder in another",
+            f"{path!r} is both a file and a folder",
             where=where,
             key="files",
             remedy="rename one of them",
@@ -46,7 +47,7 @@ def check_template(scenario: Scenario, where: Path | str) -> None:
 
 
 def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scenario") -> Template:
-    """Lay the workspace out in the new folder `into`: template folder, then `files`, then `setup`, then one commit."""
+    """Build the workspace in the new folder `into`: template folder, then `files`, then `setup`, then one commit."""
     check_template(scenario, where)
     try:
         into.mkdir(parents=True)
@@ -54,23 +55,23 @@ def build_template(scenario: Scenario, into: Path, *, where: Path | str = "scena
             _copy_folder(scenario.template, into)
         for path, content in scenario.files.items():
             _write(into / path, content)
-        _date(into)
+        _set_times(into)
     except OSError as error:
-        raise WorldError(VoidCause.SANDBOX, f"the workspace can't be laid out: {error}") from error
+        raise WorldError(VoidCause.SANDBOX, f"the workspace can't be created: {error}") from error
     if scenario.setup:
-        _set_up(scenario.setup, into, where)
+        _run_setup(scenario.setup, into, where)
     if not (into / ".git").exists():
         commit(into)
     elif (into / ".git").is_dir():
-        forget(into)
+        remove_unreachable(into)
     tree = scan(into, in_place=True)
     if tree.gaps:
-        raise BadInput(tree.gaps[0], where=where, key="template", remedy="start from less")
+        raise BadInput(tree.gaps[0], where=where, key="template", remedy="use a smaller template")
     return Template(folder=into, tree=tree)
 
 
 class TemplateCache:
-    """The templates of a run: each distinct starting state is built once, however many trials ask for it at once."""
+    """The templates of a run: each distinct starting state is built once, however many trials need it at a time."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -79,7 +80,7 @@ class TemplateCache:
         self._keys: dict[int, tuple[Scenario, _Key]] = {}
 
     async def get(self, scenario: Scenario, *, where: Path | str = "scenario") -> Template:
-        """The template of `scenario`. What goes wrong is raised to everybody who waits; the next one builds anew."""
+        """The template of `scenario`. A failed build raises in every waiting caller; the next call builds again."""
         known = self._keys.get(id(scenario))
         if known is None:
             key = await asyncio.to_thread(_key, scenario, where) if scenario.template else _key(scenario, where)
@@ -88,20 +89,20 @@ class TemplateCache:
             key = known[1]
         build = self._builds.get(key)
         if build is None or (build.done() and (build.cancelled() or build.exception())):
-            place = self._place(key)
-            build = asyncio.create_task(asyncio.to_thread(build_template, scenario, place, where=where))
+            folder = self._new_folder(key)
+            build = asyncio.create_task(asyncio.to_thread(build_template, scenario, folder, where=where))
             self._builds[key] = build
         return await asyncio.shield(build)
 
     def close(self) -> None:
-        """Remove all templates; trees that point into them can't be read any more."""
+        """Remove all templates; trees that refer to their files can't be read any more."""
         self._builds.clear()
         self._keys.clear()
         if self._made:
             shutil.rmtree(self._made, ignore_errors=True)
             self._made = None
 
-    def _place(self, key: _Key) -> Path:
+    def _new_folder(self, key: _Key) -> Path:
         if self._made is None:
             if self._folder:
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -110,7 +111,7 @@ class TemplateCache:
 
 
 def _key(scenario: Scenario, where: Path | str) -> _Key:
-    """Differs as soon as two scenarios start from different states."""
+    """A key that differs if two scenarios have different starting states."""
     digest = hashlib.sha256()
     for path, content in sorted(scenario.files.items()):
         digest.update(f"{path}\0{len(content)}\0".encode("utf-8", "backslashreplace") + content)
@@ -125,11 +126,11 @@ def _key(scenario: Scenario, where: Path | str) -> _Key:
 def _check_path(path: str, where: Path | str) -> None:
     problem = tree_path_problem(path)
     if problem:
-        remedy = "give a path below the workspace, such as 'src/main.py'"
+        remedy = "use a path relative to the workspace, such as 'src/main.py'"
         raise BadInput(f"path {path!r} {problem}", where=where, key="files", remedy=remedy)
     if ".git" in path.split("/"):
-        remedy = "Demeanor makes the repository itself; make another state of it in `setup`"
-        raise BadInput(f"path {path!r} lies in a .git folder", where=where, key="files", remedy=remedy)
+        remedy = "Demeanor creates the repository itself; change it in `setup`"
+        raise BadInput(f"path {path!r} is in a .git folder", where=where, key="files", remedy=remedy)
 
 
 def _folders_of(path: str) -> Iterator[str]:
@@ -137,8 +138,8 @@ def _folders_of(path: str) -> Iterator[str]:
         yield path
 
 
-def _look_into(folder: Path, where: Path | str, key: str) -> tuple[set[str], set[str]]:
-    """The files and the folders in `folder`; raises BadInput for what an agent must not be given."""
+def _check_entries(folder: Path, where: Path | str, key: str) -> tuple[set[str], set[str]]:
+    """The files and the folders in `folder`; raises BadInput for an entry that a workspace must not have."""
     files: set[str] = set()
     folders: set[str] = set()
     for path, found in _walk(folder, where, key):
@@ -156,24 +157,24 @@ def _entry_problem(folder: Path, path: str, found: os.stat_result) -> tuple[str 
         target = (folder / path).readlink()
         inside = Path(os.path.realpath(folder / path)).is_relative_to(os.path.realpath(folder))
         if target.is_absolute() or not inside:
-            return f"is a link that leads out of the folder, to {str(target)!r}", "make it a file, or a relative link"
+            return f"is a link to {str(target)!r}, outside the folder", "replace it with a file or a relative link"
     elif not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
-        return "is neither file, folder nor link", "remove it"
+        return "is not a file, folder or link", "remove it"
     elif not os.access(folder / path, os.R_OK):
-        return "can't be read", "give yourself the right to read it"
+        return "can't be read", "make it readable (chmod u+r)"
     return None, None
 
 
 def _walk(folder: Path, where: Path | str, key: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Everything in `folder` but `.git`, by relative path, outer ones first, links not followed."""
+    """Everything in `folder` except `.git`, by relative path, parents first; links are not followed."""
     if not folder.is_dir():
-        raise BadInput(f"{folder} is not a folder", where=where, key=key, remedy="make it, or correct the path")
+        raise BadInput(f"{folder} is not a folder", where=where, key=key, remedy="create it, or correct the path")
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git"]
         for name in sorted((*folders, *files)):
             if name != ".git":
-                place = Path(top, name)
-                yield place.relative_to(folder).as_posix(), place.lstat()
+                path = Path(top, name)
+                yield path.relative_to(folder).as_posix(), path.lstat()
 
 
 def _copy_folder(folder: Path, into: Path) -> None:
@@ -187,22 +188,22 @@ def _copy_folder(folder: Path, into: Path) -> None:
             (into / path).chmod(found.st_mode & 0o777 | 0o600)
 
 
-def _write(place: Path, content: bytes) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.unlink(missing_ok=True)
-    place.write_bytes(content)
-    place.chmod(0o644)
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    path.chmod(0o644)
 
 
-def _date(folder: Path) -> None:
+def _set_times(folder: Path) -> None:
     for path, _ in _walk(folder, folder, "template"):
         os.utime(folder / path, (EPOCH, EPOCH), follow_symlinks=False)
 
 
-def _set_up(setup: Setup, into: Path, where: Path | str) -> None:
+def _run_setup(setup: Setup, into: Path, where: Path | str) -> None:
     try:
         setup(into)
     except Exception as error:
         problem = f"raised {type(error).__name__}: {error}"
-        raise BadInput(problem, where=where, key="setup", remedy="correct the function") from error
-    _look_into(into, where, "setup")
+        raise BadInput(problem, where=where, key="setup", remedy="fix the function") from error
+    _check_entries(into, where, "setup")

@@ -1,4 +1,4 @@
-"""The git repository that a workspace is: made by Demeanor, or cleared of what an agent must not find in it."""
+"""The git repository of a workspace: creates one, or removes what an agent must not find in an existing one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demeanor.core.errors import WorldError
 from demeanor.core.verdict import VoidCause
 
 EPOCH = 1735689600
-"""Every file and the commit are dated 2025-01-01 00:00 UTC, so that two runs show an agent the same."""
+"""The time of every file and of the commit, 2025-01-01 00:00 UTC, so that all trials start from the same state."""
 
 _CONFIG = """\
 [core]
@@ -32,7 +32,7 @@ _CONFIG = """\
 
 
 def commit(folder: Path) -> None:
-    """Make the folder a repository with one commit, and leave in `.git` only what git needs: it is copied each time."""
+    """Create a repository with one commit. `.git` is kept small, because it is copied for every trial."""
     for name in (".git", ".git/objects", ".git/refs"):
         (folder / name).mkdir()
     (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
@@ -44,15 +44,15 @@ def commit(folder: Path) -> None:
     shutil.rmtree(folder / ".git/objects/info", ignore_errors=True)
 
 
-def forget(folder: Path) -> None:
-    """Leave in a repository that was made by `setup` nothing that leads beyond its branches."""
+def remove_unreachable(folder: Path) -> None:
+    """Remove everything from a repository that its branches do not reach: remotes, other refs, reflogs, old objects."""
     for name in _git(folder, "remote").split():
         _git(folder, "remote", "remove", name)
-    reached = set(_git(folder, "tag", "--merged", "HEAD").split()) if _has_commit(folder) else set()
-    gone = [f"refs/tags/{tag}" for tag in _git(folder, "tag").split() if tag not in reached]
+    reachable = set(_git(folder, "tag", "--merged", "HEAD").split()) if _has_commit(folder) else set()
+    removed = [f"refs/tags/{tag}" for tag in _git(folder, "tag").split() if tag not in reachable]
     kept = ("refs/heads/", "refs/tags/")
-    gone += [ref for ref in _git(folder, "for-each-ref", "--format=%(refname)").split() if not ref.startswith(kept)]
-    for ref in gone:
+    removed += [ref for ref in _git(folder, "for-each-ref", "--format=%(refname)").split() if not ref.startswith(kept)]
+    for ref in removed:
         _git(folder, "update-ref", "-d", ref)
     shutil.rmtree(folder / ".git/logs", ignore_errors=True)
     for name in ("FETCH_HEAD", "ORIG_HEAD"):
@@ -70,7 +70,7 @@ def _has_commit(folder: Path) -> bool:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """Run git with nothing of the host's configuration: neither files nor variables such as GIT_DIR; what it prints."""
+    """Run git without the host's configuration files and variables such as GIT_DIR; returns its output."""
     date = f"{EPOCH} +0000"
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -86,7 +86,7 @@ def _git(folder: Path, *arguments: str) -> str:
             ["git", *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
     except FileNotFoundError:
-        raise WorldError(VoidCause.MISSING, "git: not found; install it") from None
+        raise WorldError(VoidCause.MISSING, "git is not installed; install it") from None
     if done.returncode != 0:
         why = done.stderr.decode("utf-8", "backslashreplace").strip()
         raise WorldError(VoidCause.SANDBOX, f"git {arguments[0]} failed in the template: {why}")

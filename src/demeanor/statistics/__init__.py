@@ -1,1 +1,1 @@
-"""Pure mathematics, one idea per file. It knows numbers only: no evals, no verdicts."""
+"""Statistics, one method per module. Pure functions of numbers; no evals, no verdicts."""

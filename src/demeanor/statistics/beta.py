@@ -1,4 +1,4 @@
-"""The beta distribution: what exact intervals for a rate are made of."""
+"""The beta distribution, which exact intervals of a rate are based on."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def cdf(x: float, a: float, b: float) -> float:
 
 
 def quantile(q: float, a: float, b: float) -> float:
-    """The `x` with `cdf(x, a, b) == q`, by bisection down to the last bit."""
+    """The `x` with `cdf(x, a, b) == q`, by bisection to full precision."""
     if not 0 <= q <= 1:
-        raise ValueError(f"q={q}: a probability lies between 0 and 1")
+        raise ValueError(f"q={q}: q must be between 0 and 1")
     low, high = 0.0, 1.0
     while True:
         middle = (low + high) / 2

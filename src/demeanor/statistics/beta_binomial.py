@@ -1,7 +1,7 @@
-"""How many of n trials pass, if the rate itself is known from earlier trials only.
+"""The beta-binomial distribution: passes in n trials, if the rate is known only from earlier trials.
 
-This is what makes a small history honest: three passes of three foretell the next ten far less firmly than sixty of
-sixty do, and the predictive p-value says by how much.
+It takes the size of a history into account: three passes of three predict the next ten trials far less precisely than
+sixty of sixty.
 """
 
 from __future__ import annotations
@@ -11,45 +11,45 @@ from typing import NamedTuple
 
 
 class Prior(NamedTuple):
-    """A belief about a rate, worth `a` passes and `b` fails."""
+    """A beta prior of a rate, equivalent to `a` passes and `b` fails."""
 
     a: float
-    """Passes, as it were."""
+    """Pseudo-count of passes."""
 
     b: float
-    """Fails, as it were."""
+    """Pseudo-count of fails."""
 
     def after(self, passed: int, failed: int) -> Prior:
-        """The belief after seeing these trials."""
+        """The posterior after these trials."""
         return Prior(self.a + passed, self.b + failed)
 
     @property
     def mean(self) -> float:
-        """The rate to expect."""
+        """The expected rate."""
         return self.a / (self.a + self.b)
 
 
 JEFFREYS = Prior(0.5, 0.5)
-"""What to believe where nothing is known."""
+"""The uninformative prior."""
 
 
-def exactly(passed: int, judged: int, belief: Prior) -> float:
-    """The chance of `passed` passes among `judged` trials to come."""
+def exactly(passed: int, judged: int, prior: Prior) -> float:
+    """The probability of `passed` passes in `judged` future trials."""
     if not 0 <= passed <= judged:
         return 0.0
     failed = judged - passed
     ways = math.lgamma(judged + 1) - math.lgamma(passed + 1) - math.lgamma(failed + 1)
-    return math.exp(ways + _log_beta(belief.a + passed, belief.b + failed) - _log_beta(belief.a, belief.b))
+    return math.exp(ways + _log_beta(prior.a + passed, prior.b + failed) - _log_beta(prior.a, prior.b))
 
 
-def at_most(passed: int, judged: int, belief: Prior) -> float:
-    """The chance of `passed` passes or fewer among `judged` trials to come: the predictive p-value of a fall."""
+def at_most(passed: int, judged: int, prior: Prior) -> float:
+    """The probability of `passed` passes or fewer in `judged` future trials: the predictive p-value of a decrease."""
     if judged < 0:
-        raise ValueError(f"judged={judged}: there can't be fewer than no trials")
-    # The shorter tail is summed: fewer terms, and no loss of digits in a small p-value.
+        raise ValueError(f"judged={judged}: judged must be at least 0")
+    # Sum the shorter tail: fewer terms, and a small p-value keeps its precision.
     if passed < judged / 2:
-        return min(1.0, math.fsum(exactly(k, judged, belief) for k in range(passed + 1)))
-    return max(0.0, 1.0 - math.fsum(exactly(k, judged, belief) for k in range(passed + 1, judged + 1)))
+        return min(1.0, math.fsum(exactly(k, judged, prior) for k in range(passed + 1)))
+    return max(0.0, 1.0 - math.fsum(exactly(k, judged, prior) for k in range(passed + 1, judged + 1)))
 
 
 def _log_beta(a: float, b: float) -> float:

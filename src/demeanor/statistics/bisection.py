@@ -1,14 +1,12 @@
-"""Which change broke it, if each answer is uncertain: Bayesian bisection.
+"""Bayesian bisection: finds the change that broke an eval, if each trial is uncertain.
 
-Versions stand in a row: 0 is known to be good, `last` to be bad. A trial of a version passes with an unknown rate
-before the change and with a lower, unknown one from the change on. Every trial therefore speaks for some changes and
-against others, wherever it was made, and none of them is ever wasted or believed outright. Both rates are learnt from
-the same trials: they are summed over, on a grid, with priors that stand below. That nothing changed at all is a
-possibility among the others.
+Versions are numbered: 0 is good, `last` is bad. A trial passes with an unknown rate before the change and with a lower
+unknown rate from the change on. So every trial, of any version, is evidence for some changes and against others. Both
+rates are estimated from the same trials: they are integrated over a grid, with the priors below. "No change" is one of
+the hypotheses.
 
-The next version to try is the one whose next trial is expected to tell most about the change (in bits). What a
-sequence of trials amounts to depends on how many passed and failed at each version only, so the belief is a function of
-those counts: nothing need be remembered but them.
+The next version to try is the one whose next trial has the highest expected information about the change, in bits. The
+posterior depends only on the numbers of passes and fails of each version.
 """
 
 from __future__ import annotations
@@ -21,27 +19,27 @@ from typing import NamedTuple
 
 _NODES = 24
 _GRID = tuple(math.sin(math.pi * (i + 0.5) / (2 * _NODES)) ** 2 for i in range(_NODES))
-"""Rates to sum over: closer together at both ends, where a small step matters more."""
+"""The grid of rates, denser at both ends."""
 
 _PASS = tuple(math.log(rate) for rate in _GRID)
 _FAIL = tuple(math.log1p(-rate) for rate in _GRID)
 
 LEAST_DROP = 0.1
-"""The smallest drop that is looked for; what is smaller is called no change."""
+"""The smallest drop that counts as a change."""
 
 NO_CHANGE = 0.1
-"""How often, before anything is tried, the two ends do not differ at all."""
+"""The prior probability that the two ends do not differ."""
 
 _GOOD_RATE = ((0.5, 38.0, 2.0), (0.5, 1.0, 1.0))
-"""What a rate before the change is like: half of the belief on that of usual evals, the other half on any rate.
+"""The prior of the rate before the change: half of it from typical evals, half of it uniform.
 Each part is (weight, a, b) of a beta distribution."""
 
 _BAD_RATE = ((0.5, 2.0, 3.0), (0.5, 1.0, 1.0))
-"""What a rate after the change is like."""
+"""The prior of the rate after the change."""
 
 
 def _on_grid(parts: tuple[tuple[float, float, float], ...]) -> tuple[float, ...]:
-    """A mixture of beta distributions as weights of the grid's nodes; the nodes themselves are those of Beta(½, ½)."""
+    """A mixture of beta distributions as weights of the nodes, which are spaced as in Beta(½, ½)."""
     total = [0.0] * _NODES
     for weight, a, b in parts:
         density = [math.exp((a - 0.5) * p + (b - 0.5) * f) for p, f in zip(_PASS, _FAIL, strict=True)]
@@ -52,7 +50,7 @@ def _on_grid(parts: tuple[tuple[float, float, float], ...]) -> tuple[float, ...]
 
 _BEFORE, _AFTER = _on_grid(_GOOD_RATE), _on_grid(_BAD_RATE)
 _LOWER = tuple(sum(low <= rate - LEAST_DROP for low in _GRID) for rate in _GRID)
-"""Of each node: how many nodes lie low enough to be the rate after it."""
+"""For each node: the number of nodes that are at least `LEAST_DROP` lower."""
 
 _LOG_PRIORS = {
     "before": tuple(math.log(weight) for weight in _BEFORE),
@@ -60,11 +58,11 @@ _LOG_PRIORS = {
     "either": tuple(math.log((a + b) / 2) for a, b in zip(_BEFORE, _AFTER, strict=True)),
 }
 _ORDERED = math.log(math.fsum(w * math.fsum(_AFTER[:n]) for w, n in zip(_BEFORE, _LOWER, strict=True)))
-"""How much of the two priors together is a drop."""
+"""The logarithm of the joint prior probability of a drop."""
 
 
 class Tries(NamedTuple):
-    """Trials of one version that were judged."""
+    """The judged trials of one version."""
 
     passed: int = 0
     """How many passed."""
@@ -73,65 +71,65 @@ class Tries(NamedTuple):
     """How many failed."""
 
     def __add__(self, other: object) -> Tries:
-        """Both together."""
+        """The sum of both."""
         if not isinstance(other, Tries):
             return NotImplemented
         return Tries(self.passed + other.passed, self.failed + other.failed)
 
     @property
     def judged(self) -> int:
-        """How many count."""
+        """Passed and failed."""
         return self.passed + self.failed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitSpan:
-    """Versions in a row of which any may be the change, and which no trial so far tells apart."""
+    """Consecutive versions that no trial so far distinguishes."""
 
     first: int
-    """The first of them."""
+    """The first version."""
 
     last: int
-    """The last of them."""
+    """The last version."""
 
     chance: float
-    """How likely it is that the change lies in this stretch."""
+    """The probability that the change is one of them."""
 
     before: float
-    """The pass rate to expect before the change, if it lies here."""
+    """The expected pass rate before the change, if it is one of them."""
 
     after: float
-    """The pass rate to expect after the change, if it lies here."""
+    """The expected pass rate after the change, if it is one of them."""
 
     @property
     def each(self) -> float:
-        """How likely each of them is."""
+        """The probability of each version."""
         return self.chance / (self.last - self.first + 1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Belief:
-    """What the trials so far say about where the change lies."""
+    """The posterior distribution of the change."""
 
-    stretches: tuple[CommitSpan, ...]
+    spans: tuple[CommitSpan, ...]
     """All versions from 1 on, in order."""
 
     none: float
-    """How likely it is that the two ends do not differ."""
+    """The probability that the two ends do not differ."""
 
     rate: float
-    """The pass rate to expect in that case."""
+    """The expected pass rate in that case."""
 
     def chances(self) -> tuple[float, ...]:
-        """Of each version from 0 on: how likely it is the change. That of 0 is nought."""
-        return (0.0, *(one.each for one in self.stretches for _ in range(one.first, one.last + 1)))
+        """For each version from 0: the probability that it is the change, which is 0 for version 0."""
+        return (0.0, *(one.each for one in self.spans for _ in range(one.first, one.last + 1)))
 
     def information(self) -> tuple[float, ...]:
-        """Of each version from 0 on: how many bits its next trial is expected to tell about the change."""
-        expected = self.none * self.rate + math.fsum(one.chance * one.before for one in self.stretches)
-        doubt = self.none * entropy(self.rate) + math.fsum(one.chance * entropy(one.before) for one in self.stretches)
+        """For each version from 0: the expected information of its next trial about the change, in bits."""
+        expected = self.none * self.rate + math.fsum(one.chance * one.before for one in self.spans)
+        doubt = self.none * entropy(self.rate) + math.fsum(one.chance * entropy(one.before) for one in self.spans)
         found = [entropy(expected) - doubt]
-        for one in self.stretches:
+        for one in self.spans:
             step, doubted = one.each * (one.after - one.before), one.each * (entropy(one.after) - entropy(one.before))
             for _ in range(one.first, one.last + 1):
                 expected, doubt = expected + step, doubt + doubted
@@ -140,32 +138,34 @@ class Belief:
 
 
 def entropy(rate: float) -> float:
-    """How uncertain a single trial with this pass rate is, in bits."""
+    """The entropy of a trial with this pass rate, in bits."""
     if rate <= 0 or rate >= 1:
         return 0.0
     return -(rate * math.log2(rate) + (1 - rate) * math.log2(1 - rate))
 
 
 def believe(tries: Mapping[int, Tries], last: int) -> Belief:
-    """What to believe after these trials of versions 0 to `last`; before any, every version is as likely as another."""
+    """The posterior after these trials of versions 0 to `last`; without trials all versions are equally likely."""
     if last < 1 or any(not 0 <= version <= last for version in tries):
-        raise ValueError(f"last={last}, tries of {sorted(tries)}: versions go from 0 to last, which is at least 1")
+        raise ValueError(
+            f"last={last}, tries of {sorted(tries)}: versions must be between 0 and last, which must be at least 1"
+        )
     whole = sum(tries.values(), Tries())
     found = []
     before, begins = Tries(), 1
     for version in sorted({*tries, last}):
         if version >= begins:
-            logs, good, bad = _a_drop(before, Tries(whole.passed - before.passed, whole.failed - before.failed))
+            logs, good, bad = _log_drop(before, Tries(whole.passed - before.passed, whole.failed - before.failed))
             share = (1 - NO_CHANGE) * (version - begins + 1) / last
             found.append((begins, version, math.log(share) + logs, good, bad))
             begins = version + 1
         before += tries.get(version, Tries())
-    same, rate = _no_drop(whole)
+    same, rate = _log_no_drop(whole)
     same += math.log(NO_CHANGE)
     top = max(same, *(logs for _, _, logs, _, _ in found))
     total = math.exp(same - top) + math.fsum(math.exp(logs - top) for _, _, logs, _, _ in found)
     return Belief(
-        stretches=tuple(
+        spans=tuple(
             CommitSpan(first=first, last=end, chance=math.exp(logs - top) / total, before=good, after=bad)
             for first, end, logs, good, bad in found
         ),
@@ -175,15 +175,15 @@ def believe(tries: Mapping[int, Tries], last: int) -> Belief:
 
 
 def most_telling(belief: Belief, among: Collection[int], *, at_hand: Collection[int] = (), favour: float = 0.8) -> int:
-    """The version to try next. One `at_hand` is taken where it tells nearly as much (`favour`) as the best does."""
+    """The version to try next. One that is `at_hand` is chosen if its information is at least `favour` of the best."""
     bits = belief.information()
     best = max(sorted(among), key=lambda version: bits[version])
     near = [version for version in sorted(at_hand) if version in among and bits[version] >= favour * bits[best]]
     return max(near, key=lambda version: bits[version]) if near else best
 
 
-def _a_drop(before: Tries, after: Tries) -> tuple[float, float, float]:
-    """How well a drop between these trials explains them (as a logarithm), and both rates to expect then."""
+def _log_drop(before: Tries, after: Tries) -> tuple[float, float, float]:
+    """The log-likelihood of a drop between these trials, and both expected rates."""
     highs, high_top = _likelihood("before", before)
     lows, low_top = _likelihood("after", after)
     mass = weighted = total = good = bad = 0.0
@@ -196,22 +196,22 @@ def _a_drop(before: Tries, after: Tries) -> tuple[float, float, float]:
         total += high * mass
         good += high * mass * rate
         bad += high * weighted
-    # With thousands of trials that contradict a drop, nothing of it may be left.
+    # Thousands of trials against a drop can make this underflow to 0.
     total = max(total, 1e-300)
     return math.log(total) + high_top + low_top - _ORDERED, good / total, bad / total
 
 
-def _no_drop(tries: Tries) -> tuple[float, float]:
-    """The same of one rate for all trials."""
+def _log_no_drop(tries: Tries) -> tuple[float, float]:
+    """The log-likelihood of one rate for all trials, and its expected value."""
     weights, top = _likelihood("either", tries)
     total = math.fsum(weights)
     rate = math.fsum(w * r for w, r in zip(weights, _GRID, strict=True)) / total
     return math.log(total) + top, rate
 
 
-@lru_cache(maxsize=4096)  # a further trial changes one side of each drop only
+@lru_cache(maxsize=4096)  # another trial changes only one side of each drop
 def _likelihood(side: str, tries: Tries) -> tuple[tuple[float, ...], float]:
-    """Of each node: prior times likelihood, over the largest of them; and the logarithm of that one."""
+    """For each node: prior times likelihood, relative to the largest; and the logarithm of the largest."""
     passed, failed = tries
     logs = [w + passed * p + failed * f for w, p, f in zip(_LOG_PRIORS[side], _PASS, _FAIL, strict=True)]
     top = max(logs)

@@ -1,9 +1,9 @@
-"""When did a rate change? Page's cumulative sum (1954) for passes and fails, with its false-alarm interval.
+"""Page's CUSUM chart (1954) of passes and fails: detects when a rate changed, with a known false-alarm rate.
 
-Every night adds a score: fails raise the sum, passes lower it, never below 0, and at the limit there is an alarm. The
-change began after the last night on which the sum was 0. The scores of a pass and a fail are rounded to whole
-numbers (by less than 2 %), so the sum has few possible values and the mean time between false alarms is the solution
-of a small system of linear equations (Brook and Evans 1972): exact for the chart as it is run.
+Each night changes the sum: fails increase it, passes decrease it, never below 0. At the limit there is an alarm; the
+change began after the last night with a sum of 0. The scores of a pass and a fail are rounded to integers (by less than
+2 %), so the sum has few possible values, and the mean time between false alarms is the solution of a small system of
+linear equations (Brook and Evans 1972), exact for this chart.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from functools import lru_cache
 
 from demeanor.statistics.binomial import table
 
-_CLOSE_ENOUGH = 0.02
-_FINEST = 12
-_HIGHEST_LIMIT = 4000
+_TOLERANCE = 0.02
+_MAX_DENOMINATOR = 12
+_MAX_LIMIT = 4000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chart:
-    """A chart that watches for a change from one rate to another."""
+    """A chart that detects a change from one rate to another."""
 
     before: float
-    """The rate as it should be."""
+    """The rate without a change."""
 
     after: float
-    """The rate that is to be noticed: lower for a fall, higher for a rise."""
+    """The rate to detect: lower for a decrease, higher for an increase."""
 
     up: int
-    """What the outcome that speaks for the change adds: a fail for a fall, a pass for a rise."""
+    """The score of the outcome that indicates the change: a fail for a decrease, a pass for an increase."""
 
     down: int
-    """What the other outcome takes away."""
+    """What the other outcome subtracts."""
 
     limit: int
-    """The sum at which the alarm is raised."""
+    """The sum from which there is an alarm."""
 
     @property
     def falling(self) -> bool:
-        """Whether it watches for a fall."""
+        """Whether it detects a decrease."""
         return self.after < self.before
 
     def add(self, total: int, passed: int, failed: int) -> int:
@@ -50,11 +50,11 @@ class Chart:
         return max(0, total + bad * self.up - good * self.down)
 
     def nights_to_alarm(self, rate: float, trials: int) -> float:
-        """How many nights of `trials` trials it takes on average until an alarm, at a true rate, from a sum of 0."""
+        """The expected number of nights of `trials` trials until an alarm, at a true rate, from a sum of 0."""
         return _run_length(self.up, self.down, self.limit, 1 - rate if self.falling else rate, trials)
 
     def alarm_within(self, rate: float, trials: int, nights: int) -> float:
-        """The chance of an alarm within so many nights of `trials` trials, at a true rate, from a sum of 0."""
+        """The probability of an alarm within `nights` nights of `trials` trials, at a true rate, from a sum of 0."""
         chances, alarm, at = table(trials, rate), 0.0, {0: 1.0}
         for _ in range(nights):
             after: dict[int, float] = {}
@@ -71,17 +71,17 @@ class Chart:
 
 @lru_cache(maxsize=512)
 def chart(before: float, after: float, *, trials: int, between_false_alarms: float) -> Chart:
-    """The quickest chart that raises a false alarm at most once in so many nights of `trials` trials on average."""
+    """The fastest chart with an average of at least `between_false_alarms` nights between false alarms."""
     if not (0 < before < 1 and 0 < after < 1 and before != after):
-        raise ValueError(f"before={before}, after={after}: two different rates, both above 0 and below 1")
+        raise ValueError(f"before={before}, after={after}: must be two different rates between 0 and 1")
     if trials < 1 or between_false_alarms < 1:
-        raise ValueError(f"trials={trials}, between_false_alarms={between_false_alarms}: both at least 1")
+        raise ValueError(f"trials={trials}, between_false_alarms={between_false_alarms}: both must be at least 1")
     up, down = scores(before, after)
     bad = 1 - before if after < before else before
     low, high = 0, 1
     while _run_length(up, down, high, bad, trials) < between_false_alarms:
         low, high = high, high * 2
-        if high > _HIGHEST_LIMIT:
+        if high > _MAX_LIMIT:
             raise ValueError(
                 f"between_false_alarms={between_false_alarms}: too rare for before={before}, after={after}"
             )
@@ -95,32 +95,32 @@ def chart(before: float, after: float, *, trials: int, between_false_alarms: flo
 
 
 def scores(before: float, after: float) -> tuple[int, int]:
-    """The log-likelihood ratios of the two outcomes as small whole numbers: what goes up, what goes down."""
+    """The log-likelihood ratios of the two outcomes as small integers: (up, down)."""
     if after > before:
         before, after = 1 - before, 1 - after
         ratio = -math.log(after / before) / math.log((1 - after) / (1 - before))
-        down, up = _small_whole_numbers(ratio)
+        down, up = _small_integers(ratio)
     else:
         ratio = math.log((1 - after) / (1 - before)) / -math.log(after / before)
-        up, down = _small_whole_numbers(ratio)
+        up, down = _small_integers(ratio)
     return up, down
 
 
-def _small_whole_numbers(ratio: float) -> tuple[int, int]:
-    """Two whole numbers, as small as possible, of about this ratio."""
+def _small_integers(ratio: float) -> tuple[int, int]:
+    """Two integers, as small as possible, with about this ratio."""
     if ratio < 1:
-        low, high = _small_whole_numbers(1 / ratio)
+        low, high = _small_integers(1 / ratio)
         return high, low
-    for low in range(1, _FINEST + 1):
+    for low in range(1, _MAX_DENOMINATOR + 1):
         high = round(ratio * low)
-        if abs(high - ratio * low) <= _CLOSE_ENOUGH * ratio * low:
+        if abs(high - ratio * low) <= _TOLERANCE * ratio * low:
             return high, low
-    return round(ratio * _FINEST), _FINEST
+    return round(ratio * _MAX_DENOMINATOR), _MAX_DENOMINATOR
 
 
 @lru_cache(maxsize=4096)
 def _run_length(up: int, down: int, limit: int, bad: float, trials: int) -> float:
-    """The mean number of nights until the sum, begun at 0, reaches the limit."""
+    """The mean number of nights until the sum reaches the limit, from 0."""
     steps = [(k * up - (trials - k) * down, chance) for k, chance in enumerate(table(trials, bad))]
     rows = []
     for total in range(limit):
@@ -134,10 +134,10 @@ def _run_length(up: int, down: int, limit: int, bad: float, trials: int) -> floa
 
 
 def _first_unknown(rows: Sequence[list[float]], *, left: int, right: int) -> float:
-    """The first unknown of linear equations, last column the right side; infinite where it has no end.
+    """The first unknown of a system of linear equations (last column: right side); infinite if it has no solution.
 
-    The matrix is one minus the chances to move on, so elimination from the last unknown to the first needs no pivoting.
-    No row has anything further than `left` and `right` from its diagonal, and elimination keeps it so.
+    The matrix is the identity minus transition probabilities, so elimination from the last unknown to the first needs
+    no pivoting. It is a band matrix with `left` and `right` diagonals, and elimination preserves that.
     """
     for index in range(len(rows) - 1, 0, -1):
         pivot = rows[index]

@@ -1,4 +1,4 @@
-"""How far apart two rates are: Newcombe's interval (1998, his method 10), made of Wilson's intervals of the two."""
+"""The interval of a difference of two rates: Newcombe (1998), method 10, from the Wilson intervals of both rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from demeanor.statistics.intervals import Interval, wilson
 
 
 def newcombe(before: tuple[int, int], after: tuple[int, int], *, level: float = 0.95) -> Interval:
-    """The interval of the rate after minus the rate before; each is given as passed and judged."""
+    """The interval of the rate after minus the rate before; each is a pair (passed, judged)."""
     (passed_1, judged_1), (passed_2, judged_2) = before, after
     low_1, high_1 = wilson(passed_1, judged_1, level=level)
     low_2, high_2 = wilson(passed_2, judged_2, level=level)

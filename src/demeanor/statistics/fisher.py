@@ -1,4 +1,4 @@
-"""Has the second of two rates fallen? Fisher's exact test: given how many passed in all, how many passed where?"""
+"""Fisher's exact test, one-sided: is the second of two rates lower?"""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 
 
 def p_decrease(base_passed: int, base_judged: int, new_passed: int, new_judged: int) -> float:
-    """The one-sided p-value of a fall from the first rate to the second."""
+    """The one-sided p-value of a decrease from the first rate to the second."""
     _validate(base_passed, base_judged, new_passed, new_judged)
     passed = base_passed + new_passed
     least = max(0, passed - base_judged)
-    # From what was seen downwards each chance follows from the one before.
+    # Downwards from the observed result, each probability follows from the one before.
     chance = total = _chance(new_passed, passed, base_judged, new_judged)
     for k in range(new_passed, least, -1):
         chance *= k * (base_judged - passed + k) / ((new_judged - k + 1) * (passed - k + 1))
@@ -18,14 +18,14 @@ def p_decrease(base_passed: int, base_judged: int, new_passed: int, new_judged: 
     return min(1.0, total)
 
 
-def fallen_mid_p(base_passed: int, base_judged: int, new_passed: int, new_judged: int) -> float:
-    """The same with half the chance of what was seen: closer to what it says, but no promise."""
+def mid_p_decrease(base_passed: int, base_judged: int, new_passed: int, new_judged: int) -> float:
+    """The mid-p value, with half the probability of the observed result: more power, but no guaranteed level."""
     whole = p_decrease(base_passed, base_judged, new_passed, new_judged)
     return whole - _chance(new_passed, base_passed + new_passed, base_judged, new_judged) / 2
 
 
 def _chance(k: int, passed: int, base_judged: int, new_judged: int) -> float:
-    """The chance that `k` of all passes fall to the second sample."""
+    """The probability that `k` of all passes are in the second sample."""
     chosen = _log_choose(new_judged, k) + _log_choose(base_judged, passed - k)
     return math.exp(chosen - _log_choose(base_judged + new_judged, passed))
 
@@ -38,5 +38,5 @@ def _validate(base_passed: int, base_judged: int, new_passed: int, new_judged: i
     for passed, judged in ((base_passed, base_judged), (new_passed, new_judged)):
         if judged < 1 or not 0 <= passed <= judged:
             raise ValueError(
-                f"passed={passed} of judged={judged}: there must be a trial, and no more passes than trials"
+                f"passed={passed} of judged={judged}: judged must be at least 1, and passed between 0 and judged"
             )

@@ -1,4 +1,4 @@
-"""How unpredictable a behaviour is, between 0 (always the same) and 1 (a coin)."""
+"""Flakiness: 0 if all trials agree, 1 if half of them pass."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from math import log2
 
 
 def flakiness(judged: int, passed: int) -> float | None:
-    """The binary entropy of the pass rate, in bits; None where nothing was judged."""
+    """The binary entropy of the pass rate, in bits; None if no trial was judged."""
     if not 0 <= passed <= judged:
-        raise ValueError(f"passed={passed} of judged={judged}: there can't be more passes than trials")
+        raise ValueError(f"passed={passed} of judged={judged}: passed must be between 0 and judged")
     if judged == 0:
         return None
     shares = (passed / judged, (judged - passed) / judged)

@@ -1,8 +1,7 @@
-"""What a rule that may stop early costs and misses: exact, for any rule on counts.
+"""The operating characteristics of a rule that may stop early, exact for any rule on counts.
 
-A rule looks at passes and fails so far and says its answer, or None to go on. All ways to get there are followed at
-once, count by count (dynamic programming), so the numbers are exact: no normal approximation, which is wrong for ten
-trials, and no simulation.
+A rule maps the passes and fails so far to an answer, or to None to continue. Dynamic programming over the counts gives
+exact numbers, without simulation and without a normal approximation, which is wrong for ten trials.
 """
 
 from __future__ import annotations
@@ -12,48 +11,48 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Stop: TypeAlias = Callable[[int, int], str | None]
-"""(passed, failed) → the answer, or None to go on."""
+"""(passed, failed) → the answer, or None to continue."""
 
 OPEN = "open"
-"""The answer of a rule that has reached its cap without one."""
+"""The answer of a rule that reached its cap without one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Operation:
-    """How a rule does at one true rate."""
+    """The characteristics of a rule at one true rate."""
 
     chances: Mapping[str, float]
-    """Answer → how often it is given."""
+    """Answer → its probability."""
 
     trials: float
-    """How many trials it takes on average."""
+    """The expected number of trials."""
 
     def chance(self, answer: str) -> float:
-        """How often `answer` is given."""
+        """The probability of `answer`."""
         return self.chances.get(answer, 0.0)
 
 
 def operate(stop: Stop, rate: float, *, cap: int, batch: int = 1) -> Operation:
-    """Follow the rule at a true pass rate: it is asked after each `batch` of trials, and ends at `cap` trials."""
+    """The characteristics at a true pass rate, if the rule is applied after each `batch`, up to `cap` trials."""
     if not 0 <= rate <= 1 or cap < 1 or batch < 1:
-        raise ValueError(f"rate={rate}, cap={cap}, batch={batch}: a rate between 0 and 1, and at least one trial")
+        raise ValueError(f"rate={rate}, cap={cap}, batch={batch}: rate must be between 0 and 1, the others at least 1")
     chances: dict[str, float] = {}
     mean = 0.0
-    going = {0: 1.0}  # fails so far → the chance to be there and still going
+    active = {0: 1.0}  # fails so far → the probability of that, without an answer yet
     for trials in range(1, cap + 1):
         after: dict[int, float] = {}
-        for failed, chance in going.items():
+        for failed, chance in active.items():
             after[failed] = after.get(failed, 0.0) + chance * rate
             after[failed + 1] = after.get(failed + 1, 0.0) + chance * (1 - rate)
-        going = {}
-        asked = trials % batch == 0 or trials == cap
+        active = {}
+        applies = trials % batch == 0 or trials == cap
         for failed, chance in after.items():
-            answer = stop(trials - failed, failed) if asked else None
+            answer = stop(trials - failed, failed) if applies else None
             if answer is None and trials < cap:
-                going[failed] = chance
+                active[failed] = chance
             else:
                 chances[answer or OPEN] = chances.get(answer or OPEN, 0.0) + chance
                 mean += chance * trials
-        if not going:
+        if not active:
             break
     return Operation(chances=chances, trials=mean)

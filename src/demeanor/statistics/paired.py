@@ -1,9 +1,9 @@
-"""Is one suite better with B than with A? The mean difference, eval by eval, with its interval.
+"""The mean difference between A and B over the evals of a suite, with its interval (paired comparison).
 
-Each eval is compared with itself, so that it does not matter that some evals are harder than others. The interval is
-Student's, from the spread of the differences; but with three passes of three everywhere there is no spread at all, and
-an interval of no width would claim what nobody knows. So the standard error is never smaller than what the counts
-themselves leave open, with each rate drawn a little (one trial's worth) towards the mean of its side.
+Each eval is compared with itself, so it does not matter that some evals are harder than others. The interval is
+Student's, from the standard deviation of the differences. With three passes of three everywhere that is 0, and an
+interval of width 0 would be wrong. So the standard error is at least the one that follows from the counts, with each
+rate shrunk by one trial towards the mean of its side.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from demeanor.statistics.student import reach
+from demeanor.statistics.beta import quantile
 
 Count: TypeAlias = tuple[int, int]
 """Passed, judged."""
@@ -36,27 +36,35 @@ class Difference:
     """The upper end of the interval."""
 
     pairs: int
-    """How many pairs it is the mean of."""
+    """The number of pairs."""
 
     level: float
-    """How often such an interval holds the truth."""
+    """The confidence level of the interval."""
 
 
 def paired_difference(
-    a: Sequence[float], b: Sequence[float], *, level: float = 0.95, least_error: float = 0.0
+    a: Sequence[float], b: Sequence[float], *, level: float = 0.95, min_error: float = 0.0
 ) -> Difference | None:
-    """The mean of b - a with its interval; None where there are fewer than two pairs."""
+    """The mean of b - a with its interval; None if there are fewer than two pairs."""
     if len(a) != len(b):
-        raise ValueError(f"{len(a)} numbers of A and {len(b)} of B: each needs its partner")
+        raise ValueError(f"{len(a)} numbers of A and {len(b)} of B: both must have the same length")
     pairs = len(a)
     if pairs < 2:
         return None
     differences = [y - x for x, y in zip(a, b, strict=True)]
     mean = math.fsum(differences) / pairs
-    spread = math.sqrt(math.fsum((d - mean) ** 2 for d in differences) / (pairs - 1))
-    error = max(spread / math.sqrt(pairs), least_error)
-    width = reach(level, pairs - 1) * error
+    deviation = math.sqrt(math.fsum((d - mean) ** 2 for d in differences) / (pairs - 1))
+    error = max(deviation / math.sqrt(pairs), min_error)
+    width = student_factor(level, pairs - 1) * error
     return Difference(value=mean, error=error, low=mean - width, high=mean + width, pairs=pairs, level=level)
+
+
+def student_factor(level: float, freedom: int) -> float:
+    """Half the width of Student's t interval, in standard errors, for a number of degrees of freedom."""
+    if not 0 < level < 1 or freedom < 1:
+        raise ValueError(f"level={level}, freedom={freedom}: level must be between 0 and 1, freedom at least 1")
+    x = quantile(1 - level, freedom / 2, 0.5)
+    return math.sqrt(freedom * (1 - x) / x)
 
 
 def paired_rates(
@@ -64,8 +72,8 @@ def paired_rates(
 ) -> Difference | None:
     """The mean difference of pass rates. Each eval is one pair; its strata (subjects) are averaged within it first."""
     pairs = len(a)
-    least = math.sqrt(_left_open(a) + _left_open(b)) / pairs if pairs else 0.0
-    found = paired_difference([_mean_rate(c) for c in a], [_mean_rate(c) for c in b], level=level, least_error=least)
+    least = math.sqrt(_sampling_variance(a) + _sampling_variance(b)) / pairs if pairs else 0.0
+    found = paired_difference([_mean_rate(c) for c in a], [_mean_rate(c) for c in b], level=level, min_error=least)
     if found is None:
         return None
     return Difference(
@@ -82,8 +90,8 @@ def _mean_rate(strata: Sequence[Count]) -> float:
     return math.fsum(passed / judged for passed, judged in strata) / len(strata)
 
 
-def _left_open(evals: Sequence[Sequence[Count]]) -> float:
-    """The variance of the sum of the evals' rates that the counts alone leave open."""
+def _sampling_variance(evals: Sequence[Sequence[Count]]) -> float:
+    """The variance of the sum of the rates that follows from the numbers of trials."""
     passed = sum(c for strata in evals for c, _ in strata)
     judged = sum(n for strata in evals for _, n in strata)
     mean = (passed + 0.5) / (judged + 1)

@@ -1,8 +1,8 @@
-"""pass@k and pass^k: would one of k trials pass, would all of them?
+"""pass@k and pass^k: the probability that at least one of k trials passes, and that all of them pass.
 
-The unbiased estimators ask it of every choice of k among the n trials seen, so they need n >= k and are *not defined*
-(None, never 0) below that. The plug-in forms put the rate seen into the formula for the true one: defined for any k,
-but pass@k comes out too low and pass^k too high on average. Where they are shown they must be labelled.
+The unbiased estimators average over all choices of k among n trials, so they need n >= k and are undefined (None, never
+0) below that. The plug-in forms put the observed rate into the formula. They are defined for any k, but biased: pass@k
+is too low and pass^k too high on average. Reports must label them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import comb
 
 
 def pass_at_k(judged: int, passed: int, k: int) -> float | None:
-    """The probability that at least one of `k` trials passes, unbiased (Chen et al. 2021); None where judged < k."""
+    """The probability that at least one of `k` trials passes, unbiased (Chen et al. 2021); None if judged < k."""
     _validate(judged, passed, k)
     if judged < k:
         return None
@@ -20,7 +20,7 @@ def pass_at_k(judged: int, passed: int, k: int) -> float | None:
 
 
 def pass_hat_k(judged: int, passed: int, k: int) -> float | None:
-    """The probability that all of `k` trials pass, unbiased (Yao et al. 2024); None where judged < k."""
+    """The probability that all of `k` trials pass, unbiased (Yao et al. 2024); None if judged < k."""
     _validate(judged, passed, k)
     if judged < k:
         return None
@@ -28,19 +28,19 @@ def pass_hat_k(judged: int, passed: int, k: int) -> float | None:
 
 
 def plug_in_pass_at_k(judged: int, passed: int, k: int) -> float | None:
-    """1 - (1 - rate)^k: too low on average, but defined for any k; None where nothing was judged."""
+    """1 - (1 - rate)^k: too low on average, but defined for any k; None if no trial was judged."""
     _validate(judged, passed, k)
     return 1 - ((judged - passed) / judged) ** k if judged else None
 
 
 def plug_in_pass_hat_k(judged: int, passed: int, k: int) -> float | None:
-    """rate^k: too high on average, but defined for any k; None where nothing was judged."""
+    """rate^k: too high on average, but defined for any k; None if no trial was judged."""
     _validate(judged, passed, k)
     return (passed / judged) ** k if judged else None
 
 
 def _validate(judged: int, passed: int, k: int) -> None:
     if not 0 <= passed <= judged:
-        raise ValueError(f"passed={passed} of judged={judged}: there can't be more passes than trials")
+        raise ValueError(f"passed={passed} of judged={judged}: passed must be between 0 and judged")
     if k < 1:
-        raise ValueError(f"k={k}: at least one trial must be asked for")
+        raise ValueError(f"k={k}: k must be at least 1")

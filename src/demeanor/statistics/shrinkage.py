@@ -1,8 +1,8 @@
-"""What the rates of many evals have in common, to steady the estimate of each.
+"""Shrinkage: a common prior of the rates of many evals makes the estimate of each more precise.
 
-The rates are taken as drawn from one beta distribution, which is fitted to all counts at once (empirical Bayes, by
-marginal likelihood). Each eval's own trials then move it from there: with 21 trials per eval this is worth about as
-much as three times the trials.
+The rates are assumed to come from one beta distribution, which is fitted to all counts (empirical Bayes, by marginal
+likelihood). The trials of an eval then update this prior. With 21 trials per eval, the estimates are about as precise
+as with three times the trials.
 """
 
 from __future__ import annotations
@@ -15,58 +15,58 @@ from demeanor.statistics.beta_binomial import Prior
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _STEPS = 32
-_LEAST_WORTH, _MOST_WORTH = 0.5, 2000.0
-_LEAST_SHARE = 0.5
-_FARTHEST_LOGIT = 7.0
+_MIN_WEIGHT, _MAX_WEIGHT = 0.5, 2000.0
+_MIN_COUNT = 0.5
+_MAX_LOGIT = 7.0
 
 
 def fit_prior(counts: Sequence[tuple[int, int]]) -> Prior:
-    """The beta distribution under which these counts (passed, judged) are most likely.
+    """The beta distribution with the highest likelihood of these counts (passed, judged).
 
-    Counts that are all alike would make it certain of something, so it is worth at most 2000 trials, and at least half
-    a pass and half a fail: never surer of 0 or 1 than somebody who knows nothing.
+    If all counts are alike, the likelihood has no maximum, so the prior is limited to the weight of 2000 trials. It has
+    at least half a pass and half a fail: never more certain of 0 or 1 than the uninformative prior.
     """
     seen = [(passed, judged) for passed, judged in counts if judged]
     if not seen:
-        raise ValueError(f"counts={list(counts)!r}: there must be an eval with at least one trial")
+        raise ValueError(f"counts={list(counts)!r}: at least one eval must have a trial")
     passes, fails = Counter(c for c, _ in seen), Counter(n - c for c, n in seen)
     trials = Counter(n for _, n in seen)
 
-    def prior(logit: float, log_worth: float) -> Prior:
-        mean, worth = 1 / (1 + math.exp(-logit)), math.exp(log_worth)
-        return Prior(mean * worth, (1 - mean) * worth)
+    def prior(logit: float, log_weight: float) -> Prior:
+        mean, weight = 1 / (1 + math.exp(-logit)), math.exp(log_weight)
+        return Prior(mean * weight, (1 - mean) * weight)
 
-    def likelihood(logit: float, log_worth: float) -> float:
-        a, b = prior(logit, log_worth)
-        return _rises(passes, a) + _rises(fails, b) - _rises(trials, a + b)
+    def likelihood(logit: float, log_weight: float) -> float:
+        a, b = prior(logit, log_weight)
+        return _log_rising(passes, a) + _log_rising(fails, b) - _log_rising(trials, a + b)
 
-    def best_logit(log_worth: float) -> float:
-        return _highest(lambda logit: likelihood(logit, log_worth), -_FARTHEST_LOGIT, _FARTHEST_LOGIT)
+    def best_logit(log_weight: float) -> float:
+        return _maximize(lambda logit: likelihood(logit, log_weight), -_MAX_LOGIT, _MAX_LOGIT)
 
-    log_worth = _highest(
-        lambda log_worth: likelihood(best_logit(log_worth), log_worth), math.log(_LEAST_WORTH), math.log(_MOST_WORTH)
+    log_weight = _maximize(
+        lambda log_weight: likelihood(best_logit(log_weight), log_weight), math.log(_MIN_WEIGHT), math.log(_MAX_WEIGHT)
     )
-    found = prior(best_logit(log_worth), log_worth)
-    return Prior(max(_LEAST_SHARE, found.a), max(_LEAST_SHARE, found.b))
+    found = prior(best_logit(log_weight), log_weight)
+    return Prior(max(_MIN_COUNT, found.a), max(_MIN_COUNT, found.b))
 
 
-def _rises(counts: Mapping[int, int], start: float) -> float:
+def _log_rising(counts: Mapping[int, int], start: float) -> float:
     """The logarithm of start · (start+1) · … once for each count, summed."""
     base = math.lgamma(start)
     return math.fsum(times * (math.lgamma(start + count) - base) for count, times in counts.items())
 
 
-def _highest(height: Callable[[float], float], low: float, high: float) -> float:
-    """Where `height`, which has one summit, is highest: by golden section."""
+def _maximize(function: Callable[[float], float], low: float, high: float) -> float:
+    """The argument that maximizes a unimodal function, by golden-section search."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = height(left), height(right)
+    at_left, at_right = function(left), function(right)
     for _ in range(_STEPS):
         if at_left >= at_right:
             high, right, at_right = right, left, at_left
             left = high - _GOLDEN * (high - low)
-            at_left = height(left)
+            at_left = function(left)
         else:
             low, left, at_left = left, right, at_right
             right = low + _GOLDEN * (high - low)
-            at_right = height(right)
+            at_right = function(right)
     return (low + high) / 2

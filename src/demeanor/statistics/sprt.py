@@ -1,7 +1,7 @@
-"""Good or bad? Wald's sequential test (1945): as few trials as possible for two stated error rates.
+"""Wald's sequential probability ratio test (1945): decides between two rates with as few trials as possible.
 
-The limits are Wald's, which keep the errors at about what was asked for: an error is at most what was asked, divided by
-one minus the other. What they really are, `operation` tells exactly.
+With Wald's limits each error rate is at most the requested one, divided by one minus the other. `operation` calculates
+the exact error rates.
 """
 
 from __future__ import annotations
@@ -15,61 +15,63 @@ from demeanor.statistics.operating import Operation, operate
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sprt:
-    """A choice between two pass rates that looks again after every trial."""
+    """A sequential test of two pass rates."""
 
     good: float
-    """The rate of an eval that should be called good."""
+    """The rate of a good eval."""
 
     bad: float
-    """The rate of one that should be called bad; lower."""
+    """The rate of a bad eval; lower than `good`."""
 
     miss_good: float
-    """How often a good one may be called bad."""
+    """The accepted probability to call a good eval bad."""
 
     miss_bad: float
-    """How often a bad one may be called good."""
+    """The accepted probability to call a bad eval good."""
 
     def __post_init__(self) -> None:
         if not 0 < self.bad < self.good < 1:
-            raise ValueError(f"good={self.good}, bad={self.bad}: bad lies below good, both between 0 and 1")
+            raise ValueError(f"good={self.good}, bad={self.bad}: bad must be below good, both between 0 and 1")
         if not (0 < self.miss_good < 1 and 0 < self.miss_bad < 1 and self.miss_good + self.miss_bad < 1):
-            raise ValueError(f"miss_good={self.miss_good}, miss_bad={self.miss_bad}: both above 0, together below 1")
+            raise ValueError(
+                f"miss_good={self.miss_good}, miss_bad={self.miss_bad}: both must be above 0, their sum below 1"
+            )
 
     @property
     def pass_score(self) -> float:
-        """What a pass adds to the score."""
+        """The score of a pass."""
         return math.log(self.good / self.bad)
 
     @property
     def fail_score(self) -> float:
-        """What a fail adds to the score: a negative number."""
+        """The score of a fail, which is negative."""
         return math.log((1 - self.good) / (1 - self.bad))
 
     @property
     def good_at(self) -> float:
-        """The score at which it is good."""
+        """The score from which the answer is `good`."""
         return math.log((1 - self.miss_good) / self.miss_bad)
 
     @property
     def bad_at(self) -> float:
-        """The score at which it is bad: a negative number."""
+        """The score, which is negative, down to which the answer is `bad`."""
         return math.log(self.miss_good / (1 - self.miss_bad))
 
     def score(self, passed: int, failed: int) -> float:
-        """The evidence so far, for good where it is positive."""
+        """The log-likelihood ratio; positive if `good` is more likely."""
         return passed * self.pass_score + failed * self.fail_score
 
     def answer(self, passed: int, failed: int) -> Literal["good", "bad"] | None:
-        """What the trials so far say; None to go on."""
+        """The answer for these counts; None to continue."""
         score = self.score(passed, failed)
         if score >= self.good_at:
             return "good"
         return "bad" if score <= self.bad_at else None
 
     def passes_needed(self, passed: int = 0, failed: int = 0) -> int:
-        """How many more passes in a row make it good."""
+        """The number of consecutive passes after which the answer is `good`."""
         return max(0, math.ceil((self.good_at - self.score(passed, failed)) / self.pass_score - 1e-9))
 
     def operation(self, rate: float, *, cap: int = 1000, batch: int = 1) -> Operation:
-        """How it does at a true rate, exactly, if it is asked after each `batch` of trials and given up at `cap`."""
+        """Its exact characteristics at a true rate, if it is applied after each `batch`, up to `cap` trials."""
         return operate(self.answer, rate, cap=cap, batch=batch)

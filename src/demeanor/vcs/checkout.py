@@ -1,10 +1,10 @@
-"""Commits of the project, checked out and built: each in a git worktree of its own, which goes when it is done with.
+"""Check out and build commits of the project, each in its own temporary git worktree.
 
-The user's own working tree is never touched: no stash, no checkout. The build command is the project's own code, so it
-runs on this machine as the user would run it, outside of any sandbox; whoever asks for a checkout says so first.
+The user's working tree is never touched: no stash, no checkout. The build command is the project's own code, so it runs
+on this machine as the user would run it, outside of any sandbox; the caller announces that first.
 
-A worktree is removed whatever happens: an error, Ctrl-C, TERM. One whose Demeanor was killed outright is removed by
-the next that makes one.
+A worktree is removed on success, on an error, on Ctrl-C and on SIGTERM. A worktree that a killed Demeanor left behind
+is removed when the next one is created.
 """
 
 from __future__ import annotations
@@ -29,36 +29,38 @@ from demeanor.core.git import GitError, commit_of, git
 from demeanor.core.text import excerpt
 
 _PREFIX = "demeanor-checkout-"
-_OURS = re.compile(rf"/{_PREFIX}(\d+)-[^/]+/tree$")
+_OWN_WORKTREE = re.compile(rf"/{_PREFIX}(\d+)-[^/]+/tree$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checkout:
-    """A commit that is checked out and built."""
+    """A commit, checked out and built."""
 
     revision: str
-    """As it was asked for."""
+    """The revision as requested."""
 
     commit: str
-    """The whole hash."""
+    """The full hash."""
 
     folder: Path
-    """The top of its worktree."""
+    """The top folder of its worktree."""
 
     config: Config
-    """The project's configuration as it is now, with the worktree as its root: programs are taken from there."""
+    """The current configuration of the project with the worktree as its root, so that programs come from there."""
 
 
 class BuildFailed(UsageError):
-    """What was checked out can't be built."""
+    """The build command failed for a checkout."""
 
 
 def resolve(root: Path, revision: str) -> str:
-    """The commit that a revision stands for; an error where git knows none."""
+    """Return the commit of a revision; raise UsageError if git does not know it."""
     try:
         return commit_of(root, revision)
     except GitError as error:
-        raise UsageError(f"{revision!r} is no revision of {root}: {error}\n  → name a branch, tag or commit") from None
+        raise UsageError(
+            f"{revision!r} is not a revision of {root}: {error}\n  → name a branch, tag or commit"
+        ) from None
 
 
 @contextmanager
@@ -67,14 +69,14 @@ def checked_out(
     revision: str,
     *,
     environ: Mapping[str, str],
-    tell: Callable[[str], None] = lambda line: None,
+    log: Callable[[str], None] = lambda line: None,
     change: Callable[[Path], None] | None = None,
 ) -> Iterator[Checkout]:
-    """Check a revision out, `change` what is there, and build it; `tell` hears what is done, before it is."""
+    """Check out a revision, apply `change` to the files, and build it; `log` gets a message before each step."""
     commit = resolve(config.root, revision)
-    with _terminable():
+    with _sigterm_as_interrupt():
         top = top_of(config.root)
-        _sweep(top)
+        _remove_stale(top)
         home = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
         folder = home / "tree"
         try:
@@ -85,57 +87,57 @@ def checked_out(
             root.mkdir(parents=True, exist_ok=True)
             what = commit[:12] if revision == commit else f"{revision} ({commit[:12]})"
             what += ", changed," if change is not None else ""
-            _build(config.build, root, what, home / "build.log", environ, tell)
-            yield Checkout(revision=revision, commit=commit, folder=folder, config=_moved(config, root))
+            _build(config.build, root, what, home / "build.log", environ, log)
+            yield Checkout(revision=revision, commit=commit, folder=folder, config=_relocate(config, root))
         finally:
             _remove(top, folder, home)
 
 
 def top_of(root: Path) -> Path:
-    """The top of the repository that a folder is in."""
+    """Return the top folder of the repository that contains a folder."""
     try:
         return Path(git(root, "rev-parse", "--show-toplevel").strip()).resolve()
     except GitError as error:
-        raise UsageError(f"{root} is in no git repository: {error}") from None
+        raise UsageError(f"{root} is not in a git repository: {error}") from None
 
 
 def _add(top: Path, folder: Path, commit: str) -> None:
     try:
         git(top, "worktree", "add", "--detach", "--quiet", str(folder), commit)
     except GitError as error:
-        raise UsageError(f"{commit[:12]} can't be checked out: {error}") from None
+        raise UsageError(f"can't check out {commit[:12]}: {error}") from None
 
 
-def _moved(config: Config, root: Path) -> Config:
-    """The configuration for a worktree: agents come from there, but what is kept is kept where it always is."""
+def _relocate(config: Config, root: Path) -> Config:
+    """Return the configuration for a worktree: agents come from there, but results are stored in the usual place."""
 
-    def there(place: str) -> str:
+    def absolute(place: str) -> str:
         return place if not place or "://" in place else str(config.root / place)
 
     return replace(
         config,
         root=root,
         file=root / config.where.name,
-        results=there(config.results),
-        store=there(config.store),
-        captures=there(config.captures),
-        cassettes=there(config.cassettes),
+        results=absolute(config.results),
+        store=absolute(config.store),
+        captures=absolute(config.captures),
+        cassettes=absolute(config.cassettes),
         harbor=replace(config.harbor, program=config.harbor.command(config.root)),
     )
 
 
 def _build(
-    rules: BuildRules, root: Path, what: str, log: Path, environ: Mapping[str, str], tell: Callable[[str], None]
+    rules: BuildRules, root: Path, what: str, log_file: Path, environ: Mapping[str, str], log: Callable[[str], None]
 ) -> None:
     if not rules.command:
-        tell(f"checked out {what}; nothing is built: the configuration names no build command")
+        log(f"checked out {what}; nothing to build: the configuration has no build command")
         return
     shown = " ".join(rules.command)
-    tell(f"building {what} with `{shown}`, on this machine as your own code, outside of any sandbox")
+    log(f"building {what} with `{shown}`, on this machine, outside of any sandbox")
     process: subprocess.Popen[bytes] | None = None
-    with log.open("wb") as out:
+    with log_file.open("wb") as out:
         try:
-            with _signals_deferred():  # an interrupted Popen would leave a process that is known to nobody
+            with _signals_deferred():  # an interrupted Popen would leave an untracked process
                 process = subprocess.Popen(
                     rules.command,
                     cwd=root,
@@ -147,19 +149,19 @@ def _build(
                 )
             code = process.wait(timeout=rules.timeout)
         except OSError as error:
-            raise BuildFailed(f"build = {shown!r}: can't be started: {error.strerror}") from None
+            raise BuildFailed(f"build = {shown!r}: can't start it: {error.strerror}") from None
         except subprocess.TimeoutExpired:
             raise BuildFailed(f"build = {shown!r}: {what} was not built within {rules.timeout:g} s") from None
         finally:
             if process is not None:
-                _end(process)
+                _kill_group(process)
     if code != 0:
-        said = excerpt(log.read_bytes()[-20_000:].decode("utf-8", "replace"), lines=20)
-        raise BuildFailed(f"build = {shown!r}: exit code {code} for {what}\n{said}")
+        output = excerpt(log_file.read_bytes()[-20_000:].decode("utf-8", "replace"), lines=20)
+        raise BuildFailed(f"build = {shown!r}: exit code {code} for {what}\n{output}")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the build with all that it started; what has ended already is not there any more."""
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the build and all processes of its group."""
     with _signals_deferred():
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -167,22 +169,22 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _remove(top: Path, folder: Path, home: Path) -> None:
-    """Take a worktree down, whether or not it was made."""
+    """Remove a worktree, even if it was created only in part."""
     try:
         git(top, "worktree", "remove", "--force", "--force", str(folder))
-    except GitError:  # it was not made, or not wholly
+    except GitError:  # it was not created completely
         shutil.rmtree(folder, ignore_errors=True)
         with suppress(GitError):
             git(top, "worktree", "prune")
     shutil.rmtree(home, ignore_errors=True)
 
 
-def _sweep(top: Path) -> None:
-    """Remove the worktrees of a Demeanor that was killed."""
+def _remove_stale(top: Path) -> None:
+    """Remove the worktrees of Demeanor processes that no longer run."""
     with suppress(GitError):
         for line in git(top, "worktree", "list", "--porcelain").splitlines():
             path = line.removeprefix("worktree ")
-            match = _OURS.search(path)
+            match = _OWN_WORKTREE.search(path)
             if match and Path(path).is_dir() and not _alive(int(match[1])):
                 _remove(top, Path(path), Path(path).parent)
 
@@ -198,16 +200,16 @@ def _alive(pid: int) -> bool:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Let TERM end what goes on here as Ctrl-C does: with everything put away."""
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Handle SIGTERM like Ctrl-C, so that worktrees are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def ended(number: int, frame: FrameType | None) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, ended)
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
@@ -216,7 +218,7 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """Let Ctrl-C and TERM take effect only afterwards. They are not blocked, since a child would inherit that."""
+    """Defer SIGINT and SIGTERM to the end of the block. They are not blocked, because a child would inherit that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,7 +1,7 @@
-"""The commits between two revisions, as a line: along first parents, so that each has one before it and one after it.
+"""The commits between two revisions along first parents, so that each has one predecessor and one successor.
 
-A merge stands for all that it brought in. Where the good revision does not lie on the line (it is on a branch that was
-merged, or on one that never was), the commit of the line at which the search begins is tried in its place.
+A merge commit represents everything that it merged. If the good revision is not on this line (it is on a branch that
+was merged, or on one that was not), the commit where the line leaves its history is used as the good end instead.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class Commit:
     """A commit of the project."""
 
     hash: str
-    """The whole hash."""
+    """The full hash."""
 
     subject: str
     """The first line of its message."""
 
     author: str
-    """Who wrote it."""
+    """The author's name."""
 
     date: str
-    """When: ISO 8601."""
+    """The author date, in ISO 8601."""
 
     merge: bool = False
     """Whether it has more than one parent."""
@@ -38,34 +38,34 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitLine:
-    """Commits from a good end to a bad one."""
+    """The commits from a good one to a bad one."""
 
     commits: tuple[Commit, ...]
-    """The good end first, the bad one last."""
+    """The good one first, the bad one last."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know of it."""
+    """Notes for the reader."""
 
 
 def commit_line(root: Path, good: str, bad: str) -> CommitLine:
-    """The line from `good` to `bad`."""
+    """Return the commits from `good` to `bad`."""
     first, last = resolve(root, good), resolve(root, bad)
     try:
-        told = git(root, "log", "--first-parent", "--reverse", f"--format={_FORMAT}", f"{first}..{last}", "--")
-        rows = [line.split("\0") for line in told.split("\n") if line]
+        log = git(root, "log", "--first-parent", "--reverse", f"--format={_FORMAT}", f"{first}..{last}", "--")
+        rows = [line.split("\0") for line in log.split("\n") if line]
         if not rows:
             raise UsageError(_nothing_between(root, good, bad, first, last))
         parents = rows[0][1].split()
         if not parents:
-            raise UsageError(f"--good {good} --bad {bad}: they have no history in common")
+            raise UsageError(f"--good {good} --bad {bad}: they have no common history")
         rows.insert(0, git(root, "log", "-1", f"--format={_FORMAT}", parents[0], "--").rstrip("\n").split("\0"))
     except GitError as error:
         raise UsageError(f"--good {good} --bad {bad}: {error}") from None
     begins = rows[0][0]
     notes = (
         (
-            f"{good} ({first[:12]}) does not lie on the first-parent line of {bad}; {begins[:12]}, at which that"
-            f" leaves the history of {good}, is tried as the good end",
+            f"{good} ({first[:12]}) is not on the first-parent line of {bad}; {begins[:12]}, where that line"
+            f" leaves the history of {good}, is used as the good end",
         )
         if begins != first
         else ()
@@ -79,8 +79,8 @@ def _nothing_between(root: Path, good: str, bad: str, first: str, last: str) -> 
     try:
         git(root, "merge-base", "--is-ancestor", last, first)
     except GitError:
-        return f"--good {good} --bad {bad}: no commit lies between them"
-    return f"--good {good} --bad {bad}: the bad one is older than the good one\n  → --bad names the newer of the two"
+        return f"--good {good} --bad {bad}: there is no commit between them"
+    return f"--good {good} --bad {bad}: the bad one is older than the good one\n  → name the newer one with --bad"
 
 
 def _commit(row: list[str]) -> Commit:

@@ -1,4 +1,4 @@
-"""Which version of the project a run was made with."""
+"""The commit, branch and state of the repository that a run was made with."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GitState:
-    """A repository's state; all None outside of one."""
+    """The state of a repository; all None outside of one."""
 
     commit: str | None = None
-    """The commit that is checked out; None in a repository without any."""
+    """The current commit; None in a repository without commits."""
 
     branch: str | None = None
-    """The branch; None where none is checked out."""
+    """The current branch; None if HEAD is detached."""
 
     dirty: bool | None = None
     """Whether tracked files have uncommitted changes."""
 
 
 def git_state(folder: Path) -> GitState:
-    """The state of the repository that `folder` is in."""
+    """Return the state of the repository that contains `folder`."""
     command = ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=10, check=False)

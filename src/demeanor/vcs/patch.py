@@ -1,7 +1,7 @@
-"""A fixer's change: written into a worktree, told as a patch by git itself, and laid onto the user's own tree.
+"""Changes as patches: write them into a worktree, let git make a patch, and apply it to the user's tree.
 
-The user's tree is touched by one command only, `git apply --index`, which does all of it or nothing; and only where the
-files that it is about are exactly as they were committed.
+Only one command touches the user's tree: `git apply --index`, which applies all of a patch or nothing, and only if the
+files concerned have no uncommitted changes.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _PLAIN = (
     "--src-prefix=a/",
     "--dst-prefix=b/",
 )
-"""Whatever the user's own configuration of git says."""
+"""Options that override the user's git configuration."""
 
 
 def without_ignored(changes: Sequence[Change], tree: Path) -> tuple[Change, ...]:
-    """The changes that git would speak of: what is added and ignored, such as what a build leaves, is none."""
+    """Return the changes without added files that git ignores, such as build output."""
     added = [change.path for change in changes if change.how == "added"]
     try:
         ignored = git(tree, "check-ignore", "-z", "--no-index", "--stdin", stdin="\0".join(added)).split("\0")
     except GitError as error:
         if str(error) != "git exited with 1":
-            raise UsageError(f"git can't tell which files are ignored: {error}") from None
-        return tuple(changes)  # it is how git says: none of them
+            raise UsageError(f"git can't list the ignored files: {error}") from None
+        return tuple(changes)  # exit code 1 means that none is ignored
     return tuple(change for change in changes if change.path not in ignored)
 
 
 def write_changes(changes: Sequence[Change], tree: Path) -> None:
-    """Make changes of plain files in a worktree that was just checked out; they were found to be in bounds."""
+    """Write changes of regular files into a fresh worktree; the caller has checked the paths."""
     for change in changes:
         if change.after is None:
             _delete(tree / change.path, tree)
@@ -52,7 +52,7 @@ def write_changes(changes: Sequence[Change], tree: Path) -> None:
 
 
 def _delete(place: Path, tree: Path) -> None:
-    """Delete a file, and the folders that are empty then: git knows none, and a file may take the place of one."""
+    """Delete a file and the folders that are empty afterwards: git has no empty folders, and a file may replace one."""
     place.unlink(missing_ok=True)
     for folder in place.parents:
         if folder == tree or any(folder.iterdir()):
@@ -61,28 +61,28 @@ def _delete(place: Path, tree: Path) -> None:
 
 
 def write_patch(changes: Sequence[Change], tree: Path, file: Path) -> str:
-    """The changes of a worktree as a patch in `file`, whatever bytes they are of; and as text, for people."""
+    """Write the changes of a worktree to `file` as a binary-safe patch; return the patch as text."""
     paths = [change.path for change in changes]
     try:
         git(tree, "--literal-pathspecs", "add", "--all", "--force", "--", *paths)
         git(tree, "--literal-pathspecs", "diff", "--cached", *_PLAIN, f"--output={file}", "HEAD", "--", *paths)
     except GitError as error:
-        raise UsageError(f"git can't make a patch of the change: {error}") from None
+        raise UsageError(f"git can't create a patch: {error}") from None
     return file.read_text("utf-8", "replace")
 
 
 def apply_patch(file: Path, top: Path, paths: Sequence[str]) -> None:
-    """Lay a patch onto the user's tree and index; an error, and nothing changed, where that is not safe."""
+    """Apply a patch to the user's tree and index; if that is not safe, change nothing and raise UsageError."""
     try:
         dirty = git(top, "--literal-pathspecs", "status", "--porcelain", "--ignored", "--", *paths).splitlines()
         if dirty:
-            told = ", ".join(line[3:] for line in dirty)
+            files = ", ".join(line[3:] for line in dirty)
             raise UsageError(
-                f"the patch was not applied: there are uncommitted changes in {told}\n"
+                f"the patch was not applied: there are uncommitted changes in {files}\n"
                 f"  → commit or stash them, then: git apply --index {file}"
             )
         git(top, "apply", "--index", str(file))
     except GitError as error:
         raise UsageError(
-            f"the patch was not applied, and nothing was changed: {error}\n  → it is kept: {file}"
+            f"the patch was not applied, and nothing was changed: {error}\n  → the patch is in {file}"
         ) from None

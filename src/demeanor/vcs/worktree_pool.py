@@ -1,4 +1,4 @@
-"""Several commits checked out and built at once, so that one that is visited again need not be built again."""
+"""A pool of checked-out and built commits, so that a commit that is needed again is not built again."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from demeanor.vcs.checkout import Checkout, checked_out
 
 
 class Worktrees:
-    """Built worktrees, at most so many; all of them go at the end, whatever happened."""
+    """At most `most` built worktrees, all of which are removed at the end."""
 
     def __init__(
-        self, config: Config, environ: Mapping[str, str], *, most: int, tell: Callable[[str], None] = lambda line: None
+        self, config: Config, environ: Mapping[str, str], *, most: int, log: Callable[[str], None] = lambda line: None
     ) -> None:
         self.built = 0
         """How many were built so far."""
         self._config = config
         self._environ = environ
         self._most = most
-        self._tell = tell
-        self._kept: dict[str, tuple[Checkout, ExitStack]] = {}
+        self._log = log
+        self._open: dict[str, tuple[Checkout, ExitStack]] = {}
 
     def __enter__(self) -> Worktrees:
         return self
@@ -30,27 +30,27 @@ class Worktrees:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with ExitStack() as all_of_them:
-            for _, stack in self._kept.values():
-                all_of_them.push(stack)
-            self._kept.clear()
+        with ExitStack() as stack_of_all:
+            for _, stack in self._open.values():
+                stack_of_all.push(stack)
+            self._open.clear()
 
     @property
     def at_hand(self) -> frozenset[str]:
-        """The commits that need not be built."""
-        return frozenset(self._kept)
+        """The commits that are built already."""
+        return frozenset(self._open)
 
     def get(self, commit: str, *, worth: Callable[[str], float]) -> Checkout:
-        """A commit's worktree. Where there are too many, the one that is `worth` least is given up for it.
+        """Return a commit's worktree; if the pool is full, remove the one with the lowest `worth`.
 
         Raises BuildFailed.
         """
-        if commit not in self._kept:
-            while len(self._kept) >= self._most:
-                _, stack = self._kept.pop(min(self._kept, key=worth))
+        if commit not in self._open:
+            while len(self._open) >= self._most:
+                _, stack = self._open.pop(min(self._open, key=worth))
                 stack.close()
             with ExitStack() as stack:
-                place = stack.enter_context(checked_out(self._config, commit, environ=self._environ, tell=self._tell))
-                self._kept[commit] = (place, stack.pop_all())
+                place = stack.enter_context(checked_out(self._config, commit, environ=self._environ, log=self._log))
+                self._open[commit] = (place, stack.pop_all())
             self.built += 1
-        return self._kept[commit][0]
+        return self._open[commit][0]

@@ -4,7 +4,7 @@ from demeanor.commands.analyze.report import AnalysisSource, Planned, analysis
 from demeanor.commands.analyze.terminal import analysis_terminal
 from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
-from tests.store.past import record, records
+from tests.helpers.runs import record, records
 
 
 def source(name: str, letters: str, **more: object) -> AnalysisSource:

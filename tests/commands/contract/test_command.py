@@ -1,4 +1,4 @@
-"""`demeanor contract`: our dialects, somebody else's converter, and a server."""
+"""`demeanor contract`: our dialects, another converter, and a server."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from tests.journeys.conftest import Project, project  # noqa: F401 - a fixture
+from tests.helpers.project import Project
 from tests.journeys.test_live_provider import serving
 
 LOSSY = """\
 import json
-from demeanor.gateway.contract import ours
+from demeanor.gateway.contract import builtin_converter
 
 def convert(source, target, kind, body):
-    out = ours(source, target, kind, body)
+    out = builtin_converter(source, target, kind, body)
     return out.replace(b"call_", b"kall_") if kind == "request" else out
 
 def broken(source, target, kind, body):
@@ -22,15 +22,15 @@ def broken(source, target, kind, body):
 """
 
 
-def test_our_own_dialects_keep_the_contract(project: Project):  # noqa: F811
-    """Every case, in seconds."""
+def test_our_own_dialects_pass(project: Project):
+    """Every case passes."""
     ran = project.demeanor("contract")
     assert ran.returncode == 0, ran.stdout
     assert ran.stdout.endswith(" 0 failed\n")
     assert int(ran.stdout.split()[0]) > 500
 
 
-def test_a_converter_that_loses_something_is_told_what(project: Project):  # noqa: F811
+def test_a_lossy_converter_fails_with_details(project: Project):
     """Each failure names the case, why it matters, and what was found."""
     project.write(lossy_py=LOSSY)
     ran = project.demeanor("contract", "--converter", "lossy:convert", "-k", "ids")
@@ -44,14 +44,14 @@ def test_a_converter_that_loses_something_is_told_what(project: Project):  # noq
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--converter", "nothing"], "write MODULE:FUNCTION"),
+        (["--converter", "nothing"], "use the form MODULE:FUNCTION"),
         (["--converter", "no_such_module:f"], "can't be imported"),
-        (["--converter", "json:f"], "there is no such function"),
-        (["-k", "nosuchcase"], "no case fits"),
+        (["--converter", "json:f"], "this function does not exist"),
+        (["-k", "nosuchcase"], "no case matches"),
         (["--url", "http://127.0.0.1:1"], "--url needs --dialect and --model"),
     ],
 )
-def test_a_wrong_call_is_told(project: Project, words: list[str], complaint: str):  # noqa: F811
+def test_wrong_options_are_reported(project: Project, words: list[str], complaint: str):
     """Before anything runs."""
     ran = project.demeanor("contract", *words)
     assert ran.returncode == 2
@@ -68,8 +68,8 @@ def play(turn):
 """
 
 
-def test_a_server_is_probed(project: Project):  # noqa: F811
-    """Our own gateway keeps ids, streams well-formed events and reports usage, in each dialect."""
+def test_a_server_is_probed(project: Project):
+    """Our own gateway preserves ids, streams valid events and reports usage, in each dialect."""
     project.write(demeanor_toml='[models.weather]\nscript = "weather.py"\n', weather_py=WEATHER)
     with serving(project, "--model", "weather") as (url, key):
         for dialect in ("anthropic", "openai-chat", "openai-responses", "gemini"):

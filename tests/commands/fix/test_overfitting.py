@@ -1,4 +1,4 @@
-"""A prompt that only knows its exam is told from one that is mended."""
+"""Does a fix overfit the eval? Quotations of the eval in new text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.commands.fix.overfitting import EvalSource, quotations
+from demeanor.commands.fix.overfitting import EvalSource, find_quotations
 from demeanor.core.checks import FileContains, FunctionCheck, ToolUsed
 from demeanor.core.eval import Eval, Source
 from demeanor.core.policy import Policy
@@ -29,10 +29,10 @@ OLD = "You are an agent. Read files. Put logs into app.log."
 
 
 def keeps_the_port(rig: object, result: str) -> None:
-    """Only its name is asked."""
+    """Only its name is used."""
 
 
-EXAM = EvalSource(
+PORT_EVAL = EvalSource(
     eval=Eval(
         name="keeps_the_port",
         policy=Policy.USUALLY_PASSES,
@@ -55,20 +55,20 @@ EXAM = EvalSource(
 @pytest.mark.parametrize(
     ("new", "found"),
     [
-        ("When settings.ini is named, look first.", "of its files: the name 'settings.ini'"),
-        ("Mind deep/inside/data.csv.", "of its files: the name 'deep/inside/data.csv'"),
-        ("Mind data.csv.", "of its files: the name 'data.csv'"),
-        ("Always keep the other lines\n  as they are.", "of what it asks: 'keep the other lines'"),
-        ("If a port is 8080, ask.", "of its files: '8080'"),
-        ("The right port is 9090.", "of what it asks: '9090'"),
-        ("Give the quick summary.", "of what it expects: 'the quick summary'"),
-        ("Write a whole sentence.", "of what it expects: 'a whole sentence'"),
-        ('Write "host = example".', "of its files: 'host example'"),
+        ("When settings.ini is named, look first.", "file name 'settings.ini'"),
+        ("Mind deep/inside/data.csv.", "file name 'deep/inside/data.csv'"),
+        ("Mind data.csv.", "file name 'data.csv'"),
+        ("Always keep the other lines\n  as they are.", "prompt 'keep the other lines'"),
+        ("If a port is 8080, ask.", "file content '8080'"),
+        ("The right port is 9090.", "prompt '9090'"),
+        ("Give the quick summary.", "expected text 'the quick summary'"),
+        ("Write a whole sentence.", "expected text 'a whole sentence'"),
+        ('Write "host = example".', "file content 'host example'"),
     ],
 )
-def test_what_quotes_the_eval_is_found(new: str, found: str):
-    """Its question, its files, what it expects, in whatever wrapping."""
-    assert found in quotations(EXAM, old=OLD, new=new)
+def test_quotations_are_found(new: str, found: str):
+    """Of the prompt, the files and the expected texts, across line breaks."""
+    assert found in find_quotations(PORT_EVAL, old=OLD, new=new)
 
 
 @pytest.mark.parametrize(
@@ -83,18 +83,21 @@ def test_what_quotes_the_eval_is_found(new: str, found: str):
         "",
     ],
 )
-def test_general_words_are_no_quotation(new: str):
-    """Nor are names of tools and kinds, what stood there before, and what other evals say."""
-    assert quotations(EXAM, old=OLD, new=new) == ()
+def test_general_text_is_not_a_quotation(new: str):
+    """Nor are names of tools and kinds, earlier text, or texts of other evals."""
+    assert find_quotations(PORT_EVAL, old=OLD, new=new) == ()
 
 
 def test_a_paraphrase_is_not_found():
-    """The limit of the rule, which is for the guard suite and for a reader of the patch."""
-    assert quotations(EXAM, old=OLD, new="When a number in a settings file is to be raised, look at it first.") == ()
+    """A limit of the rule; the guard suite and the reader of the patch have to notice it."""
+    assert (
+        find_quotations(PORT_EVAL, old=OLD, new="When a number in a settings file is to be raised, look at it first.")
+        == ()
+    )
 
 
-def test_a_source_that_can_t_be_read_tells_nothing():
-    """The rest still counts."""
-    broken = EvalSource(eval=EXAM.eval, source="def (")
-    assert quotations(broken, old="", new="the quick summary") == ()
-    assert quotations(broken, old="", new="settings.ini") != ()
+def test_a_source_with_a_syntax_error_has_no_expected_texts():
+    """Prompts and file names still count."""
+    broken = EvalSource(eval=PORT_EVAL.eval, source="def (")
+    assert find_quotations(broken, old="", new="the quick summary") == ()
+    assert find_quotations(broken, old="", new="settings.ini") != ()

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from demeanor.commands.gate.always import RATES
-from demeanor.commands.gate.always import characteristics as always_characteristics
+from demeanor.commands.gate import always
 from demeanor.commands.gate.cell import GateAnswer, GateCell
-from demeanor.commands.gate.rules import RULES, gate, gate_exit_code, next_trials
-from demeanor.commands.gate.screen_error_rates import reject
+from demeanor.commands.gate.rules import RULES, gate, gate_exit_code, next_trials, rule_named
+from demeanor.commands.gate.screen import p_reject
+from demeanor.core.errors import UnknownName
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.runner.baselines import Baseline
@@ -47,7 +47,7 @@ def answer(one: GateCell, rule: str = "screen") -> GateAnswer:
 def play(
     cells: dict[str, tuple[float, Baseline | None]], rng: random.Random, rule: str = "screen"
 ) -> tuple[list[str], int]:
-    """Ask the gate, run what it wants, until it wants no more: answers and trials spent."""
+    """Run the trials that the gate asks for until it asks for no more; return the answers and the number of trials."""
     seen: dict[str, list[bool]] = {name: [] for name in cells}
     while True:
         answers = gate([cell(seen[name], name=name, past=past) for name, (_, past) in cells.items()], rule=rule)
@@ -59,29 +59,29 @@ def play(
             seen[name.removesuffix("/a:m")] += [rng.random() < rate for _ in range(trials)]
 
 
-def test_seed_equals_its_plain_reading() -> None:
-    """All outcomes of three trials; and it never asks for a trial that can't change the answer."""
+def test_classic_agrees_with_the_reference() -> None:
+    """For all outcomes of three trials; it never asks for a trial that can't change the answer."""
     for outcomes in itertools.product([0, 1], repeat=3):
-        found = answer(cell(outcomes), "seed")
+        found = answer(cell(outcomes), "classic")
         assert (found.decision.answer == "accept") is passes_the_gate(list(map(bool, outcomes)))
-    assert [answer(cell(seen), "seed").more for seen in ([], [1], [0], [1, 0], [1, 1], [0, 0])] == [2, 1, 2, 1, 0, 0]
+    assert [answer(cell(seen), "classic").more for seen in ([], [1], [0], [1, 0], [1, 1], [0, 0])] == [2, 1, 2, 1, 0, 0]
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_always_passes_must_pass_every_time(rule: str) -> None:
-    """One fail rejects at once; fewer than three judged trials decide nothing."""
-    always = Policy.ALWAYS_PASSES
-    assert answer(cell([1, 1, 1], policy=always), rule).decision.answer == "accept"
-    assert answer(cell([1, 0], policy=always), rule).decision.answer == "reject"
-    open_cell = answer(cell([1, 1], policy=always, voided=2), rule)
+    """One failure rejects at once; fewer than three judged trials decide nothing."""
+    policy = Policy.ALWAYS_PASSES
+    assert answer(cell([1, 1, 1], policy=policy), rule).decision.answer == "accept"
+    assert answer(cell([1, 0], policy=policy), rule).decision.answer == "reject"
+    open_cell = answer(cell([1, 1], policy=policy, voided=2), rule)
     assert (open_cell.decision.answer, open_cell.more) == ("undecided", 1)
-    given_up = answer(cell([1, 1], policy=always, voided=4), rule)
+    given_up = answer(cell([1, 1], policy=policy, voided=4), rule)
     assert (given_up.decision.answer, given_up.more) == ("undecided", 0)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_undecided_has_its_own_exit_code_and_reject_beats_it(rule: str) -> None:
-    """Known-bad evals and subjects that don't matter never block."""
+    """USUALLY_FAILS evals and subjects that are not key subjects never block."""
     void, fine = cell([], voided=9), cell([1, 1, 1], name="f")
     bad = cell([0, 1], name="b", policy=Policy.ALWAYS_PASSES)
     aside = [cell([0, 0, 0], name="k", policy=Policy.USUALLY_FAILS), cell([0, 0, 0], name="s", key=False)]
@@ -90,40 +90,40 @@ def test_undecided_has_its_own_exit_code_and_reject_beats_it(rule: str) -> None:
     assert gate_exit_code(gate([fine, void, bad], rule=rule)) is ExitCode.REJECTED
 
 
-def test_screen_is_content_with_three_passes() -> None:
-    """And wants no more."""
+def test_screen_accepts_three_passes() -> None:
+    """And asks for no more."""
     assert answer(cell([])).more == 3
     found = answer(cell([1, 1, 1]))
     assert (found.decision.answer, found.more) == ("accept", 0)
 
 
-def test_screen_looks_again_where_something_failed_and_does_not_count_that_twice() -> None:
-    """Seven fresh passes settle it; so do five fresh fails."""
+def test_screen_escalates_after_a_failure_and_does_not_count_it_again() -> None:
+    """Seven fresh passes decide it; so do five fresh failures."""
     begun = answer(cell([1, 0]))
     assert (begun.decision.answer, begun.more > 0) == ("undecided", True)
     assert answer(cell([0, *[1] * 8])).decision.answer == "accept"
-    fallen = answer(cell([0, *[0] * 5]))
-    assert fallen.decision.answer == "reject"
-    assert "after 57 of 60 in 20 nights" in fallen.decision.reason
-    assert fallen.adjusted is not None
-    assert fallen.adjusted <= 0.1
+    dropped = answer(cell([0, *[0] * 5]))
+    assert dropped.decision.answer == "reject"
+    assert "after 57 of 60 in 20 nights" in dropped.decision.reason
+    assert dropped.adjusted is not None
+    assert dropped.adjusted <= 0.1
 
 
-def test_the_same_trials_say_less_about_an_eval_that_was_never_steady() -> None:
-    """Each is held against its own past."""
+def test_the_same_trials_are_weaker_evidence_for_an_unreliable_eval() -> None:
+    """Each eval is compared with its own history."""
     outcomes = [0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0]
     assert answer(cell(outcomes)).decision.answer == "reject"
     assert answer(cell(outcomes, past=Baseline(passed=36, failed=24, nights=20))).decision.answer == "accept"
 
 
-def test_a_past_of_mixed_fingerprints_is_told() -> None:
-    """Never averaged silently."""
+def test_a_history_with_several_fingerprints_is_reported() -> None:
+    """It is never averaged silently."""
     past = Baseline(passed=57, failed=3, nights=20, fingerprints=("f1", "f2"))
-    assert "of 2 different fingerprints" in answer(cell([0, 0, 0], past=past)).decision.reason
+    assert "with 2 different fingerprints" in answer(cell([0, 0, 0], past=past)).decision.reason
 
 
 def test_a_new_eval_must_pass_two_of_three() -> None:
-    """It has nothing to be held against."""
+    """It has no history to compare with."""
     assert answer(cell([1, 1, 1], past=None)).decision.answer == "accept"
     assert answer(cell([0, *[1] * 8], past=None)).decision.answer == "accept"
     assert answer(cell([0, *[0] * 4], past=None)).decision.answer == "reject"
@@ -141,7 +141,7 @@ def test_a_new_eval_must_pass_two_of_three() -> None:
 def test_an_answer_never_changes_with_further_trials(
     suite: list[tuple[list[bool], int, bool, int]], data: st.DataObject
 ) -> None:
-    """What stopping early rests on: whatever comes, for this cell or another, accept and reject are final."""
+    """The basis for stopping early: whatever the trials of any cell still show, accept and reject are final."""
     cells = [
         cell(outcomes, name=f"e{i}", past=Baseline(passed=c, failed=60 - c, nights=20) if known else None, voided=0)
         for i, (outcomes, c, known, _) in enumerate(suite)
@@ -156,35 +156,35 @@ def test_an_answer_never_changes_with_further_trials(
 
 
 @given(outcomes=st.lists(st.booleans(), max_size=13), passed=st.integers(0, 60))
-def test_what_is_wanted_can_settle_the_cell_and_nothing_less_can(outcomes: list[bool], passed: int) -> None:
-    """The fewest trials: all pass, or all fail, and it is decided; with one fewer it is not."""
+def test_the_requested_trials_are_the_fewest_that_can_decide(outcomes: list[bool], passed: int) -> None:
+    """If they all pass, or all fail, the cell is decided; with one fewer it is not."""
     past = Baseline(passed=passed, failed=60 - passed, nights=20)
     found = answer(cell(outcomes, past=past))
     if found.more == 0 or (len(outcomes) < 3 and False not in outcomes):
         return
 
-    def settled(more: int) -> bool:
+    def decided(more: int) -> bool:
         ends = [answer(cell([*outcomes, *[value] * more], past=past)).more == 0 for value in (True, False)]
         return any(ends)
 
-    assert settled(found.more)
-    assert not settled(found.more - 1)
+    assert decided(found.more)
+    assert not decided(found.more - 1)
 
 
-def test_a_borderline_cell_waits_for_those_that_may_still_join_it() -> None:
-    """Alone beside a healthy one it would be accepted; beside many that have fallen it is rejected."""
+def test_a_borderline_cell_waits_for_cells_that_may_still_be_escalated() -> None:
+    """Next to a healthy one it is accepted; next to many that have dropped it is rejected."""
     borderline = cell([0, *[1] * 7, 0, 0, 0], past=Baseline(passed=55, failed=5, nights=20))
     healthy = cell([0, *[1] * 10], name="healthy")
     assert gate([borderline, healthy])[0].decision.answer == "accept"
     waiting = gate([borderline, healthy, *(cell([], name=f"j{i}") for i in range(9))])[0]
     assert (waiting.decision.answer, waiting.more) == ("undecided", 0)
-    assert "waits for what the other cells show" in waiting.decision.reason
-    fallen = [cell([0] * 11, name=f"j{i}") for i in range(9)]
-    assert gate([borderline, healthy, *fallen])[0].decision.answer == "reject"
+    assert "it depends on the results of the other cells" in waiting.decision.reason
+    dropped = [cell([0] * 11, name=f"j{i}") for i in range(9)]
+    assert gate([borderline, healthy, *dropped])[0].decision.answer == "reject"
 
 
 def test_stopping_early_changes_no_answer() -> None:
-    """Cells served in any order, a few trials at a time, end as if each had been given all its trials at once."""
+    """Whatever the order of the trials, the answers are those after all trials."""
     rng, rejects = random.Random(33), 0
     for _ in range(80):
         fates = {f"e{i}": [rng.random() < rng.choice([0.3, 0.7, 0.95]) for _ in range(13)] for i in range(6)}
@@ -203,19 +203,19 @@ def test_stopping_early_changes_no_answer() -> None:
 
 
 def in_full(fates: dict[str, list[bool]], pasts: dict[str, Baseline]) -> list[str]:
-    """The rule read plainly: ten fresh trials for every cell with a fail among its first three, then the correction."""
+    """A reference: ten fresh trials for every cell with a failure among its first three, then the correction."""
     escalated = {name: fate[fate.index(False) + 1 :][:10] for name, fate in fates.items() if not all(fate[:3])}
     p_values = [
         stats.betabinom.cdf(sum(fresh), 10, pasts[name].passed + 0.5, pasts[name].failed + 0.5)
         for name, fresh in escalated.items()
     ]
-    raised = stats.false_discovery_control(p_values) if p_values else []
-    rejected = {name for name, p in zip(escalated, raised, strict=True) if p <= 0.1}
+    adjusted = stats.false_discovery_control(p_values) if p_values else []
+    rejected = {name for name, p in zip(escalated, adjusted, strict=True) if p <= 0.1}
     return ["reject" if name in rejected else "accept" for name in fates]
 
 
 def test_every_cell_is_answered_in_the_end() -> None:
-    """Ask, run, ask again: no cell is left open, and none gets more than thirteen trials."""
+    """No cell stays undecided, and none gets more than thirteen trials."""
     rng = random.Random(1)
     suite = {f"e{i}": (rng.choice([0.5, 0.9, 0.98]), STEADY if i % 3 else None) for i in range(40)}
     answers, spent = play(suite, rng)
@@ -224,7 +224,7 @@ def test_every_cell_is_answered_in_the_end() -> None:
 
 
 def test_a_small_budget_goes_to_the_most_doubtful() -> None:
-    """What is not even screened comes before what is half settled; no more than the budget is given."""
+    """A cell without trials comes before one that is nearly decided; the budget is never exceeded."""
     answers = gate([cell([0, 1, 1, 1, 1, 1, 1], name="settling"), cell([], name="new")])
     assert next_trials(answers, budget=3) == {"new/a:m": 3}
     assert sum(next_trials(answers, budget=4).values()) == 4
@@ -233,22 +233,22 @@ def test_a_small_budget_goes_to_the_most_doubtful() -> None:
 
 @pytest.mark.parametrize("rate", [0.95, 0.5])
 def test_a_simulation_agrees_with_the_error_rates_of_screen(rate: float) -> None:
-    """Past and present drawn anew each time."""
+    """History and trials are drawn anew each time."""
     rng, rejected, spent, rounds = random.Random(8), 0, 0, 1500
     for _ in range(rounds):
         passed = sum(rng.random() < 0.95 for _ in range(60))
         answers, trials = play({"e": (rate, Baseline(passed=passed, failed=60 - passed, nights=20))}, rng)
         rejected += answers == ["reject"]
         spent += trials
-    row = RULES["screen"].characteristics().at(rate)
+    row = RULES["screen"].error_rates().at(rate)
     assert rejected / rounds == pytest.approx(row.chance, abs=0.03)
     assert row.trials is not None
-    # A gate asks for three at once, so it may see up to two trials more than one that asks for each.
+    # The gate asks for three trials at once, so it may run up to two more than needed.
     assert row.trials - 0.2 <= spent / rounds <= row.trials + 1.5
 
 
 def test_false_alarms_of_a_suite_are_as_few_as_it_says() -> None:
-    """Of what is rejected at 10 %, a tenth is healthy at most, on average; big drops are mostly seen."""
+    """On average, at most a tenth of the rejected cells is healthy; most large drops are detected."""
     rng, shares, seen = random.Random(21), [], 0
     for _ in range(12):
         rates = [rng.betavariate(38, 2) for _ in range(40)]
@@ -258,20 +258,29 @@ def test_false_alarms_of_a_suite_are_as_few_as_it_says() -> None:
             now = 0.5 if index < 4 else rate
             suite[f"e{index}"] = (now, Baseline(passed=passed, failed=60 - passed, nights=20))
         answers, _ = play(suite, rng)
-        rejected = [index for index, said in enumerate(answers) if said == "reject"]
+        rejected = [index for index, answer in enumerate(answers) if answer == "reject"]
         shares.append(sum(index >= 4 for index in rejected) / max(1, len(rejected)))
         seen += sum(index < 4 for index in rejected)
     assert sum(shares) / len(shares) <= 0.1
     assert seen / 48 >= 0.65
 
 
-def test_every_rule_tells_its_error_rates() -> None:
-    """The published ones, exactly."""
-    seed, screen = (RULES[name].characteristics() for name in ("seed", "screen"))
-    assert seed.at(0.95).chance == pytest.approx(0.00725)
-    assert 1 - seed.at(0.8).chance == pytest.approx(0.896)
+def test_error_rates_are_the_published_ones() -> None:
+    """Exactly."""
+    classic, screen = (RULES[name].error_rates() for name in ("classic", "screen"))
+    assert classic.at(0.95).chance == pytest.approx(0.00725)
+    assert 1 - classic.at(0.8).chance == pytest.approx(0.896)
     assert screen.at(0.95).chance < 0.01
     assert 1 - screen.at(0.5).chance < 0.2
-    assert reject(0.5, past=21) < reject(0.5)
-    assert always_characteristics().at(0.95).chance == pytest.approx(1 - 0.95**3)
-    assert {row.rate for row in screen.rows} == set(RATES)
+    assert p_reject(0.5, past=21) < p_reject(0.5)
+    assert always.error_rates().at(0.95).chance == pytest.approx(1 - 0.95**3)
+    assert {row.rate for row in screen.rows} == set(always.RATES)
+
+
+def test_seed_is_the_former_name_of_classic() -> None:
+    """Answers and error rates show the current name."""
+    assert rule_named("seed") is RULES["classic"]
+    assert answer(cell([1, 1]), "seed").decision.rule == rule_named("seed").error_rates().rule == "classic"
+    with pytest.raises(UnknownName, match="did you mean 'classic'") as caught:
+        rule_named("clasic")
+    assert "seed" not in str(caught.value)

@@ -6,34 +6,45 @@ import json
 
 import pytest
 
-from tests.journeys.conftest import Project, project  # noqa: F401 - a fixture
+from tests.helpers.project import Project
 
 
 @pytest.mark.parametrize("width", ["60", "120"])
-def test_it_fits_the_terminal(project: Project, width: str):  # noqa: F811
+def test_it_fits_the_terminal(project: Project, width: str):
     """Narrow and wide, no line is longer than the terminal, and nothing that matters is left out."""
     project.env["COLUMNS"] = width
     shown = project.demeanor("power", "95%", "80%", "--evals", "50", "--trials", "7")
     assert shown.returncode == 0, shown.stderr
     assert all(len(line) <= int(width) for line in shown.stdout.splitlines())
-    for told in ("33 trials", "67 trials", "screen", "seed", "sprt", "cusum", "0.73 %", "0.81 %", "suite of 50 evals"):
+    for told in (
+        "33 trials",
+        "67 trials",
+        "screen",
+        "classic",
+        "sprt",
+        "cusum",
+        "0.73 %",
+        "0.81 %",
+        "suite of 50 evals",
+    ):
         assert told in " ".join(shown.stdout.split()), told
 
 
-def test_it_speaks_json(project: Project):  # noqa: F811
+def test_it_speaks_json(project: Project):
     """For programs, with all digits."""
     told = json.loads(project.demeanor("power", "0.95", "0.8", "--json").stdout)
     assert told["known"] == [33, 5]
     gate = {rule["rule"]: rule["rows"] for rule in told["gate"]}
-    assert gate["seed"][0]["chance"] == pytest.approx(0.00725)
+    assert gate["classic"][0]["chance"] == pytest.approx(0.00725)
     (rule,) = json.loads(project.demeanor("power", "--rule", "screen", "--json").stdout)
     assert rule["action"] == "reject"
 
 
-def test_a_rule_tells_its_error_rates(project: Project):  # noqa: F811
-    """All rules of that name: the gate's, promotion's, demotion's."""
-    shown = project.demeanor("power", "--rule", "seed").stdout
-    assert [word in shown for word in ("rejects", "promotes", "demotes")] == [True] * 3
+@pytest.mark.parametrize("name", ["classic", "seed"])
+def test_a_rule_shows_its_error_rates(project: Project, name: str):
+    """All rules of that name: of the gate, of promotion and of demotion. `seed` is the former name of `classic`."""
+    shown = project.demeanor("power", "--rule", name).stdout
+    assert [word in shown for word in ("classic", "rejects", "promotes", "demotes")] == [True] * 4
 
 
 @pytest.mark.parametrize(
@@ -46,7 +57,7 @@ def test_a_rule_tells_its_error_rates(project: Project):  # noqa: F811
         (["--history", "4000"], "at most 400"),
     ],
 )
-def test_what_makes_no_sense_is_refused(project: Project, words: list[str], told: str):  # noqa: F811
+def test_what_makes_no_sense_is_refused(project: Project, words: list[str], told: str):
     """Exit code 2, with the remedy."""
     shown = project.demeanor("power", *words)
     assert shown.returncode == 2

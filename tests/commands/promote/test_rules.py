@@ -5,7 +5,7 @@ import random
 import pytest
 
 from demeanor.commands.promote.classic import ClassicPromotion
-from demeanor.commands.promote.rules import DEMOTE, PROMOTE, demote, promote
+from demeanor.commands.promote.rules import DEMOTE, PROMOTE, demote, policy_rule, promote
 from demeanor.core.errors import UnknownName
 from demeanor.core.policy import Policy
 from demeanor.store.history.nights import nights_of
@@ -15,8 +15,8 @@ from tests.commands.reference import may_be_promoted, must_be_demoted
 ONE = {"e": ("a:m",)}
 
 
-def test_the_seed_rule_equals_its_plain_reading_on_ten_thousand_histories() -> None:
-    """Fails, voids, gaps, skips, edits and policies that come and go; one to three subjects."""
+def test_classic_promotion_agrees_with_the_reference() -> None:
+    """On 10 000 histories: failures, voids, gaps, skips, edits and policies that come and go; one to three subjects."""
     rng, promoted = random.Random(2026), 0
     for _ in range(10_000):
         subjects = SUBJECTS[: rng.randint(1, 3)]
@@ -29,8 +29,8 @@ def test_the_seed_rule_equals_its_plain_reading_on_ten_thousand_histories() -> N
     assert 1000 < promoted < 9000
 
 
-def test_the_seed_rule_of_demotion_equals_its_plain_reading() -> None:
-    """On histories of evals that promise to pass always."""
+def test_classic_demotion_agrees_with_the_reference() -> None:
+    """On histories of ALWAYS_PASSES evals."""
     rng, demoted = random.Random(7), 0
     for _ in range(2000):
         cells = [
@@ -51,7 +51,7 @@ def test_the_seed_rule_of_demotion_equals_its_plain_reading() -> None:
 
 
 def test_ten_perfect_nights_are_promoted_and_nine_wait_for_one() -> None:
-    """The nearest miss says what is missing."""
+    """The report says what is missing."""
     assert promote(nights([3] * 10), ONE)[0].answer == "promote"
     (near,) = promote(nights([3] * 9), ONE)
     assert (near.answer, near.distance) == ("wait", 1)
@@ -59,37 +59,37 @@ def test_ten_perfect_nights_are_promoted_and_nine_wait_for_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoiled", "told"),
+    ("results", "reason"),
     [
         ({"passed": 2, "failed": 1}, "n012: failed on a:m"),
-        ({"passed": 0, "voided": 3}, "n012: no data of a:m"),
-        ({"passed": 0, "skipped": True}, "n012: no data of a:m"),
+        ({"passed": 0, "voided": 3}, "n012: no data for a:m"),
+        ({"passed": 0, "skipped": True}, "n012: no data for a:m"),
     ],
 )
-def test_one_bad_night_in_the_window_is_told_and_costs_a_week(spoiled: dict[str, int], told: str) -> None:
-    """A fail; a night of voids; a skipped one: none of them is a pass."""
+def test_one_bad_night_in_the_window_costs_a_week(results: dict[str, int], reason: str) -> None:
+    """A failure, a night of voids and a skipped night all block the promotion."""
     cells = nights([3] * 14)
-    cells[12] = night(12, **spoiled)
+    cells[12] = night(12, **results)
     (found,) = promote(cells, ONE)
-    assert (found.answer, found.missing, found.distance) == ("wait", (told,), 6)
+    assert (found.answer, found.missing, found.distance) == ("wait", (reason,), 6)
 
 
-def test_a_missing_night_is_no_pass() -> None:
+def test_a_missing_night_is_not_a_pass() -> None:
     """The night was run, but not this eval."""
     cells = [cell for cell in nights([3] * 14) if cell.run != "n012"]
     (found,) = promote([*cells, night(12, eval="other")], ONE)
-    assert (found.answer, found.missing) == ("wait", ("n012: no data of a:m",))
+    assert (found.answer, found.missing) == ("wait", ("n012: no data for a:m",))
 
 
 def test_a_void_beside_passes_does_not_matter() -> None:
-    """Two passes and a void are 100 % of what could be judged."""
+    """Two passes and a void are 100 % of the judged trials."""
     cells = nights([3] * 14)
     cells[12] = night(12, passed=2, voided=1)
     assert promote(cells, ONE)[0].answer == "promote"
 
 
 def test_all_enabled_subjects_count_and_others_do_not() -> None:
-    """The weakest one decides, unless it is not enabled."""
+    """The weakest enabled subject decides."""
     cells = [*nights([3] * 12), *nights([2] * 12, subject="b:m")]
     assert promote(cells, {"e": ("a:m", "b:m")})[0].answer == "wait"
     assert promote(cells, ONE)[0].answer == "promote"
@@ -97,7 +97,7 @@ def test_all_enabled_subjects_count_and_others_do_not() -> None:
 
 
 def test_an_edit_of_the_eval_restarts_the_count() -> None:
-    """Nights of the eval as it was are nights of another eval; the change is shown."""
+    """Nights of an older version don't count; the change is shown."""
     cells = [*nights([3] * 9, eval_hash="h0"), *nights([3] * 5, first=9)]
     (found,) = promote(cells, ONE)
     assert (found.answer, found.distance) == ("wait", 5)
@@ -116,14 +116,14 @@ def test_a_change_of_the_subject_is_shown_and_restarts_only_a_strict_count() -> 
     assert (judged.answer, judged.distance) == ("wait", 5)
 
 
-def test_a_demoted_eval_begins_again() -> None:
-    """Nights in which it promised to pass always are not incubation."""
+def test_a_demoted_eval_starts_again() -> None:
+    """Nights as ALWAYS_PASSES don't count as incubation."""
     cells = [*nights([3] * 9, policy=Policy.ALWAYS_PASSES), *nights([3] * 5, first=9)]
     assert promote(cells, ONE)[0].distance == 5
 
 
-def test_the_nearest_misses_come_first() -> None:
-    """After those that are to be promoted."""
+def test_evals_that_need_the_least_come_first() -> None:
+    """After those to promote."""
     cells = [*nights([3] * 12), *nights([3] * 8, eval="near", first=4), *nights([3] * 3, eval="far", first=9)]
     found = promote(cells, dict.fromkeys(("far", "e", "never", "near"), ("a:m",)))
     assert [(one.eval, one.answer, one.distance) for one in found] == [
@@ -135,7 +135,7 @@ def test_the_nearest_misses_come_first() -> None:
 
 
 def test_sprt_promotes_after_47_passes_and_says_how_many_are_missing() -> None:
-    """16 nights of three; a fail costs a while, two at the start refuse."""
+    """16 nights of three; a failure delays it, two at the start refuse it."""
     assert promote(nights([3] * 16), ONE, rule="sprt")[0].answer == "promote"
     (near,) = promote(nights([3] * 15), ONE, rule="sprt")
     assert (near.answer, near.distance) == ("wait", 1)
@@ -145,51 +145,59 @@ def test_sprt_promotes_after_47_passes_and_says_how_many_are_missing() -> None:
 
 
 def test_sprt_stays_refused_until_the_eval_changes() -> None:
-    """However well it does afterwards; an edit is a new start."""
+    """However well it does afterwards; an edit starts again."""
     bad = nights([1])
     assert promote([*bad, *nights([3] * 40, first=1)], ONE, rule="sprt")[0].answer == "refuse"
     assert promote([*bad, *nights([3] * 40, first=1, eval_hash="h2")], ONE, rule="sprt")[0].answer == "promote"
 
 
-def test_sprt_notices_a_decay_before_the_promotion_is_applied() -> None:
-    """Found good, and bad since."""
+def test_sprt_detects_a_drop_before_the_promotion_is_applied() -> None:
+    """First good, then bad."""
     assert promote(nights([3] * 20 + [1, 1, 1]), ONE, rule="sprt")[0].answer == "refuse"
 
 
-def test_cusum_forgives_a_single_fail_and_names_the_night_of_a_fall() -> None:
-    """The seed rule demotes for one."""
+def test_cusum_tolerates_a_single_failure_and_names_the_night_of_a_drop() -> None:
+    """Classic demotes for one."""
     single = nights([3] * 20 + [2] + [3] * 3, policy=Policy.ALWAYS_PASSES)
     assert demote(single, ONE)[0].answer == "demote"
     assert demote(single, ONE, rule="cusum")[0].answer == "keep"
-    (fallen,) = demote(nights([3] * 20 + [2, 1], policy=Policy.ALWAYS_PASSES), ONE, rule="cusum")
-    assert (fallen.answer, fallen.missing) == ("demote", ("a:m: lower since n020, noticed with n021",))
+    (dropped,) = demote(nights([3] * 20 + [2, 1], policy=Policy.ALWAYS_PASSES), ONE, rule="cusum")
+    assert (dropped.answer, dropped.missing) == ("demote", ("a:m: lower since n020, detected in n021",))
 
 
-def test_without_data_nothing_is_demoted_and_nothing_is_called_fine() -> None:
-    """It waits."""
+def test_without_data_the_answer_is_wait() -> None:
+    """Neither demote nor keep."""
     for rule in DEMOTE:
         assert demote([], ONE, rule=rule)[0].answer == "wait"
 
 
 def test_error_rates_are_those_that_were_published() -> None:
-    """Within 60 nights the seed rule promotes 99.8 % of the 95 % evals; sprt 16 %."""
-    seed, sprt = (PROMOTE[name].characteristics() for name in ("seed", "sprt"))
-    assert "99.8 % at 95 %" in seed.notes[0]
+    """Within 60 nights, classic promotes 99.8 % of the 95 % evals; sprt 16 %."""
+    classic, sprt = (PROMOTE[name].error_rates() for name in ("classic", "sprt"))
+    assert "99.8 % at 95 %" in classic.notes[0]
     assert sprt.at(0.95).chance == pytest.approx(0.161, abs=0.001)
-    assert DEMOTE["seed"].characteristics().at(0.99).chance == pytest.approx(1 - 0.99**21)
-    assert PROMOTE["seed"].characteristics(subjects=6).at(0.99).chance < seed.at(0.99).chance
+    assert DEMOTE["classic"].error_rates().at(0.99).chance == pytest.approx(1 - 0.99**21)
+    assert PROMOTE["classic"].error_rates(subjects=6).at(0.99).chance < classic.at(0.99).chance
 
 
 def test_a_simulation_agrees_with_the_error_rates() -> None:
-    """Asked every night for 30 nights."""
+    """Applied every night for 30 nights."""
     rng, rate, promoted = random.Random(3), 0.9, 0
     for _ in range(300):
         cells = nights([sum(rng.random() < rate for _ in range(3)) for _ in range(30)])
         promoted += any(promote(cells[:n], ONE)[0].answer == "promote" for n in range(10, 31))
-    assert promoted / 300 == pytest.approx(PROMOTE["seed"].characteristics().at(rate).chance, abs=0.07)
+    assert promoted / 300 == pytest.approx(PROMOTE["classic"].error_rates().at(rate).chance, abs=0.07)
 
 
 def test_an_unknown_rule_is_refused_with_the_nearest_name() -> None:
     """Before anything is judged."""
     with pytest.raises(UnknownName, match="did you mean 'sprt'"):
         promote([], ONE, rule="sprr")
+
+
+def test_seed_is_the_former_name_of_classic() -> None:
+    """Decisions show the current name."""
+    assert policy_rule("promote", "seed") is PROMOTE["classic"]
+    assert policy_rule("demote", "seed") is DEMOTE["classic"]
+    assert promote(nights([3] * 10), ONE, rule="seed")[0].rule == "classic"
+    assert demote(nights([3] * 10), ONE, rule="seed")[0].rule == "classic"

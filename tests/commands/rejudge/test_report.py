@@ -1,4 +1,4 @@
-"""A second judgement: what changed, and why."""
+"""The report of `demeanor rejudge`: what changed, and why."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demeanor.commands.rejudge.render import rejudge_terminal
 from demeanor.commands.rejudge.report import RejudgedTrial, Rejudgement, answer_changes, rejudgement
-from demeanor.commands.rejudge.terminal import rejudge_terminal
-from demeanor.commands.run.policies import decide, exit_code
 from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict
 from demeanor.render.terminal import Screen
 from tests.commands.conftest import HOSTILE
-from tests.store.past import VERDICTS, record
+from tests.helpers.runs import VERDICTS, record
 
 
 def again(
     before: str, after: str, *, policy: Policy = Policy.USUALLY_PASSES, run: str = "r", **given: object
 ) -> list[RejudgedTrial]:
-    """Trials of one cell: `ppf` then, `pfp` now; `-` can't be judged again."""
+    """Trials of one cell, such as `ppf` before and `pfp` after; `-` can't be judged again."""
     return [
         RejudgedTrial(
             run=run,
@@ -36,14 +35,14 @@ def again(
     ]
 
 
-def judged(answered: Sequence[RejudgedTrial]) -> Rejudgement:
-    """What can be said of them."""
-    return rejudgement(answered, demeanor="1", decide=decide, exit_code=exit_code)
+def judged(trials: Sequence[RejudgedTrial]) -> Rejudgement:
+    """The report of these trials."""
+    return rejudgement(trials, demeanor="1")
 
 
 @given(st.lists(st.tuples(st.sampled_from("pfv"), st.sampled_from("pfv-")), max_size=8))
 def test_every_trial_is_changed_or_the_same_or_refused(found: list[tuple[str, str]]):
-    """And the tallies hold those that could be judged, before and after."""
+    """The tallies count those that were judged again, before and after."""
     report = judged(again("".join(was for was, _ in found), "".join(now for _, now in found)))
     assert len(report.changed) == sum(was != now for was, now in found if now != "-")
     assert len(report.refused) == sum(now == "-" for _, now in found)
@@ -65,10 +64,10 @@ def test_every_trial_is_changed_or_the_same_or_refused(found: list[tuple[str, st
         ("ppp", "---", Policy.USUALLY_PASSES, ("undecided", "undecided"), 3),
     ],
 )
-def test_what_follows_is_decided_by_the_policies_of_then_and_now(
+def test_decisions_follow_the_old_and_the_new_policy(
     before: str, after: str, policy: Policy, decisions: tuple[str, str], code: int
 ):
-    """The exit code is that of a run that had ended like this."""
+    """The exit code is that of a run with the new verdicts."""
     report = judged(again(before, after, policy=policy))
     (cell,) = report.cells
     assert (cell.decision_before.answer, cell.decision_after.answer) == decisions
@@ -80,8 +79,8 @@ def finding(check: str, answer: str, reason: str = "") -> Finding:
     return Finding(check=check, answer=answer, reason=reason)  # type: ignore[arg-type]
 
 
-def test_the_checks_that_made_the_difference_are_named():
-    """Added, removed, answered otherwise, or for another reason; what says the same is left out."""
+def test_checks_with_a_different_answer_are_listed():
+    """Added, removed, with another answer or another reason; unchanged checks are left out."""
     before = Fail(findings=(finding("a", "no", "x"), finding("b", "yes"), finding("c", "yes"), finding("d", "no", "1")))
     after = Fail(
         findings=(finding("a", "yes"), finding("b", "yes"), finding("new", "no", "y"), finding("d", "no", "2"))
@@ -93,8 +92,8 @@ def test_the_checks_that_made_the_difference_are_named():
     assert answer_changes(before, before) == ()
 
 
-def test_the_same_verdict_for_other_reasons_is_told_apart():
-    """It is unchanged, but worth a look."""
+def test_the_same_verdict_for_other_reasons_has_its_own_section():
+    """It counts as unchanged."""
     one = again("f", "f")[0]
     assert one.after is not None
     other = replace(one.after, verdict=Fail(findings=(finding("saves", "no", "another reason"),)))
@@ -103,8 +102,8 @@ def test_the_same_verdict_for_other_reasons_is_told_apart():
     assert "The same verdict, for other reasons" in rejudge_terminal(report)
 
 
-def test_a_person_sees_what_changed_why_and_what_could_not_be_judged():
-    """Trials in which the same changed are told once."""
+def test_the_text_shows_what_changed_why_and_what_could_not_be_judged():
+    """Trials with the same changes are shown once."""
     text = rejudge_terminal(judged([*again("pffp", "ppp-"), *again("pp", "pp", eval="other")]), Screen(width=100))
     assert text.startswith("Judged again: 6 trials of r: 2 changed, 3 unchanged, 1 can't be judged again\n")
     assert "  saves · a:m  fail → pass  trials 2 and 3\n    saves: no → yes\n      was  it did not\n" in text
@@ -115,8 +114,8 @@ def test_a_person_sees_what_changed_why_and_what_could_not_be_judged():
 
 @pytest.mark.parametrize("width", [60, 80, 140])
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_text_can_do_nothing_to_a_terminal(hostile: str, width: int):
-    """Reasons quote what an agent wrote."""
+def test_hostile_text_stays_text_on_a_terminal(hostile: str, width: int):
+    """Reasons quote the agent."""
     no: Verdict = Fail(findings=(finding(hostile, "no", hostile),))
     found = record(1, no, eval=hostile[:50] or "e")
     refused: Record = record(2, no, eval=hostile[:50] or "e")

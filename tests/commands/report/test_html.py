@@ -12,12 +12,12 @@ import pytest
 
 from demeanor.commands.report.html import night_html
 from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
-from demeanor.commands.trace.trial_steps import TrialSteps, TrialStepsPair
+from demeanor.commands.trace.trials import TrialSteps, TrialStepsPair
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.core.verdict import Fail, Finding, Pass
 from tests.commands.conftest import HOSTILE
 from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
-from tests.store.past import record
+from tests.helpers.runs import record
 
 HEADS = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "h1", "h2", "h3"}
 TEXTS = {"p", "dl", "dt", "dd", "div", "span", "code", "pre", "details", "summary", "ul", "li", "wbr"}

@@ -24,7 +24,7 @@ def case(root: Element, name: str) -> Element:
     return found
 
 
-def test_the_file_looks_as_agreed(mixed: RunReport, golden: Callable[[Path, str], None]) -> None:
+def test_the_file_matches_its_golden_file(mixed: RunReport, golden: Callable[[Path, str], None]) -> None:
     """One suite per subject, one case per eval."""
     golden(GOLDEN / "junit.xml", junit(mixed))
 
@@ -37,7 +37,7 @@ def test_the_counts_are_those_of_the_decisions(mixed: RunReport) -> None:
 
 
 def test_a_case_fails_only_where_the_decision_is_reject(mixed: RunReport) -> None:
-    """A tolerated fail and an expected one are told, but stop nobody."""
+    """Tolerated and expected failures are in the output of a passed case."""
     root = read(mixed)
     assert case(root, "asks_before_deleting").find("failure") is not None
     for name in ("reads_before_it_edits", "stops_when_it_loops"):
@@ -56,10 +56,8 @@ def test_a_void_is_an_error_and_a_skip_a_skip(cell: Callable[..., Cell], report:
     assert root.find(".//failure") is None
 
 
-def test_a_failure_tells_the_reason_and_the_command(
-    cell: Callable[..., Cell], report: Callable[..., RunReport]
-) -> None:
-    """Whoever sees it can go on from there."""
+def test_a_failure_has_its_reason_and_a_command(cell: Callable[..., Cell], report: Callable[..., RunReport]) -> None:
+    """The command runs the cell again."""
     failure = case(read(report([(cell("a"), [NO, NO, Pass()])])), "a").find("failure")
     assert failure is not None
     assert failure.get("message") == "1 of 3 passed, fewer than two of three"

@@ -43,7 +43,7 @@ def page(text: str) -> Tags:
     return Tags(MarkdownIt("commonmark").enable("table").render(text))
 
 
-def test_the_summary_looks_as_agreed(mixed: RunReport, golden: Callable[[Path, str], None]) -> None:
+def test_the_summary_matches_its_golden_file(mixed: RunReport, golden: Callable[[Path, str], None]) -> None:
     """Fit for a CI job's summary."""
     golden(GOLDEN / "summary.md", markdown(mixed))
 
@@ -74,13 +74,13 @@ def test_a_summary_stays_below_the_size_that_ci_services_accept(
     reasons = [Fail(findings=(Finding(check="c", answer="no", reason=f"{n} {'x' * 190}\n" * 40),)) for n in range(3)]
     text = markdown(report([(cell(f"e{n}"), reasons) for n in range(50)]), most_bytes=100_000)
     assert len(text.encode()) < 101_000
-    assert "more sections, told in report.json" in text
+    assert "more sections, see report.json" in text
     assert "`e49`" in text
     assert text.count("<details>") == text.count("</details>")
 
 
 def test_an_empty_run_can_be_reported(report: Callable[..., RunReport]) -> None:
-    """Nothing planned is nothing proven."""
+    """It is undecided."""
     assert markdown(report([])).startswith("## ⚠️ Undecided: nothing could be run")
 
 

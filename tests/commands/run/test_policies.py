@@ -17,7 +17,7 @@ def tally(policy: Policy, passed: int = 0, failed: int = 0, voided: int = 0, ski
 
 
 @pytest.mark.parametrize(("passed", "failed", "answer"), [(3, 0, "accept"), (1, 0, "accept"), (99, 1, "reject")])
-def test_always_passes_forgives_no_fail(passed: int, failed: int, answer: str) -> None:
+def test_always_passes_rejects_any_failure(passed: int, failed: int, answer: str) -> None:
     """One fail in a hundred is one too many."""
     assert decide(tally(Policy.ALWAYS_PASSES, passed, failed)).answer == answer
 
@@ -33,7 +33,7 @@ def test_usually_passes_wants_two_of_three(passed: int, failed: int, answer: str
 
 
 def test_usually_fails_is_accepted_and_is_news_when_it_passes() -> None:
-    """A known-bad behaviour never blocks; its recovery is told."""
+    """A behaviour that is known to fail never blocks; a pass is reported as news."""
     bad, better = decide(tally(Policy.USUALLY_FAILS, 1, 2)), decide(tally(Policy.USUALLY_FAILS, 2, 1))
     assert (bad.answer, bad.news) == ("accept", False)
     assert (better.answer, better.news) == ("accept", True)
@@ -65,7 +65,7 @@ def test_a_skipped_cell_is_skipped(policy: Policy) -> None:
 
 @given(policy=st.sampled_from(Policy), passed=st.integers(0, 9), failed=st.integers(0, 9), voided=st.integers(0, 9))
 def test_reasons_carry_the_numbers(policy: Policy, passed: int, failed: int, voided: int) -> None:
-    """A person can check the decision by its reason alone."""
+    """The decision can be checked by its reason alone."""
     reason = decide(tally(policy, passed, failed, voided)).reason
     if passed + failed:
         assert reason.startswith(f"{passed} of {passed + failed} passed")
@@ -80,7 +80,7 @@ def test_every_policy_has_a_rule() -> None:
 
 
 def test_the_error_rates_of_two_of_three_are_as_documented() -> None:
-    """With three trials: 0.7 % false alarms at 95 %, and nine of ten falls to 80 % go unseen."""
+    """With three trials: 0.7 % false alarms at 95 %, and nine of ten drops to 80 % go undetected."""
 
     def rejected(p: float) -> float:
         chances = {c: math.comb(3, c) * p**c * (1 - p) ** (3 - c) for c in range(4)}
@@ -105,7 +105,7 @@ def test_the_error_rates_of_two_of_three_are_as_documented() -> None:
     ],
 )
 def test_the_worst_decision_makes_the_exit_code(answers: str, expected: ExitCode) -> None:
-    """Reject beats undecided beats accept; nothing but skips proves nothing."""
+    """Reject before undecided before accept; a run of skipped cells only is undecided."""
     decisions = [Decision(answer=answer, rule="r", reason="") for answer in answers.split()]  # type: ignore[arg-type]
     assert exit_code(decisions) is expected
     assert exit_code(reversed(decisions)) is expected

@@ -50,7 +50,7 @@ def test_only_the_last_attempt_of_a_trial_is_one_of_its_trials(mixed: RunReport)
 
 def test_reports_for_programs_do_not_load_what_only_terminals_need() -> None:
     """rich is imported by the terminal and live modules only."""
-    modules = ["report", "to_json", "json_schema", "markdown", "junit"]
+    modules = ["report", "to_json", "markdown", "junit"]
     code = (
         f"import sys, {', '.join(f'demeanor.commands.run.{name}' for name in modules)}; sys.exit('rich' in sys.modules)"
     )

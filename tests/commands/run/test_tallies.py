@@ -40,8 +40,8 @@ def test_passes_fails_and_voids_are_counted_apart(count: Callable[..., Tally]) -
     assert (found.rate.value, found.rate.low, found.rate.high) == pytest.approx((2 / 3, 0.2077, 0.9385), abs=5e-5)
 
 
-def test_pass_at_k_is_reckoned_for_1_3_and_all_trials(count: Callable[..., Tally]) -> None:
-    """Not defined where a void leaves too few."""
+def test_pass_at_k_is_calculated_for_1_3_and_all_trials(count: Callable[..., Tally]) -> None:
+    """Undefined if voids leave too few judged trials."""
     found = count("pass pass pass fail void")
     assert found.pass_at == {1: 0.75, 3: 1.0, 5: None}
     assert found.pass_hat == {1: 0.75, 3: 0.25, 5: None}
@@ -66,7 +66,7 @@ def test_a_void_trial_that_was_done_again_counts_as_what_it_was_then(cell: MakeC
 
 
 def test_the_last_attempt_of_each_trial_counts(cell: MakeCell, record: MakeRecord) -> None:
-    """But all attempts are paid for."""
+    """The cost of all attempts counts."""
     made = cell("e", trials=1)
     spent = Spent(seconds=2.0, turns=1, input_tokens=5, output_tokens=5, cost_usd=0.5)
     first = record(made, 1, OUTCOMES["void"], attempt=1, final=False, spent=spent)
@@ -83,15 +83,15 @@ def test_of_two_records_of_the_same_attempt_the_later_counts(cell: MakeCell, rec
     assert (found.passed, found.failed) == (1, 0)
 
 
-def test_records_of_other_cells_are_passed_over(cell: MakeCell, record: MakeRecord) -> None:
-    """A tally speaks of its cell only."""
+def test_records_of_other_cells_are_ignored(cell: MakeCell, record: MakeRecord) -> None:
+    """A tally counts its own cell only."""
     made, other = cell("e"), cell("other")
     found = tally(made, [record(made, 1, OUTCOMES["pass"]), record(other, 2, OUTCOMES["fail"])])
     assert (found.passed, found.failed, found.missing) == (1, 0, 2)
 
 
-def test_what_was_not_carried_out_is_missing(count: Callable[..., Tally], cell: MakeCell) -> None:
-    """And a cell with nothing at all is void, never passed."""
+def test_trials_that_were_not_run_are_missing(count: Callable[..., Tally], cell: MakeCell) -> None:
+    """A cell without any trial is void, never passed."""
     found = tally(cell("e"), [])
     assert (found.missing, found.status, found.rate, found.pass_at) == (3, Status.VOID, None, {1: None, 3: None})
 

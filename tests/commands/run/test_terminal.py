@@ -22,20 +22,22 @@ MakeCell = Callable[..., Cell]
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])
-def test_the_report_looks_as_agreed(mixed: RunReport, golden: Callable[[Path, str], None], width: int) -> None:
+def test_the_report_matches_its_golden_file(mixed: RunReport, golden: Callable[[Path, str], None], width: int) -> None:
     """At a narrow, a usual and a wide terminal."""
     golden(GOLDEN / f"terminal-{width}.txt", terminal(mixed, Screen(width=width)))
 
 
-def test_the_report_looks_as_agreed_in_ascii(mixed: RunReport, golden: Callable[[Path, str], None]) -> None:
+def test_the_report_matches_its_golden_file_in_ascii(mixed: RunReport, golden: Callable[[Path, str], None]) -> None:
     """For a terminal that knows nothing else."""
     text = terminal(mixed, Screen(width=80, ascii=True))
     assert text.isascii()
     golden(GOLDEN / "terminal-ascii.txt", text)
 
 
-def test_the_report_of_a_good_day_is_short(cell: MakeCell, report: Make, golden: Callable[[Path, str], None]) -> None:
-    """Nothing broke, so nothing is told but the table and the footer."""
+def test_the_report_of_an_accepted_run_is_short(
+    cell: MakeCell, report: Make, golden: Callable[[Path, str], None]
+) -> None:
+    """Only the table and the footer."""
     good = report([(cell("saves_the_note"), [Pass()] * 3), (cell("reads_before_it_edits"), [Pass()] * 3)])
     golden(GOLDEN / "terminal-accepted.txt", terminal(good))
 
@@ -72,7 +74,7 @@ def test_a_command_can_be_pasted_whatever_the_names_are(cell: MakeCell, report: 
     assert """demeanor run 'evals/eval_files.py::it'"'"'s $HOME' --subject""" in text
 
 
-def test_voids_are_told_with_their_cause_and_never_as_fails(cell: MakeCell, report: Make) -> None:
+def test_voids_are_shown_with_their_cause_and_not_as_failures(cell: MakeCell, report: Make) -> None:
     """A run of voids only is undecided, with exit code 3."""
     text = terminal(report([(cell("e"), [VOID] * 3)]))
     assert text.startswith("Undecided: 1 of 1 eval has no verdict")
@@ -82,8 +84,8 @@ def test_voids_are_told_with_their_cause_and_never_as_fails(cell: MakeCell, repo
     assert "exit 3" in text
 
 
-def test_what_was_skipped_is_told_with_its_reason(cell: MakeCell, report: Make) -> None:
-    """And a run of nothing else proves nothing."""
+def test_skipped_cells_are_shown_with_their_reason(cell: MakeCell, report: Make) -> None:
+    """A run of skipped cells only is undecided."""
     text = terminal(report([(cell("e", skipped="OPENAI_API_KEY is not set"), [])]))
     assert text.startswith("Undecided: nothing could be run")
     assert "OPENAI_API_KEY is not set" in text
@@ -122,12 +124,12 @@ def test_many_trials_are_counted_instead_of_drawn(cell: MakeCell, report: Make) 
 def test_a_long_list_of_failures_is_cut_and_says_so(cell: MakeCell, report: Make) -> None:
     """The rest is in the files."""
     text = terminal(report([(cell(f"e{n}"), [NO] * 3) for n in range(30)]))
-    assert "and 10 more, told in summary.md and report.json" in text
+    assert "and 10 more, see summary.md and report.json" in text
     assert text.count("demeanor run ") == 20
 
 
 def test_an_empty_run_can_be_reported(report: Make) -> None:
-    """Nothing planned is nothing proven."""
+    """It is undecided."""
     assert "Undecided: nothing could be run" in terminal(report([]))
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from demeanor.commands.run.json_schema import json_schema
 from demeanor.commands.run.report import RunReport
-from demeanor.commands.run.to_json import SCHEMA, json_report, read_json_report
+from demeanor.commands.run.to_json import SCHEMA, json_report, json_schema, read_json_report
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record
 from demeanor.core.trial import Cell

@@ -1,12 +1,12 @@
-"""Where two trials part, in words."""
+"""Where a failing and a passing trial diverge."""
 
 from __future__ import annotations
 
 import pytest
 
-from demeanor.commands.trace.divergence import nearest, parted
+from demeanor.commands.trace.divergence import find_divergence, nearest_pass
 from demeanor.core.trajectory import Event, Faulted, ModelFailed
-from tests.commands.triage_lab import PASS, call, failed, said, story
+from tests.commands.triage.helpers import PASS, call, failed, said, trial_steps
 
 READ, EDIT = call("read_file", path="a"), call("write_file", path="a")
 BROKEN = ModelFailed(turn=1, status=500, reason="server", message="x")
@@ -16,49 +16,45 @@ FAULT = Faulted(turn=1, kind="cut", detail="x")
 @pytest.mark.parametrize(
     ("failing", "passing", "title"),
     [
-        ((EDIT,), (READ, EDIT), "leaves out a call of read_file, which trials that passed do not"),
-        ((READ, EDIT), (EDIT,), "calls read_file, which trials that passed do not"),
-        ((READ,), (READ, EDIT), "ends before a call of write_file, which trials that passed come to"),
-        ((READ,), (READ, said()), "ends before words to the user, which trials that passed come to"),
-        ((said(),), (READ,), "says something where trials that passed go on with a call of read_file"),
-        ((EDIT,), (READ,), "calls write_file where trials that passed go on with a call of read_file"),
+        ((EDIT,), (READ, EDIT), "does not call read_file, but passing trials do"),
+        ((READ, EDIT), (EDIT,), "calls read_file, but passing trials do not"),
+        ((READ,), (READ, EDIT), "stops where passing trials call write_file"),
+        ((READ,), (READ, said()), "stops where passing trials write a message"),
+        ((said(),), (READ,), "writes a message where passing trials call read_file"),
+        ((EDIT,), (READ,), "calls write_file where passing trials call read_file"),
         (
             (call("read_file", path="b", lines="3"),),
             (READ,),
-            "calls read_file with other arguments (lines, path) than trials that passed",
+            "calls read_file with other arguments (lines, path) than passing trials",
         ),
-        (
-            (BROKEN,),
-            (READ,),
-            "meets a model that fails (server) where trials that passed go on with a call of read_file",
-        ),
-        ((FAULT,), (READ,), "meets an injected fault (cut) where trials that passed go on with a call of read_file"),
-        ((READ,), (BROKEN,), "calls read_file where trials that passed go on with an answer that failed"),
+        ((BROKEN,), (READ,), "gets a model error (server) where passing trials call read_file"),
+        ((FAULT,), (READ,), "gets an injected fault (cut) where passing trials call read_file"),
+        ((READ,), (BROKEN,), "calls read_file where passing trials get an error"),
     ],
 )
-def test_what_went_otherwise_is_said_in_a_line(failing: tuple[Event, ...], passing: tuple[Event, ...], title: str):
-    """In words that fit every trial of which it is true."""
-    found, parting = parted(story(failed("x"), *failing), story(PASS, *passing, number=2))
+def test_the_title_describes_the_difference(failing: tuple[Event, ...], passing: tuple[Event, ...], title: str):
+    """It fits every trial with the same difference."""
+    found, divergence = find_divergence(trial_steps(failed("x"), *failing), trial_steps(PASS, *passing, number=2))
     assert found == title
-    assert parting is not None
-    assert parting.step == (2 if failing[0] is passing[0] else 1)
+    assert divergence is not None
+    assert divergence.step == (2 if failing[0] is passing[0] else 1)
 
 
-def test_who_took_the_same_steps_does_not_part():
-    """Nor does one of whom nothing is known."""
-    assert parted(story(failed("x"), READ), story(PASS, READ)) == ("", None)
-    assert parted(story(failed("x"), READ), None) == ("", None)
-    assert parted(story(failed("x"), told=False), story(PASS, READ)) == ("", None)
+def test_trials_with_the_same_steps_do_not_diverge():
+    """Nor do trials without known steps."""
+    assert find_divergence(trial_steps(failed("x"), READ), trial_steps(PASS, READ)) == ("", None)
+    assert find_divergence(trial_steps(failed("x"), READ), None) == ("", None)
+    assert find_divergence(trial_steps(failed("x"), has_steps=False), trial_steps(PASS, READ)) == ("", None)
 
 
-def test_a_trial_of_which_nothing_is_known_is_near_to_none():
-    """What has no steps at hand says nothing."""
-    assert nearest(story(failed("x"), READ), [story(PASS, told=False)]) is None
+def test_a_passing_trial_without_steps_is_never_the_nearest():
+    """It can't be compared."""
+    assert nearest_pass(trial_steps(failed("x"), READ), [trial_steps(PASS, has_steps=False)]) is None
 
 
 def test_tools_with_hostile_names_stay_on_their_line():
-    """A model may call what it likes."""
-    title, _ = parted(story(failed("x"), call("\x1b[2J\nrm -rf" + "x" * 500)), story(PASS, READ))
+    """A model can call a tool by any name."""
+    title, _ = find_divergence(trial_steps(failed("x"), call("\x1b[2J\nrm -rf" + "x" * 500)), trial_steps(PASS, READ))
     assert "\n" not in title
     assert "\x1b" not in title
     assert len(title) < 200

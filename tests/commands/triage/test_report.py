@@ -1,4 +1,4 @@
-"""What went wrong in a run, in groups."""
+"""Grouping the failures of a run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.commands.trace.trial_steps import TrialSteps
-from demeanor.commands.triage.report import triage
+from demeanor.commands.trace.trials import TrialSteps
+from demeanor.commands.triage.report import group_failures
 from demeanor.core.policy import Policy
 from demeanor.core.verdict import VoidCause
-from tests.commands.triage_lab import PASS, call, failed, said, story, void
+from tests.commands.triage.helpers import PASS, call, failed, said, trial_steps, void
 
 READ, EDIT = call("read_file", path="a"), call("write_file", path="a")
 VERDICTS = st.one_of(
@@ -22,47 +22,45 @@ VERDICTS = st.one_of(
     st.just(failed("exit 1", check="agent")),
 )
 EVENTS = st.lists(st.sampled_from([READ, EDIT, call("shell", command="ls"), said()]), max_size=4)
-STORIES = st.lists(
+TRIALS = st.lists(
     st.tuples(VERDICTS, EVENTS, st.sampled_from(["e", "f"]), st.sampled_from(["a:m", "a:n"]), st.booleans()),
     max_size=12,
 ).map(
     lambda found: [
-        story(verdict, *events, name=name, subject=subject, number=number, told=told)
-        for number, (verdict, events, name, subject, told) in enumerate(found, 1)
+        trial_steps(verdict, *events, name=name, subject=subject, number=number, has_steps=has_steps)
+        for number, (verdict, events, name, subject, has_steps) in enumerate(found, 1)
     ]
 )
 
 
-@given(STORIES, st.randoms(use_true_random=False))
-def test_every_trial_that_did_not_pass_is_in_one_group_in_whichever_order_they_come(
-    stories: list[TrialSteps], chance: random.Random
-):
-    """And no other trial is in any."""
-    groups = triage(stories)
+@given(TRIALS, st.randoms(use_true_random=False))
+def test_every_trial_that_did_not_pass_is_in_one_group_in_any_order(trials: list[TrialSteps], chance: random.Random):
+    """Passing trials are in no group."""
+    groups = group_failures(trials)
     grouped = [record.trial for group in groups for record in group.trials]
-    assert sorted(grouped) == sorted(one.record.trial for one in stories if one.record.verdict is not PASS)
-    shuffled = chance.sample(stories, len(stories))
-    assert triage(shuffled) == groups
+    assert sorted(grouped) == sorted(one.record.trial for one in trials if one.record.verdict is not PASS)
+    shuffled = chance.sample(trials, len(trials))
+    assert group_failures(shuffled) == groups
 
 
-@given(STORIES)
-def test_the_largest_group_comes_first(stories: list[TrialSteps]):
-    """What mends most is looked at first."""
-    sizes = [len(group.trials) for group in triage(stories)]
+@given(TRIALS)
+def test_the_largest_group_comes_first(trials: list[TrialSteps]):
+    """The fix with the largest effect comes first."""
+    sizes = [len(group.trials) for group in group_failures(trials)]
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_trials_that_go_the_same_other_way_are_one_group_whatever_they_are_asked():
-    """Two evals, one thing to mend; each is held against a trial of its own eval that passed."""
-    stories = [
-        story(PASS, READ, EDIT, said(), name="e", number=1),
-        story(failed("no read"), EDIT, said(), name="e", number=2),
-        story(PASS, call("read_file", path="b"), call("write_file", path="b"), said(), name="f", number=1),
-        story(failed("hasty"), call("write_file", path="b"), said(), name="f", number=2),
-        story(failed("hasty"), call("write_file", path="b"), said(), name="f", number=3),
+def test_trials_with_the_same_divergence_are_one_group_across_evals():
+    """Two evals, one thing to fix; each trial is compared with a passing one of its own eval."""
+    trials = [
+        trial_steps(PASS, READ, EDIT, said(), name="e", number=1),
+        trial_steps(failed("no read"), EDIT, said(), name="e", number=2),
+        trial_steps(PASS, call("read_file", path="b"), call("write_file", path="b"), said(), name="f", number=1),
+        trial_steps(failed("hasty"), call("write_file", path="b"), said(), name="f", number=2),
+        trial_steps(failed("hasty"), call("write_file", path="b"), said(), name="f", number=3),
     ]
-    (group,) = triage(stories)
-    assert group.title == "leaves out a call of read_file, which trials that passed do not"
+    (group,) = group_failures(trials)
+    assert group.title == "does not call read_file, but passing trials do"
     assert dict(group.cells) == {("f", "a:m"): 2, ("e", "a:m"): 1}
     assert group.parting is not None
     assert (group.parting.step, group.parting.passing.trial) == (1, "e/a:m/1")
@@ -71,43 +69,43 @@ def test_trials_that_go_the_same_other_way_are_one_group_whatever_they_are_asked
     assert [(reason.text, reason.trials) for reason in group.reasons] == [("hasty", 2), ("no read", 1)]
 
 
-def test_the_nearest_is_of_the_same_subject_where_one_passed():
-    """Another model goes another way anyway."""
-    stories = [
-        story(PASS, READ, EDIT, EDIT, EDIT, said(), number=1),
-        story(PASS, EDIT, EDIT, said(), subject="a:other", number=1),
-        story(failed("x"), EDIT, said(), number=2),
+def test_a_trial_is_compared_with_its_own_subject_if_one_passed():
+    """Another model behaves differently anyway."""
+    trials = [
+        trial_steps(PASS, READ, EDIT, EDIT, EDIT, said(), number=1),
+        trial_steps(PASS, EDIT, EDIT, said(), subject="a:other", number=1),
+        trial_steps(failed("x"), EDIT, said(), number=2),
     ]
-    (group,) = triage(stories)
+    (group,) = group_failures(trials)
     assert group.parting is not None
     assert group.parting.passing.subject == "a:m"
 
 
-def test_where_no_trial_passed_one_of_an_earlier_run_is_taken():
-    """And where there is none either, the findings are what they have in common."""
-    wrong = [story(failed("no read"), EDIT, said(), number=number) for number in (1, 2)]
-    (alone,) = triage(wrong)
+def test_a_passing_trial_of_an_earlier_run_is_used_if_none_passed():
+    """Without one, the trials are grouped by their findings."""
+    wrong = [trial_steps(failed("no read"), EDIT, said(), number=number) for number in (1, 2)]
+    (alone,) = group_failures(wrong)
     assert (alone.kind, alone.title, alone.parting) == ("finding", "saves: no read", None)
-    (held,) = triage(wrong, [story(PASS, READ, EDIT, said(), run="earlier")])
+    (held,) = group_failures(wrong, [trial_steps(PASS, READ, EDIT, said(), run="earlier")])
     assert held.kind == "divergence"
     assert held.parting is not None
     assert held.parting.run == "earlier"
 
 
-def test_the_same_steps_with_another_end_are_told_by_their_findings():
-    """Numbers and names of trials do not keep them apart."""
-    stories = [story(PASS, READ, said())]
-    stories += [story(failed(f"saves/a:m/{n}: 0x{n:x}ff is not {n}.5"), READ, said(), number=n) for n in (2, 3)]
-    stories += [story(failed("something else"), READ, said(), number=4)]
-    assert [(group.kind, len(group.trials)) for group in triage(stories)] == [("finding", 2), ("finding", 1)]
+def test_trials_with_the_same_steps_are_grouped_by_findings():
+    """Numbers and trial names are ignored."""
+    trials = [trial_steps(PASS, READ, said())]
+    trials += [trial_steps(failed(f"saves/a:m/{n}: 0x{n:x}ff is not {n}.5"), READ, said(), number=n) for n in (2, 3)]
+    trials += [trial_steps(failed("something else"), READ, said(), number=4)]
+    assert [(group.kind, len(group.trials)) for group in group_failures(trials)] == [("finding", 2), ("finding", 1)]
 
 
-def test_voids_are_told_by_their_cause_and_known_failures_come_last():
-    """A night that the provider was down is one thing; what is known to fail is no news."""
-    stories = [story(void(f"HTTP 503 after {n} s"), number=n) for n in (1, 2)]
-    stories += [story(void("HTTP 503", VoidCause.SANDBOX), number=3)]
-    stories += [story(failed("x"), name="known", number=n, policy=Policy.USUALLY_FAILS) for n in range(5)]
-    groups = triage(stories)
+def test_voids_are_grouped_by_cause_and_known_failures_come_last():
+    """A provider outage is one group; expected failures are not news."""
+    trials = [trial_steps(void(f"HTTP 503 after {n} s"), number=n) for n in (1, 2)]
+    trials += [trial_steps(void("HTTP 503", VoidCause.SANDBOX), number=3)]
+    trials += [trial_steps(failed("x"), name="known", number=n, policy=Policy.USUALLY_FAILS) for n in range(5)]
+    groups = group_failures(trials)
     assert [(group.kind, len(group.trials), group.expected) for group in groups] == [
         ("void", 2, False),
         ("void", 1, False),
@@ -115,9 +113,9 @@ def test_voids_are_told_by_their_cause_and_known_failures_come_last():
     ]
 
 
-def test_an_agent_that_ended_badly_is_told_by_that():
-    """Where it stopped is only where it fell."""
-    stories = [story(PASS, READ, EDIT, said()), story(failed("exit code 1", check="agent"), READ, number=2)]
-    (group,) = triage(stories)
+def test_an_agent_that_crashed_is_grouped_by_its_exit():
+    """The step at which it stopped is not the cause."""
+    trials = [trial_steps(PASS, READ, EDIT, said()), trial_steps(failed("exit code 1", check="agent"), READ, number=2)]
+    (group,) = group_failures(trials)
     assert (group.kind, group.title) == ("finding", "agent: exit code 1")
     assert group.parting is not None

@@ -1,4 +1,4 @@
-"""What counts when requests are compared, and what does not."""
+"""Which parts of a request count when requests are compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from demeanor.config.tables import ReplayRules
 from demeanor.core.exchange import Sampling
 from demeanor.core.messages import Tool
 from demeanor.gateway.cassette.normalise import Normaliser
-from tests.gateway.cassettes import TOOL, a_request, meaning, with_result
+from tests.gateway.cassette.helpers import TOOL, a_request, normalised, with_result
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ from tests.gateway.cassettes import TOOL, a_request, meaning, with_result
     ],
 )  # fmt: skip
 def test_what_varies_between_runs_does_not_count(one: str, other: str):
-    """In a system prompt as in a user's prompt."""
-    assert meaning(a_request(system=one)) == meaning(a_request(system=other))
-    assert meaning(a_request(one)) == meaning(a_request(other))
+    """The rules apply to the system prompt and to user prompts."""
+    assert normalised(a_request(system=one)) == normalised(a_request(system=other))
+    assert normalised(a_request(one)) == normalised(a_request(other))
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_what_varies_between_runs_does_not_count(one: str, other: str):
         ("Chunk ID: 0a1b2c\nWall time: 0.05 seconds", "Chunk ID: ffffff\nWall time: 1 seconds"),
     ],
 )
-def test_what_tools_print_varies_more(one: str, other: str):
-    """Durations, commits and listings; in a prompt they count."""
-    assert meaning(with_result(one)) == meaning(with_result(other))
+def test_tool_results_have_more_rules(one: str, other: str):
+    """Durations, commits and listings are ignored in results; in a prompt they count."""
+    assert normalised(with_result(one)) == normalised(with_result(other))
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_what_tools_print_varies_more(one: str, other: str):
     ],
 )
 def test_a_word_of_the_prompt_counts(one: str, other: str):
-    """No rule is so greedy that it takes what was meant."""
-    assert meaning(a_request(system=one)) != meaning(a_request(system=other))
-    assert meaning(a_request(one)) != meaning(a_request(other))
+    """No rule removes more than it should."""
+    assert normalised(a_request(system=one)) != normalised(a_request(system=other))
+    assert normalised(a_request(one)) != normalised(a_request(other))
 
 
 def test_every_setting_counts():
-    """The model's name, the tools, the sampling, the choice of tools."""
+    """The model's name, the tools, the sampling and the tool choice count."""
     first = a_request()
     others = [
         replace(first, model="small"),
@@ -87,35 +87,35 @@ def test_every_setting_counts():
         replace(first, tool_choice="required"),
         replace(first, extra={"openai-chat": {"logprobs": True}}),
     ]
-    assert meaning(first) not in [meaning(other) for other in others]
+    assert normalised(first) not in [normalised(other) for other in others]
 
 
-def test_a_whole_number_is_the_same_however_it_is_written():
-    """A cassette's sampling is read as decimals; agents send whole numbers too."""
+def test_whole_numbers_equal_floats():
+    """A cassette's sampling is read as floats; agents also send integers."""
     one, other = ({"sampling": {"temperature": number}, "messages": []} for number in (1, 1.0))
-    assert Normaliser().meaning(one) == Normaliser().meaning(other)
-    assert [type(m["sampling"]["temperature"]) for m in map(Normaliser().meaning, (one, other))] == [int, int]
+    assert Normaliser().normalise(one) == Normaliser().normalise(other)
+    assert [type(m["sampling"]["temperature"]) for m in map(Normaliser().normalise, (one, other))] == [int, int]
 
 
-def test_how_it_is_sent_and_for_whom_does_not_count():
-    """Streaming, the names of a session, and the order of tools."""
+def test_transport_and_session_fields_do_not_count():
+    """Streaming, session names and the order of tools do not count."""
     volatile = {"metadata": {"user_id": "a"}, "prompt_cache_key": "b", "client_metadata": {"x": 1}, "stream": True}
     other = Tool(name="read")
     first = a_request(tools=(TOOL, other))
     second = a_request(tools=(other, TOOL), stream=True, extra={"openai-chat": volatile})
-    assert meaning(first) == meaning(second)
+    assert normalised(first) == normalised(second)
 
 
 def test_ids_of_calls_are_numbered_as_they_appear():
-    """A made-up id does not count; which result belongs to which call does."""
-    assert meaning(with_result("a", call_id="c1")) == meaning(with_result("a", call_id="toolu_77"))
-    assert meaning(with_result("a", command="ls")) != meaning(with_result("a", command="ls -a"))
+    """A generated id does not count, but which result belongs to which call does."""
+    assert normalised(with_result("a", call_id="c1")) == normalised(with_result("a", call_id="toolu_77"))
+    assert normalised(with_result("a", command="ls")) != normalised(with_result("a", command="ls -a"))
 
 
 def test_a_project_can_add_rules():
-    """Paths that don't count, and patterns that are replaced."""
+    """A project can ignore paths and replace patterns."""
     own = Normaliser(ReplayRules(ignore=("sampling", "extra.**.trace"), replace=((r"build \d+", "build N"),)))
     one = a_request("build 17", sampling=Sampling(top_k=1), extra={"x": {"a": {"trace": 1}}})
     other = a_request("build 18", extra={"x": {"a": {"trace": 2}}})
-    assert meaning(one, own) == meaning(other, own)
-    assert meaning(one) != meaning(other)
+    assert normalised(one, own) == normalised(other, own)
+    assert normalised(one) != normalised(other)

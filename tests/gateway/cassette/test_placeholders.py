@@ -1,63 +1,66 @@
-"""What belongs to one bench is taken out and put in again."""
+"""Values of one attempt's environment are replaced by placeholders and restored."""
 
 from __future__ import annotations
 
-from demeanor.gateway.cassette.placeholders import Places
+from demeanor.gateway.cassette.placeholders import Placeholders
 
-HERE = Places({"workspace": "/tmp/hf-1/3/workspace", "home": "/tmp/hf-1/3/home", "base_url": "http://127.0.0.1:9/t/a"})
-THERE = Places({"workspace": '/var/o"ther/8/workspace', "home": '/var/o"ther/8/home'})
+HERE = Placeholders(
+    {"workspace": "/tmp/hf-1/3/workspace", "home": "/tmp/hf-1/3/home", "base_url": "http://127.0.0.1:9/t/a"}
+)
+THERE = Placeholders({"workspace": '/var/o"ther/8/workspace', "home": '/var/o"ther/8/home'})
 
 
-def test_paths_move_to_another_bench():
-    """Workspace, HOME and temp folder are found again at another place."""
+def test_paths_are_replaced_by_those_of_another_attempt():
+    """Workspace, HOME and temp folder get their new values."""
     said = "cd /tmp/hf-1/3/workspace; ls /tmp/hf-1/3/home/.x /tmp/hf-1/3/tmp/y -tmp-hf-1-3-workspace"
     hidden = HERE.hide(said)
     assert "/tmp/hf-1" not in hidden
-    assert THERE.show(hidden) == (
+    assert THERE.restore(hidden) == (
         'cd /var/o"ther/8/workspace; ls /var/o"ther/8/home/.x /var/o"ther/8/tmp/y -var-o-ther-8-workspace'
     )
 
 
-def test_a_path_that_only_begins_alike_is_left_alone():
-    """`/tmp/hf-1/31` is no part of `/tmp/hf-1/3`."""
+def test_a_path_with_the_same_prefix_is_left_alone():
+    """`/tmp/hf-1/31` is not inside `/tmp/hf-1/3`."""
     assert HERE.hide("/tmp/hf-1/31/workspace /tmp/hf-1/3/workspace-2") == (
         "/tmp/hf-1/31/workspace {{demeanor:bench}}/workspace-2"
     )
 
 
-def test_raw_arguments_go_with_the_arguments():
-    """Also where the new path needs an escape in JSON."""
+def test_raw_arguments_follow_the_arguments():
+    """Also if the new path needs an escape in JSON."""
     call = {"kind": "tool_call", "arguments": {"path": "/tmp/hf-1/3/workspace/a"}, "raw": '{"path":"/tmp…"}'}
-    shown = THERE.show(HERE.hide(call))
+    shown = THERE.restore(HERE.hide(call))
     assert shown["raw"] == '{"path": "/var/o\\"ther/8/workspace/a"}'
 
 
-def test_secrets_and_tokens_are_taken_out():
-    """Neither a secret's exact value nor a session's token stays."""
-    places = Places({}, ["s3cr3t-value", "short"])
+def test_secrets_and_tokens_are_removed():
+    """Neither a secret's value nor a session's token remains."""
+    places = Placeholders({}, ["s3cr3t-value", "short"])
     token = "hf-" + "0f" * 20
     assert places.hide(f"key s3cr3t-value, token {token}, short") == (
         "key {{demeanor:secret}}, token {{demeanor:token}}, short"
     )
 
 
-def test_keys_of_tables_are_looked_into_too():
-    """A tool's arguments may be keyed by paths, or by worse."""
-    places = Places({"workspace": "/tmp/hf-1/3/workspace"}, ["s3cr3t-value"])
+def test_keys_of_objects_are_replaced_too():
+    """A tool's arguments may have paths or secrets as keys."""
+    places = Placeholders({"workspace": "/tmp/hf-1/3/workspace"}, ["s3cr3t-value"])
     hidden = places.hide({"edits": {"/tmp/hf-1/3/workspace/a": "x", "s3cr3t-value": 1}})
     assert hidden == {"edits": {"{{demeanor:workspace}}/a": "x", "{{demeanor:secret}}": 1}}
 
 
-def test_the_seed_that_was_drawn_for_the_attempt_does_not_count():
-    """Another seed, which the agent chose, does."""
-    places = Places({"seed": "7"})
+def test_the_attempts_own_seed_does_not_count():
+    """A different seed that the agent chose does."""
+    places = Placeholders({"seed": "7"})
     request = {"sampling": {"seed": 7}, "extra": {"openai-chat": {"seed": 7, "n": 1}}}
     assert places.hide_request(request) == {"sampling": {}, "extra": {"openai-chat": {"n": 1}}}
     assert places.hide_request({"sampling": {"seed": 8}}) == {"sampling": {"seed": 8}}
 
 
-def test_marks_of_a_bench_that_is_not_known_stay():
-    """Nothing is put in where nothing is known."""
+def test_unknown_placeholders_stay():
+    """A placeholder without a value is left as it is."""
     assert (
-        Places({}).show("{{demeanor:workspace}} {{demeanor:../../x}}") == "{{demeanor:workspace}} {{demeanor:../../x}}"
+        Placeholders({}).restore("{{demeanor:workspace}} {{demeanor:../../x}}")
+        == "{{demeanor:workspace}} {{demeanor:../../x}}"
     )

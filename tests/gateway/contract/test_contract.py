@@ -1,4 +1,4 @@
-"""The contract: our own dialects keep it, and whoever does not is told so readably."""
+"""The contract: the built-in dialects fulfil it, and violations are reported readably."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from aiohttp import web
 from demeanor.core.exchange import ProviderError, Request, Response, StopReason, Usage
 from demeanor.core.messages import Text, ToolCall
 from demeanor.gateway import contract
-from demeanor.gateway.contract.expectation import unmet
-from demeanor.gateway.contract.paths import ABSENT, look_up
+from demeanor.gateway.contract.expectation import ABSENT, look_up, mismatches
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.dialects.stream_events import deltas_of
 
 
-def test_our_dialects_keep_the_contract() -> None:
-    """Every case passes with our own converter."""
+def test_the_built_in_dialects_fulfil_the_contract() -> None:
+    """Every case passes with the built-in converter."""
     failed = [result.explain() for result in contract.run() if not result.passed]
     assert not failed, "\n\n".join(failed[:5])
 
 
 def test_there_are_hundreds_of_cases() -> None:
-    """Every pair of dialects is covered in every kind, and no two cases have one name."""
+    """Every pair of dialects is covered for every kind of message, and all names are unique."""
     cases = contract.cases()
     assert len(cases) > 1000
     assert len({case.name for case in cases}) == len(cases)
@@ -36,20 +35,20 @@ def test_there_are_hundreds_of_cases() -> None:
 
 
 def test_no_case_is_vacuous() -> None:
-    """A converter that says nothing fails every case."""
+    """A converter with empty output fails every case."""
     passed = [result.name for result in contract.run(lambda *_: b"{}") if result.passed]
     assert passed == []
 
 
 def test_a_converter_that_changes_nothing_fails() -> None:
-    """Handing the message on as it is fails nearly everywhere where the dialects differ."""
+    """Returning the message unchanged fails nearly everywhere where the dialects differ."""
     foreign = [case for case in contract.cases() if case.source != case.target]
     passed = [result.name for result in contract.run(lambda *message: message[-1], only=foreign) if result.passed]
     assert len(passed) < 15
 
 
 def test_a_converter_that_raises_fails_readably() -> None:
-    """What a foreign converter raises is its answer to the case."""
+    """An exception of the converter fails the case."""
 
     def convert(*_: object) -> bytes:
         raise KeyError("role")
@@ -72,7 +71,7 @@ def test_a_converter_that_raises_fails_readably() -> None:
     ],
 )
 def test_paths(path: str, found: object) -> None:
-    """Places in JSON, one or many."""
+    """Paths select one value or many."""
     assert look_up({"a": [{"b": 1}, {"b": 2, "k": "x"}]}, path) == found
 
 
@@ -88,19 +87,19 @@ def test_paths(path: str, found: object) -> None:
         ({"args": {"$json": {"a": 2}}}, 'args: expected the JSON text of {"a": 2}, found "{\\"a\\": 1}"'),
     ],
 )
-def test_complaints_are_readable(wanted: dict[str, object], said: str) -> None:
-    """What is not as expected is told with place, expectation and find."""
-    told = unmet({"id": "long", "other": "short", "list": [1, 2], "args": '{"a": 1}'}, wanted)
+def test_mismatches_are_readable(wanted: dict[str, object], said: str) -> None:
+    """A mismatch contains path, expectation and value."""
+    told = mismatches({"id": "long", "other": "short", "list": [1, 2], "args": '{"a": 1}'}, wanted)
     assert [problem.splitlines()[0] for problem in told] == [said]
 
 
-def test_lists_are_compared_line_by_line() -> None:
-    """Where two lists or objects differ, the difference is shown."""
-    assert unmet({"list": [1, 2]}, {"list": [1]})[0].splitlines()[-3:] == ["      +  1,", "      +  2", "       ]"]
+def test_differing_lists_are_shown_as_a_diff() -> None:
+    """The diff shows where two lists or objects differ."""
+    assert mismatches({"list": [1, 2]}, {"list": [1]})[0].splitlines()[-3:] == ["      +  1,", "      +  2", "       ]"]
 
 
 class Server:
-    """A small model that speaks one dialect, and can be made to misbehave."""
+    """A small model server for one dialect that can misbehave."""
 
     def __init__(self, dialect: str, fault: str = "") -> None:
         self.dialect = DIALECTS[dialect]
@@ -143,10 +142,10 @@ async def serving(server: Server) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-def probe(dialect: str, fault: str = "") -> dict[str, contract.Probe]:
-    async def talk() -> dict[str, contract.Probe]:
+def probe(dialect: str, fault: str = "") -> dict[str, contract.ContractOutcome]:
+    async def talk() -> dict[str, contract.ContractOutcome]:
         async with serving(Server(dialect, fault)) as url:
-            found = await contract.probe_url(url, dialect, "m", "key", patience=10)
+            found = await contract.probe_url(url, dialect, "m", "key", timeout_seconds=10)
             return {each.name: each for each in found}
 
     return asyncio.run(talk())
@@ -154,7 +153,7 @@ def probe(dialect: str, fault: str = "") -> dict[str, contract.Probe]:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_good_server_passes_every_probe(dialect: str) -> None:
-    """A server that keeps to its dialect passes."""
+    """A server that follows its dialect passes."""
     problems = [each.explain() for each in probe(dialect).values() if not each.passed]
     assert not problems, "\n".join(problems)
 
@@ -170,17 +169,17 @@ def test_a_good_server_passes_every_probe(dialect: str) -> None:
     ],
 )
 def test_a_bad_server_fails_the_probe(dialect: str, fault: str, failing: set[str]) -> None:
-    """Each fault is found by the probe that looks for it."""
+    """Each fault is found by the probe for it."""
     failed = {name for name, each in probe(dialect, fault).items() if not each.passed}
     assert failing <= failed
 
 
-def test_no_server_is_told_as_such() -> None:
-    """Where nobody answers, every probe says so."""
-    found = asyncio.run(contract.probe_url("http://127.0.0.1:9", "anthropic", "m", patience=5))
-    assert all("no answer from http://127.0.0.1:9" in each.problems[0] for each in found)
+def test_an_unreachable_server_is_reported() -> None:
+    """Every probe reports it."""
+    found = asyncio.run(contract.probe_url("http://127.0.0.1:9", "anthropic", "m", timeout_seconds=5))
+    assert all("no response from http://127.0.0.1:9" in each.problems[0] for each in found)
 
 
 def test_cases_are_plain_data() -> None:
-    """Bodies of requests and answers are JSON, whoever reads them."""
+    """Bodies of requests and responses are JSON."""
     assert all(json.loads(case.body) for case in contract.cases() if case.kind != "stream")

@@ -1,4 +1,4 @@
-"""The form of streams: what official clients would stumble over is found."""
+"""The format of streams: everything that official clients would reject is found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import Text, Thinking, ToolCall
 from demeanor.gateway.contract.view import events_of
-from demeanor.gateway.contract.wellformed import complaints
+from demeanor.gateway.contract.wellformed import stream_problems
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.stream_events import deltas_of
 
@@ -32,55 +32,61 @@ def events(dialect: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_our_streams_are_well_formed(dialect: str) -> None:
-    """There is nothing to complain about."""
-    assert complaints(dialect, events(dialect)) == []
+    """No problem is reported."""
+    assert stream_problems(dialect, events(dialect)) == []
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_stream_without_its_end(dialect: str) -> None:
-    """The end is missed, unless the stream broke off anyway."""
-    cut = events(dialect)[:-1]
-    assert complaints(dialect, cut)
-    assert dialect == "openai-responses" or not complaints(dialect, cut, broke=True)
+    """The missing end is reported, unless the stream broke off anyway."""
+    truncated = events(dialect)[:-1]
+    assert stream_problems(dialect, truncated)
+    assert dialect == "openai-responses" or not stream_problems(dialect, truncated, broke=True)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_broken_stream_that_looks_complete(dialect: str) -> None:
-    """A client would take half an answer for a whole one."""
-    assert complaints(dialect, events(dialect), broke=True) == ["the stream broke off, but ends as if it were complete"]
+    """A client would take half a response for a complete one."""
+    assert stream_problems(dialect, events(dialect), broke=True) == [
+        "the stream broke off, but ends as if it were complete"
+    ]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_events(dialect: str) -> None:
-    """Nothing is not a stream, nor is nonsense."""
-    assert complaints(dialect, []) == ["there are no events"]
-    assert complaints(dialect, events_of(b"data: nonsense\n\n")) == ["event 0: the data is no JSON object"]
+    """An empty stream and invalid data are reported."""
+    assert stream_problems(dialect, []) == ["there are no events"]
+    assert stream_problems(dialect, events_of(b"data: nonsense\n\n")) == ["event 0: the data is not a JSON object"]
 
 
 @pytest.mark.parametrize(
     ("dialect", "spoil", "complaint"),
     [
-        ("openai-chat", lambda told: told[1:], "the first delta does not name the role"),
+        ("openai-chat", lambda told: told[1:], "the first delta does not set the role"),
         ("openai-chat", lambda told: [*told[:-2], told[-1]], "exactly one finish_reason"),
-        ("openai-chat", lambda told: [_with(told[0], id="other"), *told[1:]], "do not have one id"),
-        ("openai-chat", lambda told: [each for each in told if "call_2" not in str(each)], "begins without its id"),
+        ("openai-chat", lambda told: [_with(told[0], id="other"), *told[1:]], "do not have the same id"),
+        ("openai-chat", lambda told: [each for each in told if "call_2" not in str(each)], "starts without its id"),
         ("anthropic", lambda told: told[1:], "the first event is not message_start"),
-        ("anthropic", lambda told: _without(told, "content_block_stop"), "begins before block"),
-        ("anthropic", lambda told: [*told[:5], *told[9:]], "is numbered"),
+        ("anthropic", lambda told: _without(told, "content_block_stop"), "starts before block"),
+        ("anthropic", lambda told: [*told[:5], *told[9:]], "has the index"),
         ("anthropic", lambda told: [{**told[0], "name": ""}, *told[1:]], "an event's name is not its type"),
         ("openai-responses", lambda told: told[1:], "the first event is not response.created"),
         ("openai-responses", lambda told: [*told[:3], *told[4:]], "the events are not numbered from 0"),
         ("openai-responses", lambda told: _without(told, "response.output_item.added"), "which is not open"),
         ("openai-responses", lambda told: _without(told, "response.output_item.done"), "does not have the items"),
-        ("openai-responses", lambda told: _without(told, "response.function_call_arguments.delta"), "the sum of"),
+        (
+            "openai-responses",
+            lambda told: _without(told, "response.function_call_arguments.delta"),
+            "the concatenation of",
+        ),
         ("gemini", lambda told: [told[-1], *told], "exactly one finishReason"),
         ("gemini", lambda told: [*told, {"name": "", "data": "[DONE]"}], "there is a [DONE]"),
         ("gemini", lambda told: [_bare(each) for each in told], "no usage"),
     ],
 )
-def test_spoilt_streams(dialect: str, spoil: Any, complaint: str) -> None:
-    """Each fault is named."""
-    assert any(complaint in each for each in complaints(dialect, spoil(events(dialect))))
+def test_damaged_streams(dialect: str, spoil: Any, complaint: str) -> None:
+    """Each problem is reported."""
+    assert any(complaint in each for each in stream_problems(dialect, spoil(events(dialect))))
 
 
 def _with(event: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The Anthropic dialect: nothing is lost in its own words, and streams are told exactly."""
+"""The Anthropic dialect: lossless round trips, and exact streams."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from demeanor.core.exchange import ProviderError, Request, StopReason, Usage
 from demeanor.core.messages import Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
-from demeanor.gateway.dialects.stream_events import Broke, assembled, deltas_of
-from tests.gateway.pieces import SIZES, in_pieces
+from demeanor.gateway.dialects.stream_events import Interrupted, assemble, deltas_of
+from tests.gateway.dialects.helpers import SIZES, in_pieces
 
 ANTHROPIC = DIALECTS["anthropic"]
-GENERATE = Route(wish="generate")
+GENERATE = Route(operation="generate")
 EPHEMERAL = {"type": "ephemeral"}
 
 REQUEST: dict[str, Any] = {
@@ -119,19 +119,19 @@ def ask(**fields: Any) -> Request:
 
 @pytest.mark.parametrize("system", [REQUEST["system"], "Be brief.", "", []])
 def test_request_round_trip(system: Any) -> None:
-    """What was read from this dialect is written back field for field."""
+    """A request of this dialect is written back field for field."""
     request = {**REQUEST, "system": system}
     assert json.loads(ANTHROPIC.write_request(read(request)).body) == request
 
 
 def test_response_round_trip() -> None:
-    """What was read from this dialect is written back field for field."""
+    """A response of this dialect is written back field for field."""
     response = ANTHROPIC.read_response(json.dumps(RESPONSE).encode())
     assert json.loads(ANTHROPIC.write_response(response, ask()).body) == RESPONSE
 
 
 def test_request_is_understood() -> None:
-    """The canon has the conversation, the calls, the results and the settings."""
+    """The canonical form has the conversation, the calls, the results and the settings."""
     request = read(REQUEST)
     parts = [part for message in request.messages for part in message.parts]
     assert request.system == "Be brief.Be kind.\n\nFrom now on, be loud."
@@ -149,14 +149,22 @@ def test_request_is_understood() -> None:
 
 
 def test_cached_tokens_are_input() -> None:
-    """Anthropic leaves cached tokens out of its input; the canon counts them in."""
+    """Anthropic excludes cached tokens from its input; the canonical count includes them."""
     response = ANTHROPIC.read_response(json.dumps(RESPONSE).encode())
     assert response.usage == Usage(input=100, output=20, cache_read=60, cache_write=30)
     assert response.stop is StopReason.TOOL_USE
 
 
+def test_a_response_with_null_usage_round_trips() -> None:
+    """`"usage": null` means unknown counts, and is written back as it was."""
+    response = ANTHROPIC.read_response(json.dumps({**RESPONSE, "usage": None}).encode())
+    assert response.usage == Usage()
+    written = json.loads(ANTHROPIC.write_response(response, Request(model="m", messages=())).body)
+    assert written["usage"] is None
+
+
 def test_unsigned_thinking_is_not_sent_to_the_model() -> None:
-    """Anthropic refuses thinking that it did not sign; a mark for the cache never stands on thinking."""
+    """Anthropic refuses thinking that it did not sign, and cache markers on thinking."""
     content = [
         {"type": "thinking", "thinking": "mine", "signature": "s", "cache_control": EPHEMERAL},
         {"type": "thinking", "thinking": "not mine"},
@@ -210,26 +218,31 @@ STREAM = stream(
 )
 
 
-def test_stream_is_the_same_wherever_it_is_cut() -> None:
-    """Every byte boundary gives the same answer."""
-    whole = assembled(list(ANTHROPIC.stream_reader().feed(STREAM)))
-    assert [(call.id, call.arguments) for call in whole.calls] == [
+def test_stream_is_the_same_for_any_chunk_size() -> None:
+    """Every byte boundary gives the same response."""
+    complete = assemble(list(ANTHROPIC.stream_reader().feed(STREAM)))
+    assert [(call.id, call.arguments) for call in complete.calls] == [
         ("toolu_1", {"path": "a"}),
         ("toolu_2", {"deep": True}),
     ]
-    assert (whole.text, whole.stop, whole.usage.output, whole.usage.input) == ("Hé", StopReason.TOOL_USE, 40, 100)
+    assert (complete.text, complete.stop, complete.usage.output, complete.usage.input) == (
+        "Hé",
+        StopReason.TOOL_USE,
+        40,
+        100,
+    )
     for size in SIZES:
-        assert assembled(in_pieces(ANTHROPIC, STREAM, size)) == whole
+        assert assemble(in_pieces(ANTHROPIC, STREAM, size)) == complete
 
 
 def test_stream_written_is_read_back() -> None:
-    """A whole answer told as a stream is the same answer, with the events in the order that clients expect."""
-    whole = assembled(list(ANTHROPIC.stream_reader().feed(STREAM)))
+    """A response written as a stream is read back unchanged, with the events in the order that clients expect."""
+    complete = assemble(list(ANTHROPIC.stream_reader().feed(STREAM)))
     writer = ANTHROPIC.stream_writer(ask(stream=True))
-    body = b"".join([writer.write(delta) for delta in deltas_of(whole)]) + writer.close()
-    again = assembled(list(ANTHROPIC.stream_reader().feed(body)))
-    assert again.parts == whole.parts
-    assert (again.stop, again.usage, again.id) == (whole.stop, whole.usage, whole.id)
+    body = b"".join([writer.write(delta) for delta in deltas_of(complete)]) + writer.close()
+    again = assemble(list(ANTHROPIC.stream_reader().feed(body)))
+    assert again.parts == complete.parts
+    assert (again.stop, again.usage, again.id) == (complete.stop, complete.usage, complete.id)
     names = [line[7:] for line in body.decode().splitlines() if line.startswith("event: ")]
     block_names = ["content_block_start", "content_block_delta", "content_block_stop"]
     assert names[:4] == ["message_start", *block_names[:2], "content_block_delta"]
@@ -247,21 +260,21 @@ def test_stream_written_is_read_back() -> None:
     ],
 )
 def test_broken_stream(body: bytes, reason: str) -> None:
-    """A stream that breaks off or talks nonsense says so, and raises nothing."""
+    """A stream that breaks off or is malformed yields an error and raises nothing."""
     reader = ANTHROPIC.stream_reader()
     last = [*reader.feed(body), *reader.close()][-1]
-    assert isinstance(last, Broke)
+    assert isinstance(last, Interrupted)
     assert last.error.reason == reason
 
 
 def test_malformed_request() -> None:
-    """Bad bytes are refused with the place of the trouble."""
+    """Malformed bytes are refused with the path to the problem."""
     with pytest.raises(Malformed, match=r"messages\[0\]\.content\[1\]\.text: expected a string, found null"):
         ask(messages=[{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text"}]}])
 
 
 def test_errors() -> None:
-    """Refusals have the types and statuses that Anthropic's clients know."""
+    """Errors have the types and statuses of Anthropic's API."""
     told = ANTHROPIC.write_error(ProviderError(status=None, reason="overloaded", message="busy"))
     assert (told.status, json.loads(told.body)) == (
         529,
@@ -271,9 +284,9 @@ def test_errors() -> None:
 
 
 def test_routes_and_keys() -> None:
-    """Counting tokens has a path of its own; the key comes in a header of its own."""
+    """Token counts have their own path; the key is in its own header."""
     options = [
-        route.wish if (route := ANTHROPIC.route("POST", path, {})) else None
+        route.operation if (route := ANTHROPIC.route("POST", path, {})) else None
         for path in ("/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions")
     ]
     assert options == ["generate", "count_tokens", None]

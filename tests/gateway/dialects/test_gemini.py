@@ -1,4 +1,4 @@
-"""The Gemini dialect: nothing is lost in its own words, and streams are told exactly, in both framings."""
+"""The Gemini dialect: lossless round trips, and exact streams in both framings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from demeanor.core.exchange import ProviderError, Request, StopReason, Usage
 from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
-from demeanor.gateway.dialects.stream_events import Broke, Delta, assembled, deltas_of
-from tests.gateway.pieces import SIZES, in_pieces
+from demeanor.gateway.dialects.stream_events import Delta, Interrupted, assemble, deltas_of
+from tests.gateway.dialects.helpers import SIZES, in_pieces
 
 GEMINI = DIALECTS["gemini"]
-GENERATE = Route(wish="generate", model="gemini-2.5-pro", stream=False)
+GENERATE = Route(operation="generate", model="gemini-2.5-pro", stream=False)
 
 REQUEST: dict[str, Any] = {
     "systemInstruction": {"role": "user", "parts": [{"text": "Be brief."}, {"text": "Be kind."}]},
@@ -117,14 +117,14 @@ def told(body: bytes) -> Any:
 
 
 def test_request_round_trip() -> None:
-    """What was read from this dialect is written back field for field, to the path that names the model."""
+    """A request of this dialect is written back field for field, to the path with the model."""
     wire = GEMINI.write_request(read(REQUEST))
     assert told(wire.body) == REQUEST
     assert wire.path == "/v1beta/models/gemini-2.5-pro:generateContent"
 
 
 def test_names_with_underscores() -> None:
-    """Google's own client mixes two spellings: both are understood, and written back as they came."""
+    """Google's own client mixes camel case and snake case: both are read, and written back unchanged."""
     blob = {"inlineData": {"mime_type": "image/png", "data": "AAAA"}}
     declaration = {"name": "read", "parameters_json_schema": {"type": "object"}}
     mixed = {
@@ -144,12 +144,12 @@ def test_names_with_underscores() -> None:
     "response", [RESPONSE, {"promptFeedback": {"blockReason": "SAFETY"}}, {"candidates": [{"finishReason": "OTHER"}]}]
 )
 def test_response_round_trip(response: dict[str, Any]) -> None:
-    """What was read from this dialect is written back field for field."""
+    """A response of this dialect is written back field for field."""
     assert told(GEMINI.write_response(GEMINI.read_response(json.dumps(response).encode()), ask()).body) == response
 
 
 def test_results_are_matched_to_calls_by_name_and_order() -> None:
-    """Calls without ids are given some, and their results find them."""
+    """Calls without ids get generated ones, and their results the same."""
     parts = [part for message in read(REQUEST).messages for part in message.parts]
     calls = [part for part in parts if isinstance(part, ToolCall)]
     results = [part for part in parts if isinstance(part, ToolResult)]
@@ -164,7 +164,7 @@ def test_results_are_matched_to_calls_by_name_and_order() -> None:
 
 
 def test_settings_are_understood() -> None:
-    """The canon has the prompt, the settings and the tools, their schemas in standard form."""
+    """The canonical form has the prompt, the settings and the tools with standard JSON schemas."""
     request = read(REQUEST)
     assert request.system == "Be brief.Be kind."
     assert (request.tool_choice, request.sampling.max_tokens, request.reasoning.show) == ("read", 100, True)
@@ -183,7 +183,7 @@ def test_settings_are_understood() -> None:
 
 
 def test_thoughts_are_output() -> None:
-    """Google leaves thoughts out of the candidates' count; the canon counts them in."""
+    """Google excludes thoughts from the candidates' count; the canonical count includes them."""
     response = GEMINI.read_response(json.dumps(RESPONSE).encode())
     assert response.usage == Usage(input=100, output=28, cache_read=60, reasoning=8)
     assert response.stop is StopReason.TOOL_USE
@@ -215,30 +215,30 @@ def hear(*chunks: bytes) -> list[Delta]:
 
 
 @pytest.mark.parametrize("body", [EVENTS, ARRAY], ids=["events", "array"])
-def test_stream_is_the_same_wherever_it_is_cut(body: bytes) -> None:
-    """Every byte boundary gives the same answer."""
-    whole = assembled(hear(body))
-    assert whole.text == 'Hé "{l\\lo'
-    assert [(call.name, call.arguments, call.signature) for call in whole.calls] == [
+def test_stream_is_the_same_for_any_chunk_size(body: bytes) -> None:
+    """Every byte boundary gives the same response."""
+    complete = assemble(hear(body))
+    assert complete.text == 'Hé "{l\\lo'
+    assert [(call.name, call.arguments, call.signature) for call in complete.calls] == [
         ("read", {"path": "a}"}, "c2ln"),
         ("list", {}, None),
     ]
-    assert [part.signature for part in whole.parts if isinstance(part, Thinking)] == ["dGg="]
-    assert (whole.stop, whole.usage.output) == (StopReason.TOOL_USE, 4)
+    assert [part.signature for part in complete.parts if isinstance(part, Thinking)] == ["dGg="]
+    assert (complete.stop, complete.usage.output) == (StopReason.TOOL_USE, 4)
     for size in SIZES:
-        assert assembled(in_pieces(GEMINI, body, size)) == whole
+        assert assemble(in_pieces(GEMINI, body, size)) == complete
 
 
 @pytest.mark.parametrize("framing", ["sse", "array"])
 def test_stream_written_is_read_back(framing: Any) -> None:
-    """A whole answer told as a stream is the same answer, in the framing that was asked for."""
-    whole = assembled(hear(EVENTS))
-    route = Route(wish="generate", model="m", stream=True, framing=framing)
+    """A response written as a stream is read back unchanged, in the requested framing."""
+    complete = assemble(hear(EVENTS))
+    route = Route(operation="generate", model="m", stream=True, framing=framing)
     writer = GEMINI.stream_writer(ask(route=route))
-    body = b"".join([writer.write(delta) for delta in deltas_of(whole)]) + writer.close()
-    again = assembled(hear(body))
-    assert again.parts == whole.parts
-    assert (again.stop, again.usage.output, again.id) == (whole.stop, 4, "r1")
+    body = b"".join([writer.write(delta) for delta in deltas_of(complete)]) + writer.close()
+    again = assemble(hear(body))
+    assert again.parts == complete.parts
+    assert (again.stop, again.usage.output, again.id) == (complete.stop, 4, "r1")
     assert body.startswith(b"[" if framing == "array" else b"data: ")
     assert writer.content_type == ("application/json" if framing == "array" else "text/event-stream")
 
@@ -255,21 +255,21 @@ def test_stream_written_is_read_back(framing: Any) -> None:
     ],
 )
 def test_broken_stream(body: bytes, reason: str) -> None:
-    """A stream that breaks off or talks nonsense says so, and raises nothing."""
+    """A stream that breaks off or is malformed yields an error and raises nothing."""
     last = hear(body)[-1]
-    assert isinstance(last, Broke)
+    assert isinstance(last, Interrupted)
     assert last.error.reason == reason
 
 
 def test_malformed_request() -> None:
-    """Bad bytes are refused with the place of the trouble."""
+    """Malformed bytes are refused with the path to the problem."""
     with pytest.raises(Malformed, match=r"contents\[0\]\.parts\[0\]\.functionCall: expected an object, found int"):
         ask({"role": "model", "parts": [{"functionCall": 3}]})
 
 
 def test_foreign_signature_survives_a_gemini_client() -> None:
-    """Another provider's signature comes back letter for letter, although clients rewrite base64."""
-    response = assembled(hear(EVENTS))
+    """Another provider's signature comes back unchanged, although clients re-encode base64."""
+    response = assemble(hear(EVENTS))
     foreign = Thinking(text="Hm.", signature="not base64 +/=")
     body = GEMINI.write_response(type(response)(parts=(foreign, Text(text="x"))), ask()).body
     parts = told(body)["candidates"][0]["content"]["parts"]
@@ -280,7 +280,7 @@ def test_foreign_signature_survives_a_gemini_client() -> None:
 
 
 def test_errors() -> None:
-    """Refusals have the statuses that Google's clients know."""
+    """Errors have the statuses of Google's API."""
     wire = GEMINI.write_error(ProviderError(status=None, reason="rate_limit", message="slow down"))
     assert told(wire.body) == {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}
     assert GEMINI.read_error(429, b"[" + wire.body + b"]", {}).message == "slow down"
@@ -296,8 +296,8 @@ def test_errors() -> None:
     ],
 )
 def test_routes(path: str, alt: str | None, expected: tuple[str, bool, str]) -> None:
-    """The path tells the model, the wish and the framing."""
+    """The path contains the model, the operation and the framing."""
     route = GEMINI.route("POST", path, {"alt": alt} if alt else {})
     assert route is not None
-    assert (route.wish, route.stream, route.framing) == expected
+    assert (route.operation, route.stream, route.framing) == expected
     assert route.model == "gemini-2.5-pro"

@@ -1,4 +1,4 @@
-"""The chat dialect: nothing is lost in its own words, and streams are told exactly."""
+"""The chat dialect: lossless round trips, and exact streams."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from demeanor.core.exchange import ProviderError, Request, StopReason, Usage
 from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
-from demeanor.gateway.dialects.stream_events import Broke, assembled, deltas_of
-from tests.gateway.pieces import SIZES, in_pieces
+from demeanor.gateway.dialects.stream_events import Interrupted, assemble, deltas_of
+from tests.gateway.dialects.helpers import SIZES, in_pieces
 
 CHAT = DIALECTS["openai-chat"]
-GENERATE = Route(wish="generate")
+GENERATE = Route(operation="generate")
 
 REQUEST: dict[str, Any] = {
     "model": "gpt-4o",
@@ -118,18 +118,18 @@ def ask(**fields: Any) -> Request:
 
 
 def test_request_round_trip() -> None:
-    """What was read from this dialect is written back field for field."""
+    """A request of this dialect is written back field for field."""
     assert json.loads(CHAT.write_request(read(REQUEST)).body) == REQUEST
 
 
 def test_response_round_trip() -> None:
-    """What was read from this dialect is written back field for field."""
+    """A response of this dialect is written back field for field."""
     response = CHAT.read_response(json.dumps(RESPONSE).encode())
     assert json.loads(CHAT.write_response(response, ask()).body) == RESPONSE
 
 
 def test_request_is_understood() -> None:
-    """The canon has the conversation, the calls and the settings."""
+    """The canonical form has the conversation, the calls and the settings."""
     request = read(REQUEST)
     assert request.system == "Be brief.\n\nBe kind."
     calls = [part for message in request.messages for part in message.parts if isinstance(part, ToolCall)]
@@ -150,7 +150,7 @@ def test_response_is_understood() -> None:
 
 
 def test_details_with_the_same_index_are_one() -> None:
-    """Pieces of reasoning with one index are put together; an encrypted piece without data is dropped."""
+    """Fragments of reasoning with the same index are merged; an encrypted entry without data is dropped."""
     details = [
         {"type": "reasoning.text", "text": "First. ", "index": 0},
         {"type": "reasoning.text", "text": "Second.", "signature": "s", "index": 0},
@@ -193,22 +193,22 @@ STREAM = stream(
 )
 
 
-def test_stream_is_the_same_wherever_it_is_cut() -> None:
-    """Every byte boundary gives the same answer, with interleaved calls told apart."""
-    whole = assembled(list(CHAT.stream_reader().feed(STREAM)))
-    assert [(call.id, call.arguments) for call in whole.calls] == [("a", {"x": 1}), ("b", {})]
-    assert (whole.text, whole.stop, whole.usage.output) == ("Héllo", StopReason.TOOL_USE, 4)
+def test_stream_is_the_same_for_any_chunk_size() -> None:
+    """Every byte boundary gives the same response, with interleaved calls separated."""
+    complete = assemble(list(CHAT.stream_reader().feed(STREAM)))
+    assert [(call.id, call.arguments) for call in complete.calls] == [("a", {"x": 1}), ("b", {})]
+    assert (complete.text, complete.stop, complete.usage.output) == ("Héllo", StopReason.TOOL_USE, 4)
     for size in SIZES:
-        assert assembled(in_pieces(CHAT, STREAM, size)) == whole
+        assert assemble(in_pieces(CHAT, STREAM, size)) == complete
 
 
 def test_stream_written_is_read_back() -> None:
-    """A whole answer told as a stream is the same answer."""
-    whole = assembled(list(CHAT.stream_reader().feed(STREAM)))
+    """A response written as a stream is read back unchanged."""
+    complete = assemble(list(CHAT.stream_reader().feed(STREAM)))
     writer = CHAT.stream_writer(ask(stream=True, stream_options={"include_usage": True}))
-    body = b"".join([writer.write(delta) for delta in deltas_of(whole)]) + writer.close()
-    again = assembled(list(CHAT.stream_reader().feed(body)))
-    assert (again.parts, again.stop, again.usage) == (whole.parts, whole.stop, whole.usage)
+    body = b"".join([writer.write(delta) for delta in deltas_of(complete)]) + writer.close()
+    again = assemble(list(CHAT.stream_reader().feed(body)))
+    assert (again.parts, again.stop, again.usage) == (complete.parts, complete.stop, complete.usage)
     assert body.endswith(b"data: [DONE]\n\n")
 
 
@@ -223,10 +223,10 @@ def test_stream_written_is_read_back() -> None:
     ],
 )
 def test_broken_stream(body: bytes, reason: str) -> None:
-    """A stream that breaks off or talks nonsense says so, and raises nothing."""
+    """A stream that breaks off or is malformed yields an error and raises nothing."""
     reader = CHAT.stream_reader()
     last = [*reader.feed(body), *reader.close()][-1]
-    assert isinstance(last, Broke)
+    assert isinstance(last, Interrupted)
     assert last.error.reason == reason
 
 
@@ -243,20 +243,20 @@ def test_broken_stream(body: bytes, reason: str) -> None:
     ],
 )
 def test_malformed_request(body: bytes, place: str) -> None:
-    """Bad bytes are refused with the place of the trouble."""
+    """Malformed bytes are refused with the path to the problem."""
     with pytest.raises(Malformed) as caught:
         CHAT.read_request(body, GENERATE)
     assert place in str(caught.value)
 
 
-def test_half_a_surrogate_pair_is_replaced() -> None:
-    """What can't be stored as UTF-8 does not get in."""
+def test_a_lone_surrogate_is_replaced() -> None:
+    """Text that can't be stored as UTF-8 is not accepted."""
     request = CHAT.read_request(b'{"model": "m", "messages": [{"role": "user", "content": "a\\ud83d"}]}', GENERATE)
     assert request.messages[0].parts == (Text(text="a\ufffd"),)
 
 
 def test_error_round_trip() -> None:
-    """A refusal is told with a fitting status, and keys are not repeated."""
+    """An error has a matching status, and keys are redacted."""
     told = CHAT.write_error(ProviderError(status=None, reason="budget", message="spent"))
     assert (told.status, json.loads(told.body)["error"]["type"]) == (402, "insufficient_quota")
     read_back = CHAT.read_error(401, b'{"error": {"message": "Incorrect API key provided: sk-abcdefgh"}}', {})
@@ -264,7 +264,7 @@ def test_error_round_trip() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "wish"),
+    ("method", "path", "operation"),
     [
         ("POST", "/v1/chat/completions", "generate"),
         ("POST", "/chat/completions", "generate"),
@@ -273,7 +273,7 @@ def test_error_round_trip() -> None:
         ("POST", "/v1/messages", None),
     ],
 )
-def test_routes(method: str, path: str, wish: str | None) -> None:
-    """Each path is known, or is none of ours."""
+def test_routes(method: str, path: str, operation: str | None) -> None:
+    """Each path has its route, or none."""
     route = CHAT.route(method, path, {})
-    assert (route.wish if route else None) == wish
+    assert (route.operation if route else None) == operation

@@ -1,4 +1,4 @@
-"""The Responses dialect: nothing is lost in its own words, and streams are told exactly."""
+"""The Responses dialect: lossless round trips, and exact streams."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
-from demeanor.gateway.dialects.stream_events import Broke, Delta, assembled, deltas_of
-from tests.gateway.pieces import SIZES, in_pieces
+from demeanor.gateway.dialects.stream_events import Delta, Interrupted, assemble, deltas_of
+from tests.gateway.dialects.helpers import SIZES, in_pieces
 
 RESPONSES = DIALECTS["openai-responses"]
-GENERATE = Route(wish="generate")
+GENERATE = Route(operation="generate")
 
 REQUEST: dict[str, Any] = {
     "model": "gpt-5",
@@ -167,7 +167,7 @@ def ask(**fields: Any) -> Request:
 
 @pytest.mark.parametrize("fields", [{}, {"input": "Hello"}, {"input": ""}, {"instructions": ""}, {"tools": []}])
 def test_request_round_trip(fields: dict[str, Any]) -> None:
-    """What was read from this dialect is written back field for field."""
+    """A request of this dialect is written back field for field."""
     request = {**REQUEST, **fields}
     assert json.loads(RESPONSES.write_request(read(request)).body) == request
 
@@ -176,7 +176,7 @@ def test_request_round_trip(fields: dict[str, Any]) -> None:
     "fields", [{}, {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, {"output": []}]
 )
 def test_response_round_trip(fields: dict[str, Any]) -> None:
-    """What was read from this dialect is written back field for field."""
+    """A response of this dialect is written back field for field."""
     response = {**RESPONSE, **fields}
     assert (
         json.loads(RESPONSES.write_response(RESPONSES.read_response(json.dumps(response).encode()), ask()).body)
@@ -185,7 +185,7 @@ def test_response_round_trip(fields: dict[str, Any]) -> None:
 
 
 def test_request_is_understood() -> None:
-    """The canon has the prompts, the calls, the results and the settings."""
+    """The canonical form has the prompts, the calls, the results and the settings."""
     request = read(REQUEST)
     parts = [part for message in request.messages for part in message.parts]
     assert request.system == "Be brief.\n\nBe kind."
@@ -214,7 +214,7 @@ def test_request_is_understood() -> None:
 
 
 def test_response_is_understood() -> None:
-    """The canon has text, thinking, calls and usage."""
+    """The canonical form has text, thinking, calls and usage."""
     response = RESPONSES.read_response(json.dumps(RESPONSE).encode())
     assert response.usage == Usage(input=100, output=20, cache_read=60, reasoning=8)
     assert (response.stop, response.text) == (StopReason.TOOL_USE, "OneTwoNo.")
@@ -282,44 +282,49 @@ def hear(*chunks: bytes) -> list[Delta]:
     return [delta for chunk in chunks for delta in reader.feed(chunk)] + list(reader.close())
 
 
-def test_stream_is_the_same_wherever_it_is_cut() -> None:
-    """Every byte boundary gives the same answer, with interleaved calls told apart."""
-    whole = assembled(hear(STREAM))
-    assert [(call.id, call.arguments) for call in whole.calls] == [
+def test_stream_is_the_same_for_any_chunk_size() -> None:
+    """Every byte boundary gives the same response, with interleaved calls separated."""
+    complete = assemble(hear(STREAM))
+    assert [(call.id, call.arguments) for call in complete.calls] == [
         ("call_1", {"x": 1}),
         ("call_2", {}),
         ("call_3", {"input": 'a "b"\né'}),
     ]
-    assert (whole.text, whole.stop, whole.usage.output) == ("Héllo", StopReason.TOOL_USE, 20)
-    thought = whole.parts[0]
+    assert (complete.text, complete.stop, complete.usage.output) == ("Héllo", StopReason.TOOL_USE, 20)
+    thought = complete.parts[0]
     assert isinstance(thought, Thinking)
     assert (thought.id, thought.summary, thought.encrypted) == ("rs_1", ("Hm.", "So."), "secret")
     for size in SIZES:
-        assert assembled(in_pieces(RESPONSES, STREAM, size)) == whole
+        assert assemble(in_pieces(RESPONSES, STREAM, size)) == complete
 
 
 def test_stream_written_is_read_back() -> None:
-    """A whole answer told as a stream is the same answer; the events are numbered and the last has all of it."""
-    whole = assembled(hear(STREAM))
+    """A response written as a stream is read back unchanged; events are numbered, and the last one has everything."""
+    complete = assemble(hear(STREAM))
     writer = RESPONSES.stream_writer(ask(stream=True))
-    body = b"".join([writer.write(delta) for delta in deltas_of(whole)]) + writer.close()
-    again = assembled(hear(body))
-    assert [part.kind for part in again.parts] == [part.kind for part in whole.parts]
-    assert (again.text, again.calls, again.stop, again.usage) == (whole.text, whole.calls, whole.stop, whole.usage)
+    body = b"".join([writer.write(delta) for delta in deltas_of(complete)]) + writer.close()
+    again = assemble(hear(body))
+    assert [part.kind for part in again.parts] == [part.kind for part in complete.parts]
+    assert (again.text, again.calls, again.stop, again.usage) == (
+        complete.text,
+        complete.calls,
+        complete.stop,
+        complete.usage,
+    )
     told = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: ")]
     assert [each["sequence_number"] for each in told] == list(range(len(told)))
     last = RESPONSES.read_response(json.dumps(told[-1]["response"]).encode())
-    assert (last.text, last.calls, last.usage) == (whole.text, whole.calls, whole.usage)
+    assert (last.text, last.calls, last.usage) == (complete.text, complete.calls, complete.usage)
 
 
-def test_stream_that_only_tells_the_end() -> None:
-    """A server that sends nothing but the finished answer is understood too."""
-    whole = assembled(hear(event("response.completed", response=RESPONSE).encode()))
-    assert whole.parts == RESPONSES.read_response(json.dumps(RESPONSE).encode()).parts
+def test_stream_with_only_the_end_event() -> None:
+    """A server that sends only the completed response is supported too."""
+    complete = assemble(hear(event("response.completed", response=RESPONSE).encode()))
+    assert complete.parts == RESPONSES.read_response(json.dumps(RESPONSE).encode()).parts
 
 
-def test_free_text_tool_is_answered_in_its_own_words() -> None:
-    """A call of a tool that takes plain text comes back as plain text, whoever answers."""
+def test_a_custom_tool_is_called_with_plain_text() -> None:
+    """A call of a tool that takes plain text has plain text, whichever provider answers."""
     request = ask(tools=[{"type": "custom", "name": "apply_patch"}])
     call = ToolCall(id="toolu_1", name="apply_patch", arguments={"input": "*** Begin"}, raw='{"input":"*** Begin"}')
     body = json.loads(RESPONSES.write_response(Response(parts=(call,)), request).body)
@@ -327,7 +332,7 @@ def test_free_text_tool_is_answered_in_its_own_words() -> None:
     assert body["output"][0]["input"] == "*** Begin"
     writer = RESPONSES.stream_writer(request)
     told = b"".join([writer.write(delta) for delta in deltas_of(Response(parts=(call,)))]) + writer.close()
-    assert assembled(hear(told)).calls[0].arguments == {"input": "*** Begin"}
+    assert assemble(hear(told)).calls[0].arguments == {"input": "*** Begin"}
 
 
 @pytest.mark.parametrize(
@@ -345,20 +350,20 @@ def test_free_text_tool_is_answered_in_its_own_words() -> None:
     ],
 )
 def test_broken_stream(body: bytes, reason: str) -> None:
-    """A stream that breaks off or talks nonsense says so, and raises nothing."""
+    """A stream that breaks off or is malformed yields an error and raises nothing."""
     last = hear(body)[-1]
-    assert isinstance(last, Broke)
+    assert isinstance(last, Interrupted)
     assert last.error.reason == reason
 
 
 def test_malformed_request() -> None:
-    """Bad bytes are refused with the place of the trouble."""
+    """Malformed bytes are refused with the path to the problem."""
     with pytest.raises(Malformed, match=r"input\[0\]\.summary: expected a list, found str"):
         ask(input=[{"type": "reasoning", "summary": "x"}])
 
 
 def test_text_alone() -> None:
-    """The smallest question and the smallest answer."""
+    """The smallest request and the smallest response."""
     assert ask(input="Hello").messages[0].parts == (Text(text="Hello"),)
     body = json.loads(RESPONSES.write_response(Response(parts=(Text(text="Hi"),), stop=StopReason.END), ask()).body)
     assert body["output"][0]["content"][0]["text"] == "Hi"

@@ -1,9 +1,9 @@
-"""Calls and results: every call is answered once, directly behind the turn that made it."""
+"""Calls and results: every call gets one result, directly after the turn that made it."""
 
 from __future__ import annotations
 
 from demeanor.core.messages import Message, Part, Role, Text, ToolCall, ToolResult
-from demeanor.gateway.dialects.pairing import NO_RESULT, paired, taking_turns
+from demeanor.gateway.dialects.pairing import NO_RESULT, alternate_turns, pair_results
 
 
 def call(given: str, name: str = "read") -> ToolCall:
@@ -30,8 +30,10 @@ def shape(messages: tuple[Message, ...]) -> list[tuple[str, list[str]]]:
 
 
 def test_results_move_before_text() -> None:
-    """What else the user says comes after all results."""
-    told = paired([say("assistant", call("a"), call("b")), say("user", "Well", result("b")), say("user", result("a"))])
+    """Other user content comes after all results."""
+    told = pair_results(
+        [say("assistant", call("a"), call("b")), say("user", "Well", result("b")), say("user", result("a"))]
+    )
     assert shape(told) == [
         ("assistant", ["call a", "call b"]),
         ("user", ["result a done", "result b done"]),
@@ -39,16 +41,16 @@ def test_results_move_before_text() -> None:
     ]
 
 
-def test_results_know_their_tool() -> None:
+def test_results_get_the_tool_name() -> None:
     """A result gets the name of the tool that was called."""
-    told = paired([say("assistant", call("a", "read")), say("user", result("a"))])
+    told = pair_results([say("assistant", call("a", "read")), say("user", result("a"))])
     assert isinstance(told[1].parts[0], ToolResult)
     assert told[1].parts[0].name == "read"
 
 
 def test_one_turn_in_several_messages() -> None:
-    """Messages of the assistant that follow each other are one turn."""
-    told = paired(
+    """Consecutive assistant messages are one turn."""
+    told = pair_results(
         [say("assistant", "Hm"), say("assistant", call("a")), say("assistant", call("b")), say("user", result("b"))]
     )
     assert shape(told) == [
@@ -58,8 +60,8 @@ def test_one_turn_in_several_messages() -> None:
 
 
 def test_ids_that_are_used_twice() -> None:
-    """The second call with an id gets another, and so does its result."""
-    told = paired(
+    """The second call with an id gets another one, and so does its result."""
+    told = pair_results(
         [
             say("assistant", call("a")),
             say("user", result("a", "1")),
@@ -71,31 +73,33 @@ def test_ids_that_are_used_twice() -> None:
 
 
 def test_missing_ids() -> None:
-    """Results without ids belong to the calls in order, by name where it is said."""
+    """Results without ids belong to the calls in order, or by name if they have one."""
     calls = say("assistant", call("", "read"), call("", "list"))
-    told = paired([calls, say("user", result("", "L", "list"), result("", "R"))])
+    told = pair_results([calls, say("user", result("", "L", "list"), result("", "R"))])
     assert shape(told)[1] == ("user", ["result call R", "result call_2 L"])
 
 
 def test_a_result_without_a_call_is_text() -> None:
-    """Nothing that was said is dropped."""
-    assert shape(paired([say("user", result("x", "old"), "Go on")])) == [("user", ["[result of x]", "old", "Go on"])]
+    """Nothing is dropped."""
+    assert shape(pair_results([say("user", result("x", "old"), "Go on")])) == [
+        ("user", ["[result of x]", "old", "Go on"])
+    ]
 
 
-def test_a_call_at_the_very_end_waits() -> None:
-    """Nobody has had the time to answer it."""
-    assert shape(paired([say("assistant", call("a"))])) == [("assistant", ["call a"])]
+def test_a_call_at_the_very_end_has_no_result_yet() -> None:
+    """A call at the end of the conversation needs no result."""
+    assert shape(pair_results([say("assistant", call("a"))])) == [("assistant", ["call a"])]
 
 
 def test_order_of_instructions() -> None:
-    """An instruction between two messages stays between them."""
-    told = paired([say("user", "One"), say("developer", "Two"), say("user", "Three")])
+    """A system message between two messages stays between them."""
+    told = pair_results([say("user", "One"), say("developer", "Two"), say("user", "Three")])
     assert [message.text for message in told] == ["One", "Two", "Three"]
 
 
-def test_taking_turns() -> None:
-    """System prompts come first, roles take turns, the user begins, and nobody is mute."""
-    system, turns = taking_turns(
+def test_alternating_turns() -> None:
+    """System prompts come first, roles alternate, the user is first, and no message is empty."""
+    system, turns = alternate_turns(
         [
             say("system", "Be"),
             say("developer", "kind"),
@@ -104,7 +108,7 @@ def test_taking_turns() -> None:
             say("user", "a"),
             say("system", "b"),
         ],
-        says=lambda part: not isinstance(part, Text) or bool(part.text),
+        accepts=lambda part: not isinstance(part, Text) or bool(part.text),
     )
     assert [part.text for part in system] == ["Be", "kind"]
     assert [(turn.role, turn.text) for turn in turns][1:] == [("assistant", "Hi"), ("user", "ab")]

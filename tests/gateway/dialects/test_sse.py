@@ -1,4 +1,4 @@
-"""Server-sent events: the same events, however lines end and wherever bytes are cut."""
+"""Server-sent events: the same events for any line endings and chunk sizes."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def read(body: bytes, size: int) -> list[Event]:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
 def test_events(end: str, size: int) -> None:
-    """Comments, ids and retries mean nothing; several data lines are one; an event without data is none."""
+    """Comments, ids and retries are ignored; data lines are joined; an event without data is ignored."""
     found = read(TEXT.replace("\n", end).encode(), size)
-    assert [(each.data, each.whole) for each in found] == [(each.data, True) for each in EVENTS]
+    assert [(each.data, each.complete) for each in found] == [(each.data, True) for each in EVENTS]
     assert [each.name for each in found[:2]] == ["a", ""]
 
 
 def test_the_last_event_may_lack_its_end() -> None:
-    """What the end of the stream cut short is told as such."""
-    assert read(b"data: 1\n\ndata: [DONE]", 4)[-1] == Event(data=b"[DONE]", whole=False)
+    """The incomplete event at the end of the stream is marked."""
+    assert read(b"data: 1\n\ndata: [DONE]", 4)[-1] == Event(data=b"[DONE]", complete=False)
 
 
 def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream can't eat all memory."""
-    monkeypatch.setattr(sse, "LONGEST", 100)
+    """A stream can't use all memory."""
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 100)
     reader = SseReader()
     reader.feed(b"0123456789" * 10)
     with pytest.raises(Malformed, match="longer than 100 bytes"):
@@ -42,7 +42,7 @@ def test_an_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_written_events_are_read_back() -> None:
-    """What is written is read."""
+    """Written events are read back."""
     assert read(event({"a": "é\n"}, "name") + event([1]), 3) == [
         Event(name="name", data=b'{"a":"\\u00e9\\n"}'),
         Event(data=b"[1]"),

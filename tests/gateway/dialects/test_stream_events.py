@@ -1,4 +1,4 @@
-"""Deltas: pieces make the whole, and the whole makes pieces."""
+"""Deltas: a response becomes deltas, and deltas become a response."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from demeanor.core.messages import Text, Thinking, ToolCall
 from demeanor.gateway.dialects.stream_events import (
     Assembler,
     Began,
-    Broke,
     Finished,
+    Interrupted,
     PartClosed,
     PartGrew,
     PartOpened,
-    assembled,
+    assemble,
     deltas_of,
 )
 
@@ -29,37 +29,37 @@ ANSWER = Response(
 )
 
 
-def test_pieces_make_the_whole() -> None:
-    """What is told as a stream comes together as it was."""
-    assert assembled(deltas_of(ANSWER)) == ANSWER
+def test_deltas_make_the_response() -> None:
+    """A response that is split into deltas is assembled unchanged."""
+    assert assemble(deltas_of(ANSWER)) == ANSWER
 
 
 def test_parts_may_be_open_at_once() -> None:
-    """Pieces of two calls may come mixed."""
+    """Deltas of two calls may be interleaved."""
     opened = [PartOpened(index=n, part=ToolCall(id=f"c{n}", name="f", arguments={})) for n in (0, 1)]
     grown = [PartGrew(index=n, text=text) for n, text in ((0, '{"a"'), (1, "{"), (0, ": 1}"), (1, "}"))]
-    whole = assembled([Began(), *opened, *grown, PartClosed(index=1), PartClosed(index=0), Finished()])
-    assert [call.arguments for call in whole.calls] == [{"a": 1}, {}]
+    complete = assemble([Began(), *opened, *grown, PartClosed(index=1), PartClosed(index=0), Finished()])
+    assert [call.arguments for call in complete.calls] == [{"a": 1}, {}]
 
 
 def test_malformed_arguments_are_kept() -> None:
-    """Arguments that are no JSON stay as the model wrote them."""
+    """Arguments that are not JSON stay as the model wrote them."""
     opened = PartOpened(index=0, part=ToolCall(id="c", name="f", arguments={}))
-    call = assembled([opened, PartGrew(index=0, text='{"a": ')]).calls[0]
+    call = assemble([opened, PartGrew(index=0, text='{"a": ')]).calls[0]
     assert (call.malformed, call.raw) == (True, '{"a": ')
 
 
-def test_an_answer_that_broke_off() -> None:
-    """What was said before the break is known, and that it broke."""
+def test_an_interrupted_response() -> None:
+    """The response up to the error is known, and the error."""
     assembler = Assembler()
     error = ProviderError(status=500, reason="server", message="sorry")
-    for delta in (Began(id="a"), PartGrew(index=0, text="Hel"), Broke(error=error)):
+    for delta in (Began(id="a"), PartGrew(index=0, text="Hel"), Interrupted(error=error)):
         assembler.take(delta)
     assert (assembler.response().text, assembler.response().stop) == ("Hel", StopReason.ERROR)
     assert (assembler.error, assembler.finished) == (error, False)
 
 
 def test_usage_may_come_after_the_end() -> None:
-    """The reason to stop and the usage may be said one after the other."""
-    whole = assembled([Finished(stop=StopReason.LENGTH), Finished(usage=Usage(output=3))])
-    assert (whole.stop, whole.usage.output) == (StopReason.LENGTH, 3)
+    """Stop reason and usage may arrive separately."""
+    complete = assemble([Finished(stop=StopReason.LENGTH), Finished(usage=Usage(output=3))])
+    assert (complete.stop, complete.usage.output) == (StopReason.LENGTH, 3)

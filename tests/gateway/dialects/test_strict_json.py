@@ -1,10 +1,10 @@
-"""Strict JSON: what the gateway takes as JSON, and what it refuses."""
+"""Strict JSON: what the gateway accepts as JSON, and what it refuses."""
 
 from __future__ import annotations
 
 import pytest
 
-from demeanor.gateway.dialects.strict_json import DEEPEST, arguments, compact, loads
+from demeanor.gateway.dialects.strict_json import MAX_DEPTH, arguments, compact, loads
 
 
 @pytest.mark.parametrize(
@@ -18,19 +18,19 @@ from demeanor.gateway.dialects.strict_json import DEEPEST, arguments, compact, l
         b"9" * 5000,
         b'"\xff"',
         b"[" * 100_000,
-        b"[" * (DEEPEST + 1) + b'"padding to make the text long enough"' + b"]" * (DEEPEST + 1),
-        b'{"a":' * (DEEPEST + 1) + b"1" + b"}" * (DEEPEST + 1),
+        b"[" * (MAX_DEPTH + 1) + b'"padding to make the text long enough"' + b"]" * (MAX_DEPTH + 1),
+        b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1),
     ],
 )
 def test_refused(text: bytes) -> None:
-    """Whatever could break somebody later is refused now, and always with the same kind of error."""
+    """Dangerous input is refused, always with the same exception."""
     with pytest.raises(ValueError):  # noqa: PT011 - the message depends on what is wrong
         loads(text)
 
 
-def test_as_deep_as_allowed() -> None:
-    """The deepest value that is allowed is allowed."""
-    assert loads(b"[" * DEEPEST + b"]" * DEEPEST)
+def test_maximum_depth() -> None:
+    """The deepest allowed value is accepted."""
+    assert loads(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_as_deep_as_allowed() -> None:
         ("\ufeff[1]", [1]),
     ],
 )
-def test_halves_of_surrogate_pairs(text: str, data: object) -> None:
-    """Half a pair is replaced, a whole one is a character, and an escaped backslash is none of both."""
+def test_lone_surrogates(text: str, data: object) -> None:
+    """A lone surrogate is replaced, a pair is a character, and an escaped backslash is neither."""
     assert loads(text) == loads(text.encode()) == data
 
 
@@ -53,10 +53,10 @@ def test_halves_of_surrogate_pairs(text: str, data: object) -> None:
     [("", {}), (" \n", {}), ('{"a": 1}', {"a": 1}), ("[1]", None), ('{"a": ', None), ("null", None), ('"x"', None)],
 )
 def test_arguments(raw: str, found: object) -> None:
-    """Only an object is arguments; nothing at all means none."""
+    """Only an object is valid arguments; empty text means no arguments."""
     assert arguments(raw) == found
 
 
 def test_compact_is_ascii() -> None:
-    """What is written can be sent anywhere."""
+    """The output can be sent in any encoding."""
     assert compact({"é": ["\ud800"]}) == '{"\\u00e9":["\\ud800"]}'

@@ -1,4 +1,4 @@
-"""Whatever tools are on offer, what a local model is let say is an action with one of them, or a last word."""
+"""The output of a local model is restricted to calls of the offered tools, or a final text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from demeanor.core.exchange import Request, StopReason
 from demeanor.core.messages import Message, Text, Tool, ToolCall, ToolResult
-from demeanor.gateway.local.grammar import read_answer, schema_of, simplified
-from demeanor.gateway.local.prompt import messages_of, signature
+from demeanor.gateway.local.grammar import output_schema, read_answer, simplify_schema
+from demeanor.gateway.local.prompt import chat_messages, signature
 from demeanor.native.prompt import SYSTEM
 from demeanor.native.tools import TOOLS
-from tests.gateway.lab import NATIVE, a_tool
+from tests.gateway.helpers import NATIVE, a_tool
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 names = st.from_regex(r"[a-z_]{1,12}", fullmatch=True)
@@ -58,12 +58,12 @@ tools = st.lists(
 
 
 def asking(*tools: Tool, **more: Any) -> Request:
-    """A request with these tools on offer."""
+    """A request with these tools."""
     return Request(model="m", messages=(Message(role="user", parts=(Text(text="Hi."),)),), tools=tools, **more)
 
 
 def said(schema: dict[str, Any], draw: Any) -> Any:
-    """Anything that a schema of ours lets through."""
+    """Any output that the schema allows."""
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
@@ -81,14 +81,14 @@ def said(schema: dict[str, Any], draw: Any) -> Any:
 
 
 @given(tools, st.data())
-def test_every_action_is_one_of_an_offered_tool(offered: tuple[Tool, ...], data: Any) -> None:
-    """With arguments that fit the tool's own schema; nothing is lost on the way."""
+def test_every_call_is_one_of_an_offered_tool(offered: tuple[Tool, ...], data: Any) -> None:
+    """Its arguments fit the tool's schema, and nothing is lost."""
     request = asking(*offered)
-    schema = schema_of(request)
+    schema = output_schema(request)
     assert schema is not None
     action = said(schema, data.draw)
     jsonschema.validate(action, schema)
-    part, stop = read_answer(json.dumps(action), request, number=4, cut=False)
+    part, stop = read_answer(json.dumps(action), request, number=4, truncated=False)
     if isinstance(part, ToolCall):
         assert part.name in {tool.name for tool in offered}
         assert (part.arguments, json.loads(part.raw), part.id) == (action["args"], action["args"], "call_4")
@@ -98,12 +98,12 @@ def test_every_action_is_one_of_an_offered_tool(offered: tuple[Tool, ...], data:
 
 
 @given(tools, st.data())
-def test_what_is_cut_off_is_never_taken_for_whole(offered: tuple[Tool, ...], data: Any) -> None:
-    """Wherever the limit strikes: a call without arguments, or text."""
+def test_truncated_output_is_never_taken_for_complete(offered: tuple[Tool, ...], data: Any) -> None:
+    """Wherever it is truncated, it is a call without arguments, or text."""
     request = asking(*offered)
-    whole = json.dumps(said(schema_of(request) or {}, data.draw))
-    piece = whole[: data.draw(st.integers(0, len(whole) - 1))]
-    part, stop = read_answer(piece, request, number=1, cut=True)
+    complete = json.dumps(said(output_schema(request) or {}, data.draw))
+    piece = complete[: data.draw(st.integers(0, len(complete) - 1))]
+    part, stop = read_answer(piece, request, number=1, truncated=True)
     assert stop is StopReason.LENGTH
     if isinstance(part, ToolCall):
         assert part.malformed
@@ -113,29 +113,29 @@ def test_what_is_cut_off_is_never_taken_for_whole(offered: tuple[Tool, ...], dat
 
 
 @given(st.text(), st.booleans())
-def test_no_words_break_the_reader(text: str, cut: bool) -> None:
-    """Whatever the engine may say."""
-    part, _ = read_answer(text, asking(*NATIVE), number=1, cut=cut)
+def test_any_output_can_be_read(text: str, truncated: bool) -> None:
+    """Whatever the engine returns."""
+    part, _ = read_answer(text, asking(*NATIVE), number=1, truncated=truncated)
     assert isinstance(part, Text | ToolCall)
 
 
 @settings(max_examples=200)
 @given(hostile)
 def test_any_schema_becomes_one_that_the_engine_understands(schema: Any) -> None:
-    """A tool's schema is somebody's text; it may be a knot, or nonsense."""
-    simple = simplified(schema)
+    """A tool's schema is untrusted; it may be recursive or invalid."""
+    simple = simplify_schema(schema)
     jsonschema.Draft202012Validator.check_schema(simple)
     request = asking(Tool(name="t", schema=schema if isinstance(schema, dict) else {}))
-    jsonschema.Draft202012Validator.check_schema(schema_of(request) or {})
-    assert messages_of(request)
+    jsonschema.Draft202012Validator.check_schema(output_schema(request) or {})
+    assert chat_messages(request)
 
 
-def test_references_within_a_schema_are_followed_and_no_further() -> None:
-    """A schema that holds itself ends somewhere."""
+def test_references_within_a_schema_are_resolved_and_no_others() -> None:
+    """A recursive schema is cut at some depth."""
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "required": ["next"]}
-    simple = simplified({"$ref": "#/$defs/node", "$defs": {"node": node}})
+    simple = simplify_schema({"$ref": "#/$defs/node", "$defs": {"node": node}})
     assert simple["properties"]["next"]["properties"]["next"]
-    assert simplified({"$ref": "https://elsewhere.example/schema"}) == {}
+    assert simplify_schema({"$ref": "https://elsewhere.example/schema"}) == {}
 
 
 @pytest.mark.parametrize(
@@ -143,24 +143,24 @@ def test_references_within_a_schema_are_followed_and_no_further() -> None:
     [(None, ["read", "write"], True), ("required", ["read", "write"], False), ("write", ["write"], False)],
 )
 def test_the_agents_choice_of_tools_is_kept(choice: str | None, tool_names: list[str], may_end: bool) -> None:
-    """`required` and a name leave no way out."""
-    schema = schema_of(asking(a_tool("read", "path"), a_tool("write", "path"), tool_choice=choice))
+    """`required` and a tool name exclude a final text."""
+    schema = output_schema(asking(a_tool("read", "path"), a_tool("write", "path"), tool_choice=choice))
     assert schema
     offered = [one["properties"]["tool"]["const"] for one in schema["anyOf"] if "tool" in one["properties"]]
     assert offered == tool_names
     assert any("final" in one["properties"] for one in schema["anyOf"]) is may_end
 
 
-def test_without_tools_any_text_will_do() -> None:
-    """Unless a schema is asked for; the text is told as it is."""
-    assert schema_of(asking()) is None
-    assert schema_of(asking(a_tool("read"), tool_choice="none")) is None
-    assert schema_of(asking(json_schema={"type": "integer", "minimum": 3})) == {"type": "integer"}
-    assert read_answer("Hi {", asking(), number=1, cut=False) == (Text(text="Hi {"), StopReason.END)
+def test_without_tools_any_text_is_allowed() -> None:
+    """Unless a schema is requested; the text is returned unchanged."""
+    assert output_schema(asking()) is None
+    assert output_schema(asking(a_tool("read"), tool_choice="none")) is None
+    assert output_schema(asking(json_schema={"type": "integer", "minimum": 3})) == {"type": "integer"}
+    assert read_answer("Hi {", asking(), number=1, truncated=False) == (Text(text="Hi {"), StopReason.END)
 
 
-def test_a_conversation_is_told_in_few_words() -> None:
-    """What never changes stands first; the model's own actions are told as it would say them."""
+def test_a_conversation_becomes_a_short_prompt() -> None:
+    """Constant parts come first; the model's own calls are written in its output format."""
     call = ToolCall(id="c1", name="read_file", arguments={"path": "a.txt"}, raw='{"path": "a.txt"}')
     request = asking(*NATIVE)
     messages = (
@@ -169,7 +169,7 @@ def test_a_conversation_is_told_in_few_words() -> None:
         Message(role="assistant", parts=(call,)),
         Message(role="user", parts=(ToolResult(call_id="c1", parts=(Text(text="Ahoy."),)),)),
     )
-    told = messages_of(Request(model="m", messages=messages, tools=NATIVE))
+    told = chat_messages(Request(model="m", messages=messages, tools=NATIVE))
     assert [message["role"] for message in told] == ["system", "user", "assistant", "user"]
     assert told[0]["content"].startswith("Be brief.\n\nTools:\n- read_file(path)\n- write_file(path, content)")
     assert told[2]["content"] == '{"tool": "read_file", "args": {"path": "a.txt"}}'
@@ -177,21 +177,21 @@ def test_a_conversation_is_told_in_few_words() -> None:
     assert signature(a_tool("t", "a", b={"type": "integer"})) == "t(a, b?: integer)"
 
 
-def test_examples_of_a_prompt_are_told_as_if_they_had_happened() -> None:
-    """A small model learns from a conversation; each example of the native agent uses one of its tools, rightly."""
+def test_examples_in_a_prompt_become_messages() -> None:
+    """Each example of the native agent uses one of its tools correctly."""
     tools = tuple(Tool(name=tool.name, schema=tool.schema()["function"]["parameters"]) for tool in TOOLS.values())
     request = asking(*tools)
     request = replace(request, messages=(Message(role="system", parts=(Text(text=SYSTEM),)), *request.messages))
-    system, *said = messages_of(request)
+    system, *said = chat_messages(request)
     assert "Examples" not in system["content"]
     assert said[0] == {"role": "user", "content": "Put the words call Anna into todo.txt."}
     assert said[2] == {"role": "user", "content": "Result of write_file:\nwrote 9 characters to todo.txt"}
     actions = [message["content"] for message in said if message["role"] == "assistant"]
     assert len(actions) == SYSTEM.count("You: ")
     for action in actions:
-        part, _ = read_answer(action, request, number=1, cut=False)
+        part, _ = read_answer(action, request, number=1, truncated=False)
         assert isinstance(part, ToolCall)
         jsonschema.validate(part.arguments, next(tool.schema for tool in tools if tool.name == part.name))
     assert said[-1]["content"] == "Hi."
     assert len(SYSTEM) < 4000
-    assert "Examples" in messages_of(replace(request, tools=()))[0]["content"]
+    assert "Examples" in chat_messages(replace(request, tools=()))[0]["content"]

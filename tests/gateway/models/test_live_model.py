@@ -1,4 +1,4 @@
-"""Live models: what goes to the provider, what comes back, and what it means when something goes wrong."""
+"""Live models: requests to the provider, its responses, and its errors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from demeanor.core.exchange import Exchange, ProviderError, Request, Response, S
 from demeanor.core.messages import Message, Text, ToolCall
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Route
-from demeanor.gateway.dialects.stream_events import assembled, deltas_of
+from demeanor.gateway.dialects.stream_events import assemble, deltas_of
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import Price
 from demeanor.gateway.models.provider import Provider
 from demeanor.gateway.server.session import Session
-from tests.gateway.lab import Reply, a_tool, a_trial, chat, post, provider, raw_provider, running, session_of
+from tests.gateway.helpers import HttpReply, a_tool, a_trial, chat, post, provider, raw_provider, running, session_of
 
 KEY = "sk-really-secret-0123456789"
 CHAT = DIALECTS["openai-chat"]
@@ -43,7 +43,7 @@ WHOLE = (
 
 
 async def streams(request: web.BaseRequest) -> web.StreamResponse:
-    """A provider that streams an answer."""
+    """A provider that streams a response."""
     answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Request-Id": "r1"})
     await answer.prepare(request)
     for piece in STREAM:
@@ -52,12 +52,12 @@ async def streams(request: web.BaseRequest) -> web.StreamResponse:
 
 
 async def tells(_request: web.BaseRequest) -> web.StreamResponse:
-    """A provider that gives its answer at once."""
+    """A provider that sends its response at once."""
     return web.Response(body=WHOLE, content_type="application/json")
 
 
 def refuses(status: int, message: str, **headers: str) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
-    """A provider that refuses."""
+    """A provider that sends an error."""
 
     async def handle(_request: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"error": {"message": message, "type": "x"}}, status=status, headers=headers)
@@ -71,20 +71,20 @@ async def live(
 ) -> AsyncIterator[Session]:
     """A session whose model is a provider's."""
     found = Provider("acme", base_url=base_url, dialects=[settings.pop("dialect", CHAT)], key=KEY, **settings)
-    async with session_of(LiveModel(provider=found, price=price, model=model)) as door:
-        yield door
+    async with session_of(LiveModel(provider=found, price=price, model=model)) as session:
+        yield session
 
 
-async def asked(base_url: str, body: Any = None, **settings: Any) -> tuple[Reply, Exchange]:
-    """One request through a session of its own, and the exchange that was recorded."""
-    async with live(base_url, **settings) as door:
-        reply = await post(door, body or chat())
-        (exchange,) = door.exchanges()
+async def asked(base_url: str, body: Any = None, **settings: Any) -> tuple[HttpReply, Exchange]:
+    """Send one request through a session, and return the recorded exchange."""
+    async with live(base_url, **settings) as session:
+        reply = await post(session, body or chat())
+        (exchange,) = session.exchanges()
         return reply, exchange
 
 
 async def test_a_stream_passes_unchanged() -> None:
-    """Same dialect: the same bytes in both directions, read on the side."""
+    """Same dialect: the same bytes in both directions, and the response is recorded."""
     body = json.dumps(chat(stream=True, unknown={"kept": [1]}), indent=3).encode()
     async with provider(streams) as (url, heard):
         reply, exchange = await asked(url, body, price=Price(input=2.0, output=10.0))
@@ -97,8 +97,8 @@ async def test_a_stream_passes_unchanged() -> None:
     assert exchange.cost_usd == pytest.approx(0.003)
 
 
-async def test_a_whole_answer_passes_unchanged() -> None:
-    """An answer that is not streamed keeps every byte, and its length."""
+async def test_a_complete_response_passes_unchanged() -> None:
+    """A response that is not streamed keeps every byte, and its length."""
     async with provider(tells) as (url, _):
         reply, exchange = await asked(url)
     assert reply.body == WHOLE
@@ -108,8 +108,8 @@ async def test_a_whole_answer_passes_unchanged() -> None:
     assert exchange.cost_usd is None
 
 
-async def test_the_first_bytes_come_before_the_last_ones_exist() -> None:
-    """A stream is passed on piece by piece, as it comes."""
+async def test_a_stream_is_forwarded_as_it_arrives() -> None:
+    """The first bytes reach the agent before the last ones exist."""
     go_on = asyncio.Event()
 
     async def slow(request: web.BaseRequest) -> web.StreamResponse:
@@ -119,40 +119,40 @@ async def test_the_first_bytes_come_before_the_last_ones_exist() -> None:
         await go_on.wait()
         return answer
 
-    async with provider(slow) as (url, _), live(url) as door, aiohttp.ClientSession() as client:
-        headers = {"Authorization": f"Bearer {door.token}"}
-        answer = await client.post(f"{door.base_url}/v1/chat/completions", json=chat(stream=True), headers=headers)
+    async with provider(slow) as (url, _), live(url) as session, aiohttp.ClientSession() as client:
+        headers = {"Authorization": f"Bearer {session.token}"}
+        answer = await client.post(f"{session.base_url}/v1/chat/completions", json=chat(stream=True), headers=headers)
         assert await answer.content.readany() == STREAM[0]
-        assert door.waiting()
+        assert session.waiting()
         go_on.set()
         await answer.read()
 
 
 async def test_the_agent_token_stays_and_the_key_goes() -> None:
-    """The provider gets its key and the agent's own headers, but nothing of the agent's token."""
-    async with provider(tells) as (url, heard), live(url, headers={"X-Team": "evals"}) as door:
-        await post(door, chat(), path=f"/v1/chat/completions?key={door.token}&beta=true")
+    """The provider gets its key and the agent's own headers, but not the agent's token."""
+    async with provider(tells) as (url, heard), live(url, headers={"X-Team": "evals"}) as session:
+        await post(session, chat(), path=f"/v1/chat/completions?key={session.token}&beta=true")
         (request,) = heard.requests
         head = str(dict(request.headers)) + str(request.rel_url)
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert request.headers["X-Team"] == "evals"
     assert request.query == {"beta": "true"}
-    assert door.token not in head
+    assert session.token not in head
 
 
 @pytest.mark.parametrize(
     ("base", "path"),
     [("", "/v1/chat/completions"), ("/v1", "/v1/chat/completions"), ("/api/v2/", "/api/v2/chat/completions")],
 )
-async def test_the_version_is_said_once(base: str, path: str) -> None:
-    """A base URL may end with its version or not; both ways of writing it work."""
+async def test_the_version_appears_once(base: str, path: str) -> None:
+    """A base URL may end with its version or not; both work."""
     async with provider(tells) as (url, heard):
         await asked(url + base)
     assert heard.requests[0].path == path
 
 
 async def test_a_model_can_have_another_name_at_its_provider() -> None:
-    """The agent says one name, the provider hears another; everything else stays."""
+    """The name is replaced; everything else stays."""
     async with provider(tells) as (url, heard):
         await asked(url, chat(unknown=1), model="acme-large-2026")
     assert json.loads(heard.bodies[0]) == chat(unknown=1, model="acme-large-2026")
@@ -170,8 +170,8 @@ async def test_a_model_can_have_another_name_at_its_provider() -> None:
         (400, "bad_request"),
     ],
 )
-async def test_a_refusal_is_passed_on_and_typed(status: int, reason: str) -> None:
-    """The agent sees the provider's own words; the exchange knows what they mean."""
+async def test_an_error_is_forwarded_and_classified(status: int, reason: str) -> None:
+    """The agent gets the provider's own response; the exchange has the reason."""
     async with provider(refuses(status, "not now", **{"Retry-After": "7"})) as (url, _):
         reply, exchange = await asked(url)
     assert reply.status == status
@@ -183,7 +183,7 @@ async def test_a_refusal_is_passed_on_and_typed(status: int, reason: str) -> Non
 
 
 async def test_a_provider_that_is_not_there_is_unreachable() -> None:
-    """A refused connection is told as an error of the dialect."""
+    """A refused connection becomes an error of the dialect."""
     async with raw_provider() as url:
         gone = url
     reply, exchange = await asked(gone)
@@ -193,15 +193,15 @@ async def test_a_provider_that_is_not_there_is_unreachable() -> None:
     assert (exchange.error.status, exchange.error.reason) == (None, "unreachable")
 
 
-async def test_a_name_that_nobody_knows_is_unreachable() -> None:
-    """So is a host that does not exist."""
+async def test_an_unknown_host_is_unreachable() -> None:
+    """The same for a host name that does not exist."""
     _, exchange = await asked("http://no-such-host.invalid")
     assert exchange.error
     assert exchange.error.reason == "unreachable"
 
 
 async def test_a_silent_provider_is_stalled() -> None:
-    """No byte for too long: the agent gets an error instead of waiting for ever."""
+    """Without a byte for too long, the agent gets an error."""
     async with raw_provider(then_wait=True) as url:
         reply, exchange = await asked(url, stall_after=0.05)
     assert reply.status == 504
@@ -214,12 +214,12 @@ FIRST = b"%x\r\n%s\r\n" % (len(STREAM[0]), STREAM[0])
 
 
 @pytest.mark.parametrize(("then_wait", "reason"), [(True, "stalled"), (False, "cut")], ids=["falls silent", "hangs up"])
-async def test_a_stream_that_breaks_off_is_cut_for_the_agent_too(then_wait: bool, reason: str) -> None:
-    """What came is kept beside the error; the agent must not take it for a complete answer."""
-    async with raw_provider(HEAD, FIRST, then_wait=then_wait) as url, live(url, stall_after=0.5) as door:
+async def test_an_interrupted_stream_is_cut_for_the_agent_too(then_wait: bool, reason: str) -> None:
+    """The part that arrived is recorded with the error; the agent can't take it for complete."""
+    async with raw_provider(HEAD, FIRST, then_wait=then_wait) as url, live(url, stall_after=0.5) as session:
         with pytest.raises(aiohttp.ClientError):
-            await post(door, chat(stream=True))
-        (exchange,) = door.exchanges()
+            await post(session, chat(stream=True))
+        (exchange,) = session.exchanges()
     assert exchange.error
     assert (exchange.error.status, exchange.error.reason) == (200, reason)
     assert exchange.response
@@ -227,7 +227,7 @@ async def test_a_stream_that_breaks_off_is_cut_for_the_agent_too(then_wait: bool
 
 
 async def test_a_stream_that_ends_too_early_is_cut() -> None:
-    """Also a stream that ends politely is broken when the answer in it is not complete."""
+    """A stream that ends properly is an error too if the response in it is incomplete."""
     async with raw_provider(HEAD, FIRST, b"0\r\n\r\n") as url:
         reply, exchange = await asked(url, chat(stream=True))
     assert reply.body == STREAM[0]
@@ -236,18 +236,18 @@ async def test_a_stream_that_ends_too_early_is_cut() -> None:
 
 
 async def test_the_first_of_two_errors_counts() -> None:
-    """A provider that says what is wrong and then hangs up has said what is wrong."""
+    """A provider that sends an error and then closes the connection has sent the reason."""
     said = b'data: {"error": {"message": "out of memory", "type": "server_error"}}\n\n'
-    async with raw_provider(HEAD, FIRST, b"%x\r\n%s\r\n" % (len(said), said)) as url, live(url) as door:
+    async with raw_provider(HEAD, FIRST, b"%x\r\n%s\r\n" % (len(said), said)) as url, live(url) as session:
         with pytest.raises(aiohttp.ClientError):
-            await post(door, chat(stream=True))
-        (exchange,) = door.exchanges()
+            await post(session, chat(stream=True))
+        (exchange,) = session.exchanges()
     assert exchange.error
     assert (exchange.error.reason, exchange.error.message) == ("server", "out of memory")
 
 
 async def test_a_dropped_connection_is_cut() -> None:
-    """A provider that hangs up without a word."""
+    """A provider that closes the connection without a response."""
     async with raw_provider() as url:
         reply, exchange = await asked(url)
     assert reply.status == 502
@@ -256,7 +256,7 @@ async def test_a_dropped_connection_is_cut() -> None:
 
 
 async def test_garbage_is_a_server_error() -> None:
-    """Neither something that is no HTTP nor something that is no answer is taken for one."""
+    """Neither invalid HTTP nor an invalid response is accepted."""
     async with raw_provider(b"SSH-2.0-OpenSSH_9.9\r\n") as url:
         _, no_http = await asked(url)
     async with raw_provider(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nduck") as url:
@@ -266,14 +266,14 @@ async def test_garbage_is_a_server_error() -> None:
 
 
 async def test_the_key_never_comes_back() -> None:
-    """A provider that echoes the key, whole or torn in two, is silenced: for the agent and in the recording."""
+    """A provider that echoes the key, whole or in two chunks, is masked for the agent and in the recording."""
     echo = json.dumps({"error": {"message": f"bad key {KEY}!", "type": "x"}}).encode()
-    cut = echo.index(KEY.encode()) + 9
+    truncated = echo.index(KEY.encode()) + 9
     head = b"HTTP/1.1 401 No\r\nX-Echo: %s\r\nContent-Length: %d\r\n\r\n" % (KEY.encode(), len(echo))
-    async with raw_provider(head, echo[:cut], echo[cut:]) as url, live(url) as door:
-        reply = await post(door, chat(f"Is {KEY} my key?"))
-        (exchange,) = door.exchanges()
-        assert KEY not in repr(door)
+    async with raw_provider(head, echo[:truncated], echo[truncated:]) as url, live(url) as session:
+        reply = await post(session, chat(f"Is {KEY} my key?"))
+        (exchange,) = session.exchanges()
+        assert KEY not in repr(session)
     assert len(reply.body) == len(echo)
     assert KEY.encode() not in reply.body
     assert KEY not in str(reply.headers)
@@ -282,12 +282,12 @@ async def test_the_key_never_comes_back() -> None:
 
 
 async def test_the_key_stays_out_of_descriptions() -> None:
-    """Whoever prints a provider does not print its key."""
+    """The repr of a provider does not contain its key."""
     assert KEY not in repr(LiveModel(provider=Provider("acme", base_url="http://x", dialects=[CHAT], key=KEY)))
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    """Neither a key nor an agent is carried to wherever a provider points."""
+    """Neither the key nor the agent follows a redirect."""
     async with provider(tells) as (elsewhere, stranger):
 
         async def points_elsewhere(_request: web.BaseRequest) -> web.StreamResponse:
@@ -302,17 +302,17 @@ async def test_a_redirect_is_not_followed() -> None:
 
 
 async def test_the_case_of_header_names_does_not_matter() -> None:
-    """Many servers write them in lower case."""
+    """Many servers use lower case."""
     head = b"HTTP/1.1 429 No\r\ncontent-length: 2\r\nretry-after-ms: 1500\r\n\r\n{}"
     async with raw_provider(head) as url:
         reply, _ = await asked(url, dialect=DIALECTS["anthropic"])
     assert (reply.status, reply.headers["Retry-After-Ms"]) == (429, "1500")
 
 
-async def test_a_growing_array_passes_unchanged() -> None:
-    """Gemini's other kind of stream is no event stream, and is read on the side all the same."""
+async def test_a_json_array_stream_passes_unchanged() -> None:
+    """Gemini's other kind of stream is not an event stream, and is recorded all the same."""
     gemini = DIALECTS["gemini"]
-    route = Route(wish="generate", stream=True, model="played", framing="array")
+    route = Route(operation="generate", stream=True, model="played", framing="array")
     wire = gemini.write_request(replace(QUESTION, stream=True))
     writer = gemini.stream_writer(gemini.read_request(wire.body, route))
     told = b"".join(writer.write(delta) for delta in deltas_of(ANSWER)) + writer.close()
@@ -320,10 +320,10 @@ async def test_a_growing_array_passes_unchanged() -> None:
     async def answers(_request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(body=told, content_type="application/json")
 
-    async with provider(answers) as (url, _), live(url, dialect=gemini) as door:
+    async with provider(answers) as (url, _), live(url, dialect=gemini) as session:
         path = wire.path.partition("?")[0]
-        reply = await post(door, wire.body, path=path, headers=gemini.key_headers(door.token))
-        (exchange,) = door.exchanges()
+        reply = await post(session, wire.body, path=path, headers=gemini.key_headers(session.token))
+        (exchange,) = session.exchanges()
     assert told.startswith(b"[")
     assert reply.body == told
     assert exchange.response
@@ -351,13 +351,13 @@ async def test_all_trials_share_the_limits_of_a_provider() -> None:
             gateway.session(a_trial("other"), seed=1) as two,
         ):
             await asyncio.gather(
-                *(post(door, chat(model=name)) for door, name in ((one, "played"), (two, "other")) * 5)
+                *(post(session, chat(model=name)) for session, name in ((one, "played"), (two, "other")) * 5)
             )
     assert most == 2
 
 
-async def test_a_large_request_goes_on() -> None:
-    """Pictures make requests of several megabytes."""
+async def test_a_large_request_is_forwarded() -> None:
+    """Images make requests of several megabytes."""
     body = json.dumps(chat("x" * 3_000_000)).encode()
     async with provider(tells) as (url, heard):
         await asked(url, body)
@@ -365,7 +365,7 @@ async def test_a_large_request_goes_on() -> None:
 
 
 async def test_a_slow_agent_slows_its_provider_down() -> None:
-    """What an agent does not read is not piled up, and the provider owes nothing meanwhile."""
+    """Data is not buffered without limit, and the provider owes nothing meanwhile."""
     sent = 0
 
     async def floods(request: web.BaseRequest) -> web.StreamResponse:
@@ -376,15 +376,15 @@ async def test_a_slow_agent_slows_its_provider_down() -> None:
             await answer.write(b": " + b"x" * 65_533 + b"\n")
             sent += 1
 
-    async with provider(floods) as (url, _), live(url) as door, aiohttp.ClientSession() as client:
-        headers = {"Authorization": f"Bearer {door.token}"}
-        answer = await client.post(f"{door.base_url}/v1/chat/completions", json=chat(stream=True), headers=headers)
+    async with provider(floods) as (url, _), live(url) as session, aiohttp.ClientSession() as client:
+        headers = {"Authorization": f"Bearer {session.token}"}
+        answer = await client.post(f"{session.base_url}/v1/chat/completions", json=chat(stream=True), headers=headers)
         counts = [0, 1]
         while len(set(counts[-5:])) > 1 or not sent:
             await asyncio.sleep(0.05)
             counts.append(sent)
         assert sent < 400
-        assert not door.waiting()
+        assert not session.waiting()
         answer.close()
 
 
@@ -412,7 +412,7 @@ QUESTION = Request(
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize(("mine", "theirs"), PAIRS, ids=[f"{mine} to {theirs}" for mine, theirs in PAIRS])
 async def test_any_agent_can_use_any_provider(mine: str, theirs: str, stream: bool) -> None:
-    """Whatever the agent speaks and whatever the provider speaks, both hear what the other one means."""
+    """Whatever the dialects of agent and provider, the content is the same."""
     ours, foreign = DIALECTS[mine], DIALECTS[theirs]
     heard: list[Request] = []
 
@@ -429,16 +429,16 @@ async def test_any_agent_can_use_any_provider(mine: str, theirs: str, stream: bo
         return web.Response(body=body, headers={"Content-Type": writer.content_type})
 
     wire = ours.write_request(replace(QUESTION, stream=stream))
-    async with provider(answers) as (url, _), live(url, dialect=foreign) as door:
-        reply = await post(door, wire.body, path=wire.path, headers=ours.key_headers(door.token))
-        (exchange,) = door.exchanges()
+    async with provider(answers) as (url, _), live(url, dialect=foreign) as session:
+        reply = await post(session, wire.body, path=wire.path, headers=ours.key_headers(session.token))
+        (exchange,) = session.exchanges()
     assert reply.status == 200, reply.body
     assert heard[0].stream is stream
     assert heard[0].messages[-1].text == "Read a.txt"
     assert heard[0].system == "Be brief."
     assert heard[0].tools[0].schema == QUESTION.tools[0].schema
     reader = ours.stream_reader()
-    told = assembled([*reader.feed(reply.body), *reader.close()]) if stream else ours.read_response(reply.body)
+    told = assemble([*reader.feed(reply.body), *reader.close()]) if stream else ours.read_response(reply.body)
     for response in (told, exchange.response):
         assert response
         assert (response.text, response.stop) == ("Let me see.", StopReason.TOOL_USE)
@@ -448,8 +448,8 @@ async def test_any_agent_can_use_any_provider(mine: str, theirs: str, stream: bo
 
 @pytest.mark.parametrize("mine", DIALECTS)
 @pytest.mark.parametrize("theirs", DIALECTS)
-async def test_a_refusal_is_told_in_the_words_of_the_agent(mine: str, theirs: str) -> None:
-    """The agent is refused as its dialect refuses, and still told when to come back."""
+async def test_an_error_is_translated_to_the_agents_dialect(mine: str, theirs: str) -> None:
+    """It keeps its status and Retry-After."""
     ours, foreign = DIALECTS[mine], DIALECTS[theirs]
     refusal = foreign.write_error(ProviderError(status=429, reason="rate_limit", message="too many"))
 
@@ -457,9 +457,9 @@ async def test_a_refusal_is_told_in_the_words_of_the_agent(mine: str, theirs: st
         return web.Response(status=429, body=refusal.body, headers={"Retry-After": "3"})
 
     wire = ours.write_request(QUESTION)
-    async with provider(handle) as (url, _), live(url, dialect=foreign) as door:
-        reply = await post(door, wire.body, path=wire.path, headers=ours.key_headers(door.token))
-        (exchange,) = door.exchanges()
+    async with provider(handle) as (url, _), live(url, dialect=foreign) as session:
+        reply = await post(session, wire.body, path=wire.path, headers=ours.key_headers(session.token))
+        (exchange,) = session.exchanges()
     assert (reply.status, reply.headers["Retry-After"]) == (429, "3")
     assert ours.read_error(429, reply.body, {}).message == "too many"
     assert exchange.error

@@ -1,4 +1,4 @@
-"""Prices: what is not known is never zero."""
+"""Prices: an unknown cost is never zero."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COUNTS = st.integers(min_value=0, max_value=10**7)
 
 
 def test_every_kind_of_token_has_its_own_price() -> None:
-    """Cached tokens are part of the input and are not paid for twice."""
+    """Cached tokens are part of the input and are not charged twice."""
     usage = Usage(input=1_000_000, output=100_000, cache_read=600_000, cache_write=200_000, reasoning=50_000)
     assert cost(usage, PRICE) == pytest.approx(0.2 * 3.0 + 0.6 * 0.3 + 0.2 * 3.75 + 0.1 * 15.0)
 
@@ -32,26 +32,26 @@ def test_every_kind_of_token_has_its_own_price() -> None:
         (Usage(input=9, output=1, cache_write=5), Price(input=3.0, output=15.0)),
     ],
 )
-def test_what_is_not_known_is_not_zero(usage: Usage, price: Price | None) -> None:
-    """No price, no count, or no price for cached tokens: the cost is not known."""
+def test_unknown_is_not_zero(usage: Usage, price: Price | None) -> None:
+    """Without a price, a count, or a price for cached tokens, the cost is unknown."""
     assert cost(usage, price) is None
 
 
 def test_free_is_known() -> None:
-    """What costs nothing costs nothing, whoever counts."""
+    """A free model costs nothing, with or without token counts."""
     assert cost(Usage(), FREE) == 0.0
 
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS)
 def test_costs_add_up(one: int, two: int, three: int, four: int) -> None:
-    """Two exchanges cost what their tokens cost together."""
+    """Two exchanges cost as much as their tokens together."""
     apart = [cost(Usage(input=a, output=b), PRICE) for a, b in ((one, two), (three, four))]
     together = cost(Usage(input=one + three, output=two + four), PRICE)
     assert together == pytest.approx(sum(found or 0.0 for found in apart))
 
 
 def test_a_price_is_read_strictly() -> None:
-    """A price without its output, or with a misspelt key, is refused with the remedy."""
+    """A price without output, or with a misspelt key, is refused with the remedy."""
     assert read_price(Table({"input": 1, "output": 2.5}, where="x")) == Price(input=1.0, output=2.5)
     with pytest.raises(BadInput, match="output: is required"):
         read_price(Table({"input": 1}, where="x"))

@@ -1,4 +1,4 @@
-"""Limits of a provider: how many at once, how many in a minute, and when it asked to be left alone."""
+"""Rate limits of a provider: concurrency, requests per minute, and Retry-After."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from demeanor.gateway.models.rate_limit import RateLimiter
 
 
 class Clock:
-    """A clock that only moves while somebody sleeps."""
+    """A clock that only moves while a task sleeps."""
 
     now = 100.0
 
@@ -23,13 +23,13 @@ class Clock:
 
 
 async def passed(throttle: RateLimiter, clock: Clock) -> float:
-    """When one request was let through."""
+    """The time at which one request was let through."""
     async with throttle.slot():
         return clock() - 100.0
 
 
 async def test_a_minute_has_its_limit() -> None:
-    """Of seven requests with three allowed in any minute, the last one waits for two minutes."""
+    """With three allowed per minute, the last of seven requests waits for two minutes."""
     clock = Clock()
     throttle = RateLimiter(per_minute=3, clock=clock, sleep=clock.sleep)
     times = await asyncio.gather(*(passed(throttle, clock) for _ in range(7)))
@@ -37,7 +37,7 @@ async def test_a_minute_has_its_limit() -> None:
 
 
 async def test_old_requests_do_not_count() -> None:
-    """The minute slides: what is long ago holds nobody back."""
+    """The window slides: old requests do not count."""
     clock = Clock()
     throttle = RateLimiter(per_minute=2, clock=clock, sleep=clock.sleep)
     await passed(throttle, clock)
@@ -46,26 +46,26 @@ async def test_old_requests_do_not_count() -> None:
 
 
 async def test_a_provider_that_asks_for_a_pause_gets_it() -> None:
-    """Nobody is let through before the time that Retry-After names, within reason."""
+    """No request is let through before Retry-After is over, up to a maximum."""
     clock = Clock()
     throttle = RateLimiter(clock=clock, sleep=clock.sleep)
-    throttle.hold(7)
+    throttle.pause(7)
     assert [await passed(throttle, clock) for _ in range(2)] == [7, 7]
-    throttle.hold(10_000)
+    throttle.pause(10_000)
     assert await passed(throttle, clock) == 127
 
 
-async def test_places_are_given_back() -> None:
-    """A request that fails or is cancelled frees its place for the next one."""
+async def test_slots_are_released() -> None:
+    """A request that fails or is cancelled releases its slot."""
     throttle = RateLimiter(concurrency=1)
     holding = asyncio.Event()
 
-    async def hold() -> None:
+    async def pause() -> None:
         async with throttle.slot():
             holding.set()
             await asyncio.Event().wait()
 
-    first = asyncio.ensure_future(hold())
+    first = asyncio.ensure_future(pause())
     await holding.wait()
     second = asyncio.ensure_future(passed(throttle, Clock()))
     await asyncio.sleep(0)
@@ -75,7 +75,7 @@ async def test_places_are_given_back() -> None:
 
 
 def test_retry_after_is_read_in_all_its_forms() -> None:
-    """Seconds, milliseconds, a date; anything else says nothing."""
+    """Seconds, milliseconds or a date; anything else is ignored."""
     assert retry_after({"Retry-After": "7"}) == 7.0
     assert retry_after({"Retry-After-Ms": "1500", "Retry-After": "2"}) == 1.5
     assert retry_after({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0

@@ -1,4 +1,4 @@
-"""Models as a person configures them: each mistake is one clear error, before anything costs money."""
+"""Models from the configuration: each mistake is one clear error, before anything costs money."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACME = {"base_url": "http://127.0.0.1:9/v1", "dialect": "openai-chat"}
 KEYS = {"OPENAI_API_KEY": "sk-1"}
 
 
-def book(
+def registry(
     root: Path, models: Mapping[str, Any], providers: Mapping[str, Any] | None = None, environ: Mapping[str, str] = KEYS
 ) -> ModelRegistry:
     """The models of a configuration."""
@@ -30,24 +30,24 @@ def book(
     return ModelRegistry(tables[0], tables[1], root=root, environ=environ)
 
 
-def test_scripted_is_always_there(tmp_path: Path) -> None:
-    """A newcomer needs no configuration."""
-    models = book(tmp_path, {})
+def test_scripted_always_exists(tmp_path: Path) -> None:
+    """It needs no configuration."""
+    models = registry(tmp_path, {})
     assert models.names() == ("scripted",)
-    assert models.model("scripted").notes == ("scripted: a rule-reader stands in for a model; it is no language model",)
+    assert models.model("scripted").notes == ("scripted: rules stand in for a model; it is not a language model",)
 
 
 def test_a_script_is_a_model(tmp_path: Path) -> None:
-    """A path is relative to the configuration; a price can be played, too."""
+    """The path is relative to the configuration; a script can have a price."""
     (tmp_path / "hi.yaml").write_text("rules: [{say: Hi.}]")
-    model = book(tmp_path, {"hi": {"script": "hi.yaml", "price": {"input": 1, "output": 2}}}).model("hi")
+    model = registry(tmp_path, {"hi": {"script": "hi.yaml", "price": {"input": 1, "output": 2}}}).model("hi")
     assert isinstance(model, ScriptedModel)
     assert model.price == Price(input=1.0, output=2.0)
 
 
-def test_a_well_known_provider_need_not_be_described(tmp_path: Path) -> None:
-    """Its name is enough; what it speaks natively is spoken natively."""
-    model = book(tmp_path, {"gpt": {"provider": "openai", "model": "gpt-x"}}).model("gpt")
+def test_a_well_known_provider_has_defaults(tmp_path: Path) -> None:
+    """Its name is enough."""
+    model = registry(tmp_path, {"gpt": {"provider": "openai", "model": "gpt-x"}}).model("gpt")
     assert isinstance(model, LiveModel)
     assert (model.model, model.price, model.secret) == ("gpt-x", None, "sk-1")
     assert [dialect.name for dialect in model.provider.dialects] == ["openai-chat", "openai-responses"]
@@ -55,8 +55,8 @@ def test_a_well_known_provider_need_not_be_described(tmp_path: Path) -> None:
 
 
 def test_models_of_one_provider_share_it(tmp_path: Path) -> None:
-    """So they share its limits; a provider of one's own may need no key."""
-    models = book(
+    """They share its rate limits; a self-hosted provider may need no key."""
+    models = registry(
         tmp_path, {"a": {"provider": "acme"}, "b": {"provider": "acme"}}, {"acme": {**ACME, "concurrency": 2}}
     )
     one, two = models.model("a"), models.model("b")
@@ -66,9 +66,9 @@ def test_models_of_one_provider_share_it(tmp_path: Path) -> None:
     assert models.model("a") is one
 
 
-def test_a_key_that_nobody_needs_may_be_missing(tmp_path: Path) -> None:
-    """Only the models that are asked for are made."""
-    models = book(tmp_path, {"gpt": {"provider": "openai"}}, environ={})
+def test_the_key_of_an_unused_provider_may_be_missing(tmp_path: Path) -> None:
+    """Models are created on first use."""
+    models = registry(tmp_path, {"gpt": {"provider": "openai"}}, environ={})
     assert models.names() == ("scripted", "gpt")
     with pytest.raises(UsageError, match="the variable OPENAI_API_KEY is not set"):
         models.model("gpt")
@@ -77,14 +77,14 @@ def test_a_key_that_nobody_needs_may_be_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "provider", "problem"),
     [
-        ({}, ACME, "models.m.provider: either a provider or a script is needed"),
-        ({"provider": "acme", "script": "x.yaml"}, ACME, "either a provider or a script is needed"),
+        ({}, ACME, "models.m.provider: set either a provider or a script"),
+        ({"provider": "acme", "script": "x.yaml"}, ACME, "set either a provider or a script"),
         ({"provider": "acmee"}, ACME, "unknown provider 'acmee'\n  → did you mean 'acme'?"),
         ({"provider": "acme", "modle": "x"}, ACME, "models.m.modle: unknown key\n  → did you mean 'model'?"),
         ({"provider": "acme", "price": {"input": 1}}, ACME, "models.m.price.output: is required"),
         ({"script": "gone.yaml"}, ACME, "gone.yaml: there is no such file"),
         ({"provider": "acme"}, {}, "providers.acme.base_url: is required"),
-        ({"provider": "acme"}, {**ACME, "base_url": "acme.example"}, "'acme.example' is no address"),
+        ({"provider": "acme"}, {**ACME, "base_url": "acme.example"}, "'acme.example' is not a URL"),
         ({"provider": "acme"}, {**ACME, "dialect": "openai-chatt"}, "did you mean 'openai-chat'?"),
         ({"provider": "acme"}, {**ACME, "dialects": ["gemni"]}, "did you mean 'gemini'?"),
         ({"provider": "acme"}, {"base_url": ACME["base_url"]}, "providers.acme.dialect: is required"),
@@ -96,13 +96,13 @@ def test_a_key_that_nobody_needs_may_be_missing(tmp_path: Path) -> None:
 def test_a_mistake_is_one_clear_error(
     tmp_path: Path, model: Mapping[str, Any], provider: Mapping[str, Any], problem: str
 ) -> None:
-    """Where, which key, what is wrong and the nearest right thing."""
+    """The error has the file, the key, the problem and the nearest valid name."""
     with pytest.raises(UsageError) as caught:
-        book(tmp_path, {"m": model}, {"acme": provider}).model("m")
+        registry(tmp_path, {"m": model}, {"acme": provider}).model("m")
     assert problem in str(caught.value)
 
 
 def test_an_unknown_model_is_named_with_the_nearest(tmp_path: Path) -> None:
-    """A misspelt name is no reason to guess."""
+    """The error suggests the nearest name."""
     with pytest.raises(UsageError, match="unknown model 'scriptde'\n  → did you mean 'scripted'"):
-        book(tmp_path, {}).model("scriptde")
+        registry(tmp_path, {}).model("scriptde")

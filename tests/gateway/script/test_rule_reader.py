@@ -1,4 +1,4 @@
-"""The model called `scripted`: plain imperative prompts, done with the tools on offer."""
+"""The model `scripted`: follows imperative prompts with the offered tools."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from demeanor.core.exchange import Request
 from demeanor.core.messages import Message, Text, ToolCall, ToolResult
 from demeanor.gateway.script import Turn, Unable, scripted
-from demeanor.gateway.script.turn import answer_of
-from tests.gateway.lab import a_trial, a_turn, running
+from demeanor.gateway.script.turn import to_answer
+from tests.gateway.helpers import a_trial, a_turn, running
 
 MODEL = scripted()
 
 
 def use(call: ToolCall, files: dict[str, str]) -> str:
-    """A small agent's hands, on a workspace that is a mere table."""
+    """Run a tool call on a workspace that is a dict."""
     given = dict(call.arguments or {})
     path = given.get("path", "")
     if call.name == "write_file":
@@ -36,13 +36,13 @@ def use(call: ToolCall, files: dict[str, str]) -> str:
 def talk(
     *prompts: str, files: dict[str, str] | None = None, seed: int = 1
 ) -> tuple[dict[str, str], list[str], list[str]]:
-    """The files after a conversation, the tools that were used, and what was said last to each prompt."""
+    """The files after a conversation, the tools used, and the last text for each prompt."""
     files, messages, tools, said = dict(files or {}), [], [], []
     for prompt in prompts:
         messages.append(Message(role="user", parts=(Text(text=prompt),)))
         for _ in range(9):
             offered = a_turn("x").request.tools
-            answer = answer_of(MODEL.play(Turn(Request(model="m", messages=tuple(messages), tools=offered), seed=seed)))
+            answer = to_answer(MODEL.play(Turn(Request(model="m", messages=tuple(messages), tools=offered), seed=seed)))
             messages.append(Message(role="assistant", parts=answer.calls or (Text(text=answer.text),)))
             if not answer.calls:
                 break
@@ -76,7 +76,7 @@ def talk(
     ],
 )
 def test_new_files_are_written(prompt: str, files: dict[str, str]) -> None:
-    """The file that is asked for, with the text that is asked for, and nothing else."""
+    """The requested file has the requested text, and nothing else changes."""
     assert talk(prompt)[0] == files
 
 
@@ -92,7 +92,7 @@ def test_new_files_are_written(prompt: str, files: dict[str, str]) -> None:
     ],
 )
 def test_files_are_read_before_they_are_changed(prompt: str, old: str, new: str) -> None:
-    """What is changed is what was asked for; the rest stays, because it was read first."""
+    """Only what was asked for is changed."""
     seed = next(seed for seed in range(99) if not slips(prompt, seed))
     files, tools, _ = talk(prompt, files={"a.txt": old, "b.txt": "Hello"}, seed=seed)
     assert files == {"a.txt": new, "b.txt": "Hello"}
@@ -114,15 +114,15 @@ def slips(prompt: str, seed: int) -> bool:
     ],
 )
 def test_line_numbers_are_not_part_of_a_file(read: str) -> None:
-    """Some agents number the lines that they read out, or tell of the command that read them."""
+    """Some agents add line numbers or a header to what they read."""
     prompt = "In a.txt, replace Hello with Goodbye"
     seed = next(seed for seed in range(99) if not slips(prompt, seed))
-    (call,) = answer_of(MODEL.play(a_turn(prompt, read, seed=seed))).calls
+    (call,) = to_answer(MODEL.play(a_turn(prompt, read, seed=seed))).calls
     assert call.arguments == {"path": "a.txt", "content": "Goodbye\nGoodbye"}
 
 
-def test_a_page_with_its_style_is_written() -> None:
-    """Two files that know each other."""
+def test_a_page_with_its_stylesheet_is_written() -> None:
+    """The page refers to the stylesheet."""
     prompt = (
         "Create index.html and style.css: the page has the heading 'Welcome' and links the stylesheet,"
         " which sets the font to Arial."
@@ -142,27 +142,27 @@ def test_a_page_with_its_style_is_written() -> None:
     ],
 )
 def test_a_summary_is_the_first_sentence(prompt: str) -> None:
-    """It reads the one file and writes the other."""
+    """It reads one file and writes the other."""
     seed = next(seed for seed in range(99) if not slips(prompt, seed))
     files, _, _ = talk(prompt, files={"data.txt": "# Cats\n\nCats sleep a lot. They hunt, too.\n"}, seed=seed)
     assert files["summary.txt"] == "Cats sleep a lot.\n"
 
 
 def test_a_question_is_answered_and_nothing_is_changed() -> None:
-    """It looks and tells."""
+    """It reads and reports."""
     files, tools, said = talk("What does README.md say? Don't change anything.", files={"README.md": "# Notes\n"})
     assert (files, tools, said) == ({"README.md": "# Notes\n"}, ["read_file"], ["README.md says:\n# Notes"])
 
 
-def test_do_not_means_do_not() -> None:
-    """What must not be touched is not touched, whatever else is said."""
+def test_do_not_is_respected() -> None:
+    """Files that must not be changed are not changed."""
     files, tools, _ = talk("Read a.txt, and delete a.txt. But do not edit or delete anything!", files={"a.txt": "x"})
     assert files == {"a.txt": "x"}
     assert set(tools) <= {"read_file"}
 
 
 def test_several_turns_are_several_tasks() -> None:
-    """Each prompt is understood for itself."""
+    """Each prompt is handled by itself."""
     prompts = ("Create a.txt with the text 'one'.", "Run `ls` and tell me what you see.", "Delete a.txt.")
     files, tools, said = talk(*prompts)
     assert files == {}
@@ -170,8 +170,8 @@ def test_several_turns_are_several_tasks() -> None:
     assert said == ["I wrote a.txt", "`ls` printed:\na.txt", "I deleted a.txt"]
 
 
-def test_now_and_then_it_slips() -> None:
-    """About one time in eight it claims to have done what it did not, where more than one step is asked for."""
+def test_it_sometimes_does_nothing() -> None:
+    """In about one of eight attempts with several steps, it claims to be done without doing anything."""
     prompt, files = "In a.txt, replace Hello with Goodbye", {"a.txt": "Hello"}
     outcomes = [talk(prompt, files=files, seed=seed) for seed in range(400)]
     lazy = [(tools, said) for _, tools, said in outcomes if not tools]
@@ -181,19 +181,19 @@ def test_now_and_then_it_slips() -> None:
     assert all(talk("Delete a.txt", files=files, seed=seed)[0] == {} for seed in range(50))
 
 
-def test_what_fails_is_told() -> None:
-    """A file that is not there, words that are not in it, and a prompt that it has no rule for."""
+def test_failures_are_reported() -> None:
+    """A missing file, a missing text, and a prompt without a rule."""
     prompt = "In a.txt, replace Hello with Goodbye"
     seed = next(seed for seed in range(99) if not slips(prompt, seed))
     assert talk(prompt, seed=seed)[2] == ["That did not work: error: No such file: a.txt"]
-    with pytest.raises(Unable, match="'Hello' does not stand in"):
+    with pytest.raises(Unable, match="'Hello' is not in"):
         talk(prompt, files={"a.txt": "Hi"}, seed=seed)
     assert talk("Dance!")[2] == ["I am a mere rule-reader and have no rule for this."]
 
 
 @pytest.mark.parametrize("noise", ["a" * 100_000, "a." * 50_000, "a/" * 50_000, "'" * 100_000, "create " * 20_000])
-def test_a_giant_prompt_takes_no_time(noise: str) -> None:
-    """Whatever is pasted below a wish, the wish is understood at once."""
+def test_a_huge_prompt_is_handled_quickly(noise: str) -> None:
+    """Only the beginning of a prompt is read."""
     started = time.monotonic()
     files, _, _ = talk(f"Save the note 'buy milk' in notes.txt.\n\n{noise}", seed=2)
     assert time.monotonic() - started < 5
@@ -201,11 +201,11 @@ def test_a_giant_prompt_takes_no_time(noise: str) -> None:
 
 
 def test_a_side_request_without_tools_gets_a_title() -> None:
-    """Agents ask for titles and commit messages; that disturbs nothing."""
-    assert answer_of(MODEL.play(a_turn("Name this: Save the note", tools=()))).text == "Name this: Save the note"
+    """Agents ask for titles and commit messages; that changes nothing."""
+    assert to_answer(MODEL.play(a_turn("Name this: Save the note", tools=()))).text == "Name this: Save the note"
 
 
-async def test_it_says_what_it_is() -> None:
-    """Nobody should take it for a language model."""
-    async with running({"scripted": MODEL}) as gateway, gateway.session(a_trial("scripted"), seed=1) as door:
-        assert door.notes == ("scripted: a rule-reader stands in for a model; it is no language model",)
+async def test_its_note_says_that_it_is_not_a_language_model() -> None:
+    """The note is in every trial."""
+    async with running({"scripted": MODEL}) as gateway, gateway.session(a_trial("scripted"), seed=1) as session:
+        assert session.notes == ("scripted: rules stand in for a model; it is not a language model",)

@@ -1,4 +1,4 @@
-"""Scripts as rules in YAML, and scripts as Python files."""
+"""Scripts as rules in YAML, and as Python files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from demeanor.core.errors import BadInput
 from demeanor.gateway.script import Answer, load_script
-from demeanor.gateway.script.turn import answer_of
-from tests.gateway.lab import a_turn
+from demeanor.gateway.script.turn import to_answer
+from tests.gateway.helpers import a_turn
 
 FORGETFUL = r"""
 notes: "forgetful: forgets one time in five"
@@ -46,13 +46,13 @@ def written(folder: Path, text: str, name: str = "script.yaml") -> Path:
 
 
 def play(folder: Path, prompt: str, *results: str, seed: int = 1) -> Answer:
-    """What the forgetful script answers."""
+    """The answer of the forgetful script."""
     model = load_script(written(folder, FORGETFUL))
-    return answer_of(model.play(a_turn(prompt, *results, seed=seed)))
+    return to_answer(model.play(a_turn(prompt, *results, seed=seed)))
 
 
 def test_a_rule_is_played_turn_by_turn(tmp_path: Path) -> None:
-    """What the prompt's pattern captured is filled in; the turns follow the tool results."""
+    """Placeholders are filled from the prompt; the turns follow the tool results."""
     first = play(tmp_path, NOTE)
     assert first.thinking == "{a tool} for buy milk?"
     assert first.calls[0].name == "write_file"
@@ -62,14 +62,14 @@ def test_a_rule_is_played_turn_by_turn(tmp_path: Path) -> None:
 
 
 def test_a_chance_is_drawn_from_the_seed(tmp_path: Path) -> None:
-    """One time in five it forgets, the same seed always the same way, and then at every step."""
+    """It forgets one time in five; the same seed gives the same result at every step."""
     forgot = [play(tmp_path, NOTE, seed=seed).text == "Saved." for seed in range(300)]
     assert 30 < sum(forgot) < 90
     assert [play(tmp_path, NOTE, "ok", seed=seed).text == "Saved." for seed in range(300)] == forgot
 
 
 def test_several_calls_of_a_turn_are_answered_together(tmp_path: Path) -> None:
-    """The next turn comes when all calls of the last one have results; then other rules may speak."""
+    """The next turn is used when all calls of the last one have results."""
     first = play(tmp_path, "two")
     assert [call.name for call in first.calls] == ["read_file", "odd_tool"]
     assert first.calls[1].arguments == {"list": ["two", 1], "deep": {"x": "two"}}
@@ -78,45 +78,45 @@ def test_several_calls_of_a_turn_are_answered_together(tmp_path: Path) -> None:
 
 
 def test_conditions_on_what_came_before(tmp_path: Path) -> None:
-    """A rule can wait for results and look into the last one."""
+    """A rule can wait for results and check the last one."""
     assert play(tmp_path, "other", "error: no such file").text == "It is not there."
     assert play(tmp_path, "other", "fine").text == "Hm."
     assert play(tmp_path, "other").stop == "refusal"
 
 
-def test_without_a_fitting_rule_it_says_so(tmp_path: Path) -> None:
-    """A script that has nothing to say is no crash."""
+def test_without_a_matching_rule_it_says_so(tmp_path: Path) -> None:
+    """It is not an error."""
     model = load_script(written(tmp_path, "rules: [{when: {prompt: never}, say: x}]"))
-    assert answer_of(model.play(a_turn("Hi."))).text == "The script has no rule for this."
+    assert to_answer(model.play(a_turn("Hi."))).text == "The script has no rule for this."
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("rulez: []", "rules: is required\n  → did you mean to write 'rules' instead of 'rulez'?"),
-        ("rules: []", "rules: there is no rule"),
+        ("rules: []", "rules: is empty"),
         ("rules: [{sya: x}]", "rules[0].sya: unknown key\n  → did you mean 'say'?"),
         ("rules: [{when: {promt: x}, say: y}]", "rules[0].when.promt: unknown key\n  → did you mean 'prompt'?"),
-        ("rules: [{when: {prompt: '('}, say: y}]", "rules[0].when.prompt: is no regular expression"),
-        ("rules: [{say: '{nam}', when: {prompt: '(?P<name>x)'}}]", "nothing is called {nam}\n  → did you mean {name}"),
+        ("rules: [{when: {prompt: '('}, say: y}]", "rules[0].when.prompt: is not a valid regular expression"),
+        ("rules: [{say: '{nam}', when: {prompt: '(?P<name>x)'}}]", "{nam} is not defined\n  → did you mean {name}"),
         (
             "rules: [{call: {kind: edt, path: x}}]",
             "rules[0].call.kind: unknown value 'edt'\n  → did you mean 'edit'",
         ),
         ("rules: [{call: {kind: edit, pth: x}}]", "rules[0].call.pth: unknown key\n  → did you mean 'path'?"),
         ("rules: [{call: {path: x}}]", "rules[0].call.kind: is required"),
-        ("rules: [{call: {tool: x, arguments: {a: ['{b}']}}}]", "arguments.a[0]: nothing is called {b}"),
+        ("rules: [{call: {tool: x, arguments: {a: ['{b}']}}}]", "arguments.a[0]: {b} is not defined"),
         ("rules: [{turns: [{say: x, cal: y}]}]", "rules[0].turns[0].cal: unknown key\n  → did you mean 'call'?"),
         ("rules: [{chance: 2, say: x}]", "expected a number from 0 to 1, found 2"),
         ("rules: [{chance: 0.5}]", "rules[0].say: is required"),
         ("rules: [{say: x, turns: [{say: y}]}]", "rules[0].say: unknown key"),
         ("rules: [x]", "rules[0]: expected a table"),
         ("- x", "expected a table"),
-        ("rules: [", "is no YAML"),
+        ("rules: [", "is not valid YAML"),
     ],
 )
 def test_a_mistake_is_one_clear_error(tmp_path: Path, text: str, problem: str) -> None:
-    """File, key, what is wrong and the nearest right thing, before anything runs."""
+    """The error has the file, the key, the problem and the nearest valid name."""
     with pytest.raises(BadInput) as caught:
         load_script(written(tmp_path, text))
     assert str(caught.value).startswith(str(tmp_path / "script.yaml"))
@@ -124,7 +124,7 @@ def test_a_mistake_is_one_clear_error(tmp_path: Path, text: str, problem: str) -
 
 
 def test_a_python_file_is_a_script(tmp_path: Path) -> None:
-    """A file with a function `play`, or one that is named."""
+    """A file with a function `play`, or with a named function."""
     path = written(tmp_path, "def play(turn): return 'played'\ndef other(turn): return 'other'\n", "model.py")
     assert load_script(path).play(a_turn("x")) == "played"
     assert load_script(f"{path}:other").play(a_turn("x")) == "other"
@@ -135,23 +135,23 @@ def test_a_python_file_is_a_script(tmp_path: Path) -> None:
     [
         ("model.py", "def pley(turn): ...", "there is no function 'play'\n  → did you mean model.py:pley"),
         ("model.py", "1 / 0", "can't be imported: ZeroDivisionError"),
-        ("model.txt", "", "is no script"),
+        ("model.txt", "", "is not a script"),
     ],
 )
-def test_a_file_that_is_no_script_is_refused(tmp_path: Path, name: str, text: str, problem: str) -> None:
-    """What is wrong is said at the door."""
+def test_an_invalid_script_is_refused(tmp_path: Path, name: str, text: str, problem: str) -> None:
+    """The error says what is wrong."""
     with pytest.raises(BadInput, match=problem):
         load_script(written(tmp_path, text, name))
 
 
 def test_a_missing_script_is_refused(tmp_path: Path) -> None:
-    """So is a file that is not there."""
+    """The same for a missing file."""
     with pytest.raises(BadInput, match="there is no such file"):
         load_script(tmp_path / "gone.yaml")
 
 
-def test_a_script_that_was_edited_at_once_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python would take an edit of the same length in the same second for none."""
+def test_a_script_that_was_just_edited_is_reloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's bytecode cache would miss an edit of the same length in the same second."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     path = tmp_path / "model.py"
     for word in ("first", "other"):

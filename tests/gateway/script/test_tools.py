@@ -1,4 +1,4 @@
-"""Choosing tools by what they do, and giving them arguments as they want them."""
+"""Finding tools by what they do, and giving them arguments in their own format."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from demeanor.core.messages import Tool
 from demeanor.core.trajectory import Kind
 from demeanor.gateway.script import Unable
-from demeanor.gateway.script.tools import choose, shell_command
+from demeanor.gateway.script.tools import find_tool, shell_command
 from demeanor.gateway.script.turn import Turn
-from tests.gateway.lab import a_tool, a_turn
+from tests.gateway.helpers import a_tool, a_turn
 
 EDITOR = a_tool(
     "editor",
@@ -71,28 +71,28 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("agent", WRITES)
-def test_a_file_is_written_with_whatever_is_on_offer(agent: str) -> None:
+def test_a_file_is_written_with_any_tool(agent: str) -> None:
     """One script writes a file through every agent's own tool, or through its shell."""
     call = a_turn("go", tools=AGENTS[agent]).call("edit", path="a.txt", content="hi")
     assert (call.name, call.arguments) == WRITES[agent]
 
 
 @pytest.mark.parametrize("agent", READS)
-def test_a_file_is_read_with_whatever_is_on_offer(agent: str) -> None:
-    """So is reading."""
+def test_a_file_is_read_with_any_tool(agent: str) -> None:
+    """The same for reading."""
     call = a_turn("go", tools=AGENTS[agent]).call("read", path="a.txt")
     assert (call.name, call.arguments) == READS[agent]
 
 
 @pytest.mark.parametrize("agent", CHANGES)
-def test_a_passage_is_replaced_with_whatever_is_on_offer(agent: str) -> None:
+def test_a_passage_is_replaced_with_any_tool(agent: str) -> None:
     """The arguments decide between a tool that writes and one that replaces."""
     call = a_turn("go", tools=AGENTS[agent]).call("edit", path="a.txt", old="x", new="y")
     assert (call.name, call.arguments) == CHANGES[agent]
 
 
 def test_lists_and_required_arguments_are_filled() -> None:
-    """Commands as lists, and arguments that a tool insists on."""
+    """Commands as lists, and required arguments."""
     run = a_turn("go", tools=AGENTS["cline"]).call("execute", command="ls -l")
     assert run.arguments == {"commands": ["ls -l"]}
     local = a_tool("local_shell", command={"type": ["array", "null"], "items": {"type": "string"}})
@@ -102,14 +102,14 @@ def test_lists_and_required_arguments_are_filled() -> None:
     assert described.arguments["description"].startswith("execute")
 
 
-def test_what_no_tool_can_do_is_said() -> None:
-    """Without a fitting tool and without a shell a script is told what is lacking."""
+def test_a_missing_tool_is_reported() -> None:
+    """Without a matching tool and without a shell, the error says what is missing."""
     with pytest.raises(Unable, match="no tool on offer can delete with path"):
         a_turn("go", tools=AGENTS["anthropic"]).call("delete", path="a.txt")
 
 
 def test_a_tool_is_found_by_kind() -> None:
-    """A script can ask what is on offer before it decides."""
+    """A script can check what is offered before it decides."""
     turn = a_turn("go", tools=AGENTS["claude"])
     assert turn.tool("edit") == "Write"
     assert turn.tool("edit", "path", "old", "new") == "Edit"
@@ -119,7 +119,7 @@ def test_a_tool_is_found_by_kind() -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
 def test_a_shell_writes_any_text(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    """Whatever the text, the shell's command puts exactly that into the file."""
+    """The command writes exactly the text into the file."""
     folder = tmp_path_factory.mktemp("shell")
     command = shell_command(Kind.EDIT, {"path": "it's a file", "content": text})
     assert command
@@ -130,7 +130,7 @@ def test_a_shell_writes_any_text(tmp_path_factory: pytest.TempPathFactory, text:
 @settings(max_examples=20, deadline=None)
 @given(*[st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=10)] * 2)
 def test_a_shell_replaces_any_passage(tmp_path_factory: pytest.TempPathFactory, old: str, new: str) -> None:
-    """Once, and nothing else; what is not there is an error."""
+    """It replaces one occurrence; a missing passage is an error."""
     file = tmp_path_factory.mktemp("shell") / "a.txt"
     file.write_text(f"<{old}>", "utf-8")
     command = shell_command(Kind.EDIT, {"path": "a.txt", "old": f"{old}>", "new": new})
@@ -143,7 +143,7 @@ def test_a_shell_replaces_any_passage(tmp_path_factory: pytest.TempPathFactory, 
 
 
 def test_a_tool_that_wants_absolute_paths_gets_them() -> None:
-    """The workspace's, where it is known; a path that is absolute already stays as it is."""
+    """A relative path is joined to the workspace, if that is known; an absolute path stays as it is."""
     tool = a_tool("write_file", "content", file_path={"type": "string", "description": "Must be an ABSOLUTE path."})
     turn = Turn(a_turn("go", tools=(tool,)).request, seed=1, workspace="/bench/workspace")
     for given_path, wanted in (("a/b.txt", "/bench/workspace/a/b.txt"), ("/etc/x", "/etc/x")):
@@ -156,7 +156,7 @@ def test_a_tool_that_wants_absolute_paths_gets_them() -> None:
 @pytest.mark.parametrize(
     "schema", [{}, {"properties": None}, {"properties": {"path": None}}, {"properties": {"path": []}}]
 )
-def test_odd_schemas_do_no_harm(schema: dict[str, object]) -> None:
-    """A schema that is none is a tool that takes nothing, not a crash."""
-    assert choose((Tool(name="read", schema=schema),), Kind.READ) is None or "path" in str(schema)
+def test_invalid_schemas_do_no_harm(schema: dict[str, object]) -> None:
+    """A tool with an invalid schema takes no arguments."""
+    assert find_tool((Tool(name="read", schema=schema),), Kind.READ) is None or "path" in str(schema)
     assert shlex.split(shell_command(Kind.READ, {"path": "a b"}) or "") == ["cat", "a b"]

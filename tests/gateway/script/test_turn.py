@@ -1,4 +1,4 @@
-"""What a script sees when it is its turn, and what it may answer."""
+"""What a script sees in its turn, and what it may return."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from demeanor.core.exchange import Request
 from demeanor.core.messages import Message, Text, ToolCall, ToolResult
 from demeanor.gateway.script import Answer, Turn
-from demeanor.gateway.script.turn import Piece, answer_of
-from tests.gateway.lab import a_tool, a_turn, chat, playing, post
+from demeanor.gateway.script.turn import ScriptPiece, to_answer
+from tests.gateway.helpers import a_tool, a_turn, chat, playing, post
 
 CALL = ToolCall(id="", name="read", arguments={})
 
@@ -22,12 +22,12 @@ def turn_of(*messages: Message, seed: int = 1) -> Turn:
 
 
 def user(*texts: str) -> Message:
-    """The user, or the agent in the user's name."""
+    """A user message."""
     return Message(role="user", parts=tuple(Text(text=text) for text in texts))
 
 
 def result(text: str, *remarks: str) -> Message:
-    """A tool's result, perhaps with remarks of the agent."""
+    """A tool's result, optionally with remarks of the agent."""
     parts = (ToolResult(call_id="x", parts=(Text(text=text),)), *(Text(text=remark) for remark in remarks))
     return Message(role="user", parts=parts)
 
@@ -43,18 +43,18 @@ def result(text: str, *remarks: str) -> Message:
     ],
 )
 def test_the_prompt_is_what_the_user_said(texts: list[str]) -> None:
-    """What agents put around a prompt, or beside it, is not the prompt."""
+    """Tags that agents put around a prompt or next to it are removed."""
     turn = turn_of(user(*texts[:1]), user(*texts[1:])) if "<task>" not in texts[0] else turn_of(user(texts[0]))
     assert turn.prompt == "Do it."
 
 
 def test_markup_in_a_prompt_stays() -> None:
-    """What only looks like a tag is part of the prompt."""
+    """Text that only looks like a tag is part of the prompt."""
     assert turn_of(user("Make <h1>Hi</h1> a <title>Hi</title>.")).prompt == "Make <h1>Hi</h1> a <title>Hi</title>."
 
 
-def test_results_are_counted_since_the_user_spoke() -> None:
-    """A second prompt starts anew; remarks of the agent beside results are no prompts."""
+def test_results_are_counted_since_the_last_prompt() -> None:
+    """A second prompt starts at zero; remarks of the agent next to results are not prompts."""
     turn = turn_of(user("One."), result("a"), result("b", "<system-reminder>x</system-reminder>"))
     assert (turn.prompt, turn.done, turn.result, turn.all_results) == ("One.", 2, "b", 2)
     turn = turn_of(user("One."), result("a"), user("Two."), result("c"))
@@ -63,44 +63,44 @@ def test_results_are_counted_since_the_user_spoke() -> None:
     assert (turn.prompt, turn.done) == ("Two.", 0)
 
 
-def test_draws_depend_on_the_seed_and_the_step_alone() -> None:
-    """The same step asked for again gives the same draw; a side request in between changes nothing."""
+def test_random_numbers_depend_on_seed_and_step() -> None:
+    """The same step gives the same number; a side request in between changes nothing."""
     draws = [a_turn("x", "r", seed=seed).random.random() for seed in (1, 1, 2)]
     assert draws[0] == draws[1] != draws[2]
     assert a_turn("x", seed=1).random.random() != draws[0]
 
 
-def test_a_chance_is_taken_once_for_all_steps() -> None:
-    """Whether the model forgets is decided once, not at every step anew."""
+def test_a_chance_is_drawn_once_for_all_steps() -> None:
+    """The result is the same at every step."""
     chances = [[a_turn("x", *["r"] * step, seed=seed).chance(0.5) for step in range(3)] for seed in range(50)]
     assert all(len(set(steps)) == 1 for steps in chances)
     assert {steps[0] for steps in chances} == {True, False}
 
 
-def test_a_script_may_answer_in_many_ways() -> None:
+def test_a_script_may_return_many_things() -> None:
     """A text, a call, an answer, a list of them, or a generator."""
 
-    def bit_by_bit() -> Iterator[Piece]:
+    def bit_by_bit() -> Iterator[ScriptPiece]:
         yield Answer(thinking="Hm.")
         yield "One."
         yield CALL
 
-    assert answer_of("Hi.") == Answer(text="Hi.")
-    assert answer_of(CALL) == answer_of([CALL]) == Answer(calls=(CALL,))
-    assert answer_of(bit_by_bit()) == Answer(thinking="Hm.", text="One.", calls=(CALL,))
+    assert to_answer("Hi.") == Answer(text="Hi.")
+    assert to_answer(CALL) == to_answer([CALL]) == Answer(calls=(CALL,))
+    assert to_answer(bit_by_bit()) == Answer(thinking="Hm.", text="One.", calls=(CALL,))
     with pytest.raises(TypeError, match="not int"):
-        answer_of([1])  # type: ignore[list-item]
+        to_answer([1])  # type: ignore[list-item]
 
 
 async def test_calls_get_ids_from_a_counter() -> None:
     """Ids are unique in a conversation and the same in every run."""
     tools = [{"type": "function", "function": {"name": "read_file", "parameters": a_tool("x", "path").schema}}]
-    async with playing(lambda turn: [turn.call("read", path="a"), turn.call("read", path="b")]) as door:
-        message = json.loads((await post(door, chat(tools=tools))).body)["choices"][0]["message"]
+    async with playing(lambda turn: [turn.call("read", path="a"), turn.call("read", path="b")]) as session:
+        message = json.loads((await post(session, chat(tools=tools))).body)["choices"][0]["message"]
         first = [call["id"] for call in message["tool_calls"]]
         told = [{"role": "tool", "tool_call_id": name, "content": "x"} for name in first]
         body = chat(tools=tools) | {"messages": [*chat()["messages"], message, *told]}
-        second = json.loads((await post(door, body)).body)["choices"][0]
+        second = json.loads((await post(session, body)).body)["choices"][0]
     assert first == ["call_1", "call_2"]
     assert [call["id"] for call in second["message"]["tool_calls"]] == ["call_3", "call_4"]
     assert second["finish_reason"] == "tool_calls"
@@ -113,19 +113,19 @@ ISSUE = (
 COMPLAINT = "Tool call error:\n\n<error>\nError parsing tool call arguments\n</error>\n\nHere is general guidance …"
 
 
-def test_a_complaint_of_a_call_is_its_result_and_no_prompt() -> None:
-    """mini-swe-agent takes a call that it can't read out of the conversation, and complains in the user's name."""
+def test_an_error_about_a_call_is_its_result() -> None:
+    """mini-swe-agent removes a call that it can't parse, and reports the error in a user message."""
     turn = turn_of(user(ISSUE), user(COMPLAINT))
     assert turn.prompt == "Do it."
     assert [(found.text, found.is_error) for found in turn.results] == [("Error parsing tool call arguments", True)]
     assert turn.calls_before == 1
 
 
-def test_an_agent_that_takes_no_words_for_an_end_is_told_by_the_command_it_wants() -> None:
-    """Only where it says so, and offers a shell."""
+def test_an_agent_with_a_submit_command_gets_it() -> None:
+    """Only if its prompt says so, and a shell is offered."""
     shell = a_tool("bash", command={"type": "string"})
     asked = Turn(Request(model="m", messages=(user(ISSUE),), tools=(shell,)), seed=1)
-    assert asked.ending is not None
-    assert asked.ending.arguments == {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
-    assert Turn(Request(model="m", messages=(user("Do it."),), tools=(shell,)), seed=1).ending is None
-    assert turn_of(user(ISSUE)).ending is None
+    assert asked.submit_call is not None
+    assert asked.submit_call.arguments == {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
+    assert Turn(Request(model="m", messages=(user("Do it."),), tools=(shell,)), seed=1).submit_call is None
+    assert turn_of(user(ISSUE)).submit_call is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demeanor.gateway.server.routing import onward, split_prefix
+from demeanor.gateway.server.routing import forward_path, split_prefix
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from demeanor.gateway.server.routing import onward, split_prefix
     ],
 )
 def test_a_path_is_split_into_session_and_rest(path: str, parts: tuple[str, str]) -> None:
-    """The first part names the session, the rest is the dialect's."""
+    """The first part is the session id, the rest the dialect's path."""
     assert split_prefix(path) == parts
 
 
@@ -33,6 +33,6 @@ def test_a_path_is_split_into_session_and_rest(path: str, parts: tuple[str, str]
         ("a=%20", "/x?a=%20"),
     ],
 )
-def test_a_token_in_the_query_goes_no_further(query: str, path: str) -> None:
-    """A provider is asked with everything but the agent's token."""
-    assert onward("/x", query, "tok") == path
+def test_the_token_is_removed_from_the_query(query: str, path: str) -> None:
+    """The rest of the query is forwarded."""
+    assert forward_path("/x", query, "tok") == path

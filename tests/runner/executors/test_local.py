@@ -9,8 +9,8 @@ from demeanor.core.trial import Trial
 from demeanor.runner.executors.local import LocalExecutor, SharedExecutor
 
 
-def test_two_runs_take_turns_and_never_use_more_slots_than_there_are() -> None:
-    """Neither waits until the other is done."""
+def test_two_runs_share_slots_and_interleave() -> None:
+    """No more than the shared slots are used, and neither run waits for the end of the other."""
     order: list[str] = []
     busy: list[int] = [0, 0]
 

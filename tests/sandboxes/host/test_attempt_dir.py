@@ -11,9 +11,9 @@ import pytest
 
 from demeanor.core.tree_io import stamp
 from demeanor.sandboxes.host.attempt_dir import AttemptDir
-from demeanor.sandboxes.host.copytree import read_master
+from demeanor.sandboxes.host.copytree import read_template
 
-TIDIED = {
+RESET = {
     "nothing": "true",
     "file added": "echo x > new",
     "file added in a folder": "echo x > docs/new",
@@ -36,7 +36,7 @@ TIDIED = {
     "link deleted": "rm link",
     "link turned": "ln -sfn /etc link",
 }
-ODD = {
+NOT_RESET = {
     "folder deleted": "rm -r docs",
     "folder replaced": "mv docs ../gone; mkdir docs; cp -a ../gone/. docs",
     "folder replaced by a link": "mv docs ../../docs; ln -s ../../docs docs",
@@ -49,7 +49,7 @@ ODD = {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> AttemptDir:
+def attempt_dir(tmp_path: Path) -> AttemptDir:
     """A place with two files, a folder, an empty folder and a link."""
     source = tmp_path / "source"
     (source / "docs").mkdir(parents=True)
@@ -59,12 +59,12 @@ def place(tmp_path: Path) -> AttemptDir:
     (source / "link").symlink_to("docs")
     for file in ("README.md", "docs/guide.txt"):
         os.utime(source / file, (1_000_000_000, 1_000_000_000))
-    made = AttemptDir(str(tmp_path / "1"), read_master(source))
-    made.make()
-    return made
+    created = AttemptDir(str(tmp_path / "1"), read_template(source))
+    created.create()
+    return created
 
 
-def look(path: str) -> dict[str, object]:
+def listing(path: str) -> dict[str, object]:
     """Everything about a folder that an agent could see: names, kinds, permissions, dates, contents."""
     found: dict[str, object] = {}
     for item in sorted(Path(path).rglob("*")):
@@ -76,52 +76,52 @@ def look(path: str) -> dict[str, object]:
     return found
 
 
-def use(place: AttemptDir, script: str) -> None:
+def use(attempt_dir: AttemptDir, script: str) -> None:
     """Let somebody loose in the workspace."""
-    subprocess.run(["sh", "-c", script], cwd=f"{place.path}/workspace", check=True)
+    subprocess.run(["sh", "-c", script], cwd=f"{attempt_dir.path}/workspace", check=True)
 
 
-@pytest.mark.parametrize("script", TIDIED.values(), ids=TIDIED)
-def test_place_is_as_new_after_a_reset(place: AttemptDir, script: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", RESET.values(), ids=RESET)
+def test_place_is_as_new_after_a_reset(attempt_dir: AttemptDir, script: str, tmp_path: Path) -> None:
     """Whatever was done, one can't tell any more; and not the second time either."""
-    new = look(place.path)
+    new = listing(attempt_dir.path)
     for _ in range(2):
-        use(place, script)
-        assert place.reset()
-        assert look(place.path) == new
-        place.moved(f"{place.path}1")
-        use(place, "rm -f ../../hard")
+        use(attempt_dir, script)
+        assert attempt_dir.reset()
+        assert listing(attempt_dir.path) == new
+        attempt_dir.rename(f"{attempt_dir.path}1")
+        use(attempt_dir, "rm -f ../../hard")
 
 
-@pytest.mark.parametrize("script", ODD.values(), ids=ODD)
-def test_place_that_is_odd_is_not_used_again(place: AttemptDir, script: str) -> None:
+@pytest.mark.parametrize("script", NOT_RESET.values(), ids=NOT_RESET)
+def test_place_that_is_odd_is_not_used_again(attempt_dir: AttemptDir, script: str) -> None:
     """What can't be proven to be as it was is to be removed."""
-    use(place, script)
-    assert not place.reset()
+    use(attempt_dir, script)
+    assert not attempt_dir.reset()
 
 
-def test_place_with_an_attribute_on_a_folder_is_not_used_again(place: AttemptDir) -> None:
+def test_place_with_an_attribute_on_a_folder_is_not_used_again(attempt_dir: AttemptDir) -> None:
     """An access list set there would be handed on to every file made in it."""
     try:
-        os.setxattr(f"{place.path}/workspace", "user.x", b"y")
+        os.setxattr(f"{attempt_dir.path}/workspace", "user.x", b"y")
     except OSError:
         pytest.skip("no attributes on this file system")
-    assert not place.reset()
+    assert not attempt_dir.reset()
 
 
-def test_file_that_is_known_elsewhere_is_written_anew_even_if_its_stamp_is_as_it_was(place: AttemptDir) -> None:
+def test_file_that_is_known_elsewhere_is_written_anew_even_if_its_stamp_is_as_it_was(attempt_dir: AttemptDir) -> None:
     """A second name given in the same tick of the clock could be written through later."""
-    file, elsewhere = Path(place.path, "workspace/README.md"), Path(place.path).with_name("elsewhere")
+    file, elsewhere = Path(attempt_dir.path, "workspace/README.md"), Path(attempt_dir.path).with_name("elsewhere")
     elsewhere.hardlink_to(file)
-    place.stamps["README.md"] = stamp(file.stat())
-    assert place.reset()
+    attempt_dir.stamps["README.md"] = stamp(file.stat())
+    assert attempt_dir.reset()
     assert not file.samefile(elsewhere)
 
 
-def test_untouched_files_are_not_written_anew(place: AttemptDir) -> None:
+def test_untouched_files_are_not_written_anew(attempt_dir: AttemptDir) -> None:
     """That is what makes it quick."""
-    files = [Path(place.path, "workspace", name) for name in ("README.md", "docs/guide.txt")]
+    files = [Path(attempt_dir.path, "workspace", name) for name in ("README.md", "docs/guide.txt")]
     before = [stamp(file.stat()) for file in files]
-    use(place, "touch new ../new ../home/new; mkdir folder")
-    assert place.reset()
+    use(attempt_dir, "touch new ../new ../home/new; mkdir folder")
+    assert attempt_dir.reset()
     assert [stamp(file.stat()) for file in files] == before

@@ -16,19 +16,19 @@ from demeanor.sandboxes.host.container_cli import (
     ContainerEngine,
     ContainerSpec,
     EngineName,
+    container_user,
+    ensure_image,
     find_engine,
-    image,
-    run_words,
-    whom,
+    run_arguments,
 )
 
-PLAN = ContainerSpec(
+SPEC = ContainerSpec(
     name="demeanor-1",
     image="empty:1",
     user="4711:4712",
     network="gateway",
     ceilings=Ceilings(processes=9, disk=1000, memory=2000),
-    shows={"/usr": "/usr", "/etc": "/tmp/x/etc"},
+    mounts={"/usr": "/usr", "/etc": "/tmp/x/etc"},
 )
 
 
@@ -45,7 +45,7 @@ def pairs(words: list[str]) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("name", ["docker", "podman"])
 def test_a_container_has_nothing_that_it_does_not_need(name: EngineName) -> None:
     """No network, no capability, nothing to write on but a disk of limited size, and hard limits."""
-    words = run_words(engine(name), PLAN, ("program", "--network"))
+    words = run_arguments(engine(name), SPEC, ("program", "--network"))
     assert words[-3:] == ["empty:1", "program", "--network"]
     options = words[: words.index("empty:1")]
     assert {
@@ -60,24 +60,24 @@ def test_a_container_has_nothing_that_it_does_not_need(name: EngineName) -> None
         ("--pull", "never"),
         ("--mount", "type=bind,source=/usr,target=/usr,readonly"),
         ("--mount", "type=bind,source=/tmp/x/etc,target=/etc,readonly"),
-        ("--tmpfs", "/room:rw,exec,nosuid,nodev,size=1000"),
+        ("--tmpfs", "/sandbox:rw,exec,nosuid,nodev,size=1000"),
         ("--tmpfs", "/tmp:rw,exec,nosuid,nodev,size=1000"),
     } <= pairs(options)
     assert {"--read-only", "--rm", "--detach"} <= set(options)
     assert not {"--privileged", "--cap-add", "--pid", "--device", "--volume", "-v"} & set(options)
     assert sum(word == "--network" for word in options) == 1
     assert all(value.endswith(",readonly") for option, value in pairs(options) if option == "--mount")
-    host = run_words(engine(name), replace(PLAN, network="host"), ("program",))
+    host = run_arguments(engine(name), replace(SPEC, network="host"), ("program",))
     assert ("--network", "host") in pairs(host)
 
 
 def test_the_engines_differ_in_few_words() -> None:
     """What only podman knows is told to podman alone: docker would refuse it."""
-    docker = set(run_words(engine("docker"), PLAN, ("x",)))
-    podman = set(run_words(engine("podman"), PLAN, ("x",)))
+    docker = set(run_arguments(engine("docker"), SPEC, ("x",)))
+    podman = set(run_arguments(engine("podman"), SPEC, ("x",)))
     assert docker - podman == set()
     assert podman - docker == {"--read-only-tmpfs=false", "--passwd=false", "--no-hosts"}
-    rootless = set(run_words(engine("podman", rootless=True), PLAN, ("x",)))
+    rootless = set(run_arguments(engine("podman", rootless=True), SPEC, ("x",)))
     assert rootless - podman == {"--userns", "keep-id"}
 
 
@@ -85,16 +85,16 @@ def test_nobody_is_root_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Root's agents are somebody else; an ordinary user's are that user, which docker without root calls 0."""
     monkeypatch.setattr("os.getuid", lambda: 1234)
     monkeypatch.setattr("os.getgid", lambda: 56)
-    assert whom(engine("docker"), 4711) == whom(engine("podman"), 4711) == (4711, 4711)
-    assert whom(engine("docker"), None) == whom(engine("podman", rootless=True), None) == (1234, 56)
-    assert whom(engine("docker", rootless=True), None) == (0, 0)
+    assert container_user(engine("docker"), 4711) == container_user(engine("podman"), 4711) == (4711, 4711)
+    assert container_user(engine("docker"), None) == container_user(engine("podman", rootless=True), None) == (1234, 56)
+    assert container_user(engine("docker", rootless=True), None) == (0, 0)
 
 
 @pytest.mark.parametrize("path", ["/a,b", '/a"b', "/a\nb"])
 def test_a_path_that_would_be_read_as_more_is_refused(path: str) -> None:
     """An engine splits what it is told at commas."""
-    with pytest.raises(WorldError, match="can't be told to show"):
-        run_words(engine("docker"), replace(PLAN, shows={path: "/x"}), ("x",))
+    with pytest.raises(WorldError, match="container engines can't mount a path"):
+        run_arguments(engine("docker"), replace(SPEC, mounts={path: "/x"}), ("x",))
 
 
 def program(folder: Path, name: str, script: str) -> None:
@@ -110,10 +110,10 @@ def test_an_engine_that_does_not_answer_is_an_error(
     """It is not there; it fails; it says nothing."""
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     program(tmp_path, name, "echo 'Error: is the daemon running?' >&2; exit 1")
-    with pytest.raises(WorldError, match="no engine answers: is the daemon running"):
+    with pytest.raises(WorldError, match="is installed, but does not work: is the daemon running"):
         find_engine(name)
     program(tmp_path, name, "true")
-    with pytest.raises(WorldError, match="no engine answers: ended with 0 and said nothing"):
+    with pytest.raises(WorldError, match="is installed, but does not work: exit code 0 without a message"):
         find_engine(name)
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     with pytest.raises(WorldError, match=f"{name} is not on PATH"):
@@ -138,10 +138,10 @@ def test_the_image_is_made_once_and_holds_nothing(tmp_path: Path, monkeypatch: p
     )
     program(tmp_path, "podman", script)
     found = find_engine("podman")
-    assert image(found) == image(found)
+    assert ensure_image(found) == ensure_image(found)
     assert (tmp_path / "log").read_text() == "x\n"
     with tarfile.open(fileobj=io.BytesIO(kept.read_bytes())) as archive:
         items = {item.name: item for item in archive.getmembers()}
     assert all(item.isdir() or item.issym() for item in items.values())
-    assert items["room"].mode == 0o1777
+    assert items["sandbox"].mode == 0o1777
     assert items["tmp"].mode == 0o1777

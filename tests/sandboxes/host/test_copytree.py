@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.tree_io import scan, stamp
-from demeanor.sandboxes.host.copytree import copy, read_master, remove
+from demeanor.sandboxes.host.copytree import copy, read_template, remove
 
 
 def nest(folder: Path, depth: int) -> None:
@@ -36,7 +36,7 @@ def test_copy_is_exact(tmp_path: Path, count: int) -> None:
         (source / str(number)).write_text(str(number))
         (source / str(number)).chmod(0o600 | number % 0o200)
         os.utime(source / str(number), ns=(1, 10**18 + number))
-    stamps = copy(read_master(source), str(tmp_path / "copy"))
+    stamps = copy(read_template(source), str(tmp_path / "copy"))
     assert scan(tmp_path / "copy") == scan(source)
     for path in source.rglob("*"):
         copied = tmp_path / "copy" / path.relative_to(source)
@@ -82,12 +82,12 @@ def test_removing_in_portions(tmp_path: Path) -> None:
     folder.mkdir()
     for number in range(25):
         (folder / str(number)).touch()
-    answers = [remove(str(folder), at_most=10) for _ in range(4)]
+    answers = [remove(str(folder), limit=10) for _ in range(4)]
     assert answers == [False, False, True, True]
 
 
 def test_removing_a_portion_leaves_what_takes_long(tmp_path: Path) -> None:
     """Folders nested too deep to be removed in a moment."""
     nest(tmp_path, 150)
-    assert not remove(str(tmp_path / "deep"), at_most=1000)
+    assert not remove(str(tmp_path / "deep"), limit=1000)
     assert remove(str(tmp_path / "deep"))

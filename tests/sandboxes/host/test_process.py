@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.errors import WorldError
-from demeanor.core.process import Launch, Limits
+from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.verdict import VoidCause
-from demeanor.sandboxes.host.process import SupervisedProcess, attend_blocking, supervise
+from demeanor.sandboxes.host.process import SupervisedProcess, supervise, supervise_blocking
 from demeanor.sandboxes.levels.none import NoneSession
 from tests.sandboxes.conftest import SOON, Lab, wait_until
 
@@ -83,7 +83,7 @@ def test_file_that_is_no_program_is_told_from_a_missing_one(lab: Lab) -> None:
     script.chmod(0o755)
     assert "is not executable" in failure(lab, str(plain)).detail
     assert "is not executable" in failure(lab, "plain", env={"PATH": str(lab.folder)}).detail
-    assert "is no program" in failure(lab, str(script)).detail
+    assert "is not a program" in failure(lab, str(script)).detail
     assert failure(lab, str(lab.folder)).cause is VoidCause.MISSING
 
 
@@ -102,7 +102,7 @@ def test_long_arguments_arrive(lab: Lab) -> None:
 def test_arguments_that_no_program_can_be_given_are_refused(lab: Lab) -> None:
     """A NUL would end the argument, and begin another."""
     assert "NUL" in failure(lab, "echo", "a\0PATH=/evil").detail
-    assert "no Unicode" in failure(lab, "echo", "\ud800").detail
+    assert "not valid Unicode" in failure(lab, "echo", "\ud800").detail
 
 
 def test_hundred_megabytes_of_output_cost_little_memory(lab: Lab) -> None:
@@ -125,13 +125,13 @@ def test_what_was_printed_last_is_not_lost(lab: Lab) -> None:
     def buried() -> bool:
         return note.exists() and not Path("/proc", note.read_text()).exists() and not lab.processes()
 
-    async def body(bench: NoneSession) -> int:
-        run = asyncio.create_task(bench.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
+    async def body(session: NoneSession) -> int:
+        run = asyncio.create_task(session.run(lab.python(code), limits=Limits(wall=SOON), last_activity=lambda: 0.0))
         await asyncio.sleep(0)
         wait_until(buried)
         return (await run).stdout.total_bytes
 
-    assert lab.on_bench(body) == 10**6
+    assert lab.in_none(body) == 10**6
 
 
 class Reported:
@@ -146,11 +146,11 @@ class Reported:
         ours.setblocking(False)
         return ours
 
-    def hear(self, control: socket.socket) -> bytes:
+    def receive(self, control: socket.socket) -> bytes:
         """The report."""
         return control.recv(256)
 
-    def give_back(self, control: socket.socket, *, in_peace: bool) -> None:
+    def release(self, control: socket.socket, *, clean: bool) -> None:
         """It is used once."""
         control.close()
 
@@ -158,12 +158,30 @@ class Reported:
 @pytest.mark.parametrize("blocking", [False, True])
 def test_a_program_that_ended_in_time_did_not_time_out(blocking: bool) -> None:
     """Also where we come to look at the clock and at the report only after its time is over."""
-    program = SupervisedProcess(Reported(), b"", name="echo", limits=Limits(wall=0.0))
+    program = SupervisedProcess(Reported(), b"", argv=("echo",), limits=Limits(wall=0.0))
     try:
-        end = attend_blocking(program) if blocking else asyncio.run(supervise(program, time.monotonic))
+        end = supervise_blocking(program) if blocking else asyncio.run(supervise(program, time.monotonic))
     finally:
         program.close()
     assert (end.ended_by, end.exit_code, end.stdout.text) == ("exit", 0, "done\n")
+
+
+def test_activity_is_asked_for_without_an_idle_limit(lab: Lab) -> None:
+    """The caller learns from the last call whether the provider was silent when the time ran out."""
+    calls: list[float] = []
+
+    def last_activity() -> float:
+        calls.append(time.monotonic())
+        return 0.0
+
+    async def body(session: NoneSession) -> ProcessEnd:
+        return await session.run(
+            lab.launch("sleep", "99"), limits=Limits(wall=0.5, grace=0.0), last_activity=last_activity
+        )
+
+    started = time.monotonic()
+    assert lab.in_none(body).ended_by == "wall"
+    assert calls[-1] >= started + 0.5
 
 
 def test_output_that_is_no_text_does_not_hurt(lab: Lab) -> None:
@@ -195,11 +213,11 @@ def test_output_or_model_traffic_is_no_silence(lab: Lab) -> None:
     talk = lab.launch("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.2; done")
     assert lab.run(talk, idle=1.5).ended_by == "exit"
 
-    async def body(bench: NoneSession) -> str:
+    async def body(session: NoneSession) -> str:
         limits = Limits(wall=SOON, idle=0.1)
-        return (await bench.run(lab.launch("sleep", "0.4"), limits=limits, last_activity=time.monotonic)).ended_by
+        return (await session.run(lab.launch("sleep", "0.4"), limits=limits, last_activity=time.monotonic)).ended_by
 
-    assert lab.on_bench(body) == "exit"
+    assert lab.in_none(body) == "exit"
 
 
 def test_no_time_left_ends_a_program_at_once(lab: Lab) -> None:
@@ -219,10 +237,10 @@ def test_what_a_tree_of_processes_used_is_counted(lab: Lab) -> None:
 def test_workspace_that_is_gone_is_no_missing_program(lab: Lab) -> None:
     """An agent removed the folder that its second turn should start in."""
 
-    async def body(bench: NoneSession) -> None:
+    async def body(session: NoneSession) -> None:
         limits = Limits(wall=SOON)
-        await bench.run(lab.launch("sh", "-c", "rm -rf ../workspace"), limits=limits, last_activity=lambda: 0.0)
-        with pytest.raises(WorldError, match="workspace can't be entered"):
-            await bench.run(lab.launch("true"), limits=limits, last_activity=lambda: 0.0)
+        await session.run(lab.launch("sh", "-c", "rm -rf ../workspace"), limits=limits, last_activity=lambda: 0.0)
+        with pytest.raises(WorldError, match="can't change to the workspace"):
+            await session.run(lab.launch("true"), limits=limits, last_activity=lambda: 0.0)
 
-    lab.on_bench(body)
+    lab.in_none(body)

@@ -29,36 +29,36 @@ LIMITS = Limits(wall=60.0, grace=SOON)
 PYTHON = (sys.prefix, sys.base_prefix, sys.executable)
 
 
-async def run(bench: BubblewrapSession, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
+async def run(session: BubblewrapSession, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
     """How a program ends on a bench."""
-    return await bench.run(Launch(argv=argv, **more), limits=limits, last_activity=time.monotonic)
+    return await session.run(Launch(argv=argv, **more), limits=limits, last_activity=time.monotonic)
 
 
 def shell(lab: Lab, script: str, *, reads: tuple[str, ...] = (), limits: Limits = LIMITS, **options: Any) -> ProcessEnd:
     """How a shell script ends behind walls; it carries the lab's mark."""
 
-    async def body(bench: BubblewrapSession) -> ProcessEnd:
-        return await run(bench, "sh", "-c", script, env={"MARK": lab.mark}, reads=reads, limits=limits)
+    async def body(session: BubblewrapSession) -> ProcessEnd:
+        return await run(session, "sh", "-c", script, env={"MARK": lab.mark}, reads=reads, limits=limits)
 
-    return lab.walled(body, **options)
+    return lab.in_bubblewrap(body, **options)
 
 
-def leavings(lab: Lab, script: str, **options: Any) -> Tree:
+def snapshot_after(lab: Lab, script: str, **options: Any) -> Tree:
     """What a shell script leaves in its workspace behind walls."""
 
-    async def body(bench: BubblewrapSession) -> Tree:
-        end = await run(bench, "sh", "-c", script)
+    async def body(session: BubblewrapSession) -> Tree:
+        end = await run(session, "sh", "-c", script)
         assert end.exit_code == 0, end.stderr.text
-        return await bench.snapshot()
+        return await session.snapshot()
 
-    return lab.walled(body, **options)
+    return lab.in_bubblewrap(body, **options)
 
 
 def test_an_agent_is_nobody_special_inside_and_never_root_outside(lab: Lab) -> None:
     """No capability, one user, and on the host a number that nobody has."""
 
-    async def body(bench: BubblewrapSession) -> None:
-        task = asyncio.create_task(run(bench, "sleep", "99", env={"MARK": lab.mark}))
+    async def body(session: BubblewrapSession) -> None:
+        task = asyncio.create_task(run(session, "sleep", "99", env={"MARK": lab.mark}))
         (pid, *_) = await asyncio.to_thread(wait_until, lab.processes)
         if os.getuid() == 0:
             assert os.stat(f"/proc/{pid}").st_uid >= 65_533  # noqa: PTH116
@@ -66,7 +66,7 @@ def test_an_agent_is_nobody_special_inside_and_never_root_outside(lab: Lab) -> N
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    lab.walled(body)
+    lab.in_bubblewrap(body)
     out = shell(lab, "id -u; id -un; grep -h CapEff /proc/self/status; grep NoNewPrivs /proc/self/status").stdout.text
     assert out.split() == ["1000", "agent", "CapEff:", "0" * 16, "NoNewPrivs:", "1"]
 
@@ -75,8 +75,8 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: p
     """The host's variables stay with the host, and PATH holds only what can be seen."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
 
-    async def body(bench: BubblewrapSession) -> None:
-        end = await run(bench, "env", "-0", env={"TOKEN": "a=b\nc", "TERM": "xterm"})
+    async def body(session: BubblewrapSession) -> None:
+        end = await run(session, "env", "-0", env={"TOKEN": "a=b\nc", "TERM": "xterm"})
         assert dict(item.split("=", 1) for item in end.stdout.text.split("\0")[:-1]) == {
             "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8",
@@ -93,7 +93,7 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: p
             "TERM": "xterm",
         }
 
-    lab.walled(body, path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
+    lab.in_bubblewrap(body, path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
 
 
 def test_only_what_is_meant_to_be_written_can_be(lab: Lab) -> None:
@@ -127,29 +127,29 @@ def test_an_installation_is_shown_where_it_lies_and_can_only_be_read(lab: Lab) -
 def test_several_programs_share_workspace_home_and_disk(lab: Lab) -> None:
     """One after the other on one bench; what the adapter laid in HOME is there, and leavings can be read."""
 
-    async def body(bench: BubblewrapSession) -> None:
-        bench.write_home_files({".config/agent.json": b"{}"})
-        assert bench.leavings((".config/agent.json",)) == {}
-        await run(bench, "sh", "-c", "echo one > ~/log; echo one > file; cat ~/.config/agent.json > seen")
-        end = await run(bench, "sh", "-c", "cat ~/log file seen; ln -s /etc/passwd ~/evil; exit 3")
+    async def body(session: BubblewrapSession) -> None:
+        session.write_home_files({".config/agent.json": b"{}"})
+        assert session.collect_files((".config/agent.json",)) == {}
+        await run(session, "sh", "-c", "echo one > ~/log; echo one > file; cat ~/.config/agent.json > seen")
+        end = await run(session, "sh", "-c", "cat ~/log file seen; ln -s /etc/passwd ~/evil; exit 3")
         assert (end.exit_code, end.stdout.text) == (3, "one\none\n{}")
-        assert bench.leavings(("log", "evil", "none")) == {"log": b"one\n"}
+        assert session.collect_files(("log", "evil", "none")) == {"log": b"one\n"}
         with pytest.raises(ValueError, match="leads out"):
-            bench.write_home_files({"../x": b""})
+            session.write_home_files({"../x": b""})
 
-    lab.walled(body)
+    lab.in_bubblewrap(body)
 
 
 def test_the_door_is_reached_from_within_and_from_nowhere_else(lab: Lab) -> None:
     """The socket was made inside: what connects in there is served out here, and out here nothing listens."""
     code = f"import socket; s = socket.create_connection(('127.0.0.1', {PORT})); print(s.recv(9).decode())"
 
-    async def body(bench: BubblewrapSession) -> None:
-        door = bench.listener
+    async def body(session: BubblewrapSession) -> None:
+        door = session.listener
         assert door is not None
         door.setblocking(False)
         loop = asyncio.get_running_loop()
-        task = asyncio.create_task(run(bench, sys.executable, "-I", "-c", code, reads=PYTHON))
+        task = asyncio.create_task(run(session, sys.executable, "-I", "-c", code, reads=PYTHON))
         peer, _ = await loop.sock_accept(door)
         await loop.sock_sendall(peer, b"welcome")
         peer.close()
@@ -157,7 +157,7 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(lab: Lab) -> None
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", PORT), timeout=SOON)
 
-    lab.walled(body)
+    lab.in_bubblewrap(body)
 
 
 def test_networks_differ(lab: Lab) -> None:
@@ -165,13 +165,13 @@ def test_networks_differ(lab: Lab) -> None:
     code = "import socket; print(*(name for _, name in socket.if_nameindex()))"
     own = " ".join(sorted(name for _, name in socket.if_nameindex()))
 
-    async def look(bench: BubblewrapSession) -> tuple[str, bool]:
-        end = await run(bench, sys.executable, "-I", "-c", code, reads=PYTHON)
-        return " ".join(sorted(end.stdout.text.split())), bench.listener is not None
+    async def look(session: BubblewrapSession) -> tuple[str, bool]:
+        end = await run(session, sys.executable, "-I", "-c", code, reads=PYTHON)
+        return " ".join(sorted(end.stdout.text.split())), session.listener is not None
 
-    assert lab.walled(look, network="host") == (own, False)
-    assert lab.walled(look, network="none") == ("lo", False)
-    assert lab.walled(look) == ("lo", True)
+    assert lab.in_bubblewrap(look, network="host") == (own, False)
+    assert lab.in_bubblewrap(look, network="none") == ("lo", False)
+    assert lab.in_bubblewrap(look) == ("lo", True)
 
 
 CHANGES = {
@@ -201,12 +201,12 @@ CHANGES = {
 @pytest.mark.parametrize("script", CHANGES.values(), ids=CHANGES)
 def test_harvest_of_an_overlay_is_that_of_a_copy(lab: Lab, script: str) -> None:
     """Whatever was done, the tree is the one that a plain folder would have given."""
-    overlaid, copied = leavings(lab, script), leavings(lab, script, overlay=False)
+    overlaid, copied = snapshot_after(lab, script), snapshot_after(lab, script, overlay=False)
     assert {path: _shape(entry) for path, entry in overlaid.entries.items()} == {
         path: _shape(entry) for path, entry in copied.entries.items()
     }
     assert overlaid.gaps == copied.gaps
-    plain = lab.leavings(lab.launch("sh", "-c", f"({script}) 2>/dev/null; true"))
+    plain = lab.snapshot_after(lab.launch("sh", "-c", f"({script}) 2>/dev/null; true"))
     if "1T" not in script and "/tmp/r" not in script:
         assert {(one.path, one.how) for one in changes(lab.template.tree, overlaid)} == {
             (one.path, one.how) for one in changes(lab.template.tree, plain)
@@ -215,7 +215,7 @@ def test_harvest_of_an_overlay_is_that_of_a_copy(lab: Lab, script: str) -> None:
 
 def test_a_deletion_can_not_be_made_up(lab: Lab) -> None:
     """What an overlay takes for the word that a name is gone can't be made by an agent."""
-    assert leavings(lab, "! mknod w c 0 0").entries.keys() == lab.template.tree.entries.keys()
+    assert snapshot_after(lab, "! mknod w c 0 0").entries.keys() == lab.template.tree.entries.keys()
 
 
 def _shape(entry: Any) -> tuple[object, ...]:
@@ -226,7 +226,7 @@ def _shape(entry: Any) -> tuple[object, ...]:
 def test_very_many_files_are_harvested_and_told(lab: Lab) -> None:
     """A hundred thousand of them: the rest is left out, and that is said."""
     script = "i=0; while [ $i -lt 101 ]; do mkdir $i; (cd $i && seq 1000 | xargs touch); i=$((i+1)); done"
-    tree = leavings(lab, script)
+    tree = snapshot_after(lab, script)
     assert len(tree.entries) > 99_000
     assert any("more than 100000" in gap for gap in tree.gaps)
 
@@ -244,15 +244,15 @@ def test_disk_processes_and_memory_end_where_they_should(lab: Lab) -> None:
     )
     eats = "x = []\nwhile True: x.append(bytearray(b'x') * 2**20)"
 
-    async def body(bench: BubblewrapSession) -> None:
-        end = await run(bench, sys.executable, "-I", "-c", forks, reads=PYTHON)
+    async def body(session: BubblewrapSession) -> None:
+        end = await run(session, sys.executable, "-I", "-c", forks, reads=PYTHON)
         assert 30 <= int(end.stdout.text) < 40
         assert end.leftovers == int(end.stdout.text)
-        end = await run(bench, sys.executable, "-I", "-c", eats, reads=PYTHON)
+        end = await run(session, sys.executable, "-I", "-c", eats, reads=PYTHON)
         assert (end.ended_by, end.signal) == ("memory", signal.SIGKILL)
         assert 200 * 2**20 < end.peak_bytes < 2**30
 
-    lab.walled(body, ceilings=ceilings)
+    lab.in_bubblewrap(body, ceilings=ceilings)
 
 
 def test_a_short_peak_of_memory_is_a_breach_too(lab: Lab) -> None:
@@ -260,11 +260,11 @@ def test_a_short_peak_of_memory_is_a_breach_too(lab: Lab) -> None:
     ceilings = Ceilings(disk=2**28, memory=60 * 2**20)
     eats = "bytearray(80 * 2**20)"
 
-    async def body(bench: BubblewrapSession) -> list[str]:
+    async def body(session: BubblewrapSession) -> list[str]:
         codes = (eats, "pass", f"import os\nif os.fork() == 0: {eats}\nelse: os.wait()")
-        return [(await run(bench, sys.executable, "-I", "-S", "-c", code, reads=PYTHON)).ended_by for code in codes]
+        return [(await run(session, sys.executable, "-I", "-S", "-c", code, reads=PYTHON)).ended_by for code in codes]
 
-    assert lab.walled(body, ceilings=ceilings) == ["memory", "exit", "memory"]
+    assert lab.in_bubblewrap(body, ceilings=ceilings) == ["memory", "exit", "memory"]
 
 
 def groups_of(pid: int) -> str:
@@ -277,9 +277,9 @@ def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(lab: Lab) 
     if "hard" not in BubblewrapSandbox().facts["limit.memory"]:
         pytest.skip("no control group with memory can be made here: MEMORY IS ONLY WATCHED")
 
-    async def body(bench: BubblewrapSession) -> set[str]:
+    async def body(session: BubblewrapSession) -> set[str]:
         launch = Launch(argv=("sh", "-c", "sleep 99 & sleep 99"), env={"MARK": lab.mark})
-        task = asyncio.create_task(bench.run(launch, limits=LIMITS, last_activity=time.monotonic))
+        task = asyncio.create_task(session.run(launch, limits=LIMITS, last_activity=time.monotonic))
         await asyncio.to_thread(wait_until, lambda: len(lab.processes()) >= 3)
         groups = {groups_of(pid) for pid in lab.processes()}
         task.cancel()
@@ -287,7 +287,7 @@ def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(lab: Lab) 
             await task
         return groups
 
-    (group,) = lab.walled(body)
+    (group,) = lab.in_bubblewrap(body)
     (name,) = {line.rpartition("/")[2] for line in group.splitlines() if "/demeanor-" in line}
     wait_until(lambda: not list(Path("/sys/fs/cgroup").rglob(name)))
 
@@ -304,10 +304,10 @@ def test_cpu_time_of_the_whole_tree_is_told(lab: Lab) -> None:
         "while not os.path.exists('burnt'): time.sleep(0.01)\n"
     )
 
-    async def body(bench: BubblewrapSession) -> ProcessEnd:
-        return await run(bench, sys.executable, "-I", "-c", code, reads=PYTHON)
+    async def body(session: BubblewrapSession) -> ProcessEnd:
+        return await run(session, sys.executable, "-I", "-c", code, reads=PYTHON)
 
-    end = lab.walled(body)
+    end = lab.in_bubblewrap(body)
     assert end.leftovers == 1
     assert 0.55 < end.cpu_seconds < 1.0
 
@@ -339,14 +339,14 @@ print("ready", flush=True)
 def test_daemons_die_with_their_agent(lab: Lab, end: str) -> None:
     """Deaf ones, and those that fork themselves anew all the time."""
 
-    async def ended(bench: BubblewrapSession) -> ProcessEnd:
+    async def ended(session: BubblewrapSession) -> ProcessEnd:
         launch = Launch(argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": lab.mark}, reads=PYTHON)
         limits = Limits(wall=60, idle=0.5 if end else None, grace=0.2)
-        done = await bench.run(launch, limits=limits, last_activity=lambda: 0.0)
+        done = await session.run(launch, limits=limits, last_activity=lambda: 0.0)
         assert lab.processes() == []
         return done
 
-    done = lab.walled(ended)
+    done = lab.in_bubblewrap(ended)
     assert done.stdout.text == "ready\n"
     assert done.ended_by == ("idle" if end else "exit")
     assert done.leftovers >= (0 if end else 1)
@@ -357,11 +357,11 @@ def test_an_agent_that_heeds_term_ends_itself(lab: Lab) -> None:
     child = 'trap "echo child; exit" TERM; echo up; while :; do sleep 0.05; done'
     script = f"trap 'echo bye; exit 7' TERM; sh -c '{child}' & wait"
 
-    async def body(bench: BubblewrapSession) -> ProcessEnd:
+    async def body(session: BubblewrapSession) -> ProcessEnd:
         launch = Launch(argv=("sh", "-c", script))
-        return await bench.run(launch, limits=Limits(wall=60, idle=0.5, grace=SOON), last_activity=lambda: 0.0)
+        return await session.run(launch, limits=Limits(wall=60, idle=0.5, grace=SOON), last_activity=lambda: 0.0)
 
-    end = lab.walled(body)
+    end = lab.in_bubblewrap(body)
     assert (end.exit_code, end.ended_by) == (7, "idle")
     assert sorted(end.stdout.text.split()) == ["bye", "child", "up"]
 
@@ -369,8 +369,8 @@ def test_an_agent_that_heeds_term_ends_itself(lab: Lab) -> None:
 def test_killing_the_warden_ends_everything_and_voids(lab: Lab) -> None:
     """The nursery ends what falls to it, before anything is said."""
 
-    async def body(bench: BubblewrapSession) -> None:
-        task = asyncio.create_task(run(bench, "sleep", "99", env={"MARK": lab.mark}))
+    async def body(session: BubblewrapSession) -> None:
+        task = asyncio.create_task(run(session, "sleep", "99", env={"MARK": lab.mark}))
         (pid,) = await asyncio.to_thread(wait_until, lab.processes)
         os.kill(_supervisor_of(pid), signal.SIGKILL)
         with pytest.raises(WorldError, match="supervisor was killed") as failure:
@@ -378,7 +378,7 @@ def test_killing_the_warden_ends_everything_and_voids(lab: Lab) -> None:
         assert failure.value.cause is VoidCause.SANDBOX
         assert not alive(pid)
 
-    lab.walled(body)
+    lab.in_bubblewrap(body)
 
 
 def _supervisor_of(pid: int) -> int:
@@ -393,7 +393,7 @@ def _supervisor_of(pid: int) -> int:
 def test_a_program_that_can_not_be_started_is_told(lab: Lab) -> None:
     """Missing, not executable, arguments too long; and no program can pretend that it was not started."""
 
-    async def body(bench: BubblewrapSession) -> None:
+    async def body(session: BubblewrapSession) -> None:
         for argv, words, cause in (
             (("no-such-agent",), "no-such-agent: not found", VoidCause.MISSING),
             (("./README.md",), "is not executable", VoidCause.MISSING),
@@ -401,17 +401,17 @@ def test_a_program_that_can_not_be_started_is_told(lab: Lab) -> None:
             (("echo", "\0"), "NUL", VoidCause.HARNESS),
         ):
             with pytest.raises(WorldError, match=words) as failure:
-                await run(bench, *argv)
+                await run(session, *argv)
             assert failure.value.cause is cause
-        end = await run(bench, "sh", "-c", "echo 'bwrap: execvp x: No such file or directory' >&2; exit 1")
+        end = await run(session, "sh", "-c", "echo 'bwrap: execvp x: No such file or directory' >&2; exit 1")
         assert end.exit_code == 1
 
-    lab.walled(body)
+    lab.in_bubblewrap(body)
 
 
 def test_command_runs_on_a_snapshot_without_network(lab: Lab) -> None:
     """It may change its copy, reaches no door, and leaves nothing."""
-    sandbox = BubblewrapSandbox(root=lab.benches)
+    sandbox = BubblewrapSandbox(root=lab.folders)
     tree = lab.template.tree
     script = "cat docs/guide.txt; rm -r docs; echo x > new; ls; git init -q . && git status --short; exit 4"
     result = sandbox.command(tree, ("sh", "-c", script), timeout=60)
@@ -420,7 +420,7 @@ def test_command_runs_on_a_snapshot_without_network(lab: Lab) -> None:
     late = sandbox.command(tree, ("sh", "-c", "echo early; setsid sleep 99 & sleep 99"), timeout=5.0)
     assert (late.timed_out, late.stdout) == (True, "early\n")
     asyncio.run(sandbox.stop())
-    assert list(lab.benches.iterdir()) == []
+    assert list(lab.folders.iterdir()) == []
 
 
 def test_nothing_is_left_open(lab: Lab) -> None:
@@ -436,23 +436,23 @@ def test_nothing_is_left_open(lab: Lab) -> None:
 def test_two_rooms_share_nothing(lab: Lab) -> None:
     """At the same time, from the same template."""
 
-    async def session() -> None:
-        sandbox = BubblewrapSandbox(root=lab.benches)
-        async with sandbox.bench(lab.template) as one, sandbox.bench(lab.template) as two:
+    async def main() -> None:
+        sandbox = BubblewrapSandbox(root=lab.folders)
+        async with sandbox.open_session(lab.template) as one, sandbox.open_session(lab.template) as two:
             await run(one, "sh", "-c", "echo mine > README.md; echo mine > ~/x; echo mine > /tmp/x")
             end = await run(two, "sh", "-c", "cat README.md; ls -A ~ /tmp")
             assert end.stdout.text == "# Notes\n/home/agent:\n\n/tmp:\n"
         await sandbox.stop()
 
-    asyncio.run(session())
+    asyncio.run(main())
     assert (lab.template.folder / "README.md").read_text() == "# Notes\n"
 
 
 def test_level_that_can_not_be_had_says_why(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without bubblewrap there is no such level, and nothing less in its place."""
     monkeypatch.setenv("PATH", str(lab.folder))
-    sandbox = BubblewrapSandbox(root=lab.benches)
+    sandbox = BubblewrapSandbox(root=lab.folders)
     with pytest.raises(WorldError, match="bwrap is not on PATH") as failure:
-        sandbox.prove()
+        sandbox.verify()
     assert failure.value.cause is VoidCause.SANDBOX
     asyncio.run(sandbox.stop())

@@ -38,7 +38,7 @@ def engines() -> dict[EngineName, str]:
     for name in ENGINES:
         sandbox = ContainerSandbox(name)
         try:
-            sandbox.prove()
+            sandbox.verify()
             found[name] = ""
         except WorldError as error:
             found[name] = error.detail
@@ -64,9 +64,9 @@ class Dock:
         self.engine: EngineName = engine
         self.folder = ""
 
-    def on_bench(self, body: Callable[[ContainerSession], Awaitable[T]], **options: Any) -> T:
+    def in_none(self, body: Callable[[ContainerSession], Awaitable[T]], **options: Any) -> T:
         """What `body` gives, called with a bench; afterwards no process, no folder and no container is left."""
-        sandbox = ContainerSandbox(self.engine, root=self.lab.benches, **options)
+        sandbox = ContainerSandbox(self.engine, root=self.lab.folders, **options)
         self.folder = sandbox.folder.name
         try:
             return self.lab.in_sandbox(sandbox, body)
@@ -79,14 +79,14 @@ class Dock:
         shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
         return " ".join(one for one in shown if one.startswith(self.folder))
 
-    async def run(self, bench: ContainerSession, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
+    async def run(self, session: ContainerSession, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
         """How a program ends on a bench; it carries the lab's mark."""
         launch = Launch(argv=argv, env={"MARK": self.lab.mark}, **more)
-        return await bench.run(launch, limits=limits, last_activity=time.monotonic)
+        return await session.run(launch, limits=limits, last_activity=time.monotonic)
 
     def shell(self, script: str, *, reads: tuple[str, ...] = (), **options: Any) -> ProcessEnd:
         """How a shell script ends in a container."""
-        return self.on_bench(lambda bench: self.run(bench, "sh", "-c", script, reads=reads), **options)
+        return self.in_none(lambda session: self.run(session, "sh", "-c", script, reads=reads), **options)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_an_agent_is_nobody_special_and_finds_an_allow_list(dock: Dock) -> None:
     assert (uid == "0", caps.split()[1], privileges.split()[1], filtered.split()[1]) == (False, "0" * 16, "1", "2")
     if os.getuid() == 0:
         assert int(uid) >= 65_533
-    assert rest[:4] == [".", "/room/home", "/tmp", "/dev/shm"]
+    assert rest[:4] == [".", "/sandbox/home", "/tmp", "/dev/shm"]
     assert rest[4] == "null"
     names = {line.partition("=")[0] for line in rest if "=" in line}
     assert names == {
@@ -127,21 +127,21 @@ def test_programs_share_a_disk_and_an_installation_can_only_be_read(dock: Dock) 
     tools.parent.chmod(0o700)
     reads = (str(tools),)
 
-    async def body(bench: ContainerSession) -> Tree:
-        bench.write_home_files({".config/agent.json": b"{}"})
+    async def body(session: ContainerSession) -> Tree:
+        session.write_home_files({".config/agent.json": b"{}"})
         end = await dock.run(
-            bench, "sh", "-c", "echo one > ~/log; cat ~/.config/agent.json > seen; rm README.md", reads=reads
+            session, "sh", "-c", "echo one > ~/log; cat ~/.config/agent.json > seen; rm README.md", reads=reads
         )
         assert end.exit_code == 0, end.stderr.text
         script = f"cat ~/log seen; {tools}/agent; touch {tools}/x || echo read-only; ln -s /etc/passwd ~/evil; exit 3"
-        end = await dock.run(bench, "sh", "-c", script, reads=reads)
+        end = await dock.run(session, "sh", "-c", script, reads=reads)
         assert (end.exit_code, end.stdout.text) == (3, "one\n{}agent runs\nread-only\n")
-        assert bench.leavings(("log", "evil", "none")) == {"log": b"one\n"}
+        assert session.collect_files(("log", "evil", "none")) == {"log": b"one\n"}
         with pytest.raises(WorldError, match="must read the same"):
-            await dock.run(bench, "true", reads=("/var/log",))
-        return await bench.snapshot()
+            await dock.run(session, "true", reads=("/var/log",))
+        return await session.snapshot()
 
-    tree = dock.on_bench(body)
+    tree = dock.in_none(body)
     assert {(one.path, one.how) for one in changes(dock.lab.template.tree, tree)} == {
         ("README.md", "deleted"),
         ("seen", "added"),
@@ -152,15 +152,15 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(dock: Dock) -> No
     """The socket was made inside: what connects in there is served out here, and out here nothing listens."""
     code = f"import socket; s = socket.create_connection(('127.0.0.1', {PORT})); print(s.recv(9).decode())"
 
-    async def body(bench: ContainerSession) -> None:
+    async def body(session: ContainerSession) -> None:
         launch = Launch(argv=(sys.executable, "-I", "-c", code), reads=PYTHON)
-        assert bench.address == ("127.0.0.1", PORT)
-        await bench.furnish((launch,))
-        door = bench.listener
+        assert session.address == ("127.0.0.1", PORT)
+        await session.prepare((launch,))
+        door = session.listener
         assert door is not None
         door.setblocking(False)
         loop = asyncio.get_running_loop()
-        task = asyncio.create_task(bench.run(launch, limits=LIMITS, last_activity=time.monotonic))
+        task = asyncio.create_task(session.run(launch, limits=LIMITS, last_activity=time.monotonic))
         peer, _ = await loop.sock_accept(door)
         await loop.sock_sendall(peer, b"welcome")
         peer.close()
@@ -168,7 +168,7 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(dock: Dock) -> No
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", PORT), timeout=SOON)
 
-    dock.on_bench(body)
+    dock.in_none(body)
     interfaces = f"{sys.executable} -I -c 'import socket; print(*(name for _, name in socket.if_nameindex()))'"
     assert dock.shell(interfaces, reads=PYTHON, network="none").stdout.text == "lo\n"
     own = [name for _, name in socket.if_nameindex()]
@@ -185,29 +185,29 @@ def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:
     )
     eats = "x = bytearray(b'x') * (80 * 2**20)"
 
-    async def body(bench: ContainerSession) -> None:
+    async def body(session: ContainerSession) -> None:
         fill = "for f in ~/x x /tmp/x; do head -c 20000000 /dev/zero >> $f || echo full $f; done; "
         fill += "head -c 20000000 /dev/zero >> /tmp/x || echo full; rm ~/x x /tmp/x"
-        end = await dock.run(bench, "sh", "-c", fill, reads=PYTHON)
+        end = await dock.run(session, "sh", "-c", fill, reads=PYTHON)
         assert end.stdout.text.split() == ["full", "x", "full"]
-        end = await dock.run(bench, sys.executable, "-I", "-c", forks, reads=PYTHON)
+        end = await dock.run(session, sys.executable, "-I", "-c", forks, reads=PYTHON)
         assert 30 <= int(end.stdout.text) < 40
         assert end.leftovers == int(end.stdout.text)
         fill = "for f in x /tmp/x /dev/shm/x; do head -c 30000000 /dev/zero > $f || exit; done"
         script = f'{fill}; {sys.executable} -I -c "{eats}"; sleep 99'
-        end = await dock.run(bench, "sh", "-c", script, reads=PYTHON)
+        end = await dock.run(session, "sh", "-c", script, reads=PYTHON)
         assert (end.ended_by, end.signal) == ("memory", signal.SIGKILL)
-        await dock.run(bench, "rm", "x", "/tmp/x", "/dev/shm/x", reads=PYTHON)
-        assert (await dock.run(bench, "echo", "fine", reads=PYTHON)).stdout.text == "fine\n"
+        await dock.run(session, "rm", "x", "/tmp/x", "/dev/shm/x", reads=PYTHON)
+        assert (await dock.run(session, "echo", "fine", reads=PYTHON)).stdout.text == "fine\n"
 
-    dock.on_bench(body, ceilings=ceilings)
+    dock.in_none(body, ceilings=ceilings)
     assert not os.path.exists("oom")  # noqa: PTH110 - which podman leaves where it was started
 
 
 def test_limits_are_told_as_hard_as_they_are(dock: Dock) -> None:
     """As the kernel says in there; with an engine of root it holds them all."""
-    sandbox = ContainerSandbox(dock.engine, root=dock.lab.benches)
-    sandbox.prove()
+    sandbox = ContainerSandbox(dock.engine, root=dock.lab.folders)
+    sandbox.verify()
     asyncio.run(sandbox.stop())
     if os.getuid() == 0:
         assert sandbox.facts["limit.processes"] == "hard 1024"
@@ -218,17 +218,17 @@ def test_limits_are_told_as_hard_as_they_are(dock: Dock) -> None:
 def test_daemons_die_with_their_agent(dock: Dock, end: str) -> None:
     """Deaf ones, and those that fork themselves anew all the time; the container is gone before the harvest."""
 
-    async def ended(bench: ContainerSession) -> ProcessEnd:
+    async def ended(session: ContainerSession) -> ProcessEnd:
         launch = Launch(argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": dock.lab.mark}, reads=PYTHON)
         limits = Limits(wall=60, idle=0.5 if end else None, grace=0.2)
-        done = await bench.run(launch, limits=limits, last_activity=lambda: 0.0)
+        done = await session.run(launch, limits=limits, last_activity=lambda: 0.0)
         assert dock.lab.processes() == []
         assert dock.containers() != ""
-        assert {"deaf", "reborn"} <= (await bench.snapshot()).entries.keys()
+        assert {"deaf", "reborn"} <= (await session.snapshot()).entries.keys()
         assert dock.containers() == ""
         return done
 
-    done = dock.on_bench(ended)
+    done = dock.in_none(ended)
     assert done.stdout.text == "ready\n"
     assert done.ended_by == ("idle" if end else "exit")
     assert done.leftovers >= (0 if end else 1)
@@ -248,38 +248,38 @@ def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(dock: Do
 def test_a_container_that_nobody_waits_for_any_more_is_removed(dock: Dock) -> None:
     """Cancelled while the engine starts it."""
 
-    async def body(bench: ContainerSession) -> None:
-        task = asyncio.create_task(bench.furnish((Launch(argv=("true",)),)))
+    async def body(session: ContainerSession) -> None:
+        task = asyncio.create_task(session.prepare((Launch(argv=("true",)),)))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert dock.containers() != ""
 
-    dock.on_bench(body)
+    dock.in_none(body)
 
 
 def test_a_workspace_that_became_a_link_is_not_followed(dock: Dock) -> None:
     """What it points to on this machine is none of the harvest's business."""
 
-    async def body(bench: ContainerSession) -> Tree:
+    async def body(session: ContainerSession) -> Tree:
         await dock.run(
-            bench, "sh", "-c", "cd /room; mv workspace old; ln -s /etc workspace; rm -r home; ln -s /etc home"
+            session, "sh", "-c", "cd /sandbox; mv workspace old; ln -s /etc workspace; rm -r home; ln -s /etc home"
         )
-        assert bench.leavings(("passwd",)) == {}
-        return await bench.snapshot()
+        assert session.collect_files(("passwd",)) == {}
+        return await session.snapshot()
 
-    tree = dock.on_bench(body)
+    tree = dock.in_none(body)
     assert tree.entries == {}
     assert "can't be read" in tree.gaps[0]
 
 
 def test_commands_of_checks_have_a_container_each(dock: Dock) -> None:
     """On a snapshot, without a network."""
-    sandbox = ContainerSandbox(dock.engine, root=dock.lab.benches)
+    sandbox = ContainerSandbox(dock.engine, root=dock.lab.folders)
     try:
         result = sandbox.command(dock.lab.template.tree, ("sh", "-c", "cat docs/guide.txt; pwd; exit 4"), timeout=60)
-        assert (result.exit_code, result.stdout) == (4, "step by step\n/room/workspace\n")
+        assert (result.exit_code, result.stdout) == (4, "step by step\n/sandbox/workspace\n")
         assert sandbox.command(Tree(), ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
         with pytest.raises(WorldError, match="not-there: not found"):
             sandbox.command(Tree(), ("not-there",), timeout=60)
@@ -290,6 +290,6 @@ def test_commands_of_checks_have_a_container_each(dock: Dock) -> None:
 def test_cpu_time_of_the_whole_tree_is_told(dock: Dock) -> None:
     """Also of who had to be ended."""
     burn = "import os, time\nif os.fork() == 0:\n  while True: pass\nwhile time.process_time() < 0.3: pass\n"
-    end = dock.on_bench(lambda bench: dock.run(bench, sys.executable, "-I", "-c", burn, reads=PYTHON))
+    end = dock.in_none(lambda session: dock.run(session, sys.executable, "-I", "-c", burn, reads=PYTHON))
     assert end.leftovers == 1
     assert end.cpu_seconds > 0.35

@@ -22,7 +22,7 @@ from demeanor.core.tree import changes
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.seccomp import MACHINES, filter_for
 from demeanor.sandboxes.levels.landlock import LandlockSandbox, LandlockSession
-from demeanor.sandboxes.supervisor import landlock_abi as ruleset
+from demeanor.sandboxes.supervisor import landlock_abi
 from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
 
 T = TypeVar("T")
@@ -30,43 +30,45 @@ LIMITS = Limits(wall=60.0, grace=SOON)
 PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
 READS = () if PYTHON.startswith("/usr/") else (sys.prefix, sys.base_prefix)
 
-needs_landlock = pytest.mark.skipif(ruleset.version() < ruleset.LEAST, reason="landlock is not here")
+needs_landlock = pytest.mark.skipif(landlock_abi.version() < landlock_abi.MIN_VERSION, reason="landlock is not here")
 
 
-class Yard(Lab):
+class LandlockLab(Lab):
     """A lab that whoever root becomes can enter."""
 
-    def fenced(self, body: Callable[[LandlockSession], Awaitable[T]], **options: Any) -> T:
+    def in_landlock(self, body: Callable[[LandlockSession], Awaitable[T]], **options: Any) -> T:
         """What `body` gives, called with a bench behind a fence."""
-        return self.in_sandbox(LandlockSandbox(root=self.benches, **options), body)
+        return self.in_sandbox(LandlockSandbox(root=self.folders, **options), body)
 
     def ends(self, *argv: str, limits: Limits = LIMITS, reads: tuple[str, ...] = READS, **options: Any) -> ProcessEnd:
         """How a program ends on a fresh bench; it carries the mark."""
-        return self.fenced(lambda bench: run(bench, *argv, mark=self.mark, limits=limits, reads=reads), **options)
+        return self.in_landlock(
+            lambda session: run(session, *argv, mark=self.mark, limits=limits, reads=reads), **options
+        )
 
 
 async def run(
-    bench: LandlockSession, *argv: str, mark: str = "", limits: Limits = LIMITS, reads: tuple[str, ...] = READS
+    session: LandlockSession, *argv: str, mark: str = "", limits: Limits = LIMITS, reads: tuple[str, ...] = READS
 ) -> ProcessEnd:
     """How a program ends on a bench."""
     launch = Launch(argv=argv, env={"MARK": mark} if mark else {}, reads=reads)
-    return await bench.run(launch, limits=limits, last_activity=lambda: 0.0)
+    return await session.run(launch, limits=limits, last_activity=lambda: 0.0)
 
 
 @pytest.fixture
-def yard() -> Iterator[Yard]:
+def lab() -> Iterator[LandlockLab]:
     """A fresh yard."""
     with tempfile.TemporaryDirectory(prefix="yard-") as folder:
         Path(folder).chmod(0o755)
-        yield Yard(Path(folder))
+        yield LandlockLab(Path(folder))
 
 
 @needs_landlock
-def test_an_agent_works_in_its_own_folders_as_nobody_special(yard: Yard) -> None:
+def test_an_agent_works_in_its_own_folders_as_nobody_special(lab: LandlockLab) -> None:
     """Workspace, HOME and temp folder can be written and are harvested; nothing outside of them can."""
 
-    async def body(bench: LandlockSession) -> None:
-        bench.write_home_files({".config/agent.json": b"{}"})
+    async def body(session: LandlockSession) -> None:
+        session.write_home_files({".config/agent.json": b"{}"})
         script = (
             "echo new > file; rm README.md; mv docs manual; cat ~/.config/agent.json; echo x > ~/log;"
             " echo y > $TMPDIR/t; mv $TMPDIR/t ~/t;"
@@ -74,26 +76,26 @@ def test_an_agent_works_in_its_own_folders_as_nobody_special(yard: Yard) -> None
             " for f in / /usr /etc /dev /home /tmp /dev/shm ../..; do touch $f/x 2>/dev/null && echo wrote $f; done;"
             " echo z > /dev/null; grep -h -e CapEff -e NoNewPrivs /proc/self/status; id -u"
         )
-        end = await run(bench, "sh", "-c", script)
+        end = await run(session, "sh", "-c", script)
         assert end.exit_code == 0, end.stderr.text
         braces, _, rest = end.stdout.text.partition("CapEff:")
         *status, uid = rest.split()
         assert (braces, status[1:]) == ("{}", ["NoNewPrivs:", "1"])
         if os.getuid() == 0:
             assert (status[0], int(uid) >= 65_533) == ("0" * 16, True)
-        tree = await bench.snapshot()
-        assert {(one.path, one.how) for one in changes(yard.template.tree, tree)} == {
+        tree = await session.snapshot()
+        assert {(one.path, one.how) for one in changes(lab.template.tree, tree)} == {
             ("README.md", "deleted"), ("docs/guide.txt", "deleted"), ("manual/guide.txt", "added"),
             ("file", "added"), ("evil", "added"),
         }  # fmt: skip
-        assert bench.leavings(("log", "t", "none")) == {"log": b"x\n", "t": b"y\n"}
-        assert bench.facts == {"network": "gateway", "disk": "copy"}
+        assert session.collect_files(("log", "t", "none")) == {"log": b"x\n", "t": b"y\n"}
+        assert session.facts == {"network": "gateway", "disk": "copy"}
 
-    yard.fenced(body)
+    lab.in_landlock(body)
 
 
 @needs_landlock
-def test_the_door_is_the_only_port_and_each_bench_has_its_own(yard: Yard) -> None:
+def test_the_door_is_the_only_port_and_each_bench_has_its_own(lab: LandlockLab) -> None:
     """What connects there is served; the door of another bench is out of reach; nobody listens."""
     code = (
         "import socket, sys\n"
@@ -106,9 +108,9 @@ def test_the_door_is_the_only_port_and_each_bench_has_its_own(yard: Yard) -> Non
         "except OSError as error: print(error.errno)\n"
     )
 
-    async def session() -> None:
-        sandbox = LandlockSandbox(root=yard.benches)
-        async with sandbox.bench(yard.template) as one, sandbox.bench(yard.template) as two:
+    async def main() -> None:
+        sandbox = LandlockSandbox(root=lab.folders)
+        async with sandbox.open_session(lab.template) as one, sandbox.open_session(lab.template) as two:
             mine, other = one.listener, two.listener
             assert mine is not None
             assert other is not None
@@ -121,11 +123,11 @@ def test_the_door_is_the_only_port_and_each_bench_has_its_own(yard: Yard) -> Non
             assert (await task).stdout.text.split() == ["welcome", "13", "13", "1"]
         await sandbox.stop()
 
-    asyncio.run(session())
+    asyncio.run(main())
 
 
 @needs_landlock
-def test_networks_differ(yard: Yard) -> None:
+def test_networks_differ(lab: LandlockLab) -> None:
     """`none` has no socket at all, `host` has datagrams and any port; unix sockets are had by none of them."""
     code = (
         "import socket, sys\n"
@@ -140,23 +142,23 @@ def test_networks_differ(yard: Yard) -> None:
     )
     with socket.create_server(("127.0.0.1", 0)) as server:
         words = (PYTHON, "-I", "-c", code, str(server.getsockname()[1]))
-        assert yard.ends(*words, network="host").stdout.text == "+ + - + +\n"
-        assert yard.ends(*words, network="none").stdout.text == "- - - + -\n"
-        assert yard.ends(*words, network="gateway").stdout.text == "- - - + +\n"
-    assert yard.fenced(_listener, network="none") is None
+        assert lab.ends(*words, network="host").stdout.text == "+ + - + +\n"
+        assert lab.ends(*words, network="none").stdout.text == "- - - + -\n"
+        assert lab.ends(*words, network="gateway").stdout.text == "- - - + +\n"
+    assert lab.in_landlock(_listener, network="none") is None
 
 
-async def _listener(bench: LandlockSession) -> socket.socket | None:
-    return bench.listener
+async def _listener(session: LandlockSession) -> socket.socket | None:
+    return session.listener
 
 
 @needs_landlock
-def test_environment_is_the_allow_list_and_nothing_else(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_is_the_allow_list_and_nothing_else(lab: LandlockLab, monkeypatch: pytest.MonkeyPatch) -> None:
     """The host's variables stay with the host, and PATH holds only what can be read."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    end = yard.ends("env", "-0", path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
+    end = lab.ends("env", "-0", path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
     found = dict(item.split("=", 1) for item in end.stdout.text.split("\0")[:-1])
-    assert found.pop("MARK") == yard.mark
+    assert found.pop("MARK") == lab.mark
     assert found["PATH"] == "/usr/bin:/bin"
     assert set(found) == {
         "PATH", "LANG", "TERM", "USER", "HOME", "TMPDIR", "TMUX_TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
@@ -165,27 +167,27 @@ def test_environment_is_the_allow_list_and_nothing_else(yard: Yard, monkeypatch:
 
 
 @needs_landlock
-def test_an_installation_can_only_be_read_and_its_neighbours_not_at_all(yard: Yard) -> None:
+def test_an_installation_can_only_be_read_and_its_neighbours_not_at_all(lab: LandlockLab) -> None:
     """And where root's agent, who is somebody else, could not enter it, that is said before anything is started."""
-    tools = yard.folder / "tools"
+    tools = lab.folder / "tools"
     tools.mkdir()
     (tools / "agent").write_text("#!/bin/sh\necho agent runs\n")
     (tools / "agent").chmod(0o755)
-    (yard.folder / "diary").write_text("secret")
-    script = f"{tools}/agent; cat {yard.folder}/diary || echo hidden; touch {tools}/x || echo read-only"
-    end = yard.ends("sh", "-c", script, reads=(str(tools),))
+    (lab.folder / "diary").write_text("secret")
+    script = f"{tools}/agent; cat {lab.folder}/diary || echo hidden; touch {tools}/x || echo read-only"
+    end = lab.ends("sh", "-c", script, reads=(str(tools),))
     assert end.stdout.text == "agent runs\nhidden\nread-only\n"
     if os.getuid() == 0:
-        closed = yard.folder / "closed"
+        closed = lab.folder / "closed"
         closed.mkdir(mode=0o700)
         (closed / "agent").write_text("#!/bin/sh\n")
-        with pytest.raises(WorldError, match="agents of root run as somebody else") as failure:
-            yard.ends(str(closed / "agent"), reads=(str(closed / "agent"),))
+        with pytest.raises(WorldError, match="Demeanor runs as root and agents as another user") as failure:
+            lab.ends(str(closed / "agent"), reads=(str(closed / "agent"),))
         assert failure.value.cause is VoidCause.MISSING
 
 
 @needs_landlock
-def test_processes_files_and_memory_end_where_they_should(yard: Yard) -> None:
+def test_processes_files_and_memory_end_where_they_should(lab: LandlockLab) -> None:
     """Each limit that the facts tell of is met."""
     ceilings = Ceilings(disk=10 * 2**20, processes=40, memory=200 * 2**20)
     forks = (
@@ -194,27 +196,27 @@ def test_processes_files_and_memory_end_where_they_should(yard: Yard) -> None:
     )
     eats = "x = []\nwhile True: x.append(bytearray(b'x') * 2**20)"
 
-    async def body(bench: LandlockSession) -> None:
-        end = await run(bench, PYTHON, "-I", "-c", forks)
+    async def body(session: LandlockSession) -> None:
+        end = await run(session, PYTHON, "-I", "-c", forks)
         assert 10 <= int(end.stdout.text) <= 60
         assert end.leftovers == int(end.stdout.text)
-        end = await run(bench, PYTHON, "-I", "-c", eats)
+        end = await run(session, PYTHON, "-I", "-c", eats)
         assert (end.ended_by, end.signal) == ("memory", signal.SIGKILL)
         assert 200 * 2**20 < end.peak_bytes < 2**30
-        end = await run(bench, "sh", "-c", "head -c 20000000 /dev/zero > big; stat -c %s big")
+        end = await run(session, "sh", "-c", "head -c 20000000 /dev/zero > big; stat -c %s big")
         assert int(end.stdout.text) == 10 * 2**20
 
-    yard.fenced(body, ceilings=ceilings)
+    lab.in_landlock(body, ceilings=ceilings)
 
 
 @needs_landlock
-def test_an_agent_that_heeds_term_ends_itself_and_one_that_does_not_is_ended(yard: Yard) -> None:
+def test_an_agent_that_heeds_term_ends_itself_and_one_that_does_not_is_ended(lab: LandlockLab) -> None:
     """TERM first; after the grace all is killed."""
     quiet = Limits(wall=60, idle=0.5, grace=SOON)
-    end = yard.ends("sh", "-c", "trap 'echo bye; exit 7' TERM; while :; do sleep 0.05; done", limits=quiet)
+    end = lab.ends("sh", "-c", "trap 'echo bye; exit 7' TERM; while :; do sleep 0.05; done", limits=quiet)
     assert (end.exit_code, end.ended_by, end.stdout.text) == (7, "idle", "bye\n")
     deaf = "trap '' TERM; setsid sh -c 'sleep 99' & sleep 99"
-    end = yard.ends("sh", "-c", deaf, limits=Limits(wall=0.5, grace=0.1))
+    end = lab.ends("sh", "-c", deaf, limits=Limits(wall=0.5, grace=0.1))
     assert (end.signal, end.ended_by) == (signal.SIGKILL, "wall")
 
 
@@ -223,26 +225,26 @@ def _parent(pid: int) -> int:
 
 
 @needs_landlock
-def test_killing_its_supervisor_ends_everything_and_voids(yard: Yard) -> None:
+def test_killing_its_supervisor_ends_everything_and_voids(lab: LandlockLab) -> None:
     """The nursery ends what falls to it, before anything is said."""
 
-    async def body(bench: LandlockSession) -> None:
-        task = asyncio.create_task(run(bench, "sleep", "99", mark=yard.mark))
-        (pid,) = await asyncio.to_thread(wait_until, yard.processes)
+    async def body(session: LandlockSession) -> None:
+        task = asyncio.create_task(run(session, "sleep", "99", mark=lab.mark))
+        (pid,) = await asyncio.to_thread(wait_until, lab.processes)
         os.kill(_parent(pid), signal.SIGKILL)
         with pytest.raises(WorldError, match="supervisor was killed") as failure:
             await task
         assert failure.value.cause is VoidCause.SANDBOX
         assert not alive(pid)
 
-    yard.fenced(body)
+    lab.in_landlock(body)
 
 
 @needs_landlock
-def test_a_program_that_can_not_be_started_is_told(yard: Yard) -> None:
+def test_a_program_that_can_not_be_started_is_told(lab: LandlockLab) -> None:
     """Missing, not executable, too long, not to be given; and afterwards the bench still serves."""
 
-    async def body(bench: LandlockSession) -> None:
+    async def body(session: LandlockSession) -> None:
         for argv, words, cause in (
             (("no-such-agent",), "no-such-agent: not found", VoidCause.MISSING),
             (("./README.md",), "is not executable", VoidCause.MISSING),
@@ -250,28 +252,28 @@ def test_a_program_that_can_not_be_started_is_told(yard: Yard) -> None:
             (("echo", "\0"), "NUL", VoidCause.HARNESS),
         ):
             with pytest.raises(WorldError, match=words) as failure:
-                await run(bench, *argv)
+                await run(session, *argv)
             assert failure.value.cause is cause
-        assert (await run(bench, "sh", "-c", "exit 3")).exit_code == 3
+        assert (await run(session, "sh", "-c", "exit 3")).exit_code == 3
 
-    yard.fenced(body)
+    lab.in_landlock(body)
 
 
 @needs_landlock
-def test_command_runs_on_a_snapshot_without_network(yard: Yard) -> None:
+def test_command_runs_on_a_snapshot_without_network(lab: LandlockLab) -> None:
     """It may change its copy and leaves nothing."""
-    sandbox = LandlockSandbox(root=yard.benches)
-    sandbox.prove()
+    sandbox = LandlockSandbox(root=lab.folders)
+    sandbox.verify()
     script = "cat docs/guide.txt; rm -r docs; echo x > new; ls; exit 4"
-    result = sandbox.command(yard.template.tree, ("sh", "-c", script), timeout=60)
+    result = sandbox.command(lab.template.tree, ("sh", "-c", script), timeout=60)
     assert (result.exit_code, result.stdout.split("\n")[:3]) == (4, ["step by step", "README.md", "new"])
-    assert sandbox.command(yard.template.tree, ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
+    assert sandbox.command(lab.template.tree, ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
     asyncio.run(sandbox.stop())
-    assert list(yard.benches.iterdir()) == []
+    assert list(lab.folders.iterdir()) == []
 
 
 @needs_landlock
-def test_what_stays_open_is_in_the_facts(yard: Yard) -> None:
+def test_what_stays_open_is_in_the_facts(lab: LandlockLab) -> None:
     """Nothing is passed over in silence."""
     facts = LandlockSandbox(ceilings=Ceilings(memory=7)).facts
     assert facts["sandbox"] == "landlock"
@@ -282,27 +284,29 @@ def test_what_stays_open_is_in_the_facts(yard: Yard) -> None:
 
 
 @needs_landlock
-def test_nothing_is_inherited(yard: Yard) -> None:
+def test_nothing_is_inherited(lab: LandlockLab) -> None:
     """Neither the way to Demeanor nor the rules themselves: three streams, and the list that is being read."""
-    end = yard.ends("ls", "-l", "/proc/self/fd")
+    end = lab.ends("ls", "-l", "/proc/self/fd")
     assert [line.split()[8] for line in end.stdout.text.splitlines()[1:]] == ["0", "1", "2", "3"]
     assert "/proc/" in end.stdout.text.splitlines()[-1]
     assert "socket" not in end.stdout.text
 
 
 @needs_landlock
-def test_nothing_is_left_open(yard: Yard) -> None:
+def test_nothing_is_left_open(lab: LandlockLab) -> None:
     """No descriptor leaks, whether attempts end well or badly."""
     before = len(list(Path("/proc/self/fd").iterdir()))
-    yard.ends("echo", "hi")
-    yard.ends("sleep", "99", limits=Limits(wall=0.0, grace=0.0))
+    lab.ends("echo", "hi")
+    lab.ends("sleep", "99", limits=Limits(wall=0.0, grace=0.0))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-@pytest.mark.parametrize(("version", "words"), [(0, "switched off"), (3, "of version 3"), (4, None), (9, None)])
+@pytest.mark.parametrize(
+    ("version", "words"), [(0, "is missing or disabled"), (3, "has version 3"), (4, None), (9, None)]
+)
 def test_level_that_can_not_be_had_says_why(version: int, words: str | None) -> None:
     """An old kernel has no such level."""
-    problem = ruleset.obstacle(version)
+    problem = landlock_abi.unsupported_reason(version)
     assert (problem is None) if words is None else (words in (problem or ""))
 
 

@@ -54,5 +54,5 @@ def test_elsewhere_it_is_refused() -> None:
     """Nothing is run without its fence."""
     sandbox = SeatbeltSandbox()
     with pytest.raises(WorldError, match="needs macOS"):
-        sandbox.prove()
+        sandbox.verify()
     asyncio.run(sandbox.stop())

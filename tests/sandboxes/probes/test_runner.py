@@ -21,8 +21,8 @@ from demeanor.sandboxes.levels.container import ContainerSandbox
 from demeanor.sandboxes.levels.landlock import LandlockSandbox
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.sandboxes.probes.result import Probe
-from demeanor.sandboxes.probes.runner import SURVIVE, WANTED, left_open, matrix, probe
-from demeanor.sandboxes.supervisor import landlock_abi as ruleset
+from demeanor.sandboxes.probes.runner import REQUIRED, SURVIVAL, is_left_open, matrix, probe
+from demeanor.sandboxes.supervisor import landlock_abi
 from tests.sandboxes.levels.test_container import engines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="walls are made by Linux")
@@ -49,7 +49,7 @@ def here() -> dict[str, Any]:
     levels: dict[str, Any] = {"none": NoneSandbox()}
     if shutil.which("bwrap"):
         levels["bubblewrap"] = BubblewrapSandbox()
-    if ruleset.version() >= ruleset.LEAST:
+    if landlock_abi.version() >= landlock_abi.MIN_VERSION:
         levels["landlock"] = LandlockSandbox()
     levels |= {name: ContainerSandbox(name) for name, why in engines().items() if not why}
     return levels
@@ -58,14 +58,14 @@ def here() -> dict[str, Any]:
 def tried(levels: Mapping[str, Any]) -> dict[str, tuple[Probe, ...]]:
     """What came of all probes at these levels."""
 
-    async def session() -> dict[str, tuple[Probe, ...]]:
+    async def main() -> dict[str, tuple[Probe, ...]]:
         try:
             return await matrix(levels)
         finally:
             for level in levels.values():
                 await level.stop()
 
-    return asyncio.run(session())
+    return asyncio.run(main())
 
 
 def test_every_level_keeps_what_it_promises() -> None:
@@ -73,16 +73,16 @@ def test_every_level_keeps_what_it_promises() -> None:
     found = tried(here())
     assert {level: len(probes) for level, probes in found.items()} == dict.fromkeys(found, PROBES)
     assert [one for probes in found.values() for one in probes if not one.expected] == []
-    assert {one.name for one in found["none"] if one.state == "blocked"} <= set(SURVIVE)
+    assert {one.name for one in found["none"] if one.state == "blocked"} <= set(SURVIVAL)
     for level in found.keys() - {"none"}:
-        assert {one.name for one in found[level] if one.state == "works"} == set(WANTED)
+        assert {one.name for one in found[level] if one.state == "works"} == set(REQUIRED)
     if os.getuid() == 0:
         doubtful = {one.name for probes in found.values() for one in probes if one.state == "inconclusive"}
         assert doubtful <= {"reach another port by multipath TCP", "make a vsock", "set up io_uring"}
     if "landlock" in found:
         opened = {one.name for one in found["landlock"] if one.state == "open"}
         assert "see a process of the host" in opened
-        assert "reach another address at its door's port" in opened
+        assert "reach another address at the gateway's port" in opened
 
 
 def test_the_same_holds_for_a_plain_user() -> None:
@@ -126,31 +126,31 @@ class Prison(LandlockSandbox):
 
     name = "bubblewrap"
 
-    def bench(self, template: Any, *, network: Network | None = None) -> Any:
+    def open_session(self, template: Any, *, network: Network | None = None) -> Any:
         """One without a network, whatever is asked for."""
-        return super().bench(template, network="none")
+        return super().open_session(template, network="none")
 
 
 def test_a_level_without_walls_is_found_out() -> None:
     """The probes see what they are for: everything but survival is open, and none of that is expected."""
     sandbox = Pretender()
 
-    async def session() -> tuple[Probe, ...]:
+    async def main() -> tuple[Probe, ...]:
         try:
             return await probe(sandbox)
         finally:
             await sandbox.stop()
 
-    found = asyncio.run(session())
+    found = asyncio.run(main())
     surprises = {one.name for one in found if not one.expected}
     assert {"read another user's file", "reach another port", "signal a process of the host"} <= surprises
-    assert surprises.isdisjoint({*SURVIVE, *WANTED})
-    assert not left_open("bubblewrap", "read another user's file")
+    assert surprises.isdisjoint({*SURVIVAL, *REQUIRED})
+    assert not is_left_open("bubblewrap", "read another user's file")
 
 
-@pytest.mark.skipif(ruleset.version() < ruleset.LEAST, reason="landlock is not here")
+@pytest.mark.skipif(landlock_abi.version() < landlock_abi.MIN_VERSION, reason="landlock is not here")
 def test_a_level_in_which_nothing_works_is_not_taken_for_a_safe_one() -> None:
     """What must be possible is tried as well."""
     (found,) = tried({"bubblewrap": Prison()}).values()
-    assert [one.name for one in found if one.state == "broken"] == ["reach its own door"]
+    assert [one.name for one in found if one.state == "broken"] == ["reach its gateway"]
     assert not any(one.expected for one in found if one.state == "broken")

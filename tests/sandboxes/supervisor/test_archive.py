@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demeanor.sandboxes.supervisor.archive import pack, pack_file, unpack, unpack_file, unpack_hostile
+from demeanor.sandboxes.supervisor.archive import pack, pack_file, unpack, unpack_file, unpack_untrusted
 
 OWN = (os.getuid(), os.getgid())
 NAME = st.text(alphabet="ab .-\udcff\nä", min_size=1, max_size=6).filter(lambda name: name not in (".", ".."))
@@ -58,7 +58,7 @@ def test_what_is_packed_is_unpacked(
     assert left_out == []
     unpack(stream, str(target), owner=OWN, mode=None)
     stream.seek(0)
-    assert unpack_hostile(stream, str(apart)) == []
+    assert unpack_untrusted(stream, str(apart)) == []
     for folder in (target, apart):
         assert {one.relative_to(folder): one.is_file() and one.read_bytes() for one in folder.rglob("*")} == {
             one.relative_to(source): one.is_file() and one.read_bytes() for one in source.rglob("*")
@@ -72,11 +72,11 @@ def test_what_is_no_file_is_left_out_and_told(tmp_path: Path) -> None:
     (tmp_path / "small").write_bytes(b"x")
     (tmp_path / "sparse").touch()
     os.truncate(tmp_path / "sparse", 2**40)
-    stream, left_out = packed(tmp_path, most=50)
+    stream, left_out = packed(tmp_path, max_bytes=50)
     assert [line.partition(":")[0] for line in left_out] == ["large", "pipe", "sparse"]
     with tarfile.open(fileobj=stream) as tar:
         assert tar.getnames() == ["small"]
-    assert packed(tmp_path, files=2, most=2**50)[1][-1].endswith("there are too many files")
+    assert packed(tmp_path, max_files=2, max_bytes=2**50)[1][-1].endswith("too many files")
 
 
 def test_a_file_that_shrinks_while_it_is_read_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_file_that_shrinks_while_it_is_read_spoils_no_other(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "fstat", shrink)
     stream, _ = packed(tmp_path)
-    unpack_hostile(stream, str(tmp_path / "out"))
+    unpack_untrusted(stream, str(tmp_path / "out"))
     assert (tmp_path / "out/a").read_bytes() == b"xxxx" + b"\0" * 6
     assert (tmp_path / "out/b").read_bytes() == b"next"
 
@@ -117,7 +117,7 @@ def test_a_hostile_stream_stays_in_its_folder(
 ) -> None:
     """What leads out is left out and told; the rest is there."""
     folder = tmp_path / "folder"
-    left_out = unpack_hostile(archive(*members), str(folder))
+    left_out = unpack_untrusted(archive(*members), str(folder))
     found = {str(one.relative_to(folder)) for one in folder.rglob("*")}
     assert found == kept
     assert len(left_out) == len(members) - len(kept)
@@ -136,7 +136,7 @@ def test_no_links_together_lead_out(
     """Not one through the other either, in whatever order they come."""
     folder = tmp_path_factory.mktemp("top") / "folder"
     members = [("a", b"5", ""), ("a/b", b"5", ""), *((name, b"2", "/".join(steps)) for name, steps in links)]
-    unpack_hostile(archive(*members), str(folder))
+    unpack_untrusted(archive(*members), str(folder))
     for one in folder.rglob("*"):
         try:
             assert one.resolve().is_relative_to(folder)
@@ -153,7 +153,7 @@ def test_what_is_odd_about_a_file_spoils_no_other(tmp_path: Path) -> None:
             info.mtime, info.mode = date, 0
             tar.addfile(info)
     stream.seek(0)
-    assert [line.partition(":")[0] for line in unpack_hostile(stream, str(tmp_path))] == ["late"]
+    assert [line.partition(":")[0] for line in unpack_untrusted(stream, str(tmp_path))] == ["late"]
     assert (tmp_path / "closed").stat().st_mode & 0o777 == 0o600
 
 

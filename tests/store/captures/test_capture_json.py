@@ -21,7 +21,7 @@ from demeanor.store.captures.capture_json import capture_json, read_capture_json
 
 
 def a_file(content: bytes, *, executable: bool = False) -> Entry:
-    """A file as a harvest finds it."""
+    """A file as a snapshot has it."""
     digest = sha256(content).hexdigest()
     return Entry(kind="file", size=len(content), sha256=digest, content=content, executable=executable)
 
@@ -77,20 +77,20 @@ CAPTURES = st.builds(
 
 
 @given(CAPTURES)
-def test_a_capture_comes_back_exactly(capture: Capture):
-    """Whatever changed, came or went in the workspace, and whatever an agent or a model said."""
+def test_capture_round_trip(capture: Capture):
+    """With any changes of the workspace and any text."""
     assert read_capture_json(capture_json(capture), capture.before, where="x") == capture
     assert read_exchanges(capture_json(capture), where="x") == capture.exchanges
 
 
-def test_only_what_changed_is_written(tmp_path: Path):
-    """Also where the starting state lies in files of its own; what came of it is the same."""
+def test_only_changes_are_written(tmp_path: Path):
+    """Also if the starting state is in files on disk."""
     (tmp_path / "big").write_bytes(b"as it was")
-    lying = Entry(kind="file", size=9, sha256=sha256(b"as it was").hexdigest(), content=tmp_path / "big")
-    before = Tree(entries={"big": lying, "gone": a_file(b"x")})
+    on_disk = Entry(kind="file", size=9, sha256=sha256(b"as it was").hexdigest(), content=tmp_path / "big")
+    before = Tree(entries={"big": on_disk, "gone": a_file(b"x")})
     log = (Called(turn=1, id="1", tool="t", kind=Kind.EDIT, arguments={}),)
     capture = Capture(
-        trial="t", attempt=1, log=log, before=before, after=Tree(entries={"big": lying, "new": a_file(b"y")})
+        trial="t", attempt=1, log=log, before=before, after=Tree(entries={"big": on_disk, "new": a_file(b"y")})
     )
     text = capture_json(capture)
     assert b"big" not in text
@@ -102,17 +102,17 @@ def test_only_what_changed_is_written(tmp_path: Path):
 @pytest.mark.parametrize(
     "text", [b"{", b"[]", b'{"schema": "demeanor-capture/9"}', b'{"schema": "demeanor-capture/1"}']
 )
-def test_what_is_no_capture_is_refused(text: bytes):
-    """With the place that it lies in."""
+def test_other_documents_are_refused(text: bytes):
+    """The message says where it was."""
     with pytest.raises(StoreError, match="over there: the capture"):
         read_capture_json(text, Tree(), where="over there")
 
 
-def test_what_it_started_from_is_named_by_its_hash_and_nothing_else():
-    """It becomes the name of a file; the first version of captures did not know it."""
+def test_the_hash_of_the_starting_state_must_be_a_hash():
+    """It becomes a file name. Version 1 of captures did not contain it."""
     capture = Capture(trial="t", attempt=1)
     assert read_start_hash(capture_json(capture, start="ab" * 32), where="x") == "ab" * 32
     assert read_start_hash(capture_json(capture), where="x") == ""
     assert read_start_hash(b'{"schema": "demeanor-capture/1", "trial": "t", "attempt": 1}', where="x") is None
-    with pytest.raises(StoreError, match="is no hash of a starting state"):
+    with pytest.raises(StoreError, match="is not the hash of a starting state"):
         read_start_hash(capture_json(capture, start="../../etc/passwd"), where="x")

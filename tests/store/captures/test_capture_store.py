@@ -1,4 +1,4 @@
-"""Captures by the hash of their content."""
+"""Published captures."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from demeanor.store.captures.capture_store import (
     read_start,
 )
 from demeanor.store.runs.run_folder import RunFolder
-from tests.store.past import a_run, record
-from tests.store.s3_server import s3_server
+from tests.helpers.runs import a_run, record
+from tests.helpers.s3_server import s3_server
 
 START = Tree(entries={"a.txt": Entry(kind="file", size=1, sha256=sha256(b"a").hexdigest(), content=b"a")})
 
 
 @pytest.fixture(params=["folder", "s3"])
-def vault(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CaptureStore]:
-    """A place to publish to."""
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CaptureStore]:
+    """A capture store."""
     if request.param == "folder":
         yield _open(tmp_path, "kept")
         return
@@ -52,79 +52,79 @@ def vault(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         fsspec.filesystem("s3").clear_instance_cache()
 
 
-def _open(root: Path, place: str) -> CaptureStore:
-    found = open_capture_store(Config(root=root, captures=place))
+def _open(root: Path, address: str) -> CaptureStore:
+    found = open_capture_store(Config(root=root, captures=address))
     assert found is not None
     return found
 
 
-def a_kept_run(folder: Path) -> tuple[RunFolder, list[Record], list[Capture]]:
-    """A run of three trials, of which two left the same; all began with the same file."""
-    store = RunFolder(folder)
-    store.begin(a_run(), Plan(cells=()))
+def stored_run(folder: Path) -> tuple[RunFolder, list[Record], list[Capture]]:
+    """A run of three trials with the same starting state; two of the captures are equal."""
+    run = RunFolder(folder)
+    run.begin(a_run(), Plan(cells=()))
     captures = [
         Capture(trial="saves", attempt=1, notes=(note,), before=START, after=START) for note in ("one", "two", "one")
     ]
-    kept = [store.append(record(i), one, Evidence(trial="saves")) for i, one in enumerate(captures, 1)]
-    store.close()
-    return store, kept, captures
+    records = [run.append(record(i), one, Evidence(trial="saves")) for i, one in enumerate(captures, 1)]
+    run.close()
+    return run, records, captures
 
 
-def test_what_was_published_is_read_back_without_the_runs_folder(tmp_path: Path, vault: CaptureStore):
-    """By hash, and the same content is there once."""
-    run, kept, captures = a_kept_run(tmp_path / "r")
-    assert publish(vault, run, kept) == 3
-    assert publish(vault, run, kept) == 3
-    assert [read_capture(one, START, vault=vault) for one in kept] == captures
-    assert [read_capture(one, START, run=run) for one in kept] == captures
-    assert kept[0].capture_hash == kept[2].capture_hash
-    packed = vault.get(kept[0].capture_hash)
+def test_published_captures_can_be_read_without_the_run_folder(tmp_path: Path, store: CaptureStore):
+    """By hash; equal content is stored once."""
+    run, records, captures = stored_run(tmp_path / "r")
+    assert publish(store, run, records) == 3
+    assert publish(store, run, records) == 3
+    assert [read_capture(one, START, captures=store) for one in records] == captures
+    assert [read_capture(one, START, run=run) for one in records] == captures
+    assert records[0].capture_hash == records[2].capture_hash
+    packed = store.get(records[0].capture_hash)
     assert packed is not None
-    assert sha256(gzip.decompress(packed)).hexdigest() == kept[0].capture_hash
+    assert sha256(gzip.decompress(packed)).hexdigest() == records[0].capture_hash
 
 
-def test_a_folder_holds_files_that_ordinary_tools_can_read(tmp_path: Path):
-    """Two letters, then the whole hash."""
-    vault = open_capture_store(Config(root=tmp_path, captures="kept"))
-    assert vault is not None
-    run, kept, _ = a_kept_run(tmp_path / "r")
-    publish(vault, run, kept)
+def test_file_names_in_a_folder(tmp_path: Path):
+    """The first two letters of the hash, then the whole hash."""
+    store = open_capture_store(Config(root=tmp_path, captures="kept"))
+    assert store is not None
+    run, records, _ = stored_run(tmp_path / "r")
+    publish(store, run, records)
     names = sorted(str(path.relative_to(tmp_path / "kept")) for path in (tmp_path / "kept").rglob("*.gz"))
     name = start_hash(START)
     start = f"starts/{name[:2]}/{name}.jsonl.gz"
-    assert names == sorted({start, *(f"{one.capture_hash[:2]}/{one.capture_hash}.json.gz" for one in kept)})
+    assert names == sorted({start, *(f"{one.capture_hash[:2]}/{one.capture_hash}.json.gz" for one in records)})
 
 
-def test_what_workspaces_began_with_is_published_too(tmp_path: Path, vault: CaptureStore):
-    """A capture alone holds only what changed."""
-    run, kept, _ = a_kept_run(tmp_path / "r")
-    publish(vault, run, kept)
-    text, where = capture_text(kept[0], vault=vault)
-    assert read_start(read_start_hash(text, where=where) or "", vault=vault) == START
-    assert read_start("0" * 64, run=run, vault=vault) is None
+def test_starting_states_are_published_too(tmp_path: Path, store: CaptureStore):
+    """A capture contains only changes."""
+    run, records, _ = stored_run(tmp_path / "r")
+    publish(store, run, records)
+    text, where = capture_text(records[0], captures=store)
+    assert read_start(read_start_hash(text, where=where) or "", captures=store) == START
+    assert read_start("0" * 64, run=run, captures=store) is None
 
 
-def test_a_capture_that_is_not_there_is_told_with_where_it_was_looked_for(tmp_path: Path, vault: CaptureStore):
-    """And with what to do."""
-    run, kept, _ = a_kept_run(tmp_path / "r")
+def test_a_missing_capture_is_an_error_with_the_searched_places(tmp_path: Path, store: CaptureStore):
+    """And with a remedy."""
+    run, records, _ = stored_run(tmp_path / "r")
     (tmp_path / "r" / "captures.jsonl.gz").unlink()
-    with pytest.raises(StoreError, match=f"is not in {tmp_path}/r nor in .*\n  → name where it was published"):
-        read_capture(kept[0], Tree(), run=run, vault=vault)
+    with pytest.raises(StoreError, match=f"is not in {tmp_path}/r or .*\n  → set `captures` to the store"):
+        read_capture(records[0], Tree(), run=run, captures=store)
 
 
-def test_a_capture_that_was_changed_is_refused(tmp_path: Path, vault: CaptureStore):
-    """Evidence that somebody edited is none."""
-    _, kept, _ = a_kept_run(tmp_path / "r")
-    vault.put(
-        kept[0].capture_hash, gzip.compress(b'{"schema": "demeanor-capture/1", "trial": "saves", "attempt": 2}\n')
+def test_a_changed_capture_is_refused(tmp_path: Path, store: CaptureStore):
+    """Its hash does not match."""
+    _, records, _ = stored_run(tmp_path / "r")
+    store.put(
+        records[0].capture_hash, gzip.compress(b'{"schema": "demeanor-capture/1", "trial": "saves", "attempt": 2}\n')
     )
     with pytest.raises(StoreError, match="the capture is damaged"):
-        read_capture(kept[0], Tree(), vault=vault)
-    with pytest.raises(StoreError, match="is no hash of a capture"):
-        read_capture(replace(kept[0], capture_hash="../../etc/passwd"), Tree(), vault=vault)
+        read_capture(records[0], Tree(), captures=store)
+    with pytest.raises(StoreError, match="is not the hash of a capture"):
+        read_capture(replace(records[0], capture_hash="../../etc/passwd"), Tree(), captures=store)
 
 
-def test_a_place_that_nothing_can_reach_is_refused_at_the_door(tmp_path: Path):
-    """Before anything is run."""
-    with pytest.raises(BadInput, match="captures: 'nowhere://x' can't be reached"):
+def test_an_unsupported_address_is_refused(tmp_path: Path):
+    """Before a run starts."""
+    with pytest.raises(BadInput, match="captures: 'nowhere://x' can't be opened"):
         open_capture_store(Config(root=tmp_path, captures="nowhere://x"))

@@ -1,4 +1,4 @@
-"""What workspaces started from, kept once."""
+"""Starting states of workspaces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from demeanor.store.captures.starting_states import StartingStates, unpack_start
 
 
 def a_file(content: bytes, *, executable: bool = False) -> Entry:
-    """A file as it is laid out."""
+    """A file of a workspace."""
     digest = sha256(content).hexdigest()
     return Entry(kind="file", size=len(content), sha256=digest, content=content, executable=executable)
 
@@ -36,7 +36,7 @@ TREES = st.builds(
 
 
 @given(TREES)
-def test_what_was_kept_is_read_back(tmp_path_factory: pytest.TempPathFactory, tree: Tree):
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, tree: Tree):
     """Every file, link and mode."""
     run = tmp_path_factory.mktemp("run")
     name = StartingStates(run).keep(tree)
@@ -44,8 +44,8 @@ def test_what_was_kept_is_read_back(tmp_path_factory: pytest.TempPathFactory, tr
     assert StartingStates(run).names() == [name]
 
 
-def test_a_file_that_lies_elsewhere_is_taken_in(tmp_path: Path):
-    """Templates are gone when a run is over."""
+def test_content_of_files_on_disk_is_stored(tmp_path: Path):
+    """Templates are deleted when a run ends."""
     (tmp_path / "a").write_bytes(b"hello")
     entry = Entry(kind="file", size=5, sha256=sha256(b"hello").hexdigest(), content=tmp_path / "a")
     (tmp_path / "run").mkdir()
@@ -56,34 +56,34 @@ def test_a_file_that_lies_elsewhere_is_taken_in(tmp_path: Path):
     assert found.entries["a"].read() == b"hello"
 
 
-def test_a_large_state_that_an_earlier_run_has_is_written_once(tmp_path: Path):
-    """Each run has a name of its own for it, so that one can be removed without harm to the other."""
+def test_a_large_state_of_an_earlier_run_is_hard_linked(tmp_path: Path):
+    """Removing one run does not affect the other."""
     tree = Tree(entries={"large": a_file(os.urandom(2**20))})
     for run in ("one", "two"):
         (tmp_path / run).mkdir()
         name = StartingStates(tmp_path / run).keep(tree)
-    kept = [next((tmp_path / run / "starts").iterdir()) for run in ("one", "two")]
-    assert kept[0].stat().st_ino == kept[1].stat().st_ino
-    kept[0].unlink()
+    files = [next((tmp_path / run / "starts").iterdir()) for run in ("one", "two")]
+    assert files[0].stat().st_ino == files[1].stat().st_ino
+    files[0].unlink()
     assert StartingStates(tmp_path / "two").read(name) == tree
 
 
-def test_what_is_too_large_is_named_and_not_kept(tmp_path: Path):
-    """Its hash still tells whether the scenario's own files are the same."""
+def test_a_state_that_is_too_large_has_a_hash_but_is_not_stored(tmp_path: Path):
+    """The hash shows whether the files of the scenario are still the same."""
     tree = Tree(entries={"large": Entry(kind="file", size=KEPT_BYTES + 1, sha256="x", content=b"")})
     assert StartingStates(tmp_path).keep(tree) == start_hash(tree)
     assert StartingStates(tmp_path).read(start_hash(tree)) is None
     assert not (tmp_path / "starts").exists()
 
 
-def test_what_holds_a_secret_is_not_even_named(tmp_path: Path):
+def test_a_state_with_a_secret_has_no_hash(tmp_path: Path):
     """A short secret could be guessed from a hash."""
     assert StartingStates(tmp_path).keep(Tree(entries={"a": a_file(b"x")}, gaps=(SECRETS,))) == ""
     assert not (tmp_path / "starts").exists()
 
 
-def test_what_was_changed_since_is_refused():
-    """Nobody is judged by files that were edited after the fact."""
+def test_a_changed_state_is_refused():
+    """Trials must not be judged by files that were edited later."""
     line = b'{"path": "a", "kind": "file", "size": 1, "sha256": "%s", "content": "YQ=="}\n'
     true = sha256(b"a").hexdigest()
     tree = Tree(entries={"a": a_file(b"a")})

@@ -1,4 +1,4 @@
-"""Trajectories in the interchange format."""
+"""Trajectories in ATIF."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demeanor.core.exchange import Exchange, Request, Response, Usage
 from demeanor.core.messages import Message, Text
 from demeanor.core.trajectory import Called, Event, Faulted, Kind, ModelFailed, Said, Thought
 from demeanor.store.exports.atif import trajectory
-from tests.store.past import record
+from tests.helpers.runs import record
 
 _TOP = {"schema_version", "session_id", "agent", "steps", "final_metrics", "extra"}
 _AGENT_ONLY = {"model_name", "reasoning_content", "tool_calls", "metrics", "observation"}
@@ -40,7 +40,7 @@ EVENTS = st.lists(
 
 
 def check(found: dict[str, Any]) -> None:
-    """The rules of the format: nothing that it does not know, and every reference within its step."""
+    """Check the rules of the format: only known keys, and references within a step."""
     assert set(found) <= _TOP
     assert found["schema_version"] == "ATIF-v1.7"
     assert [step["step_id"] for step in found["steps"]] == list(range(1, len(found["steps"]) + 1))
@@ -58,16 +58,16 @@ def check(found: dict[str, Any]) -> None:
 
 
 @given(EVENTS)
-def test_whatever_happened_the_format_is_kept_and_no_call_is_lost(events: list[Event]):
-    """Also calls without an answer, without an id, or with the id of another."""
+def test_any_events_make_a_valid_trajectory_with_all_calls(events: list[Event]):
+    """Including calls without a result, without an id, or with a repeated id."""
     found = trajectory(record(1), events)
     check(found)
     calls = [call for step in found["steps"] for call in step.get("tool_calls", ())]
     assert len(calls) == sum(isinstance(event, Called) for event in events)
 
 
-def test_what_was_asked_and_used_is_told_where_it_is_known():
-    """From the exchanges of the capture."""
+def test_exchanges_add_prompts_and_usage():
+    """And their cost."""
     exchange = Exchange(
         number=1,
         dialect="openai",

@@ -1,4 +1,4 @@
-"""An eval as a task of Harbor: what goes along is judged as Demeanor judges it, what does not is named."""
+"""Exporting an eval as a Harbor task."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def file(content: bytes, *, executable: bool = False) -> Entry:
 
 
 def verified(one: Eval, before: Tree, after: Path, tmp: Path) -> dict[str, float] | None:
-    """The rewards that an exported verifier gives for a folder; None where it gives none."""
+    """The result of each check of the exported verifier for a folder."""
     tests = tmp / "tests"
     write_task(exported_task(one, before, None, org="lab"), tests.parent / "task")
-    told = json.loads((tmp / "task/tests/checks.json").read_text())
-    workspace = harbor_verifier.Workspace(str(after), told["before"])
-    return {check["key"]: harbor_verifier.ASK[check["check"]](workspace, check) is None for check in told["checks"]}
+    task = json.loads((tmp / "task/tests/checks.json").read_text())
+    workspace = harbor_verifier.Workspace(str(after), task["before"])
+    return {check["key"]: harbor_verifier.CHECKS[check["check"]](workspace, check) is None for check in task["checks"]}
 
 
 def link(target: str) -> Entry:
-    """A link as a scan finds it."""
+    """A symbolic link."""
     return Entry(kind="link", target=target, size=len(target), sha256=sha256(target.encode()).hexdigest())
 
 
@@ -96,8 +96,8 @@ IN_GIT = Tree(entries={".git": file(b"gitdir: elsewhere")})
 @example(before=Tree(), after=LINKED, checks=[FileContains(path="link", text="two"), FileExists(path="link")])
 @example(before=Tree(), after=IN_GIT, checks=[UnchangedExcept(), FileAbsent(path=".git")])
 @given(before=TREES, after=TREES, checks=st.lists(CHECKS, min_size=1, max_size=4))
-def test_the_exported_verifier_says_what_demeanor_says(before, after, checks):
-    """Of the same files, over every check that goes along."""
+def test_the_exported_verifier_agrees_with_demeanor(before, after, checks):
+    """On the same files, for every check that can be exported."""
     from demeanor.judge.check_answers import answer
     from tests.judge.helpers import rig
 
@@ -122,22 +122,22 @@ def test_the_exported_verifier_says_what_demeanor_says(before, after, checks):
     ],
 )
 def test_commands_run_in_a_copy(tmp_path, check, yes):
-    """What they do to it does not matter to the next check."""
+    """So that they do not affect the next check."""
     (tmp_path / "app").mkdir()
     (tmp_path / "app/a.txt").write_text("one")
     one = eval_with(check, FileExists(path="a.txt"))
     assert list(verified(one, Tree(), tmp_path / "app", tmp_path).values()) == [yes, True]
 
 
-def test_a_program_that_is_not_there_gives_no_reward(tmp_path):
-    """Nobody knows what it would have said; a 0 would blame the agent."""
+def test_a_missing_program_gives_no_reward(tmp_path):
+    """The result is unknown; a 0 would blame the agent."""
     (tmp_path / "app").mkdir()
     with pytest.raises(SystemExit, match="not in the verifier's image"):
         verified(eval_with(CommandSucceeds(argv=("no-such-program",))), Tree(), tmp_path / "app", tmp_path)
 
 
 def test_a_pipe_in_the_workspace_is_never_opened(tmp_path):
-    """It would wait for ever."""
+    """Reading it would block."""
     (tmp_path / "app").mkdir()
     os.mkfifo(tmp_path / "app/a.txt")
     one = eval_with(FileContains(path="a.txt", text="x"), FileExists(path="a.txt"), UnchangedExcept())
@@ -147,28 +147,28 @@ def test_a_pipe_in_the_workspace_is_never_opened(tmp_path):
 @example(name="_", description="", tag="", env="KEY")
 @example(name="a", description='\x7f\0\x1f\\"', tag="\U00010000", env="KEY")
 @given(name=st.text(min_size=1), description=st.text(), tag=st.text(), env=st.just("KEY"))
-def test_whatever_an_eval_is_called_its_task_can_be_read(name, description, tag, env):
-    """The exported task.toml is TOML, and says the same."""
+def test_any_name_makes_a_readable_task(name, description, tag, env):
+    """The exported task.toml is valid TOML with the same values."""
     one = replace(eval_with(FileExists(path="a"), requires_env=(env,)), name=name, description=description, tags=(tag,))
     with tempfile.TemporaryDirectory() as folder:
         write_task(exported_task(one, Tree(), (), org="lab"), Path(folder) / "task")
-        told = tomllib.loads((Path(folder) / "task/task.toml").read_text())
-        assert (told["task"]["description"], told["task"]["keywords"]) == (description, [tag])
+        toml = tomllib.loads((Path(folder) / "task/task.toml").read_text())
+        assert (toml["task"]["description"], toml["task"]["keywords"]) == (description, [tag])
         again = read_task_folder(Path(folder) / "task")
     assert again.task is not None
     assert again.task.warnings == ()
     assert again.scenario.requires_env == (env,)
 
 
-def test_two_checks_of_one_name_have_two_keys(tmp_path):
-    """Reward keys are fixed, and none hides another."""
+def test_two_checks_with_the_same_name_have_two_keys(tmp_path):
+    """No key hides another."""
     one = eval_with(FileContains(path="a", text="x"), FileContains(path="a", text="y"))
     (tmp_path / "app").mkdir()
     assert list(verified(one, Tree(), tmp_path / "app", tmp_path)) == ["file_contains a", "file_contains a (2)"]
 
 
 def test_the_solution_makes_the_changes(tmp_path):
-    """Files added, changed, made executable, linked and deleted."""
+    """Adds, changes, links and deletes files, and makes them executable."""
     before = Tree(entries={"old": file(b"1"), "gone": file(b"2"), "was": file(b"3")})
     after = Tree(
         entries={
@@ -189,8 +189,8 @@ def test_the_solution_makes_the_changes(tmp_path):
     assert changes(scan(home), after) == ()
 
 
-def test_what_only_demeanor_can_do_is_named_with_the_reason():
-    """One line each, by the name that its author gave it."""
+def test_what_can_not_be_exported_is_listed_with_the_reason():
+    """One line each."""
 
     def asks_first(rig, result):
         assert rig.permissions
@@ -207,8 +207,8 @@ def test_what_only_demeanor_can_do_is_named_with_the_reason():
         faults=parse_faults(("429@1",), where="x", key="faults"),
         params={"temperature": 0},
     )
-    said = [reason.partition(":")[0] for reason in unexportable(one)]
-    assert said == [
+    names = [reason.partition(":")[0] for reason in unexportable(one)]
+    assert names == [
         "prompts", "messages", "approval", "faults", "params", "tool_used", "at_most", "final_text",
         "the function asks_first",
     ]  # fmt: skip

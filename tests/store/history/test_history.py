@@ -18,13 +18,13 @@ from demeanor.core.verdict import Fail, Finding
 from demeanor.store.history import SqlHistory
 from demeanor.store.history.connect import open_database
 from demeanor.store.history.rows import clean, digest, usage
-from demeanor.store.history.writing import PlannedCell, RunWriter, WrittenRecord, attempts_at
-from tests.store.past import FAILED, PASSED, VERDICTS, VOIDED, a_run, nights, record, records, write
+from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord, attempts_at
+from tests.helpers.runs import FAILED, PASSED, VERDICTS, VOIDED, a_run, nights, record, records, write
 
 
-def test_a_run_comes_back_as_it_was(history: SqlHistory):
-    """Its notes, its cells in the order of the plan, and every attempt."""
-    kept = [
+def test_run_round_trip(history: SqlHistory):
+    """Notes, cells in the order of the plan, and every attempt."""
+    attempts = [
         record(1, FAILED, notes=("odd",), chain="a → b", capture=(0, 9), agent_version="1.2", fingerprint="f" * 12),
         record(2, VOIDED, final=False),
         record(2, PASSED, attempt=2, ended="2026-01-01T03:02:09.000+00:00"),
@@ -34,12 +34,12 @@ def test_a_run_comes_back_as_it_was(history: SqlHistory):
         PlannedCell(eval="saves", subject="a:m", policy=Policy.ALWAYS_PASSES, planned=3),
     ]
     run = replace(a_run(), arguments={"trials": 3})
-    kept = [replace(one, policy=Policy.ALWAYS_PASSES) for one in kept]
-    assert write(history.database, run, kept, cells) == 3
+    attempts = [replace(one, policy=Policy.ALWAYS_PASSES) for one in attempts]
+    assert write(history.database, run, attempts, cells) == 3
     assert history.run("night-1").info == run
     assert history.run().cells == 2
-    assert list(history.records("night-1")) == kept
-    assert list(history.trials("night-1")) == [kept[0], kept[2]]
+    assert list(history.records("night-1")) == attempts
+    assert list(history.trials("night-1")) == [attempts[0], attempts[2]]
     skipped, found = history.cells("night-1")
     assert (skipped.eval, skipped.skipped, skipped.skip_reason, skipped.judged) == ("zebra", True, "needs KEY", 0)
     assert (found.passed, found.failed, found.voided, found.missing, found.attempts) == (1, 1, 0, 1, 3)
@@ -47,8 +47,8 @@ def test_a_run_comes_back_as_it_was(history: SqlHistory):
     assert found.spent == Spent(seconds=4.5, turns=6, input_tokens=30, output_tokens=15, cost_usd=0.75)
 
 
-def test_what_is_written_twice_is_kept_once(history: SqlHistory):
-    """A run may be caught up with as often as anybody likes."""
+def test_duplicates_are_ignored(history: SqlHistory):
+    """A run can be synchronized any number of times."""
     for _ in range(2):
         write(history.database, a_run(), records("pfv"))
     assert write(history.database, a_run(), records("pfvp")) == 1
@@ -57,8 +57,8 @@ def test_what_is_written_twice_is_kept_once(history: SqlHistory):
     assert len(history.runs()) == 1
 
 
-def test_a_trial_that_was_void_and_is_done_again_counts_as_what_it_is_then(history: SqlHistory):
-    """A resumed run begins with the first attempt again; the last one that ended counts."""
+def test_the_last_attempt_of_a_trial_counts(history: SqlHistory):
+    """A resumed run starts with attempt 1 again; the attempt that ended last counts."""
     first = [record(1, VOIDED, attempt=n, final=n == 3, ended=f"2026-01-01T03:00:0{n}.000+00:00") for n in (1, 2, 3)]
     write(history.database, a_run(), first)
     assert history.cells("night-1")[0].voided == 1
@@ -68,8 +68,8 @@ def test_a_trial_that_was_void_and_is_done_again_counts_as_what_it_is_then(histo
     assert [one.verdict for one in history.trials("night-1")] == [PASSED]
 
 
-def test_two_machines_may_begin_a_run_in_the_same_second(history: SqlHistory):
-    """Their names differ in the store, and neither is mixed with the other."""
+def test_two_machines_can_start_a_run_in_the_same_second(history: SqlHistory):
+    """They get different names in the store and are not mixed."""
     write(history.database, a_run(), records("p"))
     write(history.database, replace(a_run(), uid="ab" * 8), records("ff"))
     assert {run.name for run in history.runs()} == {"night-1", "night-1-ababab"}
@@ -77,8 +77,8 @@ def test_two_machines_may_begin_a_run_in_the_same_second(history: SqlHistory):
     assert history.run("ab" * 8).name == "night-1-ababab"
 
 
-def test_the_last_nights_are_the_last_nights(history: SqlHistory):
-    """The oldest first; other runs don't count as nights."""
+def test_last_nights(history: SqlHistory):
+    """Oldest first; runs of other kinds are not nights."""
     nights(history.database, saves="ppp ppf pff fff", asks="ppp ppp")
     write(history.database, a_run(9, "ci"), records("f"))
     assert [(cell.run, cell.eval, cell.passed) for cell in history.nightly_cells(3)] == [
@@ -88,8 +88,8 @@ def test_the_last_nights_are_the_last_nights(history: SqlHistory):
     assert history.nightly_cells(7, subjects=["b:m"]) == ()
 
 
-def test_one_evals_history_is_told_from_its_beginning(history: SqlHistory):
-    """By all runs, or by those of one kind or of one subject."""
+def test_history_of_one_eval(history: SqlHistory):
+    """In all runs, or in those of one kind or subject."""
     nights(history.database, saves="ppp ppf", asks="fff fff")
     write(history.database, a_run(9, "ci"), records("f", subject="b:m"))
     assert [cell.passed for cell in history.eval_history("saves")] == [3, 2, 0]
@@ -98,7 +98,7 @@ def test_one_evals_history_is_told_from_its_beginning(history: SqlHistory):
 
 
 def test_runs_are_found_by_kind_branch_and_commit(history: SqlHistory):
-    """A commit may be given by its beginning."""
+    """A commit may be a prefix."""
     nights(history.database, saves="p p p")
     write(history.database, replace(a_run(9, "ci"), branch="topic", commit="abc" + "0" * 37), records("f"))
     assert [run.name for run in history.runs(kind="nightly", limit=2)] == ["night-3", "night-2"]
@@ -108,23 +108,23 @@ def test_runs_are_found_by_kind_branch_and_commit(history: SqlHistory):
         history.run("nigth-3")
 
 
-def test_two_subjects_within_one_cell_are_told_as_two(history: SqlHistory):
-    """An agent that was updated while a run went on is not averaged silently."""
+def test_two_fingerprints_in_one_cell_are_both_reported(history: SqlHistory):
+    """An agent that was updated during a run must be visible."""
     mixed = [record(1, fingerprint="aaa", eval_hash="e"), record(2, fingerprint="bbb", eval_hash="e")]
     write(history.database, a_run(), mixed)
     (cell,) = history.cells("night-1")
     assert (cell.fingerprint, cell.eval_hash, cell.prompt_hash) == ("aaa + bbb", "e", None)
 
 
-def test_what_nobody_knows_stays_unknown(history: SqlHistory):
-    """No price is not a price of nothing; an infinite one is none."""
+def test_unknown_costs_stay_unknown(history: SqlHistory):
+    """An unknown cost is not 0; an infinite cost is unknown."""
     write(history.database, a_run(), [record(1, spent=Spent()), record(2, spent=Spent(cost_usd=float("inf")))])
     (cell,) = history.cells("night-1")
     assert (cell.spent.cost_usd, cell.unpriced, cell.spent.tokens, cell.uncounted) == (None, 2, None, 2)
 
 
-def test_the_usage_of_each_exchange_is_kept(history: SqlHistory):
-    """Also of those that broke off."""
+def test_the_usage_of_each_exchange_is_stored(history: SqlHistory):
+    """One row per exchange."""
     answer = Response(parts=(), stop=StopReason.END, usage=Usage(input=7, output=2, cache_read=5), model="m-1")
     exchange = Exchange(number=1, dialect="d", request=Request(model="m", messages=()), response=answer, ended=1.5)
     RunWriter(history.database, a_run()).write((), [WrittenRecord(record=record(1), usages=(usage(exchange),))])
@@ -133,15 +133,15 @@ def test_the_usage_of_each_exchange_is_kept(history: SqlHistory):
 
 
 def test_adding_some_attempts_reads_only_their_trials(tmp_path: Path):
-    """With a million attempts in the table, the wrong plan takes a hundred times as long as the right one."""
+    """With a million attempts, a table scan takes a hundred times as long as the index."""
     database = open_database(str(tmp_path / "demeanor.db"))
     plan = " ".join(str(row) for row in database.rows(f"EXPLAIN QUERY PLAN {attempts_at(8)}", [1] * 16))
     assert "SEARCH attempts USING INDEX" in plan
     assert "SCAN attempts" not in plan
 
 
-def test_decisions_are_kept_once_and_the_newest_is_found(history: SqlHistory):
-    """Promotions above all."""
+def test_decisions_are_stored_once_and_the_newest_is_found(history: SqlHistory):
+    """By ruling, by eval, and the last one of each eval."""
     first = KeptDecision(made="2026-01-01T00:00:00+00:00", ruling="promote", eval="saves", answer="keep", rule="seed")
     second = replace(first, made="2026-02-01T00:00:00+00:00", answer="promote", evidence={"nights": [1, 2]})
     other = replace(first, ruling="gate", eval="")
@@ -154,8 +154,8 @@ def test_decisions_are_kept_once_and_the_newest_is_found(history: SqlHistory):
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.booleans(), st.sampled_from("pfv")))))
-def test_counting_as_one_goes_is_the_same_as_counting_at_the_end(history: SqlHistory, batches: list[list[tuple]]):
-    """However attempts come in, and whichever come twice, a tally says what the view of trials says."""
+def test_tallies_equal_the_view_of_trials(history: SqlHistory, batches: list[list[tuple]]):
+    """For any order of attempts, with duplicates."""
     run = replace(a_run(), uid=f"{digest(batches):016x}")
     writer = RunWriter(history.database, run)
     ended = {}
@@ -175,8 +175,8 @@ def test_counting_as_one_goes_is_the_same_as_counting_at_the_end(history: SqlHis
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(min_size=1), st.text(), st.text())
-def test_whatever_an_agent_writes_can_be_kept(history: SqlHistory, name: str, reason: str, output: str):
-    """NUL, half characters and SQL included; what a database can't hold is shown as an escape."""
+def test_any_text_can_be_stored(history: SqlHistory, name: str, reason: str, output: str):
+    """Including NUL, lone surrogates and SQL; what a database can't store is escaped."""
     verdict = Fail(findings=(Finding(check=name, answer="no", reason=reason),))
     written = RunWriter(history.database, replace(a_run(), uid=f"{digest(name, reason, output):016x}"))
     written.write((), [WrittenRecord(record=record(1, verdict, eval=name, stdout=output))])

@@ -1,4 +1,4 @@
-"""The schema of the history: migrations in order, and nothing damaged."""
+"""Opening the history: migrations, addresses and errors."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ import pytest
 
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, StoreError
-from demeanor.store.history import open_history, place_of
-from demeanor.store.history.connect import open_database
+from demeanor.store.history import history_address, open_history
+from demeanor.store.history.connect import migrations, open_database
 from demeanor.store.history.postgres import without_password
-from demeanor.store.history.schema import migrations
 from demeanor.store.history.sqlite import Sqlite
-from tests.store.past import a_run, records, write
+from tests.helpers.runs import a_run, records, write
 
 _WRITER = """
 import sys
 from dataclasses import replace
 from demeanor.store.history.connect import open_database
-from demeanor.store.history.writing import WrittenRecord, RunWriter
-from tests.store.past import a_run, record
-place, uid, many, shared = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "shared"
-database = open_database(place)
+from demeanor.store.history.run_writer import WrittenRecord, RunWriter
+from tests.helpers.runs import a_run, record
+address, uid, many, shared = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "shared"
+database = open_database(address)
 run = a_run(1) if shared else replace(a_run(1), uid=uid)
 writer = RunWriter(database, run)
 for number in range(many):
@@ -33,44 +32,44 @@ for number in range(many):
 """
 
 
-def test_migrations_are_named_in_order_and_noted(place: str):
-    """Who applied which, and when."""
-    database = open_database(place)
-    noted = [name for (name,) in database.rows("SELECT name FROM migrations ORDER BY name")]
-    assert noted == list(migrations()) == sorted(migrations())
+def test_migrations_are_applied_in_order_and_recorded(address: str):
+    """In the table `migrations`."""
+    database = open_database(address)
+    applied = [name for (name,) in database.rows("SELECT name FROM migrations ORDER BY name")]
+    assert applied == list(migrations()) == sorted(migrations())
     database.close()
-    open_database(place).close()
+    open_database(address).close()
 
 
-def test_several_who_come_first_at_once_make_one_schema(place: str):
-    """Nobody stumbles over the others."""
+def test_concurrent_first_connections_create_one_schema(address: str):
+    """None of them fails."""
     with ThreadPoolExecutor(6) as pool:
-        for database in pool.map(lambda _: open_database(place), range(6)):
+        for database in pool.map(lambda _: open_database(address), range(6)):
             assert "attempts" in database.tables()
             database.close()
 
 
-def test_a_newer_schema_is_refused_and_left_as_it_is(place: str):
+def test_a_newer_schema_is_refused_and_not_changed(address: str):
     """An old version must not write what a new one would misread."""
-    database = open_database(place)
+    database = open_database(address)
     write(database, a_run(), records("pp"))
     database.rows("INSERT INTO migrations VALUES ('9999_from_the_future', '2030-01-01', '9.9')")
-    with pytest.raises(StoreError, match=r"a newer Demeanor \(9\.9\) has changed the schema \(9999_from_the_future\)"):
-        open_history(place)
+    with pytest.raises(StoreError, match=r"a newer Demeanor \(9\.9\) migrated the schema \(9999_from_the_future\)"):
+        open_history(address)
     assert database.rows("SELECT passed FROM tallies") == [(2,)]
     database.close()
 
 
-def test_somebody_elses_database_is_refused_and_left_as_it_is(tmp_path: Path):
-    """Tables of an application are no place for ours."""
+def test_the_database_of_another_program_is_refused_and_not_changed(tmp_path: Path):
+    """Demeanor does not add its tables to it."""
     other = Sqlite(tmp_path / "app.db")
     other.rows("CREATE TABLE users (id INTEGER)")
-    with pytest.raises(StoreError, match=r"none of Demeanor's \(users\)"):
+    with pytest.raises(StoreError, match=r"tables of another program \(users\)"):
         open_history(str(tmp_path / "app.db"))
     assert other.tables() == {"users"}
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path):
+def test_a_file_that_is_not_a_database_is_refused_and_not_changed(tmp_path: Path):
     """The message says what to do."""
     (tmp_path / "x.db").write_bytes(b"hello, this is text" * 100)
     with pytest.raises(StoreError, match="move it away"):
@@ -78,21 +77,21 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path)
     assert (tmp_path / "x.db").read_bytes() == b"hello, this is text" * 100
 
 
-def test_who_only_reads_leaves_no_file(tmp_path: Path):
-    """An empty history is found where none is."""
+def test_reading_a_missing_history_creates_no_file(tmp_path: Path):
+    """It is an empty history."""
     assert open_history(str(tmp_path / "deep" / "demeanor.db"), reading=True).runs() == ()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("runs", ["shared", "own"])
-def test_two_processes_lose_nothing(place: str, runs: str):
-    """Each trial in a transaction of its own, both at once, into the same run and into runs of their own."""
-    open_database(place).close()
-    command = [sys.executable, "-c", _WRITER, place]
+def test_two_processes_lose_nothing(address: str, runs: str):
+    """Each attempt in its own transaction, both at the same time, into one run and into two."""
+    open_database(address).close()
+    command = [sys.executable, "-c", _WRITER, address]
     many = 150
     writers = [subprocess.Popen([*command, str(number), str(many), runs]) for number in (1, 2)]
     assert [writer.wait(120) for writer in writers] == [0, 0]
-    history = open_history(place)
+    history = open_history(address)
     assert sum(cell.passed for run in history.runs() for cell in history.cells(run.name)) == 2 * many
     assert sum(len(history.records(run.name)) for run in history.runs()) == 2 * many
     history.close()
@@ -108,28 +107,28 @@ def test_two_processes_lose_nothing(place: str, runs: str):
         ("postgresql://me@host/db", "postgresql://me@host/db"),
     ],
 )
-def test_the_history_lies_where_the_configuration_says(given: str, found: str):
-    """A variable overrules it."""
+def test_history_address(given: str, found: str):
+    """The environment variable overrides the configuration."""
     config = Config(root=Path("/p"), store=given)
-    assert place_of(config, {}) == found
-    assert place_of(config, {"DEMEANOR_STORE": "postgres://x/y"}) == "postgres://x/y"
+    assert history_address(config, {}) == found
+    assert history_address(config, {"DEMEANOR_STORE": "postgres://x/y"}) == "postgres://x/y"
 
 
-def test_an_unknown_kind_of_database_is_refused():
-    """With what would be right."""
-    with pytest.raises(BadInput, match="store: 'mysql' is no kind of database\n  → write postgresql"):
-        place_of(Config(root=Path("/p"), store="mysql://x"), {})
+def test_an_unsupported_database_is_refused():
+    """The message says what is supported."""
+    with pytest.raises(BadInput, match="store: 'mysql' databases are not supported\n  → write postgresql"):
+        history_address(Config(root=Path("/p"), store="mysql://x"), {})
 
 
-def test_a_password_is_shown_to_nobody():
-    """Neither in the address nor among its options."""
+def test_passwords_are_not_shown():
+    """Neither in the user part nor in the options of a URL."""
     shown = without_password("postgresql://me:hush@host:5/db?password=hush&sslmode=require")
     assert "hush" not in shown
     assert shown.startswith("postgresql://me@host:5/db?")
 
 
-def test_a_server_that_is_not_there_is_told_without_the_password():
-    """One clear error."""
-    with pytest.raises(StoreError, match="is the server up") as caught:
+def test_an_unreachable_server_is_an_error_without_the_password():
+    """With a hint."""
+    with pytest.raises(StoreError, match="check that the server is running") as caught:
         open_history("postgresql://me:hush@127.0.0.1:1/db")
     assert "hush" not in str(caught.value)

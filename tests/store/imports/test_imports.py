@@ -1,4 +1,4 @@
-"""Results that other tools have kept."""
+"""Importing results of other tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from demeanor.core.verdict import VoidCause
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.imports import ImportOptions, read_imports, write_imports
 from tests.harbor.test_result import JOBS as HARBOR_JOBS
-from tests.store.imports.samples import ATIF, CLINE, JUNIT, a_job, a_night, harbor_trial, inspect_log, put, vitest
+from tests.helpers.import_samples import ATIF, CLINE, JUNIT, a_job, a_night, harbor_trial, inspect_log, put, vitest
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def history(tmp_path: Path) -> SqlHistory:
     return open_history(str(tmp_path / "demeanor.db"))
 
 
-def bring(history: SqlHistory, *paths: Path, **options: Any) -> dict[tuple[str, str], RunCell]:
-    """Import, twice: the second time changes nothing. The cells of the one run that there is then."""
+def import_(history: SqlHistory, *paths: Path, **options: Any) -> dict[tuple[str, str], RunCell]:
+    """Import twice, the second time without effect; returns the cells of the run."""
     found = read_imports(paths, ImportOptions(**options))
     assert all(one.new for one in write_imports(history.database, found))
     assert [one.new for one in write_imports(history.database, read_imports(paths, ImportOptions(**options)))] == [
@@ -43,8 +43,8 @@ def counts(cell: RunCell) -> tuple[int, int, int]:
 
 
 def test_a_night_of_vitest_reports_is_one_nightly_run(history: SqlHistory, tmp_path: Path):
-    """Attempts are trials, skipped is not failed, and what was given up after a 503 is void, not passed."""
-    cells = bring(history, a_night(tmp_path / "night"))
+    """Attempts are trials, skipped tests have not failed, and tests that were given up after a 503 are void."""
+    cells = import_(history, a_night(tmp_path / "night"))
     pro, flash = "gemini-cli:gemini-3-pro-preview", "gemini-cli:gemini-2.5-flash"
     assert counts(cells["saves", pro]) == (3, 0, 0)
     assert counts(cells["saves", flash]) == (2, 1, 0)
@@ -61,12 +61,12 @@ def test_a_night_of_vitest_reports_is_one_nightly_run(history: SqlHistory, tmp_p
     assert [cell.eval for cell in history.nightly_cells(7, evals=["saves"])] == ["saves", "saves"]
 
 
-def test_one_vitest_report_and_titles_that_occur_twice(history: SqlHistory, tmp_path: Path):
-    """A single file is a run of its own kind, and two tests are never taken for one."""
+def test_one_vitest_report_with_repeated_titles(history: SqlHistory, tmp_path: Path):
+    """Tests with the same title are different evals."""
     report = vitest(saves="passed")
     tests = report["testResults"][0]["assertionResults"]
     tests += [{**tests[0], "status": "failed", "ancestorTitles": ["other"]}, {**tests[0], "ancestorTitles": ["other"]}]
-    cells = bring(history, put(tmp_path / "report.json", report), subject="mine:m", kind="ci")
+    cells = import_(history, put(tmp_path / "report.json", report), subject="mine:m", kind="ci")
     assert {key: counts(cell) for key, cell in cells.items()} == {
         ("saves", "mine:m"): (1, 0, 0),
         ("other > saves", "mine:m"): (0, 1, 0),
@@ -75,17 +75,17 @@ def test_one_vitest_report_and_titles_that_occur_twice(history: SqlHistory, tmp_
 
 
 def test_clines_report(history: SqlHistory, tmp_path: Path):
-    """A trial that took no time never ran."""
-    cells = bring(history, put(tmp_path / "report.json", CLINE))
+    """A trial with a duration of 0 never ran."""
+    cells = import_(history, put(tmp_path / "report.json", CLINE))
     cell = cells["01-create-file", "cline:anthropic/claude-sonnet-4.5"]
     assert counts(cell) == (1, 1, 1)
     assert cell.spent.seconds == 17.0
     assert history.run().info.started == "2026-01-02T03:04:05.678+00:00"
 
 
-def test_a_job_of_harbor(history: SqlHistory, tmp_path: Path):
-    """Rewards count where nothing but the agent broke; no reward is never a zero."""
-    cells = bring(history, a_job(tmp_path / "job"))
+def test_harbor_job(history: SqlHistory, tmp_path: Path):
+    """A missing reward is void, not 0."""
+    cells = import_(history, a_job(tmp_path / "job"))
     cell = cells["proto/greet", "claude-code:anthropic/sonnet"]
     assert counts(cell) == (2, 1, 2)
     assert (cell.agent_version, cell.eval_hash) == ("2.0.1", "abcdef012345")
@@ -99,14 +99,14 @@ def test_a_job_of_harbor(history: SqlHistory, tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "expected"), [("greet", (1, 0, 0)), ("slow", (1, 0, 0)), ("rich", (0, 1, 0)), ("missing", (0, 0, 1))]
 )
-def test_a_job_that_harbor_itself_wrote(history: SqlHistory, name: str, expected: tuple[int, int, int]):
-    """By the real Harbor 0.24.0."""
-    cells = bring(history, HARBOR_JOBS / name / "attempt")
+def test_job_of_the_real_harbor(history: SqlHistory, name: str, expected: tuple[int, int, int]):
+    """Recorded with Harbor 0.24.0."""
+    cells = import_(history, HARBOR_JOBS / name / "attempt")
     assert counts(cells[f"lab/{name}", "oracle"]) == expected
 
 
-def test_a_job_that_went_on_is_the_same_job(history: SqlHistory, tmp_path: Path):
-    """Only what is new is added."""
+def test_a_resumed_job_is_the_same_run(history: SqlHistory, tmp_path: Path):
+    """Only new trials are added."""
     job = a_job(tmp_path / "job")
     write_imports(history.database, read_imports([job], ImportOptions()))
     put(job / "greet__f" / "result.json", harbor_trial("greet__f", reward=1.0, hour=6))
@@ -117,40 +117,40 @@ def test_a_job_that_went_on_is_the_same_job(history: SqlHistory, tmp_path: Path)
 
 def test_junit(history: SqlHistory, tmp_path: Path):
     """A failure is a fail, an error is void, the same name again is another trial."""
-    cells = bring(history, put(tmp_path / "junit.xml", JUNIT), subject="mine:m")
+    cells = import_(history, put(tmp_path / "junit.xml", JUNIT), subject="mine:m")
     assert counts(cells["tests.test_a::test_one", "mine:m"]) == (1, 1, 0)
     assert counts(cells["tests.test_a::test_two", "mine:m"]) == (0, 0, 1)
     assert cells["tests.test_a::test_three", "mine:m"].skip_reason == "no key"
 
 
 @pytest.mark.parametrize("zstd", [False, True])
-def test_a_log_of_inspect(history: SqlHistory, tmp_path: Path, zstd: bool):
-    """A sample is an eval, an epoch a trial; what was not scored, or broke, is void."""
-    cells = bring(history, inspect_log(tmp_path / "log.eval", zstd=zstd))
+def test_inspect_log(history: SqlHistory, tmp_path: Path, zstd: bool):
+    """A sample is an eval, an epoch is a trial; errors and missing scores are void."""
+    cells = import_(history, inspect_log(tmp_path / "log.eval", zstd=zstd))
     cell = cells["file_ops/7", "claude_code:openai/gpt-5"]
     assert counts(cell) == (1, 1, 2)
     assert (cell.commit, cell.dirty, cell.spent.input_tokens) == ("abc123", False, 400)
 
 
-def test_a_log_of_inspect_as_json(history: SqlHistory, tmp_path: Path):
-    """The other of its two formats."""
+def test_inspect_json_log(history: SqlHistory, tmp_path: Path):
+    """The second of its two formats."""
     spec = {"created": "2026-01-02T03:04:05Z", "task": "t", "model": "m"}
     samples = [{"id": "a", "epoch": 1, "scores": {"s": {"value": 1}}}]
     log = {"version": 2, "status": "success", "eval": spec, "samples": samples}
-    assert counts(bring(history, put(tmp_path / "log.json", log))["t/a", "inspect:m"]) == (1, 0, 0)
+    assert counts(import_(history, put(tmp_path / "log.json", log))["t/a", "inspect:m"]) == (1, 0, 0)
 
 
-HOSTILE: dict[str, tuple[str, Any, str]] = {
-    "no JSON": ("r.json", "{", r"is no JSON: .*\n  → is it cut off"),
-    "deep JSON": ("r.json", "[" * 100_000, "is no JSON"),
-    "other JSON": ("r.json", {"a": 1}, "is of no format that is known\n  → expected a vitest JSON report"),
-    "a trajectory": ("r.json", ATIF, "says not whether it passed\n  → import the job's folder"),
+BROKEN: dict[str, tuple[str, Any, str]] = {
+    "no JSON": ("r.json", "{", r"is not valid JSON: .*\n  → if it is incomplete"),
+    "deep JSON": ("r.json", "[" * 100_000, "is not valid JSON"),
+    "other JSON": ("r.json", {"a": 1}, "has an unknown format\n  → expected a Vitest JSON report"),
+    "a trajectory": ("r.json", ATIF, "is a trajectory, which has no verdict\n  → import the job folder"),
     "vitest without titles": (
         "r.json",
         {"numTotalTests": 1, "testResults": [{"assertionResults": [{"status": "passed"}]}]},
         r"r.json: testResults\[0\].assertionResults\[0\].title: expected str, found NoneType",
     ),
-    "vitest without tests": ("r.json", {"numTotalTests": 0, "testResults": []}, "holds no trials"),
+    "vitest without tests": ("r.json", {"numTotalTests": 0, "testResults": []}, "contains no trials"),
     "cline without a time": ("r.json", {**CLINE, "timestamp": 3e99}, "timestamp: expected a time"),
     "cline without a verdict": (
         "r.json",
@@ -163,28 +163,28 @@ HOSTILE: dict[str, tuple[str, Any, str]] = {
         "schema: expected 'demeanor-report/1'.*\n  → upgrade",
     ),
     "an edited report": ("r.json", {"schema": "demeanor-report/1", "run": {"id": 3}, "cells": []}, "can't be read"),
-    "other XML": ("r.xml", "<html/>", "is XML, but no JUnit report"),
-    "half XML": ("r.xml", "<testsuites><testsuite>", "is no XML"),
+    "other XML": ("r.xml", "<html/>", "is XML, but not a JUnit report"),
+    "half XML": ("r.xml", "<testsuites><testsuite>", "is not valid XML"),
     "entities": (
         "r.xml",
         '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><testsuites><testsuite name="&b;"/></testsuites>',
         "declares a document type",
     ),
-    "no zip": ("r.eval", "PK", "is no zip file"),
-    "nothing": ("deep/er.txt", "x", "holds nothing that can be imported"),
+    "no zip": ("r.eval", "PK", "is not a zip file"),
+    "nothing": ("deep/er.txt", "x", "contains nothing that can be imported"),
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
-def test_what_is_not_what_it_should_be_is_refused_with_its_place(tmp_path: Path, case: str):
-    """File, key and remedy; nothing is written."""
-    name, data, message = HOSTILE[case]
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_file_is_an_error_with_file_and_key(tmp_path: Path, case: str):
+    """And with a remedy; nothing is written."""
+    name, data, message = BROKEN[case]
     path = put(tmp_path / name, data)
     with pytest.raises(BadInput, match=f"(?s){message}"):
         read_imports([path if path.suffix != ".txt" else path.parent], ImportOptions())
 
 
-def test_one_bad_file_among_good_ones_leaves_nothing_behind(history: SqlHistory, tmp_path: Path):
+def test_one_broken_file_stops_the_whole_import(history: SqlHistory, tmp_path: Path):
     """Everything is read before anything is written."""
     good, bad = put(tmp_path / "a.json", CLINE), put(tmp_path / "b.json", "{")
     with pytest.raises(BadInput, match=r"b\.json"):
@@ -202,10 +202,8 @@ JSON = st.recursive(
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 @pytest.mark.parametrize("sample", ["vitest", "cline", "harbor", "atif"])
-def test_whatever_stands_in_a_file_it_is_imported_or_refused(
-    history: SqlHistory, tmp_path: Path, sample: str, data: st.DataObject
-):
-    """Any value may be any other; nothing but a clear error may come of it."""
+def test_any_file_is_imported_or_refused(history: SqlHistory, tmp_path: Path, sample: str, data: st.DataObject):
+    """With any value replaced, the result is an import or a clear error."""
     made: dict[str, Callable[[], Any]] = {
         "vitest": lambda: vitest(saves="failed"),
         "cline": lambda: json.loads(json.dumps(CLINE)),

@@ -17,15 +17,15 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def a_run(results: Path) -> RunFolder:
-    """A run that has begun."""
+    """A run that has started."""
     store = new_run(results, NOW)
     store.begin(RunInfo(id=store.folder.name, started=""), Plan(cells=()))
     point_latest(store.folder)
     return store
 
 
-def test_two_runs_of_the_same_second_have_folders_of_their_own(tmp_path: Path):
-    """They never write into each other's."""
+def test_two_runs_of_the_same_second_have_different_folders(tmp_path: Path):
+    """The second gets a number."""
     first, second = a_run(tmp_path), a_run(tmp_path)
     assert first.folder.name == "2026-01-02T03-04-05"
     assert second.folder.name == "2026-01-02T03-04-05-2"
@@ -41,21 +41,21 @@ def test_a_run_is_found_by_name_by_path_and_as_latest(tmp_path: Path):
 
 
 def test_without_the_link_the_newest_run_is_the_latest(tmp_path: Path):
-    """Somebody may have removed or copied the folder without it."""
+    """The folder may have been copied without it."""
     a_run(tmp_path)
     (tmp_path / "latest").unlink()
     assert find_run(tmp_path).folder.name == "2026-01-02T03-04-05"
 
 
-def test_an_unknown_run_is_told_with_the_nearest(tmp_path: Path):
-    """A typing error costs nothing."""
+def test_an_unknown_run_is_an_error_with_the_nearest_name(tmp_path: Path):
+    """For typing errors."""
     a_run(tmp_path)
     with pytest.raises(UnknownName, match="did you mean '2026-01-02T03-04-05'"):
         find_run(tmp_path, "2026-01-02T03-04-06")
 
 
-def test_somebodys_own_folder_called_latest_is_left_alone(tmp_path: Path):
-    """Only our own link is replaced."""
+def test_a_folder_called_latest_is_not_replaced(tmp_path: Path):
+    """Only a link is."""
     (tmp_path / "latest").mkdir(parents=True)
     (tmp_path / "latest/mine.txt").write_text("x")
     a_run(tmp_path)

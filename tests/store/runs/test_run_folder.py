@@ -1,4 +1,4 @@
-"""One run kept as a folder."""
+"""A run as a folder."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ PLAN = Plan(cells=())
 
 
 def cell(name: str) -> Cell:
-    """A cell of which only the name matters."""
+    """A cell with this name."""
     scenario = Scenario(prompts=("p",))
     one = Eval(name=name, policy=USUALLY_PASSES, scenario=scenario, checks=(), source=Source(path=Path("x.py")))
     return Cell(eval=one, subject=Subject(agent="a", model="m"), trials=())
 
 
 def begun(folder: Path) -> RunFolder:
-    """A store whose run has begun."""
+    """The folder of a run that has started."""
     store = RunFolder(folder)
     store.begin(RUN, PLAN)
     return store
 
 
 def keep(store: RunFolder, number: int, verdict: Verdict, attempt: int = 1) -> Record:
-    """Keep one attempt that wrote a file and said something."""
+    """Store an attempt that wrote a file and printed a text."""
     record = Record(eval="saves", subject="a:m", number=number, attempt=attempt, verdict=verdict)
     after = Tree(
         entries={
@@ -60,8 +60,8 @@ def keep(store: RunFolder, number: int, verdict: Verdict, attempt: int = 1) -> R
 FAILED = Fail(findings=(Finding(check="c", answer="no", reason="it did not"),))
 
 
-def test_what_is_kept_can_be_read_by_another_process(tmp_path: Path):
-    """Records come back equal, in order, without the first store being closed."""
+def test_stored_attempts_can_be_read_before_the_run_is_closed(tmp_path: Path):
+    """By another object, in order."""
     store = begun(tmp_path / "r")
     kept = (keep(store, 1, Pass()), keep(store, 2, FAILED), keep(store, 2, Pass(), attempt=2))
     again = RunFolder(tmp_path / "r")
@@ -70,24 +70,24 @@ def test_what_is_kept_can_be_read_by_another_process(tmp_path: Path):
     assert again.events(kept[0]) == (Said(turn=1, text="done"),)
 
 
-def test_each_trial_leaves_files_for_people(tmp_path: Path):
-    """Log, trajectory, diff and capture; escapes in the log are neutralised."""
+def test_each_trial_has_readable_files(tmp_path: Path):
+    """Log, trajectory and diff; the log has no escape sequences."""
     folder = tmp_path / "r" / keep(begun(tmp_path / "r"), 1, Pass()).folder
     assert sorted(path.name for path in folder.iterdir()) == ["log.txt", "trajectory.jsonl", "workspace.diff"]
     assert "\x1b" not in (folder / "log.txt").read_text()
     assert "+hi" in (folder / "workspace.diff").read_text()
 
 
-def test_the_workspace_of_a_failure_is_kept_whole_and_links_lead_nowhere(tmp_path: Path):
-    """A link to a secret of the host must not be followed by whoever uploads the results."""
+def test_the_workspace_of_a_failed_trial_is_stored_without_links(tmp_path: Path):
+    """A tool that uploads the results must not follow a link to a secret of the host."""
     workspace = tmp_path / "r" / keep(begun(tmp_path / "r"), 1, FAILED).folder / "workspace"
     assert (workspace / "new.txt").read_text() == "hi"
     assert not (workspace / "out").is_symlink()
     assert (workspace / "out").read_text() == "(link to /etc/passwd)"
 
 
-def test_half_a_line_is_no_record_and_is_cut_off_on_resume(tmp_path: Path):
-    """A machine that went down while writing costs the attempt that was being written, and no other."""
+def test_an_incomplete_last_line_is_removed_on_resume(tmp_path: Path):
+    """A power failure loses only the attempt that was being written."""
     down = begun(tmp_path / "r")
     kept = keep(down, 1, Pass())
     down.close()
@@ -101,7 +101,7 @@ def test_half_a_line_is_no_record_and_is_cut_off_on_resume(tmp_path: Path):
 
 
 def test_a_broken_line_is_an_error_that_names_it(tmp_path: Path):
-    """What can't be read is never taken for absent."""
+    """A damaged attempt is not a missing one."""
     keep(begun(tmp_path / "r"), 1, Pass())
     ledger = tmp_path / "r" / "ledger.jsonl"
     ledger.write_bytes(b'{"eval": 3}\n' + ledger.read_bytes())
@@ -110,7 +110,7 @@ def test_a_broken_line_is_an_error_that_names_it(tmp_path: Path):
 
 
 def test_a_folder_of_another_version_is_refused(tmp_path: Path):
-    """A newer schema is named, not guessed at."""
+    """The message names its schema."""
     begun(tmp_path / "r")
     path = tmp_path / "r" / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema": "demeanor-run/99"}))
@@ -119,18 +119,18 @@ def test_a_folder_of_another_version_is_refused(tmp_path: Path):
 
 
 def test_two_cells_that_would_share_a_folder_are_refused(tmp_path: Path):
-    """Nothing overwrites anything."""
+    """They would overwrite each other."""
     with pytest.raises(UsageError, match="same folder"):
         RunFolder(tmp_path / "r").begin(RUN, Plan(cells=(cell("a b"), cell("a-b"))))
     assert not (tmp_path / "r").exists()
 
 
-def test_who_is_done_first_does_not_close_it_for_the_others(tmp_path: Path):
-    """Parts of one run may share its folder."""
+def test_a_shared_folder_is_open_until_the_last_close(tmp_path: Path):
+    """Parts of a run share its folder."""
     store = begun(tmp_path / "r")
     store.begin(RUN, PLAN)
     store.close()
     keep(store, 1, Pass())
     store.close()
-    with pytest.raises(StoreError, match="the run was not begun"):
+    with pytest.raises(StoreError, match=r"begin\(\) was not called"):
         keep(store, 2, Pass())

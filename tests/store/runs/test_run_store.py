@@ -1,4 +1,4 @@
-"""A run in its folder, and the history behind it."""
+"""Storing a run in its folder and in the history."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from demeanor.store.history.connect import open_database
 from demeanor.store.history.sqlite import Sqlite
 from demeanor.store.runs.run_folder import RunFolder
 from demeanor.store.runs.run_store import RunStore
-from demeanor.store.runs.sync import catch_up
-from tests.store.past import FAILED, PASSED, a_run, record
+from demeanor.store.runs.sync import sync_run
+from tests.helpers.runs import FAILED, PASSED, a_run, record
 
 SAVES = Eval(
     name="saves",
@@ -43,26 +43,26 @@ EXCHANGE = Exchange(
 
 
 def keep(store: RunStore, number: int) -> None:
-    """Keep one trial: the first fails, the others pass."""
+    """Store one trial: the first fails, the others pass."""
     one = record(number, FAILED if number == 1 else PASSED, policy=ALWAYS_PASSES)
     store.append(one, Capture(trial=one.trial, attempt=1, exchanges=(EXCHANGE,)), Evidence(trial=one.trial))
 
 
-def test_a_run_is_in_the_history_when_it_ends(tmp_path: Path, place: str):
-    """Attempts, usage and plan; its folder is as it always was."""
-    vault = FolderCaptureStore(tmp_path / "captures")
-    store = RunStore(RunFolder(tmp_path / "night-1"), place, vault=vault)
+def test_a_run_is_in_the_history_when_it_ends(tmp_path: Path, address: str):
+    """Attempts, token usage and plan; its captures are published."""
+    captures = FolderCaptureStore(tmp_path / "captures")
+    store = RunStore(RunFolder(tmp_path / "night-1"), address, captures=captures)
     store.begin(a_run(), PLAN)
     for number in (1, 2):
         keep(store, number)
     store.close()
-    history = open_history(place)
+    history = open_history(address)
     (cell,) = history.cells("night-1")
     assert (cell.passed, cell.failed, cell.missing, cell.policy) == (1, 1, 1, ALWAYS_PASSES)
     assert history.records("night-1") == store.records()
     assert history.database.rows("SELECT SUM(input_tokens), COUNT(*) FROM usages") == [(6, 2)]
     assert history.run().source == str(tmp_path / "night-1")
-    assert [read_capture(one, SAVED, vault=vault).exchanges for one in store.records()] == [(EXCHANGE,)] * 2
+    assert [read_capture(one, SAVED, captures=captures).exchanges for one in store.records()] == [(EXCHANGE,)] * 2
     assert store.notes == ()
     history.close()
 
@@ -70,10 +70,10 @@ def test_a_run_is_in_the_history_when_it_ends(tmp_path: Path, place: str):
 SAVED = Capture(trial="", attempt=1).before
 
 
-def test_a_locked_database_holds_up_nothing_and_is_caught_up_with(tmp_path: Path):
-    """Trials end while somebody else writes; when the run ends, everything is there."""
-    place = str(tmp_path / "demeanor.db")
-    store = RunStore(RunFolder(tmp_path / "night-1"), place, patience=0.05)
+def test_a_locked_database_does_not_delay_trials(tmp_path: Path):
+    """Everything is in the history when the run ends."""
+    address = str(tmp_path / "demeanor.db")
+    store = RunStore(RunFolder(tmp_path / "night-1"), address, timeout=0.05)
     store.begin(a_run(), PLAN)
     other = Sqlite(tmp_path / "demeanor.db")
     other.rows("BEGIN IMMEDIATE")
@@ -83,34 +83,34 @@ def test_a_locked_database_holds_up_nothing_and_is_caught_up_with(tmp_path: Path
     other.rows("COMMIT")
     store.close()
     assert store.notes == ()
-    assert open_history(place).cells("night-1")[0].judged == 3
+    assert open_history(address).cells("night-1")[0].judged == 3
 
 
-def test_a_database_that_stays_locked_loses_nothing_and_is_told_of(tmp_path: Path):
-    """Whether it was locked from the beginning, or only later; the folder can be imported at any time."""
-    place = str(tmp_path / "demeanor.db")
-    open_database(place).close()
+def test_a_database_that_stays_locked_is_a_note(tmp_path: Path):
+    """The run is complete in its folder and can be imported later."""
+    address = str(tmp_path / "demeanor.db")
+    open_database(address).close()
     other = Sqlite(tmp_path / "demeanor.db")
     other.rows("BEGIN IMMEDIATE")
-    store = RunStore(RunFolder(tmp_path / "night-1"), place, patience=0.05)
+    store = RunStore(RunFolder(tmp_path / "night-1"), address, timeout=0.05)
     store.begin(a_run(), PLAN)
     keep(store, 1)
     store.close()
     (note,) = store.notes
     assert "database is locked; → demeanor import" in note
     other.rows("COMMIT")
-    database = open_database(place)
-    assert [catch_up(database, RunFolder(tmp_path / "night-1")) for _ in range(2)] == [1, 0]
+    database = open_database(address)
+    assert [sync_run(database, RunFolder(tmp_path / "night-1")) for _ in range(2)] == [1, 0]
     assert database.rows("SELECT COUNT(*) FROM usages") == [(1,)]
     assert database.rows("SELECT planned, policy FROM cells") == [(3, "ALWAYS_PASSES")]
 
 
-def test_a_server_that_was_away_is_caught_up_with(tmp_path: Path, postgres: str):
-    """The connection broke while the run went on; a new one is made when it ends."""
-    place = f"{postgres}&schema=away"
-    store = RunStore(RunFolder(tmp_path / "night-1"), place)
+def test_a_lost_connection_is_restored_at_the_end(tmp_path: Path, postgres: str):
+    """The server closed it during the run."""
+    address = f"{postgres}&schema=away"
+    store = RunStore(RunFolder(tmp_path / "night-1"), address)
     store.begin(a_run(), PLAN)
-    other = open_database(place)
+    other = open_database(address)
     other.rows(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = 'postgres'"
     )
@@ -122,17 +122,17 @@ def test_a_server_that_was_away_is_caught_up_with(tmp_path: Path, postgres: str)
     other.close()
 
 
-def test_a_history_of_a_newer_version_stops_the_run_before_it_begins(tmp_path: Path):
-    """Nothing is spent on trials that can't be remembered."""
-    place = str(tmp_path / "demeanor.db")
-    open_database(place).rows("INSERT INTO migrations VALUES ('9999_x', '2030', '9.9')")
+def test_a_history_of_a_newer_version_stops_the_run_at_once(tmp_path: Path):
+    """Before trials cost anything."""
+    address = str(tmp_path / "demeanor.db")
+    open_database(address).rows("INSERT INTO migrations VALUES ('9999_x', '2030', '9.9')")
     with pytest.raises(StoreError, match="a newer Demeanor"):
-        RunStore(RunFolder(tmp_path / "night-1"), place).begin(a_run(), PLAN)
+        RunStore(RunFolder(tmp_path / "night-1"), address).begin(a_run(), PLAN)
     assert not (tmp_path / "night-1").exists()
 
 
-def test_what_a_killed_process_had_not_written_is_written_when_the_run_is_resumed(tmp_path: Path):
-    """The ledger has it, so the history gets it."""
+def test_attempts_of_a_killed_process_are_written_on_resume(tmp_path: Path):
+    """They are in the ledger."""
     folder = RunFolder(tmp_path / "night-1")
     folder.begin(a_run(), PLAN)
     one = record(1, policy=ALWAYS_PASSES)

@@ -1,1 +1,1 @@
-"""`demeanor agents`: show, install or check the coding agents that can be tried."""
+"""`demeanor agents`: list, install and check coding agents."""

@@ -1,4 +1,4 @@
-"""`demeanor agents`: the coding agents that can be tried, what is installed of them, and what each can do."""
+"""`demeanor agents`: list, install and check coding agents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from demeanor.core.text import printable
 
 if TYPE_CHECKING:
     from demeanor.agents.recipe import Recipe
-    from demeanor.commands.agents.conformance.suite import Shown
+    from demeanor.commands.agents.conformance.suite import AbilityResult
 
 _ABILITIES = tuple(ability.value for ability in Ability)
 _LIST = ", ".join(_ABILITIES)
@@ -26,28 +26,37 @@ _STATES = {"shown": "shown", "declared": "can't", "failed": "FAILED", "unknown":
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "action",
         choices=("list", "install", "check"),
         nargs="?",
         default="list",
-        help="list (default); install into a folder of its own; check: run the conformance suite",
-    )
-    parser.add_argument("names", metavar="NAME[@VERSION]", nargs="*", help="the agents; an exact version to install")
-    parser.add_argument(
-        "--dir", type=Path, metavar="DIR", help="where agents are installed (default: in your data folder)"
+        help="list (default); install: into its own folder; check: run the conformance suite",
     )
     parser.add_argument(
-        "--ability", action="append", default=[], choices=_ABILITIES, metavar="NAME", help=f"check only this: {_LIST}"
+        "names", metavar="NAME[@VERSION]", nargs="*", help="the agents; to install, optionally with an exact version"
     )
-    parser.add_argument("--sandbox", metavar="LEVEL", help="where a checked agent runs (default: the configuration's)")
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", help="the folder for installed agents (default: in your data folder)"
+    )
+    parser.add_argument(
+        "--ability",
+        action="append",
+        default=[],
+        choices=_ABILITIES,
+        metavar="NAME",
+        help=f"check only this ability; repeatable: {_LIST}",
+    )
+    parser.add_argument(
+        "--sandbox", metavar="LEVEL", help="the sandbox for checks (default: that of the configuration)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Show, install or check."""
+    """List, install or check agents."""
     from demeanor.agents.package import agents_folder
 
     if args.dir is not None:
@@ -61,28 +70,28 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _check(args: argparse.Namespace) -> ExitCode:
-    """Run the conformance suite on each agent and print what it has shown."""
+    """Run the conformance suite with each agent and print the results."""
     from demeanor.commands.agents.conformance.suite import check
     from demeanor.core.codec import encode
     from demeanor.core.errors import UsageError
 
     if not args.names:
-        raise UsageError("which agent is to be checked?\n  → demeanor agents check NAME")
+        raise UsageError("no agent is named\n  → demeanor agents check NAME")
     config = load_config(args)
     if args.sandbox:
         config = replace(config, sandbox=args.sandbox)
     only = [Ability(name) for name in args.ability]
-    shown = {name: check(config, name, os.environ, _tell, only) for name in args.names}
+    results = {name: check(config, name, os.environ, _show_progress, only) for name in args.names}
     if args.json:
-        print(json.dumps(encode(shown), indent=2))
+        print(json.dumps(encode(results), indent=2))
     else:
-        for name, found in shown.items():
-            _print_shown(name, found)
-    failed = any(one.state == "failed" for found in shown.values() for one in found)
+        for name, found in results.items():
+            _print_results(name, found)
+    failed = any(one.state == "failed" for found in results.values() for one in found)
     return ExitCode.REJECTED if failed else ExitCode.ACCEPTED
 
 
-def _print_shown(name: str, found: Sequence[Shown]) -> None:
+def _print_results(name: str, found: Sequence[AbilityResult]) -> None:
     print(name)
     for one in found:
         seconds = f"{one.seconds:5.1f} s" if one.seconds else " " * 7
@@ -94,7 +103,7 @@ def _print_shown(name: str, found: Sequence[Shown]) -> None:
 
 
 def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
-    """The recipes of these adapters, or of all."""
+    """Yield the recipes of the named agents, or of all."""
     from demeanor.agents import CODING_AGENTS, adapter, third_party
     from demeanor.core.errors import UnknownName
 
@@ -109,10 +118,10 @@ def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
 
 
 def _facts(recipe: Recipe, folder: Path) -> dict[str, object]:
-    from demeanor.agents.package import find, installed, version_of
+    from demeanor.agents.package import find_program, installed, installed_version
 
-    program = find(recipe.name, recipe.package, folder, None)
-    version = version_of((str(program),), recipe.package, recipe.version_option) if program else None
+    program = find_program(recipe.name, recipe.package, folder, None)
+    version = installed_version((str(program),), recipe.package, recipe.version_option) if program else None
     return {
         "name": recipe.name,
         "title": recipe.title,
@@ -141,7 +150,7 @@ def _list(names: list[str], folder: Path, *, as_json: bool) -> ExitCode:
         for ability, why in cannot.items() if isinstance(cannot, dict) else ():
             print(f"{'':<15} can't: {ability} ({why})")
     print("\nGeneric adapters, by configuration: acp, command, native, python (docs/agents.md)")
-    print("`demeanor agents install NAME` installs one; `demeanor agents check NAME` tries everything it should do")
+    print("Install one with `demeanor agents install NAME`; test its abilities with `demeanor agents check NAME`")
     return ExitCode.ACCEPTED
 
 
@@ -150,16 +159,16 @@ def _install(names: list[str], folder: Path) -> ExitCode:
     from demeanor.core.errors import UsageError
 
     if not names:
-        raise UsageError("which agent is to be installed?\n  → demeanor agents install NAME[@VERSION]")
+        raise UsageError("no agent is named\n  → demeanor agents install NAME[@VERSION]")
     for text in names:
         name, _, version = text.partition("@")
         for recipe in _recipes([name]):
-            program = install(recipe, version or None, folder, os.environ, _tell)
+            program = install(recipe, version or None, folder, os.environ, _show_progress)
             print(f"{name} is ready: {program}")
             print(f"try it: demeanor run --subject {name}:scripted")
     return ExitCode.ACCEPTED
 
 
-def _tell(news: str) -> None:
-    sys.stderr.write(f"{news}\n")
+def _show_progress(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
     sys.stderr.flush()

@@ -54,9 +54,9 @@ def run(args: argparse.Namespace) -> ExitCode:
         sources, ks=(1, *(args.k or (3,))), patterns=patterns, estimator="plug-in" if args.plug_in else "unbiased"
     )
     if args.json:
-        from demeanor.commands.analyze.to_json import analysis_json
+        from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT
 
-        print(analysis_json(found), end="")
+        print(ANALYSIS_DOCUMENT.write(found), end="")
     else:
         from demeanor.commands.analyze.terminal import analysis_terminal
         from demeanor.render.terminal import screen_of

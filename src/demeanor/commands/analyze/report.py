@@ -19,6 +19,7 @@ from demeanor.core.record import Record
 from demeanor.core.tally import Estimator, Summary, Tally
 from demeanor.core.usage import total
 from demeanor.core.verdict import Fail, Pass, Void
+from demeanor.render.documents import Document
 from demeanor.statistics.flakiness import flakiness
 from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 
@@ -97,6 +98,10 @@ class Analysis:
 
     estimator: Estimator = "unbiased"
     """How pass@k and pass^k were reckoned."""
+
+
+ANALYSIS_DOCUMENT = Document("analysis", Analysis)
+"""The JSON document of this report."""
 
 
 def analysis(

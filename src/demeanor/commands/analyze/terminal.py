@@ -11,9 +11,8 @@ from demeanor.commands.analyze.report import Analysis, AnalysisRow
 from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers as figures
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, table, wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _EXAMPLES = 3
 

@@ -37,7 +37,7 @@ def _from_files(path: Path) -> tuple[AnalysisSource, ...]:
     return tuple(
         AnalysisSource(
             name=one.run.id,
-            records=tuple(kept.record for kept in one.kept),
+            records=tuple(attempt.record for attempt in one.records),
             planned={
                 (cell.eval, cell.subject): Planned(policy=cell.policy, trials=cell.planned, skipped=cell.skipped)
                 for cell in one.cells

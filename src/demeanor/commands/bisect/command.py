@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
+from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
 from demeanor.commands.power.command import a_rate
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"at most so many trials in all (default: {_MOST})",
     )
-    pace_arguments(how)
+    trial_arguments(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="why it is run (default: local)")
     out = parser.add_argument_group("output")
     out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
@@ -122,9 +122,9 @@ def _show(bisecting: BisectState, place: int) -> None:
 
 def _print(report: BisectReport, *, as_json: bool) -> None:
     if as_json:
-        from demeanor.commands.bisect.to_json import bisect_json
+        from demeanor.commands.bisect.report import BISECT_DOCUMENT
 
-        print(bisect_json(report), end="")
+        print(BISECT_DOCUMENT.write(report), end="")
     else:
         from demeanor.commands.bisect.terminal import bisect_terminal
         from demeanor.render.terminal import screen_of

@@ -14,7 +14,7 @@ from demeanor.core.fingerprints import PATH_TOOLS, subject_hash
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.subject import Subject
-from demeanor.runner.assemble import telling_tools
+from demeanor.runner.assemble import path_tools
 from demeanor.statistics.bisection import Tries
 
 
@@ -39,7 +39,7 @@ def kept_tries(
     if not eval_hash:
         return {}
     by_commit: dict[str, list[RunCell]] = {}
-    tools = {PATH_TOOLS: telling_tools()}
+    tools = {PATH_TOOLS: path_tools()}
     for cell in history.eval_history(name, str(subject)):
         same = subject_hash(subject, version=cell.agent_version, prompt=cell.prompt_hash, facts=tools)
         counts = cell.judged and cell.dirty is False and cell.eval_hash == eval_hash and cell.fingerprint == same

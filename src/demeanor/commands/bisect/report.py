@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from demeanor.commands.bisect.values import BisectOutcome, CommitFound, RateFound
 from demeanor.core.exit_code import ExitCode
+from demeanor.render.documents import Document
 from demeanor.statistics.bisection import Tries
 from demeanor.statistics.intervals import jeffreys
 
@@ -83,6 +84,10 @@ class BisectReport:
     def bad_end(self) -> CommitFound:
         """What was found of the bad end."""
         return self.commits[-1]
+
+
+BISECT_DOCUMENT = Document("bisect", BisectReport)
+"""The JSON document of this report."""
 
 
 def rate_found(tries: Tries) -> RateFound:

@@ -13,9 +13,8 @@ from demeanor.core.evidence import Spent
 from demeanor.core.percent import share
 from demeanor.core.text import count, one_line
 from demeanor.render.numbers import money, percent
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, table, wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _PLAIN_BARS = " .:-=+*#@"

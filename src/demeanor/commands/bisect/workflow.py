@@ -118,7 +118,7 @@ class BisectState:
         voids = 0
         if self.search.outcome() is None:
             check_sandbox(self.config, self.request, Plan(cells=(self.cell,)))
-        with Worktrees(self.config, self.environ, most=_BUILT_AT_ONCE, tell=ui.log) as trees:
+        with Worktrees(self.config, self.environ, most=_BUILT_AT_ONCE, log=ui.log) as trees:
             while (search := self.search).outcome() is None:
                 if (why := self._enough(voids)) is not None:
                     self.notes.append(why)

@@ -14,9 +14,9 @@ from demeanor.commands.options import (
     config_argument,
     load_config,
     model_of,
-    pace_arguments,
     positive_int,
-    who_arguments,
+    subject_arguments,
+    trial_arguments,
 )
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
@@ -44,12 +44,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--last", type=positive_int, default=7, metavar="N", help="runs of a branch or nights of a subject (default: 7)"
     )
     choice_arguments(parser, paths=False)
-    who_arguments(parser)
+    subject_arguments(parser)
     how = parser.add_argument_group("how, with --base")
     how.add_argument(
         "--trials", type=positive_int, metavar="N", help=f"trials per eval, subject and side (default: {_TRIALS})"
     )
-    pace_arguments(how)
+    trial_arguments(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="why it is run (default: local)")
     out = parser.add_argument_group("output")
     out.add_argument(
@@ -166,9 +166,9 @@ def _request(args: argparse.Namespace) -> RunRequest:
 
 def _print(report: CompareReport, how: str) -> None:
     if how == "json":
-        from demeanor.commands.compare.to_json import compare_json
+        from demeanor.commands.compare.report import COMPARE_DOCUMENT
 
-        print(compare_json(report), end="")
+        print(COMPARE_DOCUMENT.write(report), end="")
     elif how == "markdown":
         from demeanor.commands.compare.markdown import compare_markdown
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from demeanor.commands.compare import phrases as compare_words
 from demeanor.commands.compare.report import CompareReport
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.text import markdown_code, one_line
+from demeanor.render.markdown import inline_code
 
 _SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 
@@ -45,4 +45,4 @@ def _lines(report: CompareReport) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    return markdown_code(one_line(text, width=400))
+    return inline_code(text, width=400)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from demeanor.commands.compare.values import CompareOutcome, Comparison, EvalComparison
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import RunCell
+from demeanor.render.documents import Document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +73,10 @@ class CompareReport:
     def with_outcome(self, outcome: CompareOutcome) -> tuple[EvalComparison, ...]:
         """The evals of one outcome."""
         return tuple(one for one in self.comparison.evals if one.outcome is outcome)
+
+
+COMPARE_DOCUMENT = Document("compare", CompareReport)
+"""The JSON document of this report."""
 
 
 def compare_report(base: Side, new: Side, found: Comparison, *, notes: tuple[str, ...] = ()) -> CompareReport:

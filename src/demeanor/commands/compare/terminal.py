@@ -12,9 +12,8 @@ from demeanor.commands.compare.values import CompareOutcome
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.percent import rate
 from demeanor.core.text import one_line
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, table, wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _VISIBLE = "visible drop"
 _STYLES = {

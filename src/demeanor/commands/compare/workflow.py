@@ -46,7 +46,7 @@ def contenders(
 ) -> dict[str, CompareSide]:
     """Check out and build both commits, then prepare their runs, `base` and `new`; `stack` removes the checkouts."""
     check_sandbox(config, request, plan_evals(Catalog(config=config, environ=environ), evals, request, environ))
-    places = [stack.enter_context(checked_out(config, one, environ=environ, tell=tell)) for one in revisions]
+    places = [stack.enter_context(checked_out(config, one, environ=environ, log=tell)) for one in revisions]
     return {
         label: _contender(place, evals, request, environ, results)
         for label, place in zip(("base", "new"), places, strict=True)

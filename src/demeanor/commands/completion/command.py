@@ -1,4 +1,4 @@
-"""`demeanor completion`: a completion script for the shell, made from the real options."""
+"""`demeanor completion`: print a completion script for the shell, generated from the options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHELLS = ("bash", "zsh", "tcsh", "fish")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("shell", choices=_SHELLS, help='for example: eval "$(demeanor completion bash)"')
 
 

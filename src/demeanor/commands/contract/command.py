@@ -1,4 +1,4 @@
-"""`demeanor contract`: the wire formats of the model APIs, checked without a model."""
+"""`demeanor contract`: check the wire formats of the model APIs, without a model."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ _DIALECTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "-k", dest="keyword", default="", metavar="EXPR", help="only cases that match, such as 'ids and gemini'"
     )
     parser.add_argument(
         "--converter",
         metavar="MODULE:FUNCTION",
-        help="check somebody else's converter: function(source, target, kind, body: bytes) -> bytes",
+        help="check another converter: function(source, target, kind, body: bytes) -> bytes",
     )
-    parser.add_argument("--url", help="check a server that speaks a dialect: its streams, ids and usage")
-    parser.add_argument("--dialect", choices=_DIALECTS, help="what the server speaks (with --url)")
-    parser.add_argument("--model", default="", help="the model to ask for (with --url)")
-    parser.add_argument("--key-env", metavar="VARIABLE", help="the variable that holds its key (with --url)")
+    parser.add_argument("--url", help="check a server instead: its streams, ids and usage")
+    parser.add_argument("--dialect", choices=_DIALECTS, help="the API of the server (with --url)")
+    parser.add_argument("--model", default="", help="the model to request (with --url)")
+    parser.add_argument("--key-env", metavar="VARIABLE", help="the environment variable with its API key (with --url)")
     parser.add_argument(
-        "--list", action="store_true", dest="only_list", help="print the names of the cases and run none"
+        "--list", action="store_true", dest="only_list", help="print the names of the cases without running them"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Run the cases, or probe a server; print what fails, and the sum."""
+    """Run the cases, or probe a server; print the failures and the total."""
     if args.url:
-        return _tell(_probes(args), "probes", as_json=args.json)
+        return _print(_probes(args), "probes", as_json=args.json)
     from demeanor.gateway import contract
 
     matches = keyword_matcher(args.keyword)
     chosen = [case for case in contract.cases() if matches((case.name, case.kind))]
     if not chosen:
-        raise NothingToRun("no case fits\n  → `demeanor contract --list` shows what there is")
+        raise NothingToRun("no case matches\n  → list all cases with `demeanor contract --list`")
     if args.only_list:
         print("\n".join(f"{case.name} ({case.kind})" for case in chosen))
         return ExitCode.ACCEPTED
-    return _tell(contract.run(_converter(args.converter), only=chosen), "cases", as_json=args.json)
+    return _print(contract.run(_converter(args.converter), only=chosen), "cases", as_json=args.json)
 
 
-def _tell(outcomes: Sequence[ContractOutcome], what: str, *, as_json: bool) -> ExitCode:
+def _print(outcomes: Sequence[ContractOutcome], what: str, *, as_json: bool) -> ExitCode:
     failed = [outcome for outcome in outcomes if not outcome.passed]
     if as_json:
         print(
@@ -72,7 +72,7 @@ def _tell(outcomes: Sequence[ContractOutcome], what: str, *, as_json: bool) -> E
 
 
 def _probes(args: argparse.Namespace) -> Sequence[ContractOutcome]:
-    """What the server at --url makes of each question."""
+    """Probe the server at --url."""
     import asyncio
 
     from demeanor.gateway.contract import probe_url
@@ -86,17 +86,17 @@ def _probes(args: argparse.Namespace) -> Sequence[ContractOutcome]:
 
 
 def _converter(name: str | None) -> Converter | None:
-    """The function that `module:function` names; modules of the current folder can be named too."""
+    """Import the function `module:function`; modules in the current folder are found too."""
     if name is None:
         return None
     module, colon, function = name.partition(":")
     if not colon or not function:
-        raise UsageError(f"--converter {name!r} names no function\n  → write MODULE:FUNCTION")
+        raise UsageError(f"--converter {name!r} does not name a function\n  → use the form MODULE:FUNCTION")
     sys.path.insert(0, str(Path.cwd()))
     try:
         found: Converter | None = getattr(importlib.import_module(module), function, None)
     except ImportError as error:
         raise BadInput(f"can't be imported: {error}", where=name, key="--converter") from None
     if not callable(found):
-        raise BadInput("there is no such function", where=name, key="--converter")
+        raise BadInput("this function does not exist", where=name, key="--converter")
     return found

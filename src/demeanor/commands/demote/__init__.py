@@ -1,1 +1,1 @@
-"""`demeanor demote`: list the evals that no longer deserve ALWAYS_PASSES, and change them."""
+"""`demeanor demote`: list the evals that fail too often for ALWAYS_PASSES, and change them."""

@@ -1,4 +1,4 @@
-"""`demeanor demote`: which evals no longer deserve ALWAYS_PASSES?"""
+"""`demeanor demote`: which evals fail too often for ALWAYS_PASSES?"""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from demeanor.core.exit_code import ExitCode
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    promotion_arguments(parser, "seed (default) or cusum")
+    promotion_arguments(parser, "classic (default) or cusum")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Ask the nights."""
+    """List the evals to demote, or apply the changes."""
     return run_promotion(args, "demote")

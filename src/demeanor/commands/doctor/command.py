@@ -21,11 +21,11 @@ from demeanor.core.exit_code import ExitCode
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
-    """One thing looked at."""
+class DoctorItem:
+    """One thing that was checked."""
 
     name: str
-    """What it is."""
+    """Its name."""
 
     state: str
     """ok, warning or broken."""
@@ -38,23 +38,23 @@ class Item:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "--sandboxes",
         action="store_true",
-        help="try what hostile programs try, at each level, and print what came of it",
+        help="run hostile probes in each sandbox level, and print the results",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Look at everything, print it; 1 where something is broken."""
+    """Check everything and print it; exit with 1 if something is broken."""
     if args.sandboxes:
-        from demeanor.commands.doctor.sandbox_matrix import show
+        from demeanor.commands.doctor.probes import print_matrix
 
-        return show(load_config(args), as_json=args.json)
-    items = list(_look(args))
+        return print_matrix(load_config(args), as_json=args.json)
+    items = list(_check(args))
     if args.json:
         from demeanor.core.codec import encode
 
@@ -68,14 +68,14 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.REJECTED if any(item.state == "broken" for item in items) else ExitCode.ACCEPTED
 
 
-def _look(args: argparse.Namespace) -> Iterator[Item]:
-    yield Item(name="demeanor", state="ok", detail=__version__)
-    yield Item(name="python", state="ok", detail=f"{platform.python_version()} ({sys.executable})")
+def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
+    yield DoctorItem(name="demeanor", state="ok", detail=__version__)
+    yield DoctorItem(name="python", state="ok", detail=f"{platform.python_version()} ({sys.executable})")
     yield _git()
     try:
         config = load_config(args)
     except DemeanorError as error:
-        yield Item(name="configuration", state="broken", detail=str(error))
+        yield DoctorItem(name="configuration", state="broken", detail=str(error))
         return
     yield _configuration(config)
     yield from _agents(config)
@@ -84,27 +84,27 @@ def _look(args: argparse.Namespace) -> Iterator[Item]:
     yield _evals(config)
 
 
-def _git() -> Item:
+def _git() -> DoctorItem:
     path = shutil.which("git")
     if path is None:
-        remedy = "install git: every workspace is a repository, so that agents and checks can rely on it"
-        return Item(name="git", state="broken", detail="not found", remedy=remedy)
+        remedy = "install git: every workspace is a git repository, for agents and checks"
+        return DoctorItem(name="git", state="broken", detail="not found", remedy=remedy)
     done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    return Item(name="git", state="ok", detail=done.stdout.strip().removeprefix("git version "))
+    return DoctorItem(name="git", state="ok", detail=done.stdout.strip().removeprefix("git version "))
 
 
-def _configuration(config: Config) -> Item:
+def _configuration(config: Config) -> DoctorItem:
     if config.file is None:
-        return Item(
+        return DoctorItem(
             name="configuration",
             state="warning",
-            detail="none; the defaults hold",
-            remedy="`demeanor init` writes one to begin with",
+            detail="none; using the defaults",
+            remedy="create one with `demeanor init`",
         )
-    return Item(name="configuration", state="ok", detail=str(config.file))
+    return DoctorItem(name="configuration", state="ok", detail=str(config.file))
 
 
-def _agents(config: Config) -> Iterator[Item]:
+def _agents(config: Config) -> Iterator[DoctorItem]:
     from demeanor.runner.catalog import NATIVE, Catalog
 
     catalog = Catalog(config=config, environ=os.environ)
@@ -112,68 +112,70 @@ def _agents(config: Config) -> Iterator[Item]:
         try:
             agent = catalog.agent(name)
         except DemeanorError as error:
-            yield Item(name=f"agent {name}", state="broken", detail=str(error))
+            yield DoctorItem(name=f"agent {name}", state="broken", detail=str(error))
             continue
         missing = agent.missing()
         if missing:
             what, _, remedy = missing.partition("; ")
-            yield Item(name=f"agent {name}", state="broken", detail=what, remedy=remedy)
+            yield DoctorItem(name=f"agent {name}", state="broken", detail=what, remedy=remedy)
         else:
             speaks = f"speaks {agent.dialect}" if agent.dialect else "needs no model"
-            yield Item(name=f"agent {name}", state="ok", detail=f"{agent.version() or 'version unknown'}, {speaks}")
+            yield DoctorItem(
+                name=f"agent {name}", state="ok", detail=f"{agent.version() or 'version unknown'}, {speaks}"
+            )
     for name in catalog.models.names():
-        yield _checked(f"model {name}", partial(catalog.models.model, name), _MODEL.get(name, "can be asked"))
+        yield _checked(f"model {name}", partial(catalog.models.model, name), _MODEL.get(name, "available"))
     yield from _local_models()
     for text in catalog.subjects:
-        yield _checked(f"subject {text}", partial(catalog.subject, text), "can be tried")
+        yield _checked(f"subject {text}", partial(catalog.subject, text), "available")
 
 
-def _local_models() -> Iterator[Item]:
-    from demeanor.gateway.local.model import obstacle
+def _local_models() -> Iterator[DoctorItem]:
+    from demeanor.gateway.local.model import missing_requirement
     from demeanor.gateway.local.weights import WEIGHTS
 
     for weights in WEIGHTS.values():
-        problem, _, remedy = (obstacle(weights, os.environ) or "").partition("\n  → ")
+        problem, _, remedy = (missing_requirement(weights, os.environ) or "").partition("\n  → ")
         detail = f"optional; {problem}" if problem else f"a language model on this machine: {weights.title}"
-        yield Item(name=f"model {weights.name}", state="ok", detail=detail, remedy=remedy)
+        yield DoctorItem(name=f"model {weights.name}", state="ok", detail=detail, remedy=remedy)
 
 
-_MODEL = {"scripted": "a rule-reader that stands in for a model; it is no language model"}
+_MODEL = {"scripted": "a set of rules in place of a model; not a language model"}
 
 
-def _checked(name: str, check: Callable[[], object], detail: str) -> Item:
+def _checked(name: str, check: Callable[[], object], detail: str) -> DoctorItem:
     try:
         check()
     except DemeanorError as error:
         problem, _, remedy = str(error).partition("\n  → ")
-        return Item(name=name, state="broken", detail=problem, remedy=remedy)
-    return Item(name=name, state="ok", detail=detail)
+        return DoctorItem(name=name, state="broken", detail=problem, remedy=remedy)
+    return DoctorItem(name=name, state="ok", detail=detail)
 
 
-def _sandbox(config: Config) -> Item:
-    """Start a program in the sandbox, really, and see it end."""
+def _sandbox(config: Config) -> DoctorItem:
+    """Run a program in the sandbox."""
     from demeanor.commands.doctor.probes import probe_sandbox
 
     try:
         probe_sandbox(config.sandbox, config)
     except DemeanorError as error:
         problem, _, remedy = str(error).partition("\n  → ")
-        return Item(name=f"sandbox {config.sandbox}", state="broken", detail=problem, remedy=remedy)
+        return DoctorItem(name=f"sandbox {config.sandbox}", state="broken", detail=problem, remedy=remedy)
     promise = _PROMISES.get(config.sandbox, "")
-    return Item(name=f"sandbox {config.sandbox}", state="ok", detail=f"works: {promise}")
+    return DoctorItem(name=f"sandbox {config.sandbox}", state="ok", detail=f"works: {promise}")
 
 
 _PROMISES = {
-    "none": "own workspace, HOME and environment, certain end; no wall against hostile code",
+    "none": "separate workspace, HOME and environment, reliable cleanup; no protection against hostile code",
     "landlock": "reads an allow-list, writes its own folders, connects to one port; sees the host's processes",
     "seatbelt": "reads an allow-list, writes its own folders, connects to one port; best effort",
-    "docker": "a container each: sees an allow-list of the host, reaches its gateway only, has hard limits",
-    "podman": "a container each: sees an allow-list of the host, reaches its gateway only, has hard limits",
-    "bubblewrap": "sees an allow-list of the host, reaches its gateway only, has limits, ends for certain",
+    "docker": "one container per attempt: sees an allow-list of the host, reaches only its gateway, hard limits",
+    "podman": "one container per attempt: sees an allow-list of the host, reaches only its gateway, hard limits",
+    "bubblewrap": "sees an allow-list of the host, reaches only its gateway, limits, reliable cleanup",
 }
 
 
-def _harbor(config: Config) -> Item:
+def _harbor(config: Config) -> DoctorItem:
     from demeanor.runner.tasks import HARBOR, find_harbor, harbor_problem, harbor_version
 
     problem, _, remedy = (harbor_problem(config, os.environ) or "").partition("\n  → ")
@@ -181,18 +183,20 @@ def _harbor(config: Config) -> Item:
     if problem:
         wanted = bool(words or config.harbor.program)
         detail = problem if wanted else f"optional; {problem}"
-        return Item(name="harbor", state="broken" if wanted else "ok", detail=detail, remedy=remedy)
+        return DoctorItem(name="harbor", state="broken" if wanted else "ok", detail=detail, remedy=remedy)
     version = harbor_version(words)
-    tried = "" if version == HARBOR.version else f"; {HARBOR.version} was tried"
-    return Item(name="harbor", state="warning" if tried else "ok", detail=f"{version} ({' '.join(words)}){tried}")
+    tested = "" if version == HARBOR.version else f"; Demeanor is tested with {HARBOR.version}"
+    return DoctorItem(
+        name="harbor", state="warning" if tested else "ok", detail=f"{version} ({' '.join(words)}){tested}"
+    )
 
 
-def _evals(config: Config) -> Item:
+def _evals(config: Config) -> DoctorItem:
     from demeanor.runner.plan import choose_evals
 
     try:
         evals = choose_evals(config)
     except DemeanorError as error:
         first, _, remedy = str(error).partition("\n  → ")
-        return Item(name="evals", state="warning", detail=first, remedy=remedy)
-    return Item(name="evals", state="ok", detail=f"{len(evals)} defined; `demeanor validate` proves them")
+        return DoctorItem(name="evals", state="warning", detail=first, remedy=remedy)
+    return DoctorItem(name="evals", state="ok", detail=f"{len(evals)} defined; check them with `demeanor validate`")

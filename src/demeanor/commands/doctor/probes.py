@@ -1,27 +1,40 @@
-"""Tests sandboxes on this machine: does one work, and what do hostile programs reach in each?"""
+"""Test the sandboxes on this machine: whether one works, and what hostile programs reach in each."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from demeanor.config.config import Config
+from demeanor.core.codec import encode
 from demeanor.core.errors import WorldError
-from demeanor.runner.sandbox import MAKERS, Level, kept_proofs, proven_sandbox
+from demeanor.core.exit_code import ExitCode
+from demeanor.runner.sandbox import MAKERS, Level, probe_cache, verified_sandbox
 
 if TYPE_CHECKING:
     from demeanor.sandboxes.probes.result import Probe
 
+_LEGEND = """
+blocked       it did not happen; without a sandbox it does
+open          it happened; the level does not promise to prevent it
+OPEN          it happened, but the level promises to prevent it
+works         it must be possible, and is
+BROKEN        it must be possible, but is not
+inconclusive  it does not happen without a sandbox either (or could not be tried), so it shows nothing
+"""
+
 
 def probe_sandbox(name: str, config: Config) -> None:
-    """Run a program in the sandbox; raises UsageError if that does not work."""
-    asyncio.run(proven_sandbox(name, config).stop())
+    """Run a program in the sandbox; raise UsageError if that does not work."""
+    asyncio.run(verified_sandbox(name, config).stop())
 
 
 def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
-    """What hostile programs reach at each level that works on this machine, and why the other levels do not work.
+    """Return what hostile programs reach in each level that works here, and why the other levels do not work.
 
     The results are cached, because the records of later runs cite them.
     """
@@ -33,7 +46,7 @@ def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, 
         for name, make in MAKERS.items():
             levels[name] = make(config)
             try:
-                levels[name].prove()
+                levels[name].verify()
             except WorldError as error:
                 asyncio.run(levels.pop(name).stop())
                 missing[name] = error.detail
@@ -41,7 +54,42 @@ def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, 
     finally:
         for level in levels.values():
             asyncio.run(level.stop())
-    proofs, now = kept_proofs(environ), datetime.now(UTC)
+    cache, now = probe_cache(environ), datetime.now(UTC)
     for name, probes in found.items():
-        proofs.keep(name, probes, now)
+        cache.store(name, probes, now)
     return found, missing
+
+
+def print_matrix(config: Config, *, as_json: bool) -> ExitCode:
+    """Run all probes and print the results; exit with 1 if a level breaks a promise."""
+    found, missing = probe_levels(config, os.environ)
+    if as_json:
+        levels = {level: encode(probes) for level, probes in found.items()}
+        print(json.dumps({"levels": levels, "not_here": missing}, indent=2))
+    else:
+        _print_table(found)
+        print(_LEGEND)
+        for level, why in missing.items():
+            print(f"not available: {level}: {why}")
+        _print_broken(found)
+    as_promised = all(probe.expected for probes in found.values() for probe in probes)
+    return ExitCode.ACCEPTED if as_promised else ExitCode.REJECTED
+
+
+def _print_table(found: dict[str, tuple[Probe, ...]]) -> None:
+    rows = list(zip(*found.values(), strict=True))
+    width = max(len(row[0].name) for row in rows)
+    control = "no sandbox"
+    print("  ".join((f"{'':<{width}}", control, *(f"{level:<12}" for level in found))).rstrip())
+    for row in rows:
+        free = "happens" if row[0].control == "reached" else "does not"
+        states = (probe.state if probe.expected else probe.state.upper() for probe in row)
+        cells = (f"{row[0].name:<{width}}", f"{free:<{len(control)}}", *(f"{state:<12}" for state in states))
+        print("  ".join(cells).rstrip())
+
+
+def _print_broken(found: dict[str, tuple[Probe, ...]]) -> None:
+    for level, probes in found.items():
+        for probe in probes:
+            if not probe.expected:
+                print(f"broken: {level}: {probe.name}: {probe.found}")

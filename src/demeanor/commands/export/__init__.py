@@ -1,1 +1,1 @@
-"""`demeanor export`: write a run of the history for other tools."""
+"""`demeanor export`: write a run for other tools, or an eval as a Harbor task."""

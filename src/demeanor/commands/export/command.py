@@ -1,4 +1,4 @@
-"""`demeanor export`: write a run of the history for other tools, or an eval as a task of Harbor."""
+"""`demeanor export`: write a run for other tools, or an eval as a Harbor task."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.commands.options import config_argument, load_config
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import count
 
 if TYPE_CHECKING:
     from demeanor.config.config import Config
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
     parser.add_argument(
         "--format",
@@ -26,10 +27,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="json can be imported again; atif writes a folder of trajectories (default: json)",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="PATH", help="file or folder to write (default: print it; of tasks: tasks)"
+        "--out", type=Path, metavar="PATH", help="file or folder to write (default: standard output; for tasks: tasks)"
     )
-    parser.add_argument("--results", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
-    tasks = parser.add_argument_group("evals as tasks of Harbor, instead of a run (docs/harbor.md)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    tasks = parser.add_argument_group("evals as Harbor tasks, instead of a run (docs/harbor.md)")
     tasks.add_argument(
         "--harbor",
         action="append",
@@ -37,16 +38,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EVAL",
         help="write this eval (a name, or FILE::NAME, or a folder) as a task below --out; repeatable",
     )
-    tasks.add_argument("--org", default="local", help="who publishes it: the first half of its name (default: local)")
     tasks.add_argument(
-        "--image", default="python:3.12-slim", help="what its machine is made from (default: %(default)s)"
+        "--org", default="local", help="the organisation, the first half of the task's name (default: local)"
     )
-    tasks.add_argument("--partial", action="store_true", help="leave out what only Demeanor can check, and say so")
+    tasks.add_argument("--image", default="python:3.12-slim", help="the base image of the task (default: %(default)s)")
+    tasks.add_argument(
+        "--partial", action="store_true", help="leave out the checks that Harbor can't run, and list them"
+    )
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Find the run and write it."""
+    """Write the run or the tasks."""
     from demeanor.commands.export.workflow import export
     from demeanor.runner.history import open_project_history
 
@@ -59,14 +62,14 @@ def run(args: argparse.Namespace) -> ExitCode:
     finally:
         history.close()
     if text is None:
-        print(f"{args.out}: {attempts} attempts")
+        print(f"{args.out}: {count(attempts, 'attempt')}")
     else:
         sys.stdout.write(text)
     return ExitCode.ACCEPTED
 
 
 def _tasks(config: Config, args: argparse.Namespace) -> ExitCode:
-    """Write evals as tasks; the first that can't be one stops it."""
+    """Write evals as tasks; stop at the first one that can't be exported."""
     from demeanor.commands.export.harbor_task import export_task
     from demeanor.runner.plan import choose_evals
 
@@ -76,9 +79,9 @@ def _tasks(config: Config, args: argparse.Namespace) -> ExitCode:
         evals += choose_evals(config, paths=[named] if path else (), names=() if path else (named,))
     for one in evals:
         done = export_task(one, args.out or Path("tasks"), org=args.org, image=args.image, partial=args.partial)
-        print(f"{done.folder}: written; `demeanor validate {done.folder}` proves it")
+        print(f"{done.folder}: written; check it with `demeanor validate {done.folder}`")
         for reason in done.left_out:
             print(f"  left out: {reason}")
         if not done.solution:
-            print("  without a solution: the eval names no behaviour that passes (passes_on)")
+            print("  without a solution: the eval has no passing behaviour (passes_on)")
     return ExitCode.ACCEPTED

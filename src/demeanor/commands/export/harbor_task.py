@@ -1,4 +1,4 @@
-"""Evals become tasks of Harbor: laid out, rehearsed for a solution, and written down."""
+"""Export an eval as a Harbor task: its files, and a solution from its rehearsed behaviour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.tree import Change, changes
 from demeanor.core.tree_io import scan
 from demeanor.judge.simulation import rehearse
-from demeanor.runner.self_tests import lay_out
+from demeanor.runner.self_tests import build_workspace
 from demeanor.runner.template import build_template
 from demeanor.store.exports.harbor import exportable, exported_task, task_name, unexportable, write_task
 
@@ -21,34 +21,34 @@ _ORG = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExportedTask:
-    """An eval that was written as a task."""
+    """An eval that was written as a Harbor task."""
 
     folder: Path
-    """Where it lies."""
+    """The folder of the task."""
 
     left_out: tuple[str, ...]
-    """What did not go along, each with the reason."""
+    """What could not be exported, each with the reason."""
 
     solution: bool
-    """Whether a rehearsed behaviour gave it a solution."""
+    """Whether it has a solution, from a rehearsed behaviour."""
 
 
 def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) -> ExportedTask:
-    """Write an eval as a task below `out`; raises UsageError for what can't be, unless a part of it is enough."""
+    """Write an eval as a task below `out`. What can't be exported raises UsageError, or is left out with `partial`."""
     if not _ORG.fullmatch(org):
-        raise UsageError(f"--org {org!r}: can't be used\n  → write letters, digits, «-», «_» and «.»")
+        raise UsageError(f"--org {org!r}: not a valid name\n  → use letters, digits, '-', '_' and '.'")
     if one.task is not None:
-        raise UsageError(f"{one.name!r} is a task of Harbor's already\n  → it lies in {one.task.folder}")
+        raise UsageError(f"{one.name!r} is already a Harbor task\n  → its folder is {one.task.folder}")
     left_out = tuple(unexportable(one))
     if left_out and not partial:
         listed = "\n".join(f"  - {reason}" for reason in left_out)
-        remedy = "leave that out with --partial, where the rest still means something"
-        raise UsageError(f"{one.name!r} can't be a task of Harbor's:\n{listed}\n  → {remedy}")
+        remedy = "leave that out with --partial, if the rest still makes sense"
+        raise UsageError(f"{one.name!r} can't be exported as a Harbor task:\n{listed}\n  → {remedy}")
     if not exportable(one):
-        raise UsageError(f"{one.name!r} has no check that could be exported, so that nothing could fail")
+        raise UsageError(f"{one.name!r} has no check that can be exported, so the task could not fail")
     folder = out / task_name(one)
     if folder.exists():
-        raise BadInput("is there already", where=folder, remedy="move it away, or choose another --out")
+        raise BadInput("already exists", where=folder, remedy="move it away, or choose another --out")
     solution = _solution(one)
     with tempfile.TemporaryDirectory(prefix="demeanor-export-") as work:
         start = build_template(one.scenario, Path(work) / "start", where=one.source.path).tree
@@ -57,8 +57,8 @@ def export_task(one: Eval, out: Path, *, org: str, image: str, partial: bool) ->
 
 
 def _solution(one: Eval) -> tuple[Change, ...] | None:
-    """What the first behaviour that must pass changes in the workspace; None where none is given."""
+    """Return the changes that the first behaviour of `passes_on` makes; None when there is none."""
     if not one.passes_on:
         return None
-    evidence = rehearse(one, one.passes_on[0], lay_out=lay_out, read_back=scan)
+    evidence = rehearse(one, one.passes_on[0], lay_out=build_workspace, read_back=scan)
     return changes(evidence.before, evidence.after)

@@ -1,12 +1,12 @@
-"""A run of the history, written for other tools."""
+"""Export a run of the history for other tools."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from demeanor.commands.run.outputs import make_report
 from demeanor.commands.run.report import RunReport
+from demeanor.commands.run.workflow import make_report
 from demeanor.core.errors import BadInput, StoreError
 from demeanor.core.exchange import Exchange
 from demeanor.core.history import PastRun, RunCell
@@ -20,7 +20,7 @@ from demeanor.store.runs.run_folder import RUN_FILE, RunFolder, write_whole
 
 
 def report_of_past_run(history: History, name: str = "latest") -> RunReport:
-    """The report of a run that is in the history; what only the evals' files could tell is left empty."""
+    """Return the report of a run in the history; values that only the eval files contain are empty."""
     run = history.run(name)
     plan = Plan(cells=tuple(_cell(one) for one in history.cells(run.name)))
     records = history.records(run.name)
@@ -28,22 +28,22 @@ def report_of_past_run(history: History, name: str = "latest") -> RunReport:
 
 
 def _cell(found: RunCell) -> Cell:
-    """A cell of a plan that nobody has any more."""
+    """Rebuild a cell of the plan from the history."""
     skipped = found.skip_reason
     return named_cell(found.eval, found.subject, policy=found.policy, trials=found.planned, skipped=skipped)
 
 
 def export(history: History, name: str, form: str, out: Path | None) -> tuple[str | None, int]:
-    """Write a run for other tools: the text, where it goes to no file, and how many attempts it holds."""
+    """Write a run for other tools; return the text, if there is no file to write, and the number of attempts."""
     run = history.run(name)
     records = history.records(run.name)
     if form == "parquet":
         from demeanor.store.exports.table import write_parquet
 
-        write_parquet(run, records, _needed(out, form))
+        write_parquet(run, records, _require_out(out, form))
         return None, len(records)
     if form == "atif":
-        return None, _write_trajectories(run, records, _needed(out, form))
+        return None, _write_trajectories(run, records, _require_out(out, form))
     text = _text(history, run, records, form)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -66,25 +66,25 @@ def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str
     return json_report(report)
 
 
-def _needed(out: Path | None, form: str) -> Path:
+def _require_out(out: Path | None, form: str) -> Path:
     if out is None:
-        raise BadInput("is needed", where="--out", remedy=f"say where to write: --format {form} --out PATH")
+        raise BadInput("missing", where="--out", remedy=f"name a file or folder: --format {form} --out PATH")
     out.parent.mkdir(parents=True, exist_ok=True)
     return out
 
 
 def _write_trajectories(run: PastRun, records: tuple[Record, ...], folder: Path) -> int:
-    """One file per attempt; they are made from the run's folder, which must be here."""
+    """Write one file per attempt, from the run's folder, which must be on this machine."""
     from demeanor.store.exports.atif import trajectory
 
-    kept = RunFolder(Path(run.source))
-    if not (kept.folder / RUN_FILE).is_file():
+    folder_of_run = RunFolder(Path(run.source))
+    if not (folder_of_run.folder / RUN_FILE).is_file():
         raise StoreError(
-            f"{run.source or run.name}: the run's folder is not here, and only it holds trajectories\n"
+            f"{run.source or run.name}: the run's folder, which has the trajectories, is not on this machine\n"
             "  → export them on the machine that ran it"
         )
     for record in records:
-        events, exchanges = _seen(kept, record)
+        events, exchanges = _events_and_exchanges(folder_of_run, record)
         place = folder / slug(record.eval) / slug(record.subject)
         place.mkdir(parents=True, exist_ok=True)
         again = f".{record.attempt}" if record.attempt > 1 else ""
@@ -93,11 +93,11 @@ def _write_trajectories(run: PastRun, records: tuple[Record, ...], folder: Path)
     return len(records)
 
 
-def _seen(kept: RunFolder, record: Record) -> tuple[tuple[Event, ...], tuple[Exchange, ...]]:
+def _events_and_exchanges(run: RunFolder, record: Record) -> tuple[tuple[Event, ...], tuple[Exchange, ...]]:
     from demeanor.store.captures.capture_json import read_exchanges, unpack
 
-    packed = kept.packed_capture(record)
+    packed = run.packed_capture(record)
     if packed is None:
-        return kept.events(record), ()
-    where = f"{kept.folder}: {record.trial}"
-    return kept.events(record), read_exchanges(unpack(packed, record.capture_hash, where=where), where=where)
+        return run.events(record), ()
+    where = f"{run.folder}: {record.trial}"
+    return run.events(record), read_exchanges(unpack(packed, record.capture_hash, where=where), where=where)

@@ -1,1 +1,1 @@
-"""`demeanor fix`: let an agent mend what an eval shows to be broken, and prove it."""
+"""`demeanor fix`: let an agent fix what an eval shows to be broken, and verify the fix."""

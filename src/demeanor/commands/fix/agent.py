@@ -1,7 +1,7 @@
-"""The fixing agent at work: on a bench as any other agent, with a copy of the repository as its workspace.
+"""Run the fixer: like any other agent in a trial, with a copy of the repository as its workspace.
 
-It finds one commit, no history, no remote, and no network but its model's. What it leaves is harvested as with any
-trial, and its capture is kept beside the fix.
+The copy has one commit, no history and no remote, and the only network access is to the model. The trial is stored in
+the folder of the fix.
 """
 
 from __future__ import annotations
@@ -29,62 +29,62 @@ from demeanor.runner.plan import plan_evals
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
 
-_LONGEST = 60_000
-"""A longer brief is no argument of a command; the fixer is sent to the file."""
-_POINTER = f"Read {FOLDER}/brief.md, then do what it says."
+_LONGEST_PROMPT = 60_000
+"""A longer brief does not fit into a command-line argument; the prompt then names the file."""
+_READ_THE_FILE = f"Read {FOLDER}/brief.md, then do what it says."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Work:
-    """What a fixer did in one round."""
+class FixerResult:
+    """What the fixer did in one round."""
 
     record: Record
-    """How it ended, and what it used."""
+    """Its verdict and its usage."""
 
     changes: tuple[Change, ...]
-    """What it changed, its own notes left out; contents are held in memory."""
+    """Its changes, without those in `.demeanor-fix/`; contents are in memory."""
 
     cause: str
-    """The root cause in its own words. Hostile text."""
+    """The root cause according to the fixer. Hostile text."""
 
     problem: str
-    """Why its work can't be used, if so."""
+    """Why its changes can't be used; empty if they can."""
 
 
 def check_fixer(catalog: Catalog, fixer: str) -> str:
-    """The fixer as a subject that can be started; a UsageError where there is none."""
+    """Return the fixer as a subject; raise UsageError if there is none or it can't be started."""
     if not fixer:
         raise UsageError(
-            "nobody is named to mend it\n"
-            '  → write who in the configuration: [fix] fixer = "claude-code:MODEL", or say --fixer AGENT:MODEL\n'
-            "  → or only look: demeanor fix --dry-run"
+            "no fixer is configured\n"
+            '  → name one in the configuration, [fix] fixer = "claude-code:MODEL", or with --fixer AGENT:MODEL\n'
+            "  → or only print the brief: demeanor fix --dry-run"
         )
     subject = catalog.subject(fixer)
     missing = catalog.of(subject).missing()
     if missing:
-        raise UsageError(f"the fixer {fixer} can't be started: {missing}")
+        raise UsageError(f"can't start the fixer {fixer}: {missing}")
     return str(subject)
 
 
-def let_fix(
+def run_fixer(
     catalog: Catalog,
     request: RunRequest,
     tree: Path,
-    notes: Mapping[str, str],
+    files: Mapping[str, str],
     *,
     folder: Path,
     ui: UI,
-) -> Work:
-    """Let the fixer of the request work on a copy of `tree` with these notes, the brief among them."""
+) -> FixerResult:
+    """Run the fixer of the request on a copy of `tree`; `files` are the brief and the evidence."""
     catalog = Catalog(config=replace(catalog.config, faults=()), environ=catalog.environ)
-    brief = notes["brief.md"]
+    brief = files["brief.md"]
     job = Eval(
         name="fix",
         policy=Policy.USUALLY_PASSES,
         scenario=Scenario(
-            prompts=(brief if len(brief.encode()) <= _LONGEST else _POINTER,),
+            prompts=(brief if len(brief.encode()) <= _LONGEST_PROMPT else _READ_THE_FILE,),
             template=tree,
-            files={f"{FOLDER}/{name}": text.encode("utf-8", "replace") for name, text in notes.items()},
+            files={f"{FOLDER}/{name}": text.encode("utf-8", "replace") for name, text in files.items()},
             timeout=request.timeout,
         ),
         checks=(),
@@ -92,17 +92,17 @@ def let_fix(
     )
     plan = plan_evals(catalog, [job], replace(request, trials=1, jobs=1), catalog.environ)
     if plan.cells[0].skipped:
-        raise UsageError(f"the fixer can't be started: {plan.cells[0].skipped}")
+        raise UsageError(f"can't start the fixer: {plan.cells[0].skipped}")
     run = prepare(catalog, plan, request, RunFolder(folder), in_history=False)
-    harvest = _Harvest(run.context.executor)
-    result = execute(replace(run, context=replace(run.context, executor=harvest)), ui=ui)
+    recorder = _ChangeRecorder(run.context.executor)
+    result = execute(replace(run, context=replace(run.context, executor=recorder)), ui=ui)
     if result.interrupted:
         raise KeyboardInterrupt
-    return _work(run.folder, result.records[-1], harvest)
+    return _result(run.folder, result.records[-1], recorder)
 
 
-class _Harvest:
-    """An executor that holds on to what the last attempt changed: what is kept is redacted, and may not be whole."""
+class _ChangeRecorder:
+    """An executor that keeps the changes of the last attempt in memory: stored captures are redacted and may be cut."""
 
     def __init__(self, inner: Executor) -> None:
         self._inner = inner
@@ -111,35 +111,37 @@ class _Harvest:
 
     @property
     def slots(self) -> int:
-        """As many as there are."""
+        """The number of slots of the wrapped executor."""
         return self._inner.slots
 
     async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
-        """Carry out one attempt, and hold on to what it changed."""
+        """Run one attempt, and keep its changes."""
         found = await self._inner.run_attempt(trial, attempt)
-        self.changes = tuple(_held(change) for change in changes(found.before, found.after))
+        self.changes = tuple(_load(change) for change in changes(found.before, found.after))
         self.gaps = found.after.gaps
         return found
 
 
-def _held(change: Change) -> Change:
-    return replace(change, before=_in_memory(change.before), after=_in_memory(change.after))
+def _load(change: Change) -> Change:
+    return replace(change, before=_load_entry(change.before), after=_load_entry(change.after))
 
 
-def _in_memory(entry: Entry | None) -> Entry | None:
+def _load_entry(entry: Entry | None) -> Entry | None:
     return replace(entry, content=entry.read()) if entry is not None else None
 
 
-def _work(store: RunFolder, record: Record, harvest: _Harvest) -> Work:
-    own = {change.path: change for change in harvest.changes if change.path.startswith(f"{FOLDER}/")}
-    cause = own.get(f"{FOLDER}/{CAUSE}")
+def _result(store: RunFolder, record: Record, recorder: _ChangeRecorder) -> FixerResult:
+    own_files = {change.path: change for change in recorder.changes if change.path.startswith(f"{FOLDER}/")}
+    cause = own_files.get(f"{FOLDER}/{CAUSE}")
     written = cause.after.read() if cause and cause.after and cause.after.kind == "file" else None
-    said = [event.text for event in store.events(record) if isinstance(event, Said)]
-    words = (written or b"").decode("utf-8", "replace").strip() or (said[-1] if said else record.stdout).strip()
+    messages = [event.text for event in store.events(record) if isinstance(event, Said)]
+    root_cause = (written or b"").decode("utf-8", "replace").strip() or (
+        messages[-1] if messages else record.stdout
+    ).strip()
     problem = "" if isinstance(record.verdict, Pass) else record.verdict.reason
-    return Work(
+    return FixerResult(
         record=record,
-        changes=tuple(change for change in harvest.changes if change.path not in own),
-        cause=words,
-        problem=problem or "; ".join(harvest.gaps),
+        changes=tuple(change for change in recorder.changes if change.path not in own_files),
+        cause=root_cause,
+        problem=problem or "; ".join(recorder.gaps),
     )

@@ -1,9 +1,9 @@
-"""A fix's own folder, beside the runs: brief, evidence, report; and its patch in the user's tree, where that is wanted.
+"""The folder of a fix, beside the runs, and applying its patch to the user's tree.
 
-<results>/fixes/<id>/brief.md, evidence/     what was known, and what the fixer was told first
+<results>/fixes/<id>/brief.md, evidence/     the diagnosis, and the first brief for the fixer
 <results>/fixes/<id>/before/                 a run: the evals without any change
 <results>/fixes/<id>/round-N/                brief.md, patch.diff; fixer/, after/ and guard/ are runs too
-<results>/fixes/<id>/report.json, report.md  what came of it
+<results>/fixes/<id>/report.json, report.md  the result
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 
 from demeanor.commands.fix.brief import evidence, fix_brief
 from demeanor.commands.fix.diagnosis import Diagnosis
-from demeanor.commands.fix.markdown import fix_markdown
 from demeanor.commands.fix.project import FixProject
-from demeanor.commands.fix.report import FixReport
-from demeanor.commands.fix.to_json import fix_json
+from demeanor.commands.fix.render import fix_markdown
+from demeanor.commands.fix.report import FIX_DOCUMENT, FixReport
 from demeanor.core.errors import StoreError
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.redaction.values import redacted
@@ -28,28 +27,28 @@ from demeanor.vcs.patch import apply_patch
 FIXES = "fixes"
 
 
-def new_fix(results: Path) -> Path:
-    """A folder for a fix that begins now."""
+def create_fix_folder(results: Path) -> Path:
+    """Create the folder of a fix that starts now."""
     return new_run(results / FIXES, datetime.now(UTC)).folder
 
 
-def keep_brief(found: Diagnosis, folder: Path, redactor: Redactor) -> str:
-    """Keep what is known; and what a fixer is told first, as it is kept."""
-    brief = redactor.text(fix_brief(found))
+def write_brief(diagnosis: Diagnosis, folder: Path, redactor: Redactor) -> str:
+    """Write the first brief and the evidence, without secrets; return the brief as written."""
+    brief = redactor.text(fix_brief(diagnosis))
     _write(folder, {"brief.md": brief})
-    _write(folder / "evidence", {name: redactor.text(text) for name, text in evidence(found).items()})
+    _write(folder / "evidence", {name: redactor.text(text) for name, text in evidence(diagnosis).items()})
     return brief
 
 
-def keep_report(report: FixReport, folder: Path, redactor: Redactor) -> FixReport:
-    """Keep what came of it; and give it as it is kept, without secrets."""
+def write_report(report: FixReport, folder: Path, redactor: Redactor) -> FixReport:
+    """Write the report, without secrets; return it as written."""
     clean = redacted(report, redactor)
-    _write(folder, {"report.json": fix_json(clean), "report.md": fix_markdown(clean)})
+    _write(folder, {"report.json": FIX_DOCUMENT.write(clean), "report.md": fix_markdown(clean)})
     return clean
 
 
 def apply_fix(report: FixReport, project: FixProject) -> FixReport:
-    """Lay the patch of a fix onto the user's tree; raises UsageError, and changes nothing, where that is not safe."""
+    """Apply the patch of a fix to the user's tree; if that is not safe, change nothing and raise UsageError."""
     best = report.best
     if best is None or not best.patch_file:
         return report
@@ -63,4 +62,4 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         for name, text in files.items():
             write_whole(folder / name, text)
     except OSError as error:
-        raise StoreError(f"{folder}: the fix can't be kept here: {error.strerror}") from error
+        raise StoreError(f"{folder}: can't write the fix here: {error.strerror}") from error

@@ -1,60 +1,69 @@
-"""What a fixer is told: what fails, how, what the model was told, where that lies, and what may be done about it."""
+"""The brief for a fixer: what fails, how, what the model was sent, where that text is, and what the fixer may do."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from demeanor.commands.fix.diagnosis import Diagnosis, Failing
+from demeanor.commands.fix.diagnosis import Diagnosis, FailingEval
 from demeanor.commands.fix.text_search import TextLocation
-from demeanor.commands.trace.render import trace_text
-from demeanor.commands.trace.side_by_side import trace_diff
-from demeanor.commands.triage.brief import NO_INSTRUCTION
-from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening, slug
+from demeanor.commands.trace.render import trace_diff, trace_text
+from demeanor.commands.triage.render import NO_INSTRUCTION
+from demeanor.core.text import count, opening, slug
 from demeanor.core.trajectory_diff import align, first_divergence
+from demeanor.render.documents import json_data
+from demeanor.render.markdown import code_block, inline_code
 from demeanor.render.numbers import percent, trials
 from demeanor.render.terminal import Screen
 
 FOLDER = ".demeanor-fix"
-"""Where a fixer finds the brief and the evidence, at the top of the repository that it works in."""
+"""The folder with the brief and the evidence, at the top of the repository that the fixer works in."""
 
 CAUSE = "ROOT-CAUSE.md"
-"""The file there in which it says what the cause was."""
+"""The file in that folder in which the fixer describes the cause."""
 
 _RULES = """\
-1. Find the cause first: compare what the failing trial did with what the passing one did, and what the model was told.
-2. Mend it with the smallest change to the *prompt* or to a *tool's description* that makes the behaviour right in
-   general. Prefer positive wording ("do X") to negative ("do not do X").
-3. Change nothing but these files; anything else is refused, and nothing of your change is used then:
+1. Find the cause first: compare the failing trial with the passing one, and read what the model was sent.
+2. Make the smallest change to the *prompt* or to a *tool's description* that makes the behaviour right in general.
+   Prefer positive wording ("do X") to negative ("do not do X").
+3. Change these files only. A change to any other file is refused, and then nothing of your change is used:
 {allowed}
 4. {evals}
-5. Write for every user of the agent, not for the eval: a prompt that quotes the eval (its question, its files' names,
+5. Write for every user of the agent, not for the eval: a prompt that quotes the eval (its prompt, its file names,
    what it expects) is refused.
-6. Leave other behaviours as they are: the other evals are run against your change.
-7. Write down the root cause in two or three sentences in `{folder}/{cause}`, and say it again as your last words.
-   Nothing else in `{folder}/` is looked at.
+6. Do not change other behaviours: the other evals are run against your change.
+7. Describe the root cause in two or three sentences in `{folder}/{cause}`, and repeat it in your final message.
+   Other files in `{folder}/` are ignored.
 """
 _EVALS = {
-    False: "Leave the evals alone. They say what the agent should do; a change to one of them is refused.",
-    True: "The evals say what the agent should do. Change one only as a last resort, where it is plainly wrong, beside "
-    "the prompt, and take nothing away from it: no check, no rehearsal, no question.",
+    False: "Do not change the evals. They define what the agent should do; a change to one of them is refused.",
+    True: "The evals define what the agent should do. Change one only as a last resort, when it is clearly wrong, "
+    "together with the prompt, and remove nothing from it: no check, no rehearsal, no prompt.",
 }
 
 
-def fix_brief(found: Diagnosis, *, earlier: Sequence[str] = ()) -> str:
-    """The brief as markdown. `earlier` tells of each round before this one. Whatever others wrote stands in code."""
-    parts = (_head(found), _rules(found), _earlier(earlier), _places(found), _failures(found), [NO_INSTRUCTION])
+def fix_brief(diagnosis: Diagnosis, *, earlier: Sequence[str] = ()) -> str:
+    """Return the brief as markdown. `earlier` describes each earlier round. Text from others is put into code."""
+    parts = (
+        _head(diagnosis),
+        _rules(diagnosis),
+        _earlier_rounds(earlier),
+        _places(diagnosis),
+        _failures(diagnosis),
+        [NO_INSTRUCTION],
+    )
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
-def evidence(found: Diagnosis) -> dict[str, str]:
-    """The evidence as files, by name: trials step by step, what was sent, what agents printed. Hostile text."""
+def evidence(diagnosis: Diagnosis) -> dict[str, str]:
+    """Return the evidence as files, by name: steps of trials, what was sent, what agents printed. Hostile text."""
     files: dict[str, str] = {}
-    for number, one in enumerate(found.failures, 1):
+    for number, one in enumerate(diagnosis.failures, 1):
         name = f"{number}-{slug(one.eval)}"
-        for kind, story in (("failing", one.failing), ("passing", one.passing)):
-            if story is not None and story.events is not None:
-                files[f"{name}-{kind}.txt"] = trace_text(story.record, story.events, full=True) + "\n"
+        for kind, trial in (("failing", one.failing), ("passing", one.passing)):
+            if trial is not None and trial.events is not None:
+                files[f"{name}-{kind}.txt"] = trace_text(trial.record, trial.events, full=True) + "\n"
         if one.sent is not None:
             files[f"{name}-sent.md"] = one.sent
         if one.log:
@@ -62,96 +71,112 @@ def evidence(found: Diagnosis) -> dict[str, str]:
     return files
 
 
-def _head(found: Diagnosis) -> Iterator[str]:
-    names = ", ".join(markdown_code(one.name) for one in found.evals)
-    yield f"# Mend what broke: {names}\n"
+def _head(diagnosis: Diagnosis) -> Iterator[str]:
+    names = ", ".join(inline_code(one.name) for one in diagnosis.evals)
+    yield f"# Fix what broke: {names}\n"
     yield (
-        "This repository holds a coding agent. The evals named above check what it chooses to do, and it fails them. "
-        "Your task is to find out why, and to mend it here, in this folder.\n"
+        "This repository contains a coding agent. The evals named above check its behaviour, and it fails them. "
+        "Your task is to find out why, and to fix the cause here, in this folder.\n"
     )
-    commit = f", commit {markdown_code(found.run.commit[:12])}" if found.run.commit else ""
-    yield f"They failed in run {markdown_code(found.run.id)} ({found.run.kind}{commit})."
-    yield f"You work on commit {markdown_code(found.commit[:12])}.\n"
-    for note in found.notes:
-        yield f"- note: {markdown_code(one_line(note, width=400))}"
+    commit = f", commit {inline_code(diagnosis.run.commit[:12])}" if diagnosis.run.commit else ""
+    yield f"They failed in run {inline_code(diagnosis.run.id)} ({diagnosis.run.kind}{commit})."
+    yield f"You work on commit {inline_code(diagnosis.commit[:12])}.\n"
+    for note in diagnosis.notes:
+        yield f"- note: {inline_code(note, width=400)}"
 
 
-def _rules(found: Diagnosis) -> Iterator[str]:
-    allowed = "\n".join(f"   - {markdown_code(pattern)}" for pattern in found.allowed) or "   - (none)"
+def _rules(diagnosis: Diagnosis) -> Iterator[str]:
+    allowed = "\n".join(f"   - {inline_code(pattern)}" for pattern in diagnosis.allowed) or "   - (none)"
     yield "\n## What to do\n"
-    yield _RULES.format(allowed=allowed, evals=_EVALS[found.evals_too], folder=FOLDER, cause=CAUSE)
+    yield _RULES.format(allowed=allowed, evals=_EVALS[diagnosis.evals_allowed], folder=FOLDER, cause=CAUSE)
 
 
-def _earlier(earlier: Sequence[str]) -> Iterator[str]:
+def _earlier_rounds(earlier: Sequence[str]) -> Iterator[str]:
     if earlier:
-        yield "## What was tried before\n"
-        yield "You begin with the repository as it was before all of this.\n"
+        yield "## Earlier attempts\n"
+        yield "None of these changes is in the repository now.\n"
         yield from earlier
 
 
-def _places(found: Diagnosis) -> Iterator[str]:
-    yield "## Where the model's instructions lie\n"
-    if not any(found.places.values()):
-        yield "Nothing of what was sent was found in the repository.\n"
+def _places(diagnosis: Diagnosis) -> Iterator[str]:
+    yield "## Where the model's instructions are\n"
+    if not any(diagnosis.places.values()):
+        yield "None of the text that was sent was found in the repository.\n"
         return
     yield "| What was sent | Where | How much of it |"
     yield "| --- | --- | --: |"
-    for name, places in found.places.items():
+    for name, places in diagnosis.places.items():
         for place in places:
             also = "" if place.source else " (repeats a part)"
-            yield f"| {markdown_code(name)} | {markdown_code(whereabouts(place))}{also} | {percent(place.share)} |"
+            yield f"| {inline_code(name)} | {inline_code(format_location(place))}{also} | {percent(place.share)} |"
     yield ""
 
 
-def whereabouts(place: TextLocation) -> str:
-    """`prompts/system.md:3-14`."""
+def format_location(place: TextLocation) -> str:
+    """Format a location as `prompts/system.md:3-14`."""
     return f"{place.path}:{place.line}" + (f"-{place.end_line}" if place.end_line > place.line else "")
 
 
-def _failures(found: Diagnosis) -> Iterator[str]:
-    targets = {one.name: one for one in found.evals}
-    for number, one in enumerate(found.failures, 1):
+def _failures(diagnosis: Diagnosis) -> Iterator[str]:
+    targets = {one.name: one for one in diagnosis.evals}
+    for number, one in enumerate(diagnosis.failures, 1):
         target = targets[one.eval]
-        yield f"## {number}. {markdown_code(one.eval)} on {markdown_code(one.subject)}\n"
+        yield f"## {number}. {inline_code(one.eval)} on {inline_code(one.subject)}\n"
         if target.description:
-            yield f"- what is wanted: {markdown_code(one_line(target.description, width=400))}"
-        yield f"- written down in {markdown_code(target.where)}, policy {one.policy.value}"
+            yield f"- expected behaviour: {inline_code(target.description, width=400)}"
+        yield f"- defined in {inline_code(target.where)}, policy {one.policy.value}"
         yield f"- {one.passed} of {count(one.judged, 'trial')} passed"
         yield f"- evidence: `{FOLDER}/{number}-{slug(one.eval)}-*`\n"
         for prompt in target.prompts:
-            yield f"It is asked:\n\n{markdown_block(opening(prompt, lines=30))}\n"
-        for way in one.ways[:3]:
-            yield f"It failed ({trials(list(way.trials))}):\n\n{markdown_block(opening(way.reason, lines=40))}\n"
-            if way.chain:
-                yield f"It did:\n\n{markdown_block(opening(way.chain, lines=30))}\n"
-        yield from _difference(one)
+            yield f"The prompt:\n\n{code_block(opening(prompt, lines=30))}\n"
+        for mode in one.modes[:3]:
+            yield f"It failed ({trials(list(mode.trials))}):\n\n{code_block(opening(mode.reason, lines=40))}\n"
+            if mode.chain:
+                yield f"What the agent did:\n\n{code_block(opening(mode.chain, lines=30))}\n"
+        yield from _comparison(one)
         yield from _sent(one)
 
 
-def _difference(one: Failing) -> Iterator[str]:
+def _comparison(one: FailingEval) -> Iterator[str]:
     failing, passing = one.failing, one.passing
     if failing is None or failing.events is None:
-        yield f"Its steps are not at hand: {markdown_code(failing.absence if failing else one.absence)}\n"
+        reason = failing.absence if failing else one.absence
+        yield f"The steps of the failing trial are not available: {inline_code(reason)}\n"
     elif passing is None or passing.events is None:
-        yield "No trial that passed is at hand.\n"
+        yield "No passing trial is available.\n"
     else:
-        parting = first_divergence(align(failing.events, passing.events))
-        yield f"A failing trial (A) beside the nearest that passed (B, of run {markdown_code(passing.run)}):\n"
+        yield f"A failing trial (A) and the most similar passing one (B, of run {inline_code(passing.run)}):\n"
         shown = trace_diff((failing.record, failing.events), (passing.record, passing.events), Screen(width=110))
-        yield markdown_block(shown) + "\n"
-        if parting is None:
-            yield "They did the same; look at what was said, and at the check.\n"
+        yield code_block(shown) + "\n"
+        if first_divergence(align(failing.events, passing.events)) is None:
+            yield "They took the same steps; look at the messages, and at the check.\n"
 
 
-def _sent(one: Failing) -> Iterator[str]:
+def _sent(one: FailingEval) -> Iterator[str]:
     if one.sent is None:
-        yield f"What was sent to the model is not at hand: {markdown_code(one.absence or 'nothing came by')}\n"
+        reason = inline_code(one.absence or "the gateway saw no request")
+        yield f"What was sent to the model is not available: {reason}\n"
     elif one.sent_when_passing is None or one.sent_when_passing == one.sent:
-        same = " (the trial that passed sent the same)" if one.sent_when_passing else ""
-        yield f"System prompt and tools as sent{same}:\n\n{markdown_block(opening(one.sent, lines=120, width=400))}\n"
+        same = " (the same as in the passing trial)" if one.sent_when_passing else ""
+        yield f"System prompt and tools as sent{same}:\n\n{code_block(opening(one.sent, lines=120, width=400))}\n"
     else:
         lines = difflib.unified_diff(
             one.sent_when_passing.splitlines(), one.sent.splitlines(), "when it passed", "when it failed", lineterm=""
         )
         changed = opening("\n".join(lines), lines=120, width=400)
-        yield f"What was sent differs from what the trial that passed was sent:\n\n{markdown_block(changed)}\n"
+        yield f"What was sent differs from what the passing trial sent:\n\n{code_block(changed)}\n"
+
+
+def brief_value(diagnosis: Diagnosis, brief: str) -> dict[str, Any]:
+    """Return the brief as JSON data, with the main facts of the diagnosis."""
+    return {
+        "schema": "demeanor-fix-brief/1",
+        "run": diagnosis.run.id,
+        "commit": diagnosis.commit,
+        "evals": [one.name for one in diagnosis.evals],
+        "subjects": list(diagnosis.subjects),
+        "places": json_data(diagnosis.places),
+        "allowed": list(diagnosis.allowed),
+        "notes": list(diagnosis.notes),
+        "brief": brief,
+    }

@@ -1,21 +1,24 @@
-"""A fixer's change held against the rules, before anything of it is built or tried.
+"""Check a fixer's change against the rules, before any of it is built or run.
 
-Evals that it changed are loaded from where they were changed. To load an eval runs its author's code, and here the
-author is a fixing agent; so that happens only where the configuration lets it change evals.
+When the change includes evals, the changed evals are loaded to compare them with the old ones. Loading an eval runs its
+code, and here a fixing agent wrote that code, so this happens only when the configuration allows the fixer to change
+evals.
+
+A weaker eval passes more often, whatever the agent does. So a changed eval must keep everything that it checked before,
+and its self-test must still fail on the bad behaviours of the old eval as well as on its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from demeanor.commands.fix.diagnosis import Diagnosis
-from demeanor.commands.fix.eval_weakening import harder, lost, new_complaints
-from demeanor.commands.fix.overfitting import EvalSource
-from demeanor.commands.fix.patch_rules import refusals
+from demeanor.commands.fix.overfitting import EvalSource, check_functions
 from demeanor.commands.fix.project import FixProject, bounds_of
-from demeanor.commands.fix.violations import Refusal, Violation
+from demeanor.commands.fix.rules import Refusal, Violation, find_violations
 from demeanor.config.config import Config
 from demeanor.config.tables import BuildRules
 from demeanor.core.errors import DemeanorError
@@ -28,29 +31,28 @@ from demeanor.vcs.checkout import checked_out
 from demeanor.vcs.patch import write_changes
 
 
-def held_against_the_rules(
-    project: FixProject, found: Diagnosis, changed: Sequence[Change], redactor: Redactor, environ: Mapping[str, str]
+def check_rules(
+    project: FixProject, diagnosis: Diagnosis, changed: Sequence[Change], redactor: Redactor, environ: Mapping[str, str]
 ) -> tuple[Refusal, ...]:
-    """The rules that a change breaks."""
-    bounds = bounds_of(project, found.allowed)
-    eval_sources = {name: _exam(one) for name, one in project.evals.items()}
-    targets = [eval_sources[one.name] for one in found.evals]
-    broken = refusals(changed, bounds, targets, is_secret=lambda data: bool(redactor.spans(data)))
+    """Return the rules that a change breaks."""
+    sources = {name: _read_source(one) for name, one in project.evals.items()}
+    targets = [sources[one.name] for one in diagnosis.evals]
+    bounds = bounds_of(project, diagnosis.allowed)
+    broken = find_violations(changed, bounds, targets, is_secret=lambda data: bool(redactor.spans(data)))
     if broken or not touches_evals(project, changed):
         return broken
     unbuilt = replace(project.config, build=BuildRules())
-    with checked_out(unbuilt, project.commit, environ=environ, change=partial(write_changes, changed)) as place:
-        return _vetted(eval_sources, place.config)
+    with checked_out(unbuilt, project.commit, environ=environ, change=partial(write_changes, changed)) as checkout:
+        return _check_evals(sources, checkout.config)
 
 
 def touches_evals(project: FixProject, changed: Sequence[Change]) -> bool:
-    """Whether a change is to evals too."""
+    """Whether a change includes files of evals."""
     bounds = bounds_of(project)
     return any(bounds.is_eval(change.path) for change in changed)
 
 
-def _exam(one: Eval) -> EvalSource:
-    """An eval with what its files tell."""
+def _read_source(one: Eval) -> EvalSource:
     path, template = one.source.path, one.scenario.template
     return EvalSource(
         eval=one,
@@ -61,20 +63,64 @@ def _exam(one: Eval) -> EvalSource:
     )
 
 
-def _vetted(old: Mapping[str, EvalSource], changed: Config) -> tuple[Refusal, ...]:
-    """What the evals of a worktree have lost that they must not."""
+def _check_evals(old: Mapping[str, EvalSource], changed: Config) -> tuple[Refusal, ...]:
+    """Compare the evals of a changed checkout with the old ones, and run their self-tests."""
     try:
         evals = {one.name: one for one in choose_evals(changed, policy="all")}
     except DemeanorError as error:
-        refused = Refusal(foul=Violation.CHECKS, path="", detail=f"the evals can't be read any more: {error}")
-        return (refused,)
-    new = {name: _exam(one) for name, one in evals.items()}
-    found = list(lost(old, new))
-    known = {name: eval_source for name, eval_source in old.items() if name in new}
-    stricter = [harder(eval_source.eval, evals[name]) for name, eval_source in known.items()]
-    before = {test.eval: test for test in self_tests([eval_source.eval for eval_source in known.values()], changed)}
-    for test in self_tests(stricter, changed):
+        detail = f"the evals can't be loaded after the change: {error}"
+        return (Refusal(foul=Violation.CHECKS, path="", detail=detail),)
+    new = {name: _read_source(one) for name, one in evals.items()}
+    found = list(find_weakened(old, new))
+    kept = {name: source for name, source in old.items() if name in new}
+    before = {test.eval: test for test in self_tests([source.eval for source in kept.values()], changed)}
+    for test in self_tests([stricter(source.eval, evals[name]) for name, source in kept.items()], changed):
         complaints = [f"{one.fault.value}: {one.detail}" for one in test.complaints]
-        were = [f"{one.fault.value}: {one.detail}" for one in before[test.eval].complaints]
-        found += new_complaints(were, complaints, new[test.eval])
+        earlier = [f"{one.fault.value}: {one.detail}" for one in before[test.eval].complaints]
+        found += new_complaints(earlier, complaints, new[test.eval])
     return tuple(found)
+
+
+def find_weakened(old: Mapping[str, EvalSource], new: Mapping[str, EvalSource]) -> tuple[Refusal, ...]:
+    """Return everything that evals lost in a change; both mappings are by name."""
+    found = []
+    for name, source in old.items():
+        losses = _losses(source, new[name]) if name in new else ["the eval was removed"]
+        found += [_refusal(Violation.CHECKS, source, loss) for loss in losses]
+    return tuple(found)
+
+
+def _losses(old: EvalSource, new: EvalSource) -> Iterator[str]:
+    before, after = old.eval, new.eval
+    if after.policy is not before.policy:
+        yield f"the policy changed from {before.policy.value} to {after.policy.value}"
+    if after.scenario.prompts != before.scenario.prompts or after.scenario.messages != before.scenario.messages:
+        yield "the prompt or the prior messages changed"
+    if len(after.checks) < len(before.checks):
+        yield f"the number of checks fell from {len(before.checks)} to {len(after.checks)}"
+    if (asserts_before := count_asserts(old)) > (asserts_after := count_asserts(new)):
+        yield f"the number of asserts fell from {asserts_before} to {asserts_after}"
+    for key in ("passes_on", "fails_on"):
+        if len(getattr(after, key)) < len(getattr(before, key)):
+            yield f"a behaviour was removed from {key}"
+    if after.does_nothing_passes and not before.does_nothing_passes:
+        yield "it now accepts an agent that does nothing"
+
+
+def count_asserts(source: EvalSource) -> int:
+    """Count the assert statements in the author's check functions."""
+    return sum(isinstance(node, ast.Assert) for function in check_functions(source) for node in ast.walk(function))
+
+
+def stricter(old: Eval, new: Eval) -> Eval:
+    """Return the new eval with the requirement that it also fails on every bad behaviour of the old one."""
+    return replace(new, fails_on=(*new.fails_on, *old.fails_on), does_nothing_passes=old.does_nothing_passes)
+
+
+def new_complaints(old: Sequence[str], new: Sequence[str], source: EvalSource) -> tuple[Refusal, ...]:
+    """Return the complaints of a changed eval's self-test that the old eval did not have."""
+    return tuple(_refusal(Violation.SELF_TEST, source, complaint) for complaint in new if complaint not in old)
+
+
+def _refusal(violation: Violation, source: EvalSource, detail: str) -> Refusal:
+    return Refusal(foul=violation, path=source.eval.source.path.name, detail=f"{source.eval.name}: {detail}")

@@ -1,4 +1,4 @@
-"""`demeanor fix`: let an agent mend what an eval shows to be broken, and prove it."""
+"""`demeanor fix`: let an agent fix what an eval shows to be broken, and verify the fix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
+from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
 from demeanor.config.fix import RULES
+from demeanor.config.rule_names import rule_name
 from demeanor.core.errors import UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
@@ -22,93 +23,102 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "what",
         nargs="?",
         metavar="EVAL|RUN",
-        help="an eval, or a run by its name or path (default: what the latest night rejects)",
+        help="an eval, or a run by its name or path (default: the evals that the latest night rejects)",
     )
-    parser.add_argument("--run", metavar="RUN", help="the run in which the eval failed (default: its latest)")
+    parser.add_argument("--run", metavar="RUN", help="the run in which the eval failed (default: the latest one)")
     how = parser.add_argument_group("how")
-    how.add_argument("--fixer", metavar="AGENT:MODEL", help="who mends it (default: [fix] fixer of the configuration)")
+    how.add_argument("--fixer", metavar="AGENT:MODEL", help="the agent that makes the fix (default: fixer of [fix])")
     how.add_argument(
-        "--rounds", type=positive_int, metavar="N", help="how often the fixer may try; each sees what the last achieved"
+        "--rounds",
+        type=positive_int,
+        metavar="N",
+        help="how many attempts the fixer has; each gets the results of the ones before",
     )
     how.add_argument(
-        "--subject", action="append", default=[], metavar="AGENT:MODEL", help="on whom it is proven; repeatable"
+        "--subject",
+        action="append",
+        default=[],
+        metavar="AGENT:MODEL",
+        help="a subject to verify the fix with; repeatable",
     )
-    how.add_argument("--rule", choices=RULES, help="how it is proven, before and after (default: trials)")
+    how.add_argument(
+        "--rule", type=rule_name, choices=RULES, help="how the fix is verified, before and after (default: trials)"
+    )
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
-    pace_arguments(how)
+    trial_arguments(how)
     out = parser.add_argument_group("output")
-    out.add_argument("--dry-run", action="store_true", help="only look: print the brief, ask no fixer, try nothing")
+    out.add_argument("--dry-run", action="store_true", help="only print the brief: start no fixer and run no trials")
     out.add_argument(
-        "--apply", action="store_true", help="lay the patch onto this tree and its index where all is fixed"
+        "--apply", action="store_true", help="if everything is fixed, apply the patch to this tree and its index"
     )
     out.add_argument(
         "--format",
         choices=("terminal", "markdown", "json"),
         default="terminal",
-        help="how to print (default: terminal)",
+        help="output format (default: terminal)",
     )
     out.add_argument("--json", action="store_true", help="the same as --format json")
-    out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    out.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Look, let mend, prove, report; and apply where that is wanted."""
-    from demeanor.commands.fix.artifacts import apply_fix, keep_brief, keep_report, new_fix
-    from demeanor.commands.fix.diagnose import investigate
-    from demeanor.commands.fix.project import scene_of
-    from demeanor.commands.fix.to_json import brief_value
+    """Diagnose, fix, verify and report; apply the patch if requested."""
+    from demeanor.commands.fix.artifacts import apply_fix, create_fix_folder, write_brief, write_report
+    from demeanor.commands.fix.brief import brief_value
+    from demeanor.commands.fix.diagnosis import diagnose
+    from demeanor.commands.fix.project import open_project
     from demeanor.commands.fix.workflow import FixState
     from demeanor.commands.interrupts import make_ui
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import open_project_history
 
-    config = _configured(load_config(args), args)
+    config = _override(load_config(args), args)
     results = (args.out or config.root / config.results).resolve()
-    how = "json" if args.json else args.format
+    output = "json" if args.json else args.format
     redactor = Catalog(config=config, environ=os.environ).redactor
-    with scene_of(config, results, os.environ) as project:
+    with open_project(config, results, os.environ) as project:
         history = open_project_history(config, os.environ, results=results)
         try:
-            found = investigate(project, history, args.what, run=args.run)
+            diagnosis = diagnose(project, history, args.what, run=args.run)
         finally:
             history.close()
-        ui = make_ui(quiet=how == "json")
-        fixing = FixState(project=project, found=found, request=_request(args), environ=os.environ, ui=ui)
+        ui = make_ui(quiet=output == "json")
+        fix = FixState(project=project, diagnosis=diagnosis, request=_request(args), environ=os.environ, ui=ui)
         if not args.dry_run:
-            fixing.check()
-        folder = new_fix(results)
-        brief = keep_brief(found, folder, redactor)
+            fix.check()
+        folder = create_fix_folder(results)
+        brief = write_brief(diagnosis, folder, redactor)
         if args.dry_run:
-            print(json.dumps(brief_value(found, brief), indent=2) if how == "json" else brief)
-            ui.log(f"the brief and its evidence are kept in {folder}")
+            print(json.dumps(brief_value(diagnosis, brief), indent=2) if output == "json" else brief)
+            ui.log(f"the brief and its evidence are in {folder}")
             return ExitCode.ACCEPTED
         try:
-            report = fixing.run(folder)
+            report = fix.run(folder)
         except KeyboardInterrupt:
-            ui.log(f"stopped; what was done until then is kept in {folder}")
+            ui.log(f"stopped; everything up to this point is in {folder}")
             raise
-    failed: UsageError | None = None
+    apply_error: UsageError | None = None
     if args.apply and report.exit_code is ExitCode.ACCEPTED and report.rounds:
         try:
             report = apply_fix(report, project)
         except UsageError as error:
-            failed = error
-    report = keep_report(report, folder, redactor)
-    _print(report, how)
-    if failed is not None:
-        raise failed
+            apply_error = error
+    report = write_report(report, folder, redactor)
+    _print(report, output)
+    if apply_error is not None:
+        raise apply_error
     return report.exit_code
 
 
-def _configured(config: Config, args: argparse.Namespace) -> Config:
-    """The configuration as the command line wants it."""
-    said = {
+def _override(config: Config, args: argparse.Namespace) -> Config:
+    """Return the configuration with the values of the command line."""
+    values = {
         "fixer": args.fixer,
         "rounds": args.rounds,
         "subjects": tuple(args.subject) or None,
@@ -116,26 +126,23 @@ def _configured(config: Config, args: argparse.Namespace) -> Config:
         "trials": args.trials,
         "budget_usd": args.budget_usd,
     }
-    return replace(
-        config, fix=replace(config.fix, **{name: value for name, value in said.items() if value is not None})
-    )
+    given = {name: value for name, value in values.items() if value is not None}
+    return replace(config, fix=replace(config.fix, **given))
 
 
 def _request(args: argparse.Namespace) -> RunRequest:
     return RunRequest(policy="all", jobs=args.jobs, timeout=args.timeout, sandbox=args.sandbox, seed=args.seed)
 
 
-def _print(report: FixReport, how: str) -> None:
-    if how == "json":
-        from demeanor.commands.fix.to_json import fix_json
+def _print(report: FixReport, output: str) -> None:
+    from demeanor.commands.fix.render import fix_markdown, fix_terminal
+    from demeanor.render.terminal import screen_of
 
-        print(fix_json(report), end="")
-    elif how == "markdown":
-        from demeanor.commands.fix.markdown import fix_markdown
+    if output == "json":
+        from demeanor.commands.fix.report import FIX_DOCUMENT
 
+        print(FIX_DOCUMENT.write(report), end="")
+    elif output == "markdown":
         print(fix_markdown(report), end="")
     else:
-        from demeanor.commands.fix.terminal import fix_terminal
-        from demeanor.render.terminal import screen_of
-
         print(fix_terminal(report, screen_of(sys.stdout)), end="")

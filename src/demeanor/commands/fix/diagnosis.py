@@ -1,20 +1,43 @@
-"""What is known of evals that fail: all that an engineer, or an agent, needs to mend what broke."""
+"""Diagnose failing evals: their trials, what was sent to the model, and where that text is in the repository.
+
+A person or an agent should need nothing else to fix the cause.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from demeanor.commands.fix.text_search import TextLocation
-from demeanor.commands.report.report import FailureMode
-from demeanor.commands.trace.trial_steps import TrialSteps
+from demeanor.commands.fix.project import FixProject, bounds_of, relative_to_top
+from demeanor.commands.fix.rules import Bounds
+from demeanor.commands.fix.text_search import TextLocation, find_texts
+from demeanor.commands.report.build import failing
+from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
+from demeanor.commands.report.workflow import find_past_run, make_night_report
+from demeanor.commands.trace.trials import TrialSteps, load_capture, load_step_pairs
+from demeanor.core.capture import Capture
+from demeanor.core.errors import StoreError, UnknownName, UsageError
+from demeanor.core.exchange import Request
+from demeanor.core.git import git
+from demeanor.core.history import PastRun
 from demeanor.core.policy import Policy
+from demeanor.core.ports import History
 from demeanor.core.record import RunInfo
+from demeanor.core.text import count
+from demeanor.observe import observe
+from demeanor.observe.conversations import Conversations
+from demeanor.store.captures.capture_store import open_capture_store
+from demeanor.vcs.git_info import git_state
+
+_MOST_EVALS = 5
+_LARGEST_FILE = 2**20
+"""Larger files are not searched: they do not contain a prompt that a person wrote."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Failing:
-    """One eval with one subject that failed."""
+class FailingEval:
+    """One eval that failed with one subject."""
 
     eval: str
     """The eval's name."""
@@ -29,80 +52,263 @@ class Failing:
     """Trials of the run that passed."""
 
     judged: int
-    """Trials of the run that count."""
+    """Trials of the run that passed or failed."""
 
-    ways: tuple[FailureMode, ...] = ()
-    """The ways in which trials failed, the most common first. Hostile text."""
+    modes: tuple[FailureMode, ...] = ()
+    """How trials failed, the most common first. Hostile text."""
 
     failing: TrialSteps | None = None
     """A trial that failed."""
 
     passing: TrialSteps | None = None
-    """The nearest trial that passed, of this run or of a night before; None where none is known."""
+    """The most similar trial that passed, in this run or in a night before; None when there is none."""
 
     sent: str | None = None
-    """System prompt and tools as the failing trial sent them; None where they are not at hand. Hostile text."""
+    """System prompt and tools as the failing trial sent them; None when not available. Hostile text."""
 
     sent_when_passing: str | None = None
-    """The same of the trial that passed."""
+    """The same for the passing trial."""
 
     log: str = ""
-    """What the failing trial's agent printed, errors included. Hostile text."""
+    """What the agent of the failing trial printed, including errors. Hostile text."""
 
     absence: str = ""
-    """Why its capture is not at hand, if so."""
+    """Why the capture of the failing trial is not available; empty when it is."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DiagnosisTarget:
-    """An eval that is to be mended for, as a brief tells of it."""
+    """An eval that the fix should make pass."""
 
     name: str
     """Its name."""
 
     description: str
-    """A sentence for people."""
+    """Its description, one sentence."""
 
     prompts: tuple[str, ...]
-    """What the agent is asked."""
+    """What the agent is asked to do."""
 
     where: str
-    """`path:line` of its definition, from the top of the repository."""
+    """`path:line` of its definition, relative to the top of the repository."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Diagnosis:
-    """What is known of the evals of one run that fail."""
+    """Everything that is known about the failing evals of one run."""
 
     run: RunInfo
-    """The run that they failed in."""
+    """The run in which they failed."""
 
     commit: str
-    """The commit that is to be mended."""
+    """The commit that is to be fixed."""
 
     evals: tuple[DiagnosisTarget, ...]
-    """The evals, in the order of the report: the worst first."""
+    """The evals in the order of the report: the worst first."""
 
-    failures: tuple[Failing, ...]
-    """What failed, per eval and subject."""
+    failures: tuple[FailingEval, ...]
+    """The failures, per eval and subject."""
 
     subjects: tuple[str, ...] = ()
-    """All subjects of the run that had one of these evals, those that passed included."""
+    """All subjects of the run that ran one of these evals, including those that passed."""
 
     places: Mapping[str, tuple[TextLocation, ...]] = field(default_factory=dict)
-    """By text that was sent (`system prompt`, `tool read_file`): where in the repository it lies."""
+    """Where each text that was sent (`system prompt`, `tool read_file`) was found in the repository."""
 
     allowed: tuple[str, ...] = ()
-    """What a fixer may change: patterns from the top of the repository."""
+    """Patterns of the files that a fixer may change, relative to the top of the repository."""
 
-    evals_too: bool = False
-    """Whether it may change evals, as a last resort."""
+    evals_allowed: bool = False
+    """Whether a fixer may change evals, as a last resort."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know."""
+    """Notes for the reader."""
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The files that the texts come from, as far as can be told."""
+        """The files that the sent texts come from, as far as known."""
         found = (place.path for places in self.places.values() for place in places if place.source)
         return tuple(dict.fromkeys(found))
+
+
+def diagnose(project: FixProject, history: History, what: str | None, *, run: str | None = None) -> Diagnosis:
+    """Diagnose the failing evals of a named run or eval, or else those that the latest night rejected."""
+    past, requested = _choose_run(project, history, what, run)
+    report = make_night_report(history, past, details=10**6)
+    cells, notes = _choose_failures(project, report, requested)
+    failures, requests = [], []
+    for failure, first_request in _load_failures(project, history, replace(report, failures=cells)):
+        failures.append(failure)
+        requests += first_request
+    names = tuple(dict.fromkeys(one.eval for one in failures))
+    places = find_texts(_prompt_texts(requests), _searchable_files(project.tree, bounds_of(project)))
+    diagnosis = Diagnosis(
+        run=past.info,
+        commit=project.commit,
+        evals=tuple(_target(project, name) for name in names),
+        failures=tuple(failures),
+        subjects=tuple(
+            one.subject for one in report.subjects if any(row.eval in names and row.tally for row in one.rows)
+        ),
+        places=places,
+        evals_allowed=project.config.fix.evals,
+        notes=(*notes, *_notes(project, past, places)),
+    )
+    return replace(diagnosis, allowed=project.config.fix.allowed or diagnosis.sources)
+
+
+def _choose_run(
+    project: FixProject, history: History, what: str | None, run: str | None
+) -> tuple[PastRun, tuple[str, ...]]:
+    """Return the run to look at, and the requested evals; empty means every failing eval of the run."""
+    if what is None or run is not None:
+        return find_past_run(history, run), (what,) if what else ()
+    try:
+        return find_past_run(history, what), ()
+    except UnknownName as unknown:
+        if what not in project.evals and not history.eval_history(what):
+            raise UnknownName("run or eval", what, {*project.evals, *unknown.known}) from None
+    cells = [cell for cell in history.eval_history(what) if cell.failed]
+    if not cells:
+        raise UsageError(f"no stored run has a failing trial of {what!r}\n  → demeanor run --scenario {what}")
+    latest = max(cells, key=lambda cell: (cell.kind == "nightly", cell.started, cell.run))
+    return history.run(latest.run), (what,)
+
+
+def _choose_failures(
+    project: FixProject, report: NightReport, names: Sequence[str]
+) -> tuple[tuple[FailingCell, ...], list[str]]:
+    """Return the failures of the named evals, or else of those that the policy rejects, and notes about them."""
+    rows = {
+        (row.eval, subject)
+        for row, subject in failing(report)
+        if row.eval in names or (not names and row.decision is not None and row.decision.answer == "reject")
+    }
+    if not rows:
+        which = " and ".join(map(repr, names)) if names else "no eval"
+        raise UsageError(
+            f"{which} {'did not fail' if names else 'was rejected'} in run {report.run.id}: there is nothing to fix\n"
+            "  → name an eval or another run: demeanor fix EVAL|RUN"
+        )
+    evals = list(dict.fromkeys(one.eval for one in report.failures if (one.eval, one.subject) in rows))
+    known = [name for name in evals if name in project.evals]
+    notes = [f"{name} failed, but is no longer defined" for name in evals if name not in project.evals]
+    if not known:
+        raise UsageError(
+            f"the evals that failed in run {report.run.id} are no longer defined: {', '.join(evals)}\n"
+            "  → name an eval or another run: demeanor fix EVAL|RUN"
+        )
+    if len(known) > _MOST_EVALS:
+        left = ", ".join(known[_MOST_EVALS:])
+        notes.append(f"{count(len(known), 'eval')} failed; this fix covers the worst {_MOST_EVALS}, without {left}")
+    chosen = known[:_MOST_EVALS]
+    return tuple(one for one in report.failures if one.eval in chosen and (one.eval, one.subject) in rows), notes
+
+
+def _load_failures(
+    project: FixProject, history: History, report: NightReport
+) -> Iterator[tuple[FailingEval, list[tuple[str, Request]]]]:
+    """Yield each failure with its trials and captures, and the first request of the failing trial, by subject."""
+    nights = {night.name: night for night in report.nights}
+    pairs = load_step_pairs(history, report, project.config, project.results)
+    for one, pair in zip(report.failures, pairs, strict=True):
+        row = report.row(one.eval, one.subject)
+        capture, absence = _capture(project, nights, pair.failing)
+        passing, _ = _capture(project, nights, pair.passing)
+        yield (
+            FailingEval(
+                eval=one.eval,
+                subject=one.subject,
+                policy=row.policy,
+                passed=row.tonight.passed,
+                judged=row.tonight.judged,
+                modes=one.ways,
+                failing=pair.failing,
+                passing=pair.passing,
+                sent=observe(capture, {}).asked if capture else None,
+                sent_when_passing=observe(passing, {}).asked if passing else None,
+                log=_log(capture) if capture else "",
+                absence=absence,
+            ),
+            [(one.subject, exchange.request) for exchange in Conversations(capture.exchanges).main[:1]]
+            if capture
+            else [],
+        )
+
+
+def _capture(
+    project: FixProject, nights: Mapping[str, PastRun], trial: TrialSteps | None
+) -> tuple[Capture | None, str]:
+    """Return a trial's capture, or None and the reason why it is not available."""
+    if trial is None:
+        return None, "the history has no such trial"
+    try:
+        captures = open_capture_store(project.config)
+        return load_capture(nights[trial.run], trial.record, project.results, captures), ""
+    except StoreError as error:
+        return None, str(error).partition("\n")[0]
+
+
+def _log(capture: Capture) -> str:
+    return "".join(
+        f"## program {number}: {name}\n{stream.text.rstrip()}\n"
+        for number, end in enumerate(capture.ends, 1)
+        for name, stream in (("output", end.stdout), ("errors", end.stderr))
+        if stream.text.strip()
+    )
+
+
+def _prompt_texts(requests: Iterable[tuple[str, Request]]) -> dict[str, str]:
+    """Return every text that instructs a model, by name; a text that several subjects share appears once."""
+    found: dict[str, str] = {}
+    for subject, request in requests:
+        for name, text in _instructions(request):
+            if not text.strip():
+                continue
+            known = found.setdefault(name, text)
+            if known != text:
+                found[f"{name} ({subject})"] = text
+    return found
+
+
+def _instructions(request: Request) -> Iterator[tuple[str, str]]:
+    yield "system prompt", request.system
+    for tool in request.tools:
+        yield f"tool {tool.name}", tool.description
+        arguments = tool.schema.get("properties")
+        for name, about in arguments.items() if isinstance(arguments, Mapping) else ():
+            if isinstance(about, Mapping) and isinstance(about.get("description"), str):
+                yield f"tool {tool.name}, argument {name}", about["description"]
+
+
+def _searchable_files(tree: Path, bounds: Bounds) -> Iterator[tuple[str, str]]:
+    """Yield the text files of the commit, except evals: their snapshots would always match."""
+    for path in git(tree, "ls-files", "-z").split("\0"):
+        place = tree / path
+        if not path or bounds.is_eval(path) or place.is_symlink() or not place.is_file():
+            continue
+        if place.stat().st_size > _LARGEST_FILE:
+            continue
+        content = place.read_bytes()
+        if b"\0" not in content:
+            yield path, content.decode("utf-8", "replace")
+
+
+def _target(project: FixProject, name: str) -> DiagnosisTarget:
+    one = project.evals[name]
+    path = next(relative_to_top(project.top, [one.source.path]), str(one.source.path))
+    where = f"{path}:{one.source.line}" if one.source.path.suffix == ".py" else path
+    return DiagnosisTarget(name=name, description=one.description, prompts=one.scenario.prompts, where=where)
+
+
+def _notes(project: FixProject, past: PastRun, places: Mapping[str, object]) -> Iterator[str]:
+    ran = past.info.commit
+    if ran and ran != project.commit:
+        yield f"the run was of commit {ran[:12]}; this fix is for commit {project.commit[:12]}"
+    if git_state(project.config.root).dirty:
+        yield "uncommitted changes are ignored: a fix starts from the last commit"
+    if past.info.dirty:
+        yield "the run was made with uncommitted changes"
+    lost = [name for name, found in places.items() if not found]
+    if lost:
+        yield f"not found in any file of the repository: {', '.join(lost[:8])}{' …' if len(lost) > 8 else ''}"

@@ -1,9 +1,9 @@
-"""Is a prompt mended, or does it only know its exam? New text that quotes an eval is taken for the latter.
+"""Does a fix overfit the eval? A change whose new text quotes the eval is treated as overfitting.
 
-An eval gives itself away by what it asks for, by its files' names and texts, and by what it expects. Words of that kind
-which were not there before and now stand in a prompt are found here. A paraphrase is not: "when a settings file is to
-get another number, look at it first" passes, and whether it helps with anything but the eval is for the guard suite and
-for a reader of the patch to tell.
+Quotable are the eval's prompts, the names and contents of its files, and the texts that its checks expect. Text of this
+kind that a file did not contain before the change and contains after it is a quotation. A paraphrase is not detected:
+"when a number in a settings file is to be raised, look at it first" is accepted. Whether such a sentence helps with
+anything but the eval is left to the guard suite and to the person who reads the patch.
 """
 
 from __future__ import annotations
@@ -18,116 +18,115 @@ from demeanor.core.checks import FunctionCheck, PromptSnapshot
 from demeanor.core.eval import Eval
 from demeanor.core.trajectory import usual_kinds
 
-_ROW = 4
-"""So many words in a row are a quotation of what an eval asks, or of a file it lays out."""
-_SHORTEST = 8
-"""An expected text of two words or more is a quotation if it has so many characters."""
-_LONG = 4
-"""Two of the words in a row are at least so long; `in it and the` quotes nobody."""
-_NUMBER = 3
-"""A word with a digit in it is one from so many characters on."""
-_FILE = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,9}")
-_TOO_COMMON = {"readme.md", "makefile", "package.json", "pyproject.toml"}
+_PHRASE_WORDS = 4
+"""This many consecutive words of a prompt or a file are a quotation."""
+_MIN_TEXT_LENGTH = 8
+"""A shorter text of two words or more is a quotation from this many characters on."""
+_LONG_WORD = 4
+"""A phrase needs two words of at least this length; `in it and the` is too common."""
+_MIN_NUMBER_LENGTH = 3
+"""A word with a digit is a quotation from this many characters on."""
+_FILE_NAME = re.compile(r"[\w./-]*\w\.[A-Za-z]\w{0,9}")
+_COMMON_FILES = {"readme.md", "makefile", "package.json", "pyproject.toml"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvalSource:
-    """An eval that is to be mended for, with what its value does not tell."""
+    """An eval together with its source text and the names of its template files."""
 
     eval: Eval
     """The eval."""
 
     source: str = ""
-    """The text of the Python file that it is written in; empty where it is written in no such file."""
+    """The text of the Python file that defines it; empty when it is not defined in Python."""
 
     template: tuple[str, ...] = ()
     """The files of its template folder."""
 
     @property
     def tree(self) -> ast.Module:
-        """Its source, parsed; empty where that can't be."""
+        """The parsed source; empty when it can't be parsed."""
         try:
             return ast.parse(self.source)
         except (SyntaxError, ValueError):
             return ast.Module(body=[], type_ignores=[])
 
 
-def quotations(eval_source: EvalSource, *, old: str, new: str) -> tuple[str, ...]:
-    """What `new` quotes of an eval and `old` does not, each told as a person would find it."""
-    before, after = _Said(old), _Said(new)
+def find_quotations(eval_source: EvalSource, *, old: str, new: str) -> tuple[str, ...]:
+    """Return what `new` quotes of an eval and `old` does not, for example `file name 'settings.ini'`."""
+    before, after = _SearchableText(old), _SearchableText(new)
     found: dict[str, str] = {}
-    for kind, quoted in _telltales(eval_source):
-        if after.says(quoted) and not before.says(quoted):
-            found.setdefault(quoted, kind)
-    return tuple(f"{kind} {quoted!r}" for quoted, kind in found.items())
+    for kind, text in _quotable_texts(eval_source):
+        if after.contains(text) and not before.contains(text):
+            found.setdefault(text, kind)
+    return tuple(f"{kind} {text!r}" for text, kind in found.items())
 
 
-class _Said:
-    """A text that can be asked what it says."""
+class _SearchableText:
+    """A text in which words are found regardless of case, line breaks and punctuation."""
 
     def __init__(self, text: str) -> None:
         self._lower = text.lower()
         self._words = f" {' '.join(words_of(text))} "
 
-    def says(self, quoted: str) -> bool:
-        words = " ".join(words_of(quoted))
-        if _FILE.fullmatch(quoted):
-            return bool(re.search(rf"(?<![\w./-]){re.escape(quoted.lower())}(?![\w-])", self._lower))
-        return f" {words} " in self._words
+    def contains(self, text: str) -> bool:
+        if _FILE_NAME.fullmatch(text):
+            return bool(re.search(rf"(?<![\w./-]){re.escape(text.lower())}(?![\w-])", self._lower))
+        return f" {' '.join(words_of(text))} " in self._words
 
 
-def _telltales(eval_source: EvalSource) -> Iterator[tuple[str, str]]:
-    """What gives an eval away, with what it is."""
+def _quotable_texts(eval_source: EvalSource) -> Iterator[tuple[str, str]]:
+    """Yield every text that identifies an eval, each with its kind."""
     scenario = eval_source.eval.scenario
     for prompt in scenario.prompts:
-        yield from (("of what it asks:", row) for row in _rows(prompt))
+        yield from (("prompt", phrase) for phrase in _phrases(prompt))
     names = [
         *scenario.files,
         *eval_source.template,
-        *(name for text in scenario.prompts for name in _named(text)),
+        *(name for text in scenario.prompts for name in _file_names(text)),
     ]
     for name in dict.fromkeys(part for path in names for part in (path, path.rpartition("/")[2])):
-        if _FILE.fullmatch(name) and name.lower() not in _TOO_COMMON:
-            yield "of its files: the name", name
+        if _FILE_NAME.fullmatch(name) and name.lower() not in _COMMON_FILES:
+            yield "file name", name
     for content in scenario.files.values():
         lines = content.decode("utf-8", "replace").splitlines()
-        yield from (("of its files:", row) for line in lines for row in _rows(line))
-    for text in dict.fromkeys((*_declared(eval_source.eval), *_written(eval_source))):
-        yield from (("of what it expects:", word) for word in words_of(text) if _number(word))
-        if _telling(text):
-            yield "of what it expects:", " ".join(text.split())
+        yield from (("file content", phrase) for line in lines for phrase in _phrases(line))
+    for text in dict.fromkeys((*_texts_of_declared_checks(eval_source.eval), *_texts_of_functions(eval_source))):
+        yield from (("expected text", word) for word in words_of(text) if _is_number(word))
+        if _is_specific(text):
+            yield "expected text", " ".join(text.split())
 
 
-def _rows(text: str) -> Iterator[str]:
+def _phrases(text: str) -> Iterator[str]:
     words = words_of(text)
-    if 2 <= len(words) < _ROW and len(text.strip()) >= _SHORTEST:
+    if 2 <= len(words) < _PHRASE_WORDS and len(text.strip()) >= _MIN_TEXT_LENGTH:
         yield " ".join(words)
-    for row in (words[at : at + _ROW] for at in range(len(words) - _ROW + 1)):
-        if sum(len(word) >= _LONG for word in row) >= 2:
-            yield " ".join(row)
-    yield from (word for word in words if _number(word))
+    for phrase in (words[at : at + _PHRASE_WORDS] for at in range(len(words) - _PHRASE_WORDS + 1)):
+        if sum(len(word) >= _LONG_WORD for word in phrase) >= 2:
+            yield " ".join(phrase)
+    yield from (word for word in words if _is_number(word))
 
 
-def _number(word: str) -> bool:
-    """A word with a digit in it is rarely said by chance."""
-    return len(word) >= _NUMBER and any(sign.isdigit() for sign in word)
+def _is_number(word: str) -> bool:
+    """Whether a word contains a digit and is long enough not to match by chance."""
+    return len(word) >= _MIN_NUMBER_LENGTH and any(char.isdigit() for char in word)
 
 
-def _named(text: str) -> Iterator[str]:
-    """The files that a text names; `e.g` is none."""
-    return (name for name in _FILE.findall(text) if len(name) > _LONG)
+def _file_names(text: str) -> Iterator[str]:
+    """Yield the file names in a text; short matches such as `e.g` are ignored."""
+    return (name for name in _FILE_NAME.findall(text) if len(name) > _LONG_WORD)
 
 
-def _telling(text: str) -> bool:
-    """Whether a text is of this eval, and not a word that anybody uses."""
+def _is_specific(text: str) -> bool:
+    """Whether a text is specific to this eval rather than a common word or an identifier."""
     words = words_of(text)
     if text.lower() in usual_kinds() or not words:
         return False
-    return len(words) >= 2 and not text.isidentifier() and len(text.strip()) >= _SHORTEST
+    return len(words) >= 2 and not text.isidentifier() and len(text.strip()) >= _MIN_TEXT_LENGTH
 
 
-def _declared(one: Eval) -> Iterator[str]:
-    """The texts of checks that are data."""
+def _texts_of_declared_checks(one: Eval) -> Iterator[str]:
+    """Yield the texts in checks that are written as data."""
     for check in one.checks:
         if isinstance(check, FunctionCheck | PromptSnapshot) or not is_dataclass(check):
             continue
@@ -137,33 +136,33 @@ def _declared(one: Eval) -> Iterator[str]:
             yield from (text for text in several if isinstance(text, str))
 
 
-def _written(eval_source: EvalSource) -> Iterator[str]:
-    """The texts in the author's own function, and in the names of the file that it uses."""
+def _texts_of_functions(eval_source: EvalSource) -> Iterator[str]:
+    """Yield the string literals in the author's check functions, and in the module constants that they use."""
     tree = eval_source.tree
-    names = {
+    constants = {
         target.id: node.value.value
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in functions(eval_source):
-        for part in (inner for statement in _without_docstring(node.body) for inner in ast.walk(statement)):
-            if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                yield part.value
-            elif isinstance(part, ast.Name) and part.id in names:
-                yield names[part.id]
+    for function in check_functions(eval_source):
+        for node in (inner for statement in _without_docstring(function.body) for inner in ast.walk(statement)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+            elif isinstance(node, ast.Name) and node.id in constants:
+                yield constants[node.id]
 
 
-def functions(eval_source: EvalSource) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions that are checks of an eval, as they are written."""
-    checks = {check.function.__name__ for check in eval_source.eval.checks if isinstance(check, FunctionCheck)}
+def check_functions(eval_source: EvalSource) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the functions of the source that are checks of the eval."""
+    names = {check.function.__name__ for check in eval_source.eval.checks if isinstance(check, FunctionCheck)}
     for node in ast.walk(eval_source.tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in checks:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in names:
             yield node
 
 
 def _without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
     first = body[0] if body else None
-    spoken = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return body[1:] if spoken else body
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return body[1:] if is_docstring else body

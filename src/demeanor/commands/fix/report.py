@@ -1,40 +1,41 @@
-"""A fix as a value: what was tried, what came of it, and what it cost. Every format is made of it."""
+"""The report of a fix: what was tried, the result and the cost. Every output format is made from it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from demeanor.commands.fix.violations import Refusal
+from demeanor.commands.fix.rules import Refusal
 from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Estimate, Tally
+from demeanor.render.documents import Document
 
 
 class FixOutcome(StrEnum):
-    """What came of a fix, or of one round of it."""
+    """The result of a fix, or of one round of it."""
 
     FIXED = "fixed"
-    """The evals are accepted now, and nothing of the guard suite got worse."""
+    """The evals are accepted now, and no eval of the guard suite got worse."""
 
     PASSES = "passes"
-    """There was nothing to fix: the evals are accepted as things are, so the fixer was not asked."""
+    """There was nothing to fix: the evals are accepted without a change, so the fixer was not started."""
 
     NOT_FIXED = "not fixed"
-    """The change was tried, and an eval is still rejected; or there was no change that could be tried."""
+    """An eval is still rejected with the change, or there was no usable change."""
 
     REGRESSED = "regressed"
-    """The evals are accepted now, but something of the guard suite got worse."""
+    """The evals are accepted now, but an eval of the guard suite got worse."""
 
     REFUSED = "refused"
-    """The change broke a rule, so it was not tried."""
+    """The change broke a rule, so it was not built or run."""
 
     UNDECIDED = "undecided"
-    """Nothing can be said: only voids, a spent budget, or a fixer that could not be started."""
+    """No result: only void trials, a spent budget, or a fixer that could not be started."""
 
 
-CODES = {
+EXIT_CODES = {
     FixOutcome.FIXED: ExitCode.ACCEPTED,
     FixOutcome.PASSES: ExitCode.ACCEPTED,
     FixOutcome.NOT_FIXED: ExitCode.REJECTED,
@@ -46,30 +47,30 @@ CODES = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Score:
-    """Trials of one eval with one subject, counted."""
+    """The trials of one eval with one subject, counted."""
 
     passed: int
     """Trials that passed."""
 
     judged: int
-    """Trials that count."""
+    """Trials that passed or failed."""
 
     voided: int
     """Trials that could not be judged."""
 
     rate: Estimate | None
-    """The pass rate with its interval; None where nothing was judged."""
+    """The pass rate with its interval; None when no trial was judged."""
 
     answer: str
-    """Held against the rule: accept, reject, undecided or skipped."""
+    """The decision of the rule: accept, reject, undecided or skipped."""
 
     reason: str
-    """Why, in a sentence with the numbers."""
+    """The reason for the decision, with the numbers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FixCell:
-    """One eval with one subject, before and after."""
+    """One eval with one subject, before and after the change."""
 
     eval: str
     """The eval's name."""
@@ -81,54 +82,54 @@ class FixCell:
     """The eval's policy."""
 
     before: Score | None
-    """Without the change; None where that was not tried: of the guard, only what fails is."""
+    """Without the change; None when not run. Guard evals run without the change only if they fail with it."""
 
     after: Score | None
-    """With the change; None where it was not tried."""
+    """With the change; None when not run."""
 
     p_value: float | None = None
-    """How easily chance alone explains that it passes more often now (Boschloo, one-sided)."""
+    """The one-sided p-value (Boschloo) of the increase in the pass rate."""
 
     @property
     def worse(self) -> bool:
-        """Whether it is rejected, and was not without the change."""
+        """Whether it is rejected with the change and was not rejected without it."""
         before = self.before.answer if self.before else "accept"
         return self.after is not None and self.after.answer == "reject" and before != "reject"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FixRound:
-    """One go of the fixer."""
+    """One attempt of the fixer."""
 
     number: int
     """1, 2, 3 …"""
 
     outcome: FixOutcome
-    """What came of it."""
+    """The result."""
 
     detail: str
-    """Why, in a sentence. Hostile text."""
+    """The reason, in one sentence. Hostile text."""
 
     files: tuple[str, ...] = ()
-    """What was changed."""
+    """The changed files."""
 
     patch: str = ""
     """The change as a patch. Hostile text."""
 
     patch_file: str = ""
-    """Where it is kept; empty where there is none."""
+    """The file with the patch; empty when there is none."""
 
     root_cause: str = ""
-    """What the fixer says was the cause. Hostile text."""
+    """The root cause according to the fixer. Hostile text."""
 
     refusals: tuple[Refusal, ...] = ()
     """The rules that the change breaks."""
 
     cells: tuple[FixCell, ...] = ()
-    """The evals that are to be mended for, before and after."""
+    """The evals to fix, before and after."""
 
     guard: tuple[FixCell, ...] = ()
-    """The guard suite; empty where it did not come to that."""
+    """The guard suite; empty when it was not run."""
 
     fixer: Spent | None = None
     """What the fixer used."""
@@ -136,62 +137,66 @@ class FixRound:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FixReport:
-    """What was tried to mend some evals, and what came of it."""
+    """The report of a fix."""
 
     id: str
-    """The fix's name, which is also its folder's."""
+    """The name of the fix, which is also the name of its folder."""
 
     outcome: FixOutcome
-    """What came of the last round; of several, the best counts."""
+    """The result: that of the last round, or of the run without a change."""
 
     exit_code: ExitCode
-    """Accepted where it is fixed, rejected where it is not, refused where the fixer broke a rule."""
+    """The exit code that follows from the outcome."""
 
     evals: tuple[str, ...]
-    """The evals that were to be mended for."""
+    """The names of the evals to fix."""
 
     run: str
     """The run in which they failed."""
 
     commit: str
-    """The commit that was to be mended."""
+    """The commit to fix."""
 
     fixer: str
-    """Who mended, as `agent:model`."""
+    """The fixer, as `agent:model`."""
 
     rule: str
-    """The rule by which evals were judged before and after."""
+    """The rule that decided before and after."""
 
     before: tuple[FixCell, ...]
-    """The evals as they are without any change."""
+    """The evals without any change."""
 
     rounds: tuple[FixRound, ...]
-    """What the fixer tried."""
+    """The rounds of the fixer."""
 
     spent: Spent
-    """What all of it used: fixer and trials."""
+    """The total usage of fixer and trials."""
 
     unpriced: int
-    """Attempts whose cost nobody knows: where some is known, `spent.cost_usd` is a lower bound."""
+    """Attempts without a known cost. If there are any, `spent.cost_usd` is a lower bound."""
 
     folder: str
-    """Where all of it is kept."""
+    """The folder of the fix."""
 
     applied: bool = False
-    """Whether the patch was laid onto the user's tree."""
+    """Whether the patch was applied to the user's tree."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know."""
+    """Notes for the reader."""
 
     @property
     def best(self) -> FixRound | None:
-        """The round that fixed it; else the last one."""
+        """The last round that fixed it, or else the last round."""
         fixed = [one for one in self.rounds if one.outcome is FixOutcome.FIXED]
         return next(reversed(fixed or self.rounds), None)
 
 
+FIX_DOCUMENT = Document("fix", FixReport)
+"""The JSON document of this report."""
+
+
 def score_of(tally: Tally, decision: Decision) -> Score:
-    """A tally that was held against a rule."""
+    """Combine a tally and its decision."""
     return Score(
         passed=tally.passed,
         judged=tally.judged,

@@ -1,4 +1,4 @@
-"""Evals proven on a checkout: so many trials each, or as many as a gate's rule asks for."""
+"""Verify evals on a checkout with a fixed number of trials or by a gate's rule, and compare two verifications."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from demeanor.commands.compare.rules import p_fall
+from demeanor.commands.fix.report import FixCell, score_of
 from demeanor.commands.gate.workflow import GateState
 from demeanor.commands.run.policies import decide
 from demeanor.commands.run.tallies import tally
@@ -15,6 +17,7 @@ from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import Plan
+from demeanor.core.verdict import Void
 from demeanor.runner.budget import out_of_money
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import execute, prepare
@@ -22,25 +25,28 @@ from demeanor.runner.plan import DEFAULT_TIMEOUT, plan_evals
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_folder import RunFolder
 
+_SIGNIFICANCE = 0.05
+"""An increase with a larger p-value gets a note that it may be chance."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verification:
-    """What the trials of some evals amount to."""
+    """The trials of some evals, counted and decided."""
 
     found: tuple[tuple[Tally, Decision], ...]
-    """Per eval and subject, those that were skipped included: its trials counted, and what follows."""
+    """The tally and the decision of each eval and subject, including skipped ones."""
 
     records: tuple[Record, ...]
     """Every attempt."""
 
     stopped: str | None
-    """Why it ended before its time, if so."""
+    """Why the run ended early; None if it did not."""
 
     notes: tuple[str, ...]
-    """What a person should know of the run."""
+    """Notes about the run for the reader."""
 
 
-def prove(
+def verify(
     evals: Sequence[Eval],
     config: Config,
     request: RunRequest,
@@ -50,33 +56,83 @@ def prove(
     folder: Path,
     ui: UI,
 ) -> Verification:
-    """Try evals with the programs of a checkout, whose configuration is `config`; all of it is kept in `folder`."""
+    """Run evals with the programs of a checkout, whose configuration is `config`, and store the run in `folder`."""
     catalog = Catalog(config=config, environ=environ)
     plan = plan_evals(catalog, evals, request, environ)
-    state = None if rule == "trials" else _state(plan, config, request, rule)
-    if state is not None:
-        state.round()
-        plan = state.planned()
+    gate = None if rule == "trials" else _gate(plan, config, request, rule)
+    if gate is not None:
+        gate.round()
+        plan = gate.planned()
     run = prepare(catalog, plan, request, RunFolder(folder), in_history=False)
-    result = execute(run, ui=ui) if state is None else execute(run, ui=ui, watch=state.watch, more=state.round)
+    result = execute(run, ui=ui) if gate is None else execute(run, ui=ui, watch=gate.watch, more=gate.round)
     if result.interrupted:
         raise KeyboardInterrupt
-    records = result.records
-    said = state.decisions() if state else {}
-    counted = [tally(cell, records) for cell in (state.planned() if state else plan).cells]
+    decisions = gate.decisions() if gate else {}
+    tallies = [tally(cell, result.records) for cell in (gate.planned() if gate else plan).cells]
     return Verification(
-        found=tuple((one, said.get((one.eval, one.subject)) or decide(one)) for one in counted),
-        records=records,
-        stopped=result.stopped or out_of_money(records),
+        found=tuple((one, decisions.get((one.eval, one.subject)) or decide(one)) for one in tallies),
+        records=result.records,
+        stopped=result.stopped or out_of_money(result.records),
         notes=result.notes,
     )
 
 
-def _state(plan: Plan, config: Config, request: RunRequest, rule: str) -> GateState:
-    """A gate without a past: what was is what is to be mended."""
+def _gate(plan: Plan, config: Config, request: RunRequest, rule: str) -> GateState:
+    """Return a gate without a baseline: the past results are those that are to be fixed."""
     return GateState(
         plan=Plan(cells=tuple(replace(cell, trials=()) for cell in plan.cells)),
         rule=rule,
         timeout=config.timeout or DEFAULT_TIMEOUT,
         overruled=request.timeout,
+    )
+
+
+def why_not_accepted(verification: Verification) -> str:
+    """Return the reasons why a verification does not accept, cell by cell."""
+    reasons = [
+        f"{tally.eval} on {tally.subject}: {decision.reason}"
+        for tally, decision in verification.found
+        if decision.answer in {"reject", "undecided"}
+    ]
+    voids = dict.fromkeys(
+        one.verdict.reason for one in verification.records if isinstance(one.verdict, Void) and one.final
+    )
+    stopped = [verification.stopped] if verification.stopped else []
+    return "; ".join([*reasons, *voids, *stopped]) or "no trial could be run"
+
+
+def compare_cells(before: Verification | None, after: Verification | None = None) -> tuple[FixCell, ...]:
+    """Return a cell for each eval and subject with the scores before and after; skipped ones are left out."""
+    old, new = _by_cell(before), _by_cell(after)
+    return tuple(_cell(old.get(key), new.get(key)) for key in (new or old))
+
+
+def chance_notes(cells: Sequence[FixCell]) -> list[str]:
+    """Return a note for each cell that is accepted now and was rejected before, if chance could explain that."""
+    return [
+        f"{cell.eval} on {cell.subject}: chance alone could well explain the rise (p = {cell.p_value:.2g}); "
+        "run more trials to be sure"
+        for cell in cells
+        if cell.before is not None
+        and cell.before.answer == "reject"
+        and cell.p_value is not None
+        and cell.p_value > _SIGNIFICANCE
+    ]
+
+
+def _by_cell(verification: Verification | None) -> dict[tuple[str, str], tuple[Tally, Decision]]:
+    found = verification.found if verification else ()
+    return {(tally.eval, tally.subject): (tally, decision) for tally, decision in found if decision.answer != "skipped"}
+
+
+def _cell(before: tuple[Tally, Decision] | None, after: tuple[Tally, Decision] | None) -> FixCell:
+    (tally, _) = next(pair for pair in (after, before) if pair is not None)
+    counts = [(pair[0].passed, pair[0].judged) for pair in (after, before) if pair is not None and pair[0].judged]
+    return FixCell(
+        eval=tally.eval,
+        subject=tally.subject,
+        policy=tally.policy,
+        before=score_of(*before) if before else None,
+        after=score_of(*after) if after else None,
+        p_value=p_fall(counts[0], counts[1]) if len(counts) == 2 else None,
     )

@@ -1,8 +1,8 @@
-"""A fix from beginning to end: prove that something is broken, let the fixer work, hold its change against the rules,
-prove that it is mended and that nothing else broke; and again, as often as rounds are allowed.
+"""Run a fix: verify that the evals fail, start the fixer, check its change against the rules, verify the evals and the
+guard suite with the change, and repeat for as many rounds as are allowed.
 
-The user's tree is not touched. What is tried lies in worktrees, and what is kept lies in the fix's own folder: trials
-of a change that may never be made are no part of the project's history.
+The user's tree is not touched. Everything runs in worktrees and is stored in the folder of the fix: trials of a change
+that may never be made do not belong in the project's history.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from demeanor.commands.fix.agent import Work, check_fixer, let_fix
-from demeanor.commands.fix.before_after import doubts, fix_cells, why_not
+from demeanor.commands.fix.agent import FixerResult, check_fixer, run_fixer
 from demeanor.commands.fix.brief import evidence, fix_brief
-from demeanor.commands.fix.check_rules import held_against_the_rules, touches_evals
+from demeanor.commands.fix.check_rules import check_rules, touches_evals
 from demeanor.commands.fix.diagnosis import Diagnosis
-from demeanor.commands.fix.phrases import told_round
 from demeanor.commands.fix.project import FixProject
-from demeanor.commands.fix.report import CODES, FixOutcome, FixReport, FixRound
-from demeanor.commands.fix.rules import guard_suite, standing
-from demeanor.commands.fix.verify import Verification, prove
+from demeanor.commands.fix.render import describe_round
+from demeanor.commands.fix.report import EXIT_CODES, FixOutcome, FixReport, FixRound
+from demeanor.commands.fix.rules import combine_decisions, guard_suite
+from demeanor.commands.fix.verify import Verification, chance_notes, compare_cells, verify, why_not_accepted
 from demeanor.config.fix import FixRules
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.eval import Eval
@@ -42,65 +41,66 @@ from demeanor.runner.ui import UI
 from demeanor.vcs.checkout import BuildFailed, Checkout, checked_out
 from demeanor.vcs.patch import without_ignored, write_changes, write_patch
 
-_STANDING = {"accept": FixOutcome.FIXED, "reject": FixOutcome.NOT_FIXED, "undecided": FixOutcome.UNDECIDED}
+_OUTCOMES = {"accept": FixOutcome.FIXED, "reject": FixOutcome.NOT_FIXED, "undecided": FixOutcome.UNDECIDED}
 
 
 @dataclass(kw_only=True)
 class FixState:
-    """A fix that is under way."""
+    """A fix in progress."""
 
     project: FixProject
-    """The project; `fix` of its configuration says how."""
+    """The project; `fix` of its configuration has the settings."""
 
-    found: Diagnosis
-    """What is known of what fails."""
+    diagnosis: Diagnosis
+    """What is known about the failing evals."""
 
     request: RunRequest
     """How trials are run."""
 
     environ: Mapping[str, str]
-    """Where keys are."""
+    """The environment, with the API keys."""
 
     ui: UI
-    """How it is steered and shown."""
+    """Progress output and interrupts."""
 
     folder: Path = Path()
-    """Where all of it is kept."""
+    """The folder of the fix."""
 
     rounds: list[FixRound] = field(default_factory=list)
-    """What was tried so far."""
+    """The rounds so far."""
 
     notes: list[str] = field(default_factory=list)
-    """What a person should know."""
+    """Notes for the reader."""
 
     def check(self) -> None:
-        """Find what is missing before anything is spent."""
+        """Check that everything that the fix needs is there, before it costs anything."""
         check_fixer(self._catalog, self._fix.fixer)
-        if not self.found.allowed:
+        if not self.diagnosis.allowed:
             raise UsageError(
-                "nothing may be changed: what the model was told was found in no file of the repository\n"
-                '  → say what may be: [fix] allowed = ["prompts/**"]'
+                "there is no file that the fixer may change: the prompt was not found in any file of the repository\n"
+                '  → name the files in the configuration: [fix] allowed = ["prompts/**"]'
             )
         for name in self._guard:
             if name not in self.project.evals:
                 raise UnknownName("eval", name, self.project.evals, where=f"{self.project.config.where}: fix.guard")
-        tried = [*self._targets, *(self.project.evals[name] for name in self._guard)]
+        evals = [*self._targets, *(self.project.evals[name] for name in self._guard)]
         request = replace(self.request, subjects=self._subjects)
-        if has_tasks(plan_evals(self._catalog, tried, request, self.environ)):
+        if has_tasks(plan_evals(self._catalog, evals, request, self.environ)):
             require_harbor(self.project.config, self.environ)
-        check_sandbox(self.project.config, request, Plan(cells=()))  # the fixer works in it, whatever is tried
+        check_sandbox(self.project.config, request, Plan(cells=()))  # the fixer always needs it, even for tasks
         check_template(Scenario(prompts=("",), template=self.project.tree), self.project.top)
 
     def run(self, folder: Path) -> FixReport:
-        """All of it, kept in a folder of its own."""
+        """Run the fix, and store everything in `folder`."""
         self.folder = folder
         before: Verification | None = None
         outcome = FixOutcome.UNDECIDED
         try:
-            with self._built() as base:
-                before = self._prove(self._targets, base, "before")
-                outcome = _stands(before)
-                self.notes += [f"without any change: {why_not(before)}"] if outcome is FixOutcome.UNDECIDED else []
+            with self._checkout() as base:
+                before = self._verify(self._targets, base, "before")
+                outcome = _outcome(before)
+                if outcome is FixOutcome.UNDECIDED:
+                    self.notes.append(f"without any change: {why_not_accepted(before)}")
                 for number in range(1, self._fix.rounds + 1):
                     if outcome is FixOutcome.FIXED or (number == 1 and outcome is FixOutcome.UNDECIDED):
                         break
@@ -112,33 +112,33 @@ class FixState:
         if outcome is FixOutcome.FIXED and not self.rounds:
             outcome = FixOutcome.PASSES
         if outcome is FixOutcome.FIXED:
-            self.notes += doubts(self.rounds[-1].cells)
+            self.notes += chance_notes(self.rounds[-1].cells)
         return self._report(outcome, before)
 
     def _report(self, outcome: FixOutcome, before: Verification | None) -> FixReport:
-        spent, unpriced, _ = self._purse.total
+        spent, unpriced, _ = self._budget.total
         return FixReport(
             id=self.folder.name,
             outcome=outcome,
-            exit_code=CODES[outcome],
-            evals=tuple(one.name for one in self.found.evals),
-            run=self.found.run.id,
+            exit_code=EXIT_CODES[outcome],
+            evals=tuple(one.name for one in self.diagnosis.evals),
+            run=self.diagnosis.run.id,
             commit=self.project.commit,
             fixer=self._fix.fixer,
             rule=self._fix.rule,
-            before=fix_cells(before),
+            before=compare_cells(before),
             rounds=tuple(self.rounds),
             spent=spent,
             unpriced=unpriced,
             folder=str(self.folder),
-            notes=tuple(dict.fromkeys((*self.found.notes, *self.notes))),
+            notes=tuple(dict.fromkeys((*self.diagnosis.notes, *self.notes))),
         )
 
     def _round(self, number: int, base: Checkout, before: Verification) -> FixRound:
-        place = self.folder / f"round-{number}"
-        work = self._work(place)
+        folder = self.folder / f"round-{number}"
+        work = self._run_fixer(folder)
         changed = without_ignored(work.changes, self.project.tree)
-        told = FixRound(
+        result = FixRound(
             number=number,
             outcome=FixOutcome.NOT_FIXED,
             detail="the fixer changed nothing",
@@ -148,100 +148,101 @@ class FixState:
             fixer=work.record.spent,
         )
         if isinstance(work.record.verdict, Void):
-            detail = f"the fixer could not work: {work.problem}"
-            return replace(told, outcome=FixOutcome.UNDECIDED, detail=detail)
+            return replace(result, outcome=FixOutcome.UNDECIDED, detail=f"the fixer could not run: {work.problem}")
         if work.problem:
-            return replace(told, detail=f"the fixer did not end well, so its work is not used: {work.problem}")
+            return replace(result, detail=f"the fixer failed, so its change was not used: {work.problem}")
         if not changed:
-            return told
-        broken = held_against_the_rules(self.project, self.found, changed, self._catalog.redactor, self.environ)
+            return result
+        broken = check_rules(self.project, self.diagnosis, changed, self._catalog.redactor, self.environ)
         if broken:
-            detail = f"{count(len(broken), 'rule')} broken, so the change was not tried"
-            return replace(told, outcome=FixOutcome.REFUSED, detail=detail, refusals=broken)
-        return self._tried(told, changed, place, base, before)
+            detail = f"the change broke {count(len(broken), 'rule')}, so it was not run"
+            return replace(result, outcome=FixOutcome.REFUSED, detail=detail, refusals=broken)
+        return self._try_change(result, changed, folder, base, before)
 
-    def _work(self, place: Path) -> Work:
-        brief = fix_brief(self.found, earlier=[told_round(one) for one in self.rounds])
-        place.mkdir(parents=True)
-        (place / "brief.md").write_text(self._catalog.redactor.text(brief), "utf-8")
-        self.ui.log(f"round {len(self.rounds) + 1}: {self._fix.fixer} is asked to mend it")
-        work = let_fix(
+    def _run_fixer(self, folder: Path) -> FixerResult:
+        brief = fix_brief(self.diagnosis, earlier=[describe_round(one) for one in self.rounds])
+        folder.mkdir(parents=True)
+        (folder / "brief.md").write_text(self._catalog.redactor.text(brief), "utf-8")
+        self.ui.log(f"round {len(self.rounds) + 1}: running the fixer {self._fix.fixer}")
+        work = run_fixer(
             self._catalog,
-            replace(self._purse.paid(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
+            replace(self._budget.limited(self.request), subjects=(self._fix.fixer,), timeout=self._fix.timeout),
             self.project.tree,
-            {"brief.md": brief, **evidence(self.found)},
-            folder=place / "fixer",
+            {"brief.md": brief, **evidence(self.diagnosis)},
+            folder=folder / "fixer",
             ui=self.ui,
         )
-        self._purse.pay([work.record])
+        self._budget.add([work.record])
         return work
 
-    def _tried(
-        self, told: FixRound, changed: Sequence[Change], place: Path, base: Checkout, before: Verification
+    def _try_change(
+        self, result: FixRound, changed: Sequence[Change], folder: Path, base: Checkout, before: Verification
     ) -> FixRound:
-        """A change that breaks no rule, built and proven."""
-        patch = place / "patch.diff"
+        """Build a change that breaks no rule, and verify the evals and the guard suite with it."""
+        patch = folder / "patch.diff"
 
-        def make(tree: Path) -> None:
-            nonlocal told
+        def make_change(tree: Path) -> None:
+            nonlocal result
             write_changes(changed, tree)
-            told = replace(told, patch=write_patch(changed, tree, patch), patch_file=str(patch))
+            result = replace(result, patch=write_patch(changed, tree, patch), patch_file=str(patch))
 
         try:
-            with self._built(make) as mended:
-                evals = self._evals_of(mended, changed)
-                after = self._prove([evals[one.name] for one in self._targets], mended, f"{place.name}/after")
-                told = replace(told, outcome=_stands(after), detail=why_not(after), cells=fix_cells(before, after))
-                if told.outcome is not FixOutcome.FIXED:
-                    return told
-                return self._guarded(told, evals, place, base, mended)
+            with self._checkout(make_change) as checkout:
+                evals = self._evals_of(checkout, changed)
+                after = self._verify([evals[one.name] for one in self._targets], checkout, f"{folder.name}/after")
+                result = replace(
+                    result, outcome=_outcome(after), detail=why_not_accepted(after), cells=compare_cells(before, after)
+                )
+                if result.outcome is not FixOutcome.FIXED:
+                    return result
+                return self._check_guard(result, evals, folder, base, checkout)
         except BuildFailed as error:
-            return replace(told, detail=f"what was changed can't be built: {error}")
+            return replace(result, detail=f"the build failed with the change: {error}")
         except BudgetSpent as error:
-            return replace(told, outcome=FixOutcome.UNDECIDED, detail=str(error))
+            return replace(result, outcome=FixOutcome.UNDECIDED, detail=str(error))
 
-    def _evals_of(self, mended: Checkout, changed: Sequence[Change]) -> Mapping[str, Eval]:
-        """The evals to try a change with: those of the project, unless the change is to evals too."""
+    def _evals_of(self, checkout: Checkout, changed: Sequence[Change]) -> Mapping[str, Eval]:
+        """Return the evals to verify a change with: those of the project, unless the change includes evals."""
         if not touches_evals(self.project, changed):
             return self.project.evals
-        self.notes.append("evals were changed too: before and after are not judged by the same evals")
-        return {one.name: one for one in choose_evals(mended.config, policy="all")}
+        self.notes.append("the change includes evals: before and after were not judged by the same evals")
+        return {one.name: one for one in choose_evals(checkout.config, policy="all")}
 
-    def _guarded(
-        self, told: FixRound, evals: Mapping[str, Eval], place: Path, base: Checkout, mended: Checkout
+    def _check_guard(
+        self, result: FixRound, evals: Mapping[str, Eval], folder: Path, base: Checkout, checkout: Checkout
     ) -> FixRound:
-        """What is mended, held against what must not break; what fails there is tried without the change too."""
+        """Run the guard suite with the change. Evals that fail there are run without the change too."""
         if not self._guard:
-            return replace(told, detail="nothing else was tried: there is no guard suite")
-        after = self._prove([evals[name] for name in self._guard], mended, f"{place.name}/guard")
-        fallen = dict.fromkeys(tally.eval for tally, said in after.found if said.answer == "reject")
-        doubtful = [self.project.evals[name] for name in fallen]
-        old = self._prove(doubtful, base, f"{place.name}/guard-before") if doubtful else None
-        told = replace(told, guard=fix_cells(old, after))
-        worse = [f"{cell.eval} on {cell.subject}" for cell in told.guard if cell.worse]
+            return replace(result, detail="there is no guard suite, so no other evals were run")
+        after = self._verify([evals[name] for name in self._guard], checkout, f"{folder.name}/guard")
+        rejected = dict.fromkeys(tally.eval for tally, decision in after.found if decision.answer == "reject")
+        failing = [self.project.evals[name] for name in rejected]
+        before = self._verify(failing, base, f"{folder.name}/guard-before") if failing else None
+        result = replace(result, guard=compare_cells(before, after))
+        worse = [f"{cell.eval} on {cell.subject}" for cell in result.guard if cell.worse]
         if worse:
-            return replace(told, outcome=FixOutcome.REGRESSED, detail=f"worse than before: {', '.join(worse)}")
-        if _stands(after) is FixOutcome.UNDECIDED:
-            return replace(told, outcome=FixOutcome.UNDECIDED, detail=f"the guard suite: {why_not(after)}")
-        return replace(told, detail=f"{count(len(self._guard), 'other eval')} held")
+            return replace(result, outcome=FixOutcome.REGRESSED, detail=f"worse than before: {', '.join(worse)}")
+        if _outcome(after) is FixOutcome.UNDECIDED:
+            return replace(result, outcome=FixOutcome.UNDECIDED, detail=f"the guard suite: {why_not_accepted(after)}")
+        return replace(result, detail=f"{count(len(self._guard), 'other eval')} did not get worse")
 
-    def _prove(self, evals: Sequence[Eval], place: Checkout, name: str) -> Verification:
-        proof = prove(
+    def _verify(self, evals: Sequence[Eval], checkout: Checkout, name: str) -> Verification:
+        found = verify(
             evals,
-            place.config,
-            replace(self._purse.paid(self.request), subjects=self._subjects, trials=self._fix.trials),
+            checkout.config,
+            replace(self._budget.limited(self.request), subjects=self._subjects, trials=self._fix.trials),
             self.environ,
             rule=self._fix.rule,
             folder=self.folder / name,
             ui=self.ui,
         )
-        self._purse.pay(proof.records)
-        self.notes += [*proof.notes, *([proof.stopped] if proof.stopped else [])]
-        return proof
+        self._budget.add(found.records)
+        self.notes += [*found.notes, *([found.stopped] if found.stopped else [])]
+        return found
 
-    def _built(self, change: Callable[[Path], None] | None = None) -> AbstractContextManager[Checkout]:
+    def _checkout(self, change: Callable[[Path], None] | None = None) -> AbstractContextManager[Checkout]:
         return checked_out(
-            self.project.config, self.project.commit, environ=self.environ, tell=self.ui.log, change=change
+            self.project.config, self.project.commit, environ=self.environ, log=self.ui.log, change=change
         )
 
     @property
@@ -250,19 +251,20 @@ class FixState:
 
     @property
     def _subjects(self) -> tuple[str, ...]:
-        return self._fix.subjects or self.found.subjects
+        return self._fix.subjects or self.diagnosis.subjects
 
     @property
     def _targets(self) -> list[Eval]:
-        return [self.project.evals[one.name] for one in self.found.evals]
+        return [self.project.evals[one.name] for one in self.diagnosis.evals]
 
     @cached_property
     def _guard(self) -> tuple[str, ...]:
-        """The other evals that must not get worse."""
-        return guard_suite(self.project.evals.values(), self._fix.guard, but=[one.name for one in self.found.evals])
+        """The names of the other evals that must not get worse."""
+        targets = [one.name for one in self.diagnosis.evals]
+        return guard_suite(self.project.evals.values(), self._fix.guard, exclude=targets)
 
     @cached_property
-    def _purse(self) -> RunBudget:
+    def _budget(self) -> RunBudget:
         return RunBudget(limit_usd=self._fix.budget_usd)
 
     @cached_property
@@ -270,7 +272,7 @@ class FixState:
         return Catalog(config=self.project.config, environ=self.environ)
 
 
-def _stands(proof: Verification) -> FixOutcome:
-    """What a proof says; one that was stopped proves nothing but failure."""
-    stands = standing(said for _, said in proof.found)
-    return _STANDING["undecided" if proof.stopped and stands == "accept" else stands]
+def _outcome(verification: Verification) -> FixOutcome:
+    """Return the outcome of a verification. One that was stopped can show a failure, but not a success."""
+    answer = combine_decisions(decision for _, decision in verification.found)
+    return _OUTCOMES["undecided" if verification.stopped and answer == "accept" else answer]

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict
 
-from demeanor.commands.gate import always as gate_always
-from demeanor.commands.gate.markdown import gate_markdown
-from demeanor.commands.gate.report import GateReport, gate_report
+from demeanor.commands.gate import always
+from demeanor.commands.gate.render import gate_markdown
+from demeanor.commands.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.commands.gate.rules import rule_named
-from demeanor.commands.gate.to_json import gate_json
 from demeanor.commands.gate.workflow import GateState
 from demeanor.commands.run.report import RunReport
 from demeanor.config.config import Config
@@ -56,7 +55,7 @@ def make_gate_report(state: GateState, report: RunReport) -> GateReport:
 
 def gate_files(found: GateReport) -> Files:
     """What a gate adds to the files of a run."""
-    return Files(lead=gate_markdown(found), files={"gate.json": gate_json(found)})
+    return Files(lead=gate_markdown(found), files={"gate.json": GATE_DOCUMENT.write(found)})
 
 
 def keep_answers(
@@ -97,5 +96,5 @@ def keep_answers(
 
 def _characteristics(state: GateState) -> list[ErrorRates]:
     policies = {cell.eval.policy for cell in state.plan.cells}
-    found = [gate_always.characteristics()] if Policy.ALWAYS_PASSES in policies else []
-    return found + ([rule_named(state.rule).characteristics()] if Policy.USUALLY_PASSES in policies else [])
+    found = [always.error_rates()] if Policy.ALWAYS_PASSES in policies else []
+    return found + ([rule_named(state.rule).error_rates()] if Policy.USUALLY_PASSES in policies else [])

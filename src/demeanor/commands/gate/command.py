@@ -14,10 +14,10 @@ from demeanor.commands.options import (
     config_argument,
     load_config,
     model_of,
-    pace_arguments,
     positive_int,
+    subject_arguments,
     task_arguments,
-    who_arguments,
+    trial_arguments,
 )
 from demeanor.config.tables import Limit
 from demeanor.core.exit_code import ExitCode
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     choice_arguments(parser)
-    who_arguments(parser)
+    subject_arguments(parser)
     task_arguments(parser)
     how = parser.add_argument_group("how")
-    how.add_argument("--rule", metavar="NAME", help="how USUALLY_PASSES is judged: screen (default) or seed")
+    how.add_argument("--rule", metavar="NAME", help="how USUALLY_PASSES is judged: screen (default) or classic")
     how.add_argument(
         "--policy",
         choices=("always", "all"),
@@ -48,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--max-trials", type=positive_int, metavar="N", help="at most so many trials of all cells together"
     )
-    pace_arguments(how)
+    trial_arguments(how)
     how.add_argument("--kind", choices=("local", "ci"), default="local", help="why it is run (default: local)")
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the first round of trials and run nothing")
@@ -63,11 +63,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.gate.build_report import gate_files, gate_notes, keep_answers, make_gate_report
     from demeanor.commands.gate.workflow import make_gate_state
     from demeanor.commands.interrupts import make_ui
-    from demeanor.commands.run.outputs import make_report, publish
+    from demeanor.commands.run.command import print_plan
+    from demeanor.commands.run.workflow import make_report, publish
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.execute import execute, prepare
     from demeanor.runner.history import open_project_history
-    from demeanor.runner.tasks import task_environment
 
     config = _for_gates(load_config(args))
     results = args.out or config.root / config.results
@@ -83,9 +83,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     state.round()
     plan = state.planned()
     if args.dry_run:
-        from demeanor.commands.run.plan_text import plan_json, plan_text
-
-        print(plan_json(plan) if args.json else plan_text(plan, task_environment(config, request, plan)))
+        print_plan(plan, request, config, as_json=args.json)
         return ExitCode.ACCEPTED
     prepared = prepare(catalog, plan, request, results)
     result = execute(prepared, ui=make_ui(quiet=args.json), watch=state.watch, more=state.round)
@@ -141,11 +139,11 @@ def _request(args: argparse.Namespace) -> RunRequest:
 
 def _print(found: GateReport, report: RunReport, *, as_json: bool) -> None:
     if as_json:
-        from demeanor.commands.gate.to_json import gate_json
+        from demeanor.commands.gate.report import GATE_DOCUMENT
 
-        print(gate_json(found), end="")
+        print(GATE_DOCUMENT.write(found), end="")
     else:
-        from demeanor.commands.gate.terminal import gate_terminal
+        from demeanor.commands.gate.render import gate_terminal
         from demeanor.render.terminal import screen_of
 
         print(gate_terminal(found, report, screen_of(sys.stdout)), end="")

@@ -1,4 +1,4 @@
-"""What a gate said, as a value: every format is made of it."""
+"""The report of a gate, as a value that all formats are rendered from."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.tally import Decision
+from demeanor.render.documents import Document
 from demeanor.runner.baselines import Baseline
 
 
@@ -29,10 +30,10 @@ class GateRow:
     """The eval's policy."""
 
     edit: str
-    """`new` or `edited` where the change touches the eval itself; empty where it does not."""
+    """`new` or `edited` if the change touches the eval itself, otherwise empty."""
 
     decision: Decision
-    """What the gate says."""
+    """The gate's decision."""
 
     passed: int
     """Trials of this change that passed."""
@@ -41,23 +42,23 @@ class GateRow:
     """Trials of this change that failed."""
 
     voided: int
-    """Trials of this change that could not be judged."""
+    """Void trials of this change."""
 
     past: Baseline | None
-    """Its nights, if any are of the eval as it is now."""
+    """Its history: nights with the same version of the eval."""
 
     p_value: float | None
-    """How surprising the fresh trials are after these nights; None where that was not asked."""
+    """The p-value of the fresh trials, given the history; None if the rule did not calculate one."""
 
     adjusted: float | None
-    """The same, raised for the number of cells that were asked."""
+    """The p-value, adjusted for the number of escalated cells."""
 
     wanted: int
-    """Trials that it would still have taken."""
+    """Trials that are still needed."""
 
     @property
     def judged(self) -> int:
-        """How many trials count."""
+        """Trials that passed or failed."""
         return self.passed + self.failed
 
 
@@ -66,29 +67,33 @@ class GateReport:
     """May this change merge?"""
 
     run: RunInfo
-    """The run that its trials are kept in."""
+    """The run that contains its trials."""
 
     rule: str
-    """How USUALLY_PASSES was judged."""
+    """The rule for USUALLY_PASSES evals."""
 
     base: str | None
-    """The commit that new and edited evals were told by; None where there is none."""
+    """The commit that evals were compared with, to find new and edited ones; None if there is none."""
 
     rows: tuple[GateRow, ...]
     """One per eval and subject."""
 
     characteristics: tuple[ErrorRates, ...]
-    """The error rates of the rules that were applied."""
+    """The error rates of the rules that were used."""
 
     exit_code: ExitCode
-    """What follows from all decisions."""
+    """The exit code that follows from all decisions."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know."""
+    """Warnings and remarks."""
 
     def answered(self, answer: str) -> tuple[GateRow, ...]:
         """The rows with this answer."""
         return tuple(row for row in self.rows if row.decision.answer == answer)
+
+
+GATE_DOCUMENT = Document("gate", GateReport)
+"""The JSON document of this report."""
 
 
 def gate_report(
@@ -101,7 +106,7 @@ def gate_report(
     characteristics: tuple[ErrorRates, ...],
     notes: tuple[str, ...] = (),
 ) -> GateReport:
-    """Everything that can be said of a gate."""
+    """Make the report from the run and the gate's answers."""
     rows = tuple(
         GateRow(
             eval=one.cell.eval,

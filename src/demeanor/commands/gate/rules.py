@@ -1,7 +1,7 @@
-"""May this change merge? Rules by name, each of which says per cell what it thinks and what it still wants to know.
+"""The gate's rules, by name: may this change merge?
 
-A gate is asked again after each round of trials, until no cell wants more: a cell that is decided stops, and trials go
-where doubt is. Nothing is kept between two rounds, so a gate can be resumed from what was stored.
+After each round of trials, a rule gives an answer for each cell and the number of further trials that it needs. A cell
+that is decided gets no more trials. Rules keep no state between rounds, so a gate can be resumed from stored trials.
 """
 
 from __future__ import annotations
@@ -10,26 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from demeanor.commands.gate import always as gate_always
-from demeanor.commands.gate import classic as gate_seed
-from demeanor.commands.gate import screen as gate_screen
-from demeanor.commands.gate.always import RATES
+from demeanor.commands.gate import always, classic, screen
 from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.run.policies import exit_code
+from demeanor.config.rule_names import rule_name
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UnknownName
 from demeanor.core.exit_code import ExitCode
 
-DEFAULT = "screen"
+DEFAULT = screen.NAME
 
 
-class _Telling(Protocol):
-    def __call__(self, rates: Sequence[float] = RATES, *, base: float = ...) -> ErrorRates: ...
+class _GateErrorRates(Protocol):
+    def __call__(self, rates: Sequence[float] = always.RATES, *, base: float = ...) -> ErrorRates: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateRule:
-    """A rule for evals that usually pass."""
+    """A rule for USUALLY_PASSES evals."""
 
     name: str
     """Its name on the command line."""
@@ -37,47 +35,48 @@ class GateRule:
     judge: Callable[[Sequence[GateCell]], list[GateAnswer]]
     """USUALLY_PASSES cells of key subjects → one answer each, in the same order."""
 
-    characteristics: _Telling
-    """What it costs and how often it errs, at these true rates, after a past of rate `base`."""
+    error_rates: _GateErrorRates
+    """Its error rates at the given true rates, for a history with the rate `base`."""
 
 
 RULES: Mapping[str, GateRule] = {
-    "screen": GateRule(name="screen", judge=gate_screen.judge, characteristics=gate_screen.characteristics),
-    "seed": GateRule(name="seed", judge=gate_seed.judge, characteristics=gate_seed.characteristics),
+    module.NAME: GateRule(name=module.NAME, judge=module.judge, error_rates=module.error_rates)
+    for module in (screen, classic)
 }
 """The rules by name."""
 
 
 def rule_named(name: str) -> GateRule:
-    """The rule of this name."""
-    if name not in RULES:
+    """The rule of this name. `seed` is accepted for `classic`."""
+    found = RULES.get(rule_name(name))
+    if found is None:
         raise UnknownName("gate rule", name, RULES)
-    return RULES[name]
+    return found
 
 
 def gate(cells: Sequence[GateCell], *, rule: str = DEFAULT) -> tuple[GateAnswer, ...]:
-    """What follows for each cell from all that is known so far, in the order of the cells.
+    """One answer per cell from the trials so far, in the order of the cells.
 
-    ALWAYS_PASSES must pass every time whatever the rule; USUALLY_FAILS never blocks and is not tried.
+    Whatever the rule, ALWAYS_PASSES evals must pass every trial, and USUALLY_FAILS evals are skipped.
     """
     chosen = rule_named(rule)
-    answers = {id(cell): gate_always.judge(cell) for cell in cells if gate_always.concerns(cell)}
+    answers = {id(cell): always.judge(cell) for cell in cells if always.applies_to(cell)}
     usual = [cell for cell in cells if id(cell) not in answers]
     answers |= {id(answer.cell): answer for answer in chosen.judge(usual)}
     return tuple(answers[id(cell)] for cell in cells)
 
 
 def next_trials(answers: Sequence[GateAnswer], *, budget: int | None = None) -> dict[str, int]:
-    """How many trials each cell gets in the next round, the most doubtful first; at most `budget` in all."""
-    wanted = sorted((answer for answer in answers if answer.more), key=lambda answer: -answer.doubt)
-    given: dict[str, int] = {}
-    for answer in wanted:
-        trials = answer.more if budget is None else min(answer.more, budget - sum(given.values()))
+    """Cell → trials in the next round, at most `budget` in total; the most doubtful cells come first."""
+    open_answers = sorted((answer for answer in answers if answer.more), key=lambda answer: -answer.doubt)
+    granted: dict[str, int] = {}
+    for answer in open_answers:
+        trials = answer.more if budget is None else min(answer.more, budget - sum(granted.values()))
         if trials > 0:
-            given[answer.cell.name] = trials
-    return given
+            granted[answer.cell.name] = trials
+    return granted
 
 
 def gate_exit_code(answers: Sequence[GateAnswer]) -> ExitCode:
-    """One reject blocks; short of that, one cell without an answer leaves the gate undecided."""
+    """Rejected if one cell is rejected; otherwise undecided if one cell is undecided."""
     return exit_code(answer.decision for answer in answers)

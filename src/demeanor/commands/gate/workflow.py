@@ -18,7 +18,7 @@ from demeanor.core.tally import Decision
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
-from demeanor.runner.baselines import Baseline, baselines_of, eval_hashes, latest_nights, unknown_to
+from demeanor.runner.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, plan_evals
 
@@ -164,7 +164,7 @@ def make_gate_state(
     plan = plan_evals(catalog, every, request, environ)
     nights = latest_nights(history, plan)
     hashes = eval_hashes(one for one in _evals(plan) if nights)
-    edited: dict[str, Edit] = {**dict.fromkeys(unknown_to(nights, hashes), "edited"), **held.evals}
+    edited: dict[str, Edit] = {**dict.fromkeys(edited_since(nights, hashes), "edited"), **held.evals}
     plan = Plan(
         cells=tuple(replace(c, trials=()) for c in plan.cells if c.eval.name in chosen or c.eval.name in edited)
     )

@@ -1,4 +1,4 @@
-"""`demeanor gateway`: the model server alone, for a person who wants to point an agent at it."""
+"""`demeanor gateway`: serve models to an agent that you start yourself."""
 
 from __future__ import annotations
 
@@ -16,47 +16,50 @@ from demeanor.core.fault import Fault, parse_faults
 from demeanor.core.policy import USUALLY_PASSES
 from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
+from demeanor.core.text import count
 from demeanor.core.trial import Trial
 
 if TYPE_CHECKING:
     from demeanor.core.exchange import Exchange
     from demeanor.core.ports import GatewaySession
     from demeanor.core.redaction.redactor import Redactor
-    from demeanor.gateway.server.server import GatewayServer
+    from demeanor.gateway.server.http_server import GatewayServer
 
-_HOW = """\
-listening; point an agent at it with one of
+_INSTRUCTIONS = """\
+listening; configure your agent with one of
   OpenAI      OPENAI_BASE_URL={url}/v1  OPENAI_API_KEY={token}
   Anthropic   ANTHROPIC_BASE_URL={url}  ANTHROPIC_API_KEY={token}
   Gemini      GOOGLE_GEMINI_BASE_URL={url}  GEMINI_API_KEY={token}
-models: {models}. Ctrl-C ends it.
+models: {models}. Stop with Ctrl-C.
 """
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "--model", action="append", default=[], metavar="MODEL", help="a model to offer; repeatable (default: all)"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine only)")
-    parser.add_argument("--port", type=int, default=0, help="default: any free port")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
+    )
+    parser.add_argument("--port", type=int, default=0, help="port to listen on (default: any free port)")
     parser.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket instead")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="append every exchange as a line of JSON")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="append every exchange to this file as a line of JSON")
     parser.add_argument(
         "--fault",
         action="append",
         default=[],
         metavar="KIND[@WHEN][:OPTION=VALUE]",
-        help="break answers on purpose, such as 429@1 or cut@30%%; repeatable (docs/faults.md)",
+        help="inject a fault, such as 429@1 or cut@30%%; repeatable (docs/faults.md)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="for models that draw (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of scripted models (default: 0)")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
     from demeanor.commands.interrupts import run_interruptibly
-    from demeanor.gateway.server.server import GatewayServer
+    from demeanor.gateway.server.http_server import GatewayServer
     from demeanor.runner.catalog import Catalog
 
     catalog = Catalog(config=load_config(args), environ=os.environ)
@@ -64,40 +67,41 @@ def run(args: argparse.Namespace) -> ExitCode:
     names = args.model or list(catalog.models.names())
     models = {name: catalog.models.model(name) for name in names}
     server = GatewayServer(models, host=args.host, port=args.port, unix_path=args.unix)
-    run_interruptibly(_serve(server, _person(names[0], faults), names, args, catalog.redactor), farewell="")
+    run_interruptibly(_serve(server, _placeholder_trial(names[0], faults), names, args, catalog.redactor), message="")
     counters = server.counters()
-    print(f"{counters.exchanges} exchanges, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")
+    exchanges = count(counters.exchanges, "exchange")
+    print(f"{exchanges}, {counters.input_tokens} tokens in, {counters.output_tokens} tokens out")
     return ExitCode.ACCEPTED
 
 
 async def _serve(
-    server: GatewayServer, person: Trial, names: list[str], args: argparse.Namespace, redactor: Redactor
+    server: GatewayServer, trial: Trial, names: list[str], args: argparse.Namespace, redactor: Redactor
 ) -> None:
     await server.start()
     try:
-        async with server.session(person, seed=args.seed) as session:
-            sys.stderr.write(_HOW.format(url=session.base_url, token=session.token, models=", ".join(names)))
-            await _tell(session, args.log, redactor.also({"gateway-token": session.token}))
+        async with server.session(trial, seed=args.seed) as session:
+            sys.stderr.write(_INSTRUCTIONS.format(url=session.base_url, token=session.token, models=", ".join(names)))
+            await _report_exchanges(session, args.log, redactor.also({"gateway-token": session.token}))
     finally:
         await server.stop()
 
 
-async def _tell(session: GatewaySession, log: Path | None, redactor: Redactor) -> None:
-    """One line per finished exchange, as they come."""
+async def _report_exchanges(session: GatewaySession, log: Path | None, redactor: Redactor) -> None:
+    """Print a line for each finished exchange, and append it to the log."""
     import asyncio
 
     from demeanor.core.codec import encode
     from demeanor.core.redaction.values import redacted
 
-    told: set[int] = set()
+    reported: set[int] = set()
     while True:
         for exchange in session.exchanges():
-            if exchange.number in told or (exchange.response is None and exchange.error is None):
+            if exchange.number in reported or (exchange.response is None and exchange.error is None):
                 continue
-            told.add(exchange.number)
+            reported.add(exchange.number)
             if log is not None:
                 _append(log, json.dumps(encode(redacted(exchange, redactor))))
-            sys.stderr.write(f"#{exchange.number} {exchange.dialect} {exchange.request.model}: {_ending(exchange)}\n")
+            sys.stderr.write(f"#{exchange.number} {exchange.dialect} {exchange.request.model}: {_summary(exchange)}\n")
         await asyncio.sleep(0.2)
 
 
@@ -106,15 +110,15 @@ def _append(log: Path, line: str) -> None:
         file.write(line + "\n")
 
 
-def _ending(exchange: Exchange) -> str:
+def _summary(exchange: Exchange) -> str:
     if exchange.error is not None:
         return f"{exchange.error.reason} (HTTP {exchange.error.status})"
     calls = [call.name for call in exchange.response.calls] if exchange.response else []
     return f"calls {', '.join(calls)}" if calls else "text"
 
 
-def _person(model: str, faults: tuple[Fault, ...]) -> Trial:
-    """A person stands where a trial would."""
+def _placeholder_trial(model: str, faults: tuple[Fault, ...]) -> Trial:
+    """Return a trial for the session: the gateway serves trials, and here there is none."""
     scenario = Scenario(prompts=("",), faults=faults)
     nothing = Eval(name="person", policy=USUALLY_PASSES, scenario=scenario, checks=(), source=Source(path=Path()))
     return Trial(eval=nothing, subject=Subject(agent="person", model=model), number=1, timeout=0)

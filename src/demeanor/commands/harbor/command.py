@@ -12,22 +12,22 @@ from demeanor.core.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "action",
         choices=("show", "install"),
         nargs="?",
         default="show",
-        help="show which one is used (default); install one into a folder of its own, with Python 3.12 or later",
+        help="show the Harbor in use (default), or install one into its own folder; needs Python 3.12 or later",
     )
     parser.add_argument(
-        "version", nargs="?", metavar="VERSION", help="the exact version to install (default: as tried)"
+        "version", nargs="?", metavar="VERSION", help="the exact version to install (default: the tested one)"
     )
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Show or install."""
+    """Show or install Harbor."""
     from demeanor.runner.tasks import find_harbor, harbor_problem, harbor_version
 
     if args.action == "install":
@@ -45,11 +45,11 @@ def _install(version: str | None) -> ExitCode:
     from demeanor.agents.package import agents_folder
     from demeanor.runner.tasks import HARBOR
 
-    program = install_package("harbor", HARBOR, version, agents_folder(os.environ), os.environ, _tell)
+    program = install_package("harbor", HARBOR, version, agents_folder(os.environ), os.environ, _show_progress)
     print(f"harbor is ready: {program}")
     return ExitCode.ACCEPTED
 
 
-def _tell(news: str) -> None:
-    sys.stderr.write(f"{news}\n")
+def _show_progress(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
     sys.stderr.flush()

@@ -35,9 +35,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     finally:
         history.close()
     if args.json:
-        from demeanor.commands.history.to_json import course_json
+        from demeanor.commands.history.report import HISTORY_DOCUMENT
 
-        print(course_json(found), end="")
+        print(HISTORY_DOCUMENT.write(found), end="")
     else:
         from demeanor.commands.history.terminal import course_terminal
         from demeanor.render.terminal import screen_of

@@ -11,6 +11,7 @@ from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RateHistory
 from demeanor.core.tally import Estimate
+from demeanor.render.documents import Document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,6 +89,10 @@ class EvalHistory:
 
     subjects: tuple[SubjectHistory, ...]
     """One per subject."""
+
+
+HISTORY_DOCUMENT = Document("history", EvalHistory)
+"""The JSON document of this report."""
 
 
 def eval_course(

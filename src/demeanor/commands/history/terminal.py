@@ -13,9 +13,8 @@ from demeanor.commands.run.phrases import POLICIES
 from demeanor.core.run_diff import ChangePoint
 from demeanor.core.text import count, one_line
 from demeanor.render import numbers as figures
-from demeanor.render.paint import paint
 from demeanor.render.table import wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 _WARM_UP = "there are fewer than seven nights since the eval or its rate last changed: too few to watch from"
 

@@ -1,1 +1,1 @@
-"""`demeanor import`: bring results that other tools or machines have kept into the history."""
+"""`demeanor import`: add results of other tools or machines to the history."""

@@ -1,4 +1,4 @@
-"""`demeanor import`: bring results that other tools or machines have kept into the history."""
+"""`demeanor import`: add results of other tools or machines to the history."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from pathlib import Path
 
 from demeanor.commands.options import config_argument, load_config
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import count
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "paths",
         nargs="+",
         type=Path,
         metavar="PATH",
-        help="vitest JSON reports, Cline's report.json, Harbor job folders, JUnit XML, Inspect logs, runs of Demeanor",
+        help="vitest JSON reports, Cline's report.json, Harbor job folders, JUnit XML, Inspect logs, Demeanor runs",
     )
     parser.add_argument(
-        "--kind", choices=("local", "ci", "nightly"), help="why it was run (default: what the format suggests)"
+        "--kind", choices=("local", "ci", "nightly"), help="the kind of run (default: what the format suggests)"
     )
-    parser.add_argument("--subject", metavar="AGENT:MODEL", help="the subject, where the files name none")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    parser.add_argument("--subject", metavar="AGENT:MODEL", help="the subject, if the files do not name one")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Read everything, then write it."""
+    """Read all files first, then add them to the history."""
     from demeanor.runner.history import open_project_history
     from demeanor.store.imports import ImportOptions, read_imports, write_imports
 
@@ -38,8 +39,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     try:
         for one in write_imports(history.database, found):
             new = f"{one.new} new" if one.new else "already there"
-            trials = len(one.imported.kept)
-            print(f"{one.name}  {one.imported.origin}, {one.imported.run.kind}: {trials} attempts, {new}")
+            attempts = count(len(one.imported.records), "attempt")
+            print(f"{one.name}  {one.imported.origin}, {one.imported.run.kind}: {attempts}, {new}")
     finally:
         history.close()
     return ExitCode.ACCEPTED

@@ -18,24 +18,26 @@ _TARGETS = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="where to begin (default: here)")
+    """Add the command's options."""
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), help="the folder to set up (default: the current folder)"
+    )
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Write what is not there yet; never touch what is."""
+    """Create the missing files; never change existing ones."""
     starter = files("demeanor.commands.init") / "starter"
     for name, target in _TARGETS.items():
         path = args.folder / target
         if path.exists():
-            print(f"kept     {path} (it was there)")
+            print(f"kept     {path} (already exists)")
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text((starter / name).read_text("utf-8"), "utf-8")
         print(f"created  {path}")
     where = "" if args.folder == Path() else f"cd {args.folder} && "
     print(
-        f"\nnext:\n  {where}demeanor validate             prove that each eval can pass and can fail, without a model"
+        f"\nnext:\n  {where}demeanor validate             check that each eval can pass and can fail, without a model"
         f"\n  {where}demeanor run --policy all     run them"
     )
     return ExitCode.ACCEPTED

@@ -11,14 +11,14 @@ from demeanor.core.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     choice_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Load, choose, print."""
+    """Load the evals, select some, and print them."""
     from demeanor.commands.list.render import listing_json, listing_text
     from demeanor.runner.plan import choose_evals
 

@@ -1,4 +1,4 @@
-"""Evals as a list for people, and for programs."""
+"""A list of evals as text and as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from demeanor.core.text import count, one_line
 
 
 def listing_text(evals: Sequence[Eval], *, root: Path, width: int) -> str:
-    """Grouped by policy: name, what it is about, where it is written."""
+    """Return the evals grouped by policy, each with its name, description and source."""
     lines = []
     names = max((len(one.name) for one in evals), default=0)
     for policy in Policy:
@@ -31,7 +31,7 @@ def listing_text(evals: Sequence[Eval], *, root: Path, width: int) -> str:
 
 
 def listing_json(evals: Sequence[Eval], *, root: Path) -> list[dict[str, Any]]:
-    """What can be said of each eval without running it."""
+    """Return the evals as JSON values."""
     return [
         {
             "name": one.name,
@@ -53,7 +53,7 @@ def listing_json(evals: Sequence[Eval], *, root: Path) -> list[dict[str, Any]]:
 
 
 def _task(task: HarborTask | None) -> dict[str, Any] | None:
-    """What is said of a task in Harbor's format; None for an eval of our own."""
+    """Return the facts of a Harbor task; None for other evals."""
     if task is None:
         return None
     return {

@@ -1,1 +1,1 @@
-"""`demeanor models`: show, fetch or remove the language models that run on this machine."""
+"""`demeanor models`: list, download and remove the language models that run on this machine."""

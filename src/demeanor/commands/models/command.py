@@ -1,4 +1,4 @@
-"""`demeanor models`: the language models that run on this machine, without a key."""
+"""`demeanor models`: list, download and remove the language models that run on this machine."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ from typing import TYPE_CHECKING
 from demeanor.core.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.gateway.local.fetch import News
-    from demeanor.gateway.local.weights import Cache, Weights
+    from demeanor.gateway.local.fetch import FetchProgress
+    from demeanor.gateway.local.weights import Weights, WeightsCache
 
-_STEP = 0.1
-"""Where nobody watches a terminal, a line is printed for each tenth."""
+_PROGRESS_STEP = 0.1
+"""Without a terminal, progress is printed once per tenth."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument("action", choices=("list", "fetch", "remove"), nargs="?", default="list", help="default: list")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="the model to fetch (default: the default one), remove")
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", help="the model; without a name, fetch downloads the default model"
+    )
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Show, fetch or remove."""
+    """List, fetch or remove models."""
     from demeanor.core.errors import UsageError
-    from demeanor.gateway.local.weights import DEFAULT, cache_of, weights_named
+    from demeanor.gateway.local.weights import DEFAULT_MODEL, weights_cache, weights_named
 
-    cache = cache_of(os.environ)
+    cache = weights_cache(os.environ)
     if args.action == "list":
         _list(cache, args.name, as_json=args.json)
     elif args.action == "fetch":
-        _fetch(weights_named(args.name or DEFAULT), cache)
+        _fetch(weights_named(args.name or DEFAULT_MODEL), cache)
     elif not args.name:
-        raise UsageError("which model is to be removed?\n  → demeanor models remove NAME")
+        raise UsageError("no model is named\n  → demeanor models remove NAME")
     else:
         removed = cache.remove(weights_named(args.name))
-        print(f"removed {args.name}" if removed else f"{args.name} was not there")
+        print(f"removed {args.name}" if removed else f"{args.name} is not installed")
     return ExitCode.ACCEPTED
 
 
-def _list(cache: Cache, name: str | None, *, as_json: bool) -> None:
-    from demeanor.gateway.local.llama_process import NO_RUNTIME, installed
+def _list(cache: WeightsCache, name: str | None, *, as_json: bool) -> None:
+    from demeanor.gateway.local.llama_process import NO_RUNTIME, runtime_installed
     from demeanor.gateway.local.weights import WEIGHTS, weights_named
 
     chosen = [weights_named(name)] if name else list(WEIGHTS.values())
@@ -60,11 +62,11 @@ def _list(cache: Cache, name: str | None, *, as_json: bool) -> None:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    if not installed():
+    if not runtime_installed():
         print(f"\n{NO_RUNTIME}")
 
 
-def _facts(weights: Weights, cache: Cache) -> dict[str, object]:
+def _facts(weights: Weights, cache: WeightsCache) -> dict[str, object]:
     return {
         "name": weights.name,
         "title": weights.title,
@@ -77,30 +79,30 @@ def _facts(weights: Weights, cache: Cache) -> dict[str, object]:
     }
 
 
-def _state(weights: Weights, cache: Cache) -> str:
-    if cache.has(weights):
+def _state(weights: Weights, cache: WeightsCache) -> str:
+    if cache.is_complete(weights):
         return "ready"
-    begun = cache.begun(weights)
-    return f"begun ({begun / weights.size:.0%})" if begun else "not fetched"
+    begun = cache.partial_size(weights)
+    return f"incomplete ({begun / weights.size:.0%})" if begun else "not fetched"
 
 
-def _fetch(weights: Weights, cache: Cache) -> None:
+def _fetch(weights: Weights, cache: WeightsCache) -> None:
     from demeanor.gateway.local.fetch import fetch
-    from demeanor.gateway.local.llama_process import NO_RUNTIME, installed
+    from demeanor.gateway.local.llama_process import NO_RUNTIME, runtime_installed
 
-    with _watching(weights) as watch:
-        path = fetch(weights, cache, watch=watch)
+    with _progress(weights) as show:
+        path = fetch(weights, cache, on_progress=show)
     print(f"{weights.name} ({weights.title}, {weights.licence}) is ready: {path}")
     print(f"try it: demeanor run --subject native:{weights.name}")
-    if not installed():
+    if not runtime_installed():
         print(f"\n{NO_RUNTIME}")
 
 
 @contextmanager
-def _watching(weights: Weights) -> Iterator[Callable[[News], None]]:
-    """Progress on standard error: a bar on a terminal, otherwise a line now and then."""
+def _progress(weights: Weights) -> Iterator[Callable[[FetchProgress], None]]:
+    """Show progress on standard error: a bar on a terminal, otherwise a line per tenth."""
     if not sys.stderr.isatty():
-        yield _lines(weights)
+        yield _progress_lines(weights)
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -111,19 +113,19 @@ def _watching(weights: Weights) -> Iterator[Callable[[News], None]]:
         yield lambda news: progress.update(task, description=f"{weights.name}: {news.step}", completed=news.done)
 
 
-def _lines(weights: Weights) -> Callable[[News], None]:
-    told = ("", -1.0)
+def _progress_lines(weights: Weights) -> Callable[[FetchProgress], None]:
+    last = ("", -1.0)
 
-    def tell(news: News) -> None:
-        nonlocal told
+    def show(news: FetchProgress) -> None:
+        nonlocal last
         share = news.done / weights.size
-        if news.step != told[0] or share >= told[1] + _STEP:
-            told = (news.step, share)
+        if news.step != last[0] or share >= last[1] + _PROGRESS_STEP:
+            last = (news.step, share)
             done = f"{_megabytes(news.done)} of {_megabytes(weights.size)}"
             sys.stderr.write(f"{weights.name}: {news.step}, {done}\n")
             sys.stderr.flush()
 
-    return tell
+    return show
 
 
 def _megabytes(size: int) -> str:

@@ -1,1 +1,1 @@
-"""`demeanor nightly`: run all evals on all subjects, and keep it as a night."""
+"""`demeanor nightly`: run all evals on all subjects and record the run as a night."""

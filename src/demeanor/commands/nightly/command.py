@@ -1,4 +1,4 @@
-"""`demeanor nightly`: run all evals on all subjects, and keep it as a night."""
+"""`demeanor nightly`: run all evals on all subjects and record the run as a night."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from demeanor.core.exit_code import ExitCode
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options: those of `demeanor run`, as far as they make sense."""
+    """Add the options: most of those of `demeanor run`."""
     how = run_command.run_arguments(parser)
     how.add_argument(
         "--resume",
         nargs="?",
         const="",
         metavar="RUN",
-        help="do only what is missing of the last night, or of the one that is named",
+        help="run only the missing trials of the last night, or of the named one",
     )
     parser.set_defaults(kind="nightly", policy="all")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Run everything."""
+    """Run all evals on all subjects."""
     if args.resume == "":
         args.resume = _last_night(args)
     return run_command.run(args)
 
 
 def _last_night(args: argparse.Namespace) -> str:
-    """The latest run that is a night."""
+    """The latest nightly run."""
     from demeanor.store.runs.run_dirs import runs
     from demeanor.store.runs.run_folder import RunFolder
 
@@ -42,5 +42,5 @@ def _last_night(args: argparse.Namespace) -> str:
             if RunFolder(path).info().kind == "nightly":
                 return str(path)
         except StoreError:
-            continue  # half a folder is no night
-    raise UsageError(f"{results} holds no night that could be resumed\n  → demeanor nightly begins one")
+            continue  # an incomplete run folder
+    raise UsageError(f"{results} has no nightly run to resume\n  → start one with `demeanor nightly`")

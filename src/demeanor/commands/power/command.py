@@ -72,8 +72,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         print(json.dumps(encode(report), indent=2))
         return ExitCode.ACCEPTED
     from demeanor.commands.power.render import power_lines
-    from demeanor.render.paint import paint
-    from demeanor.render.terminal import screen_of
+    from demeanor.render.terminal import paint, screen_of
 
     screen = screen_of(sys.stdout)
     text = paint(power_lines(report, screen.width), screen)
@@ -94,17 +93,19 @@ a_rate.__name__ = "rate"  # argparse shows the name when the text is no number a
 
 
 def _rules(name: str, subjects: int) -> tuple[ErrorRates, ...]:
-    """The error rates of all rules of this name: of the gate, of promotion, of demotion."""
-    from demeanor.commands.gate import always as gate_always
+    """The error rates of all rules of this name: of the gate, of promotion and of demotion."""
+    from demeanor.commands.gate import always
     from demeanor.commands.gate.rules import RULES
     from demeanor.commands.promote.rules import DEMOTE, PROMOTE
+    from demeanor.config.rule_names import rule_name
 
-    found = [gate_always.characteristics()] if name == "every_trial" else []
-    found += [rule.characteristics() for rule in RULES.values() if rule.name == name]
+    current = rule_name(name)
+    found = [always.error_rates()] if current == always.NAME else []
+    found += [rule.error_rates() for rule in RULES.values() if rule.name == current]
     for rules in (PROMOTE, DEMOTE):
-        found += [rule.characteristics(subjects=subjects) for rule in rules.values() if rule.name == name]
+        found += [rule.error_rates(subjects=subjects) for rule in rules.values() if rule.name == current]
     if not found:
-        raise UnknownName("rule", name, {"every_trial", *RULES, *PROMOTE, *DEMOTE})
+        raise UnknownName("rule", name, {always.NAME, *RULES, *PROMOTE, *DEMOTE})
     return tuple(found)
 
 
@@ -112,8 +113,7 @@ def _print_rules(found: tuple[ErrorRates, ...]) -> None:
     from rich.text import Text
 
     from demeanor.commands.power.error_rates_text import characteristics_lines
-    from demeanor.render.paint import paint
-    from demeanor.render.terminal import screen_of
+    from demeanor.render.terminal import paint, screen_of
 
     screen = screen_of(sys.stdout)
     lines = [line for one in found for line in [*characteristics_lines(one, screen.width), Text()]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from demeanor.commands.gate import always as gate_always
+from demeanor.commands.gate import always
 from demeanor.commands.gate.rules import RULES
 from demeanor.commands.power.values import DetectableDrop, PowerReport
 from demeanor.commands.promote.rules import DEMOTE, PROMOTE
@@ -60,11 +60,11 @@ def power_report(
         sequential=(test.operation(base).trials, test.operation(new).trials),
         visible=tuple(_visible(size, base, history, level=level, power=power) for size in sizes),
         gate=(
-            gate_always.characteristics(rates),
-            *(rule.characteristics(rates, base=base) for rule in RULES.values()),
+            always.error_rates(rates),
+            *(rule.error_rates(rates, base=base) for rule in RULES.values()),
         ),
-        promote=tuple(rule.characteristics(rates, subjects=subjects) for rule in PROMOTE.values()),
-        demote=tuple(rule.characteristics(rates, subjects=subjects) for rule in DEMOTE.values()),
+        promote=tuple(rule.error_rates(rates, subjects=subjects) for rule in PROMOTE.values()),
+        demote=tuple(rule.error_rates(rates, subjects=subjects) for rule in DEMOTE.values()),
         suite=(*suite, suite_power(base, new, evals=suite[0], trials=suite[1], level=level)) if suite else None,
         cost_usd=cost_usd,
     )

@@ -1,1 +1,1 @@
-"""`demeanor promote`: list the evals that have earned ALWAYS_PASSES, and change them."""
+"""`demeanor promote`: list the evals that are ready for ALWAYS_PASSES, and change them."""

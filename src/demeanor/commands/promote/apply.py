@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, pace_arguments, positive_int
+from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
 from demeanor.core.text import count
 
 if TYPE_CHECKING:
-    from demeanor.commands.promote.report import PromotionReport
-    from demeanor.commands.promote.values import Candidate
+    from demeanor.commands.promote.report import Candidate, PromotionReport
     from demeanor.commands.promote.workflow import Action
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
@@ -32,7 +31,7 @@ def promotion_arguments(parser: argparse.ArgumentParser, rules: str) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     how = parser.add_argument_group("how --apply verifies")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
-    pace_arguments(how)
+    trial_arguments(how)
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
     config_argument(parser)
 
@@ -69,13 +68,13 @@ def _apply(
     from demeanor.commands.promote.render import commit_message
 
     _refuse_unripe(args.evals, report)
-    if not report.ripe:
+    if not report.ready:
         print(f"nothing to {report.action}: no eval is ripe\n  → demeanor {report.action} tells what is missing")
         return ExitCode.ACCEPTED
     applied: list[Candidate] = []
     verified: dict[str, str] = {}
     refused = []
-    for one in report.ripe:
+    for one in report.ready:
         said = _change(args, config, results, report.action, one, evals[one.eval])
         if said is None:
             refused.append(one.eval)
@@ -149,9 +148,8 @@ def _change(
 def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
     """Run the eval here, as it is written now."""
     from demeanor.commands.interrupts import make_ui
-    from demeanor.commands.run.outputs import make_report, publish
+    from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import execute, prepare
     from demeanor.runner.plan import plan_run
 
     request = RunRequest(
@@ -168,16 +166,15 @@ def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) 
     catalog = Catalog(config=config, environ=os.environ)
     plan = plan_run(catalog, request, os.environ)
     ui = make_ui(quiet=args.json)
-    result = execute(prepare(catalog, plan, request, results), ui=ui)
-    report = make_report(result)
-    publish(report, result.folder, environ={}, redactor=catalog.redactor)
+    report = run_and_report(catalog, plan, request, results, ui=ui, environ={})
     for note in report.notes:
         ui.log(note)
     return report
 
 
 def _print(report: PromotionReport, *, as_json: bool) -> None:
-    from demeanor.commands.promote.render import promotion_json, promotion_terminal
+    from demeanor.commands.promote.render import promotion_terminal
+    from demeanor.commands.promote.report import PROMOTION_DOCUMENT
     from demeanor.render.terminal import screen_of
 
-    print(promotion_json(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")
+    print(PROMOTION_DOCUMENT.write(report) if as_json else promotion_terminal(report, screen_of(sys.stdout)), end="")

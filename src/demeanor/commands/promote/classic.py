@@ -1,7 +1,7 @@
-"""The rule that teams know: ten nights of incubation, then seven in a row without a single fail on any subject.
+"""The rule `classic`: ten nights of incubation, then seven nights in a row without a failure on any subject.
 
-A night without data (missing, skipped, or nothing but voids) is not a pass: while it is among the last seven, nothing
-is promoted. It is no fail either; it only has to grow old.
+A night without data (missing, skipped or only void) counts neither as a pass nor as a failure. Nothing is promoted
+while such a night is among the last seven. Demotion is the reverse: one failure in the last seven nights.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from demeanor.commands.gate.always import RATES
-from demeanor.commands.promote.incubation import Incubation, era_of
-from demeanor.commands.promote.values import Candidate, Night
+from demeanor.commands.promote.incubation import Incubation, incubation
+from demeanor.commands.promote.report import Candidate, Night
 from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
@@ -20,28 +20,32 @@ from demeanor.core.text import count
 from demeanor.statistics.streak import chance_of_streak
 from demeanor.store.history.nights import ByRun, RunId
 
+NAME = "classic"
 TRIALS = 3
 """Trials per night, for the error rates."""
+
+WINDOW = 7
+"""The latest nights, all of which must be perfect."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClassicPromotion:
-    """Its numbers."""
+    """Promotion, with its parameters."""
 
     incubation: int = 10
     """Nights in which every enabled subject must have been judged."""
 
-    window: int = 7
+    window: int = WINDOW
     """The latest nights, all of which must be perfect."""
 
     restart_on_subject_change: bool = False
-    """Whether a change of agent, prompt or model restarts the count, as a change of the eval does."""
+    """Whether a change of agent, prompt or model restarts the count, like a change of the eval."""
 
     def judge(
         self, name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]
     ) -> Candidate:
-        """Hold the nights of one eval against the rule."""
-        era = era_of(
+        """Decide on one eval."""
+        found = incubation(
             cells,
             nights,
             subjects,
@@ -50,43 +54,45 @@ class ClassicPromotion:
             complete=self.incubation,
             restart_on_subject_change=self.restart_on_subject_change,
         )
-        window = era.nights[-self.window :]
-        missing = self._missing(era, window)
+        window = found.nights[-self.window :]
+        missing = self._missing(found, window)
         latest = tuple(nights[-self.window :])
-        tally = {subject: era.counts(subject, latest) for subject in subjects}
+        tally = {subject: found.counts(subject, latest) for subject in subjects}
         perfect = sum(night.perfect for night in window)
         return Candidate(
             eval=name,
-            rule="seed",
+            rule=NAME,
             answer="wait" if missing else "promote",
             reason=(
                 f"{perfect} of the last {self.window} nights perfect on all of {count(len(subjects), 'subject')}, "
-                f"{min(era.complete, self.incubation)} of {self.incubation} nights of incubation"
+                f"{min(found.complete, self.incubation)} of {self.incubation} nights of incubation"
             ),
             missing=missing,
-            distance=max(0, self.incubation - era.complete, self.window - era.streak) if missing else 0,
+            distance=max(0, self.incubation - found.complete, self.window - found.streak) if missing else 0,
             nights=window,
             counts={subject: (passed, passed + failed) for subject, (passed, failed) in tally.items()},
-            changes=era.changes(latest),
+            changes=found.changes(latest),
         )
 
-    def _missing(self, era: Incubation, window: Sequence[Night]) -> tuple[str, ...]:
-        found = []
-        if era.complete < self.incubation:
-            found.append(f"{era.complete} of {self.incubation} nights in which every enabled subject was judged")
+    def _missing(self, incubation: Incubation, window: Sequence[Night]) -> tuple[str, ...]:
+        missing = []
+        if incubation.complete < self.incubation:
+            missing.append(
+                f"{incubation.complete} of {self.incubation} nights in which every enabled subject was judged"
+            )
         if len(window) < self.window:
-            found.append(f"{len(window)} of {self.window} nights were run at all")
+            missing.append(f"{len(window)} of {self.window} nights were run")
         if not all(night.states for night in window):
-            found.append("no subject is enabled for it")
+            missing.append("no subject is enabled for it")
         for night in window:
-            for state, words in _WORDS.items():
+            for state, words in _STATES.items():
                 subjects = [subject for subject, found_state in night.states.items() if found_state == state]
                 if subjects:
-                    found.append(f"{night.run}: {words} {', '.join(subjects)}")
-        return tuple(found)
+                    missing.append(f"{night.run}: {words} {', '.join(subjects)}")
+        return tuple(missing)
 
-    def characteristics(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
-        """How often an eval of a given rate is promoted, if somebody asks every night."""
+    def error_rates(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
+        """How often an eval is promoted, given its true rate, if the rule is applied every night."""
 
         def within(rate: float, nights: int) -> float:
             return chance_of_streak(
@@ -95,18 +101,54 @@ class ClassicPromotion:
 
         later = ", ".join(f"{share(within(rate, 60))} at {percent(rate)}" for rate in (0.99, 0.95, 0.9, 0.8))
         return ErrorRates(
-            rule="seed",
+            rule=NAME,
             action="promote",
             about=(
-                f"at least {self.incubation} nights, and not one fail in the last {self.window} on any enabled subject"
+                f"at least {self.incubation} nights, and no failure in the last {self.window} on any enabled subject"
             ),
-            setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, asked every night for 30 nights",
+            setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, applied every night for 30 nights",
             rows=tuple(Operating(rate=rate, chance=within(rate, 30)) for rate in rates),
             notes=(
                 f"promoted within 60 nights: {later}",
-                "a window that may be awaited lets nearly everything in: a 95 % eval then blocks one change in seven",
+                "given enough nights, nearly every eval has seven perfect ones: a promoted 95 % eval then blocks one change in seven",
             ),
         )
 
 
-_WORDS = {"fail": "failed on", "no data": "no data of", "before": "before the eval changed, on"}
+_STATES = {"fail": "failed on", "no data": "no data for", "before": "before the eval changed, on"}
+
+
+def judge_demotion(
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]
+) -> Candidate:
+    """Demote an ALWAYS_PASSES eval that failed in the last seven nights."""
+    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, least=WINDOW)
+    window, latest = found.nights[-WINDOW:], tuple(nights[-WINDOW:])
+    failures = []
+    for night in window:
+        failed = [subject for subject, state in night.states.items() if state == "fail"]
+        if failed:
+            failures.append(f"{night.run}: failed on {', '.join(failed)}")
+    known = sum(night.complete for night in window)
+    return Candidate(
+        eval=name,
+        rule=NAME,
+        answer="demote" if failures else "keep" if known else "wait",
+        reason=f"{len(failures)} of the last {WINDOW} nights with a failure, {known} with all subjects judged",
+        missing=tuple(failures),
+        nights=window,
+        counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, latest)]},
+        changes=found.changes(latest),
+    )
+
+
+def demotion_error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
+    """How often an eval is demoted in one week, given its true rate."""
+    return ErrorRates(
+        rule=NAME,
+        action="demote",
+        about=f"one failure on any enabled subject within the last {WINDOW} nights",
+        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, one week",
+        rows=tuple(Operating(rate=rate, chance=1 - rate ** (TRIALS * WINDOW * subjects)) for rate in rates),
+        notes=("a 99 % eval is demoted every fifth week: the rule is too strict for it",),
+    )

@@ -1,4 +1,4 @@
-"""`demeanor promote`: which evals have earned ALWAYS_PASSES?"""
+"""`demeanor promote`: which evals are ready for ALWAYS_PASSES?"""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from demeanor.core.exit_code import ExitCode
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    promotion_arguments(parser, "seed (default) or sprt")
+    promotion_arguments(parser, "classic (default) or sprt")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Ask the nights."""
+    """List the evals to promote, or apply the changes."""
     return run_promotion(args, "promote")

@@ -1,8 +1,8 @@
 """The nights that count for an eval: those since the eval itself or its policy last changed.
 
-An edited eval is another eval, and a demoted one has to earn its promise anew, so both restart the count. A change of
-agent, prompt or model does not: nightly runs follow a product that changes every day, and an eval that holds through
-that is what a promotion is about. Such changes are shown, and a strict rule may restart on them too.
+An edited eval is a different eval, and a demoted one must qualify again, so both restart the count. A change of agent,
+prompt or model does not: nightly runs follow a product that changes every day, and a promoted eval has to hold through
+such changes. They are shown, and a strict rule can restart on them too.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from demeanor.commands.promote.values import Night, NightState
+from demeanor.commands.promote.report import Night, NightState
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RunDiff
@@ -19,13 +19,13 @@ from demeanor.store.history.nights import ByRun, RunId, changes, count
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Incubation:
-    """One eval's nights, as far as they count."""
+    """The nights of one eval that count."""
 
     nights: tuple[Night, ...]
-    """The nights that were looked at, oldest first; those before the era say so."""
+    """The nights that were considered, oldest first; those before the last change have the state `before`."""
 
     counting: tuple[RunId, ...]
-    """Those that count, oldest first."""
+    """The runs that count, oldest first."""
 
     cells: Mapping[str, ByRun]
     """Enabled subject → night → cells."""
@@ -37,7 +37,7 @@ class Incubation:
 
     @property
     def streak(self) -> int:
-        """How many of the latest nights, without a gap, are perfect."""
+        """The number of perfect nights in a row, up to the latest."""
         length = 0
         for night in reversed(self.nights):
             if not night.perfect:
@@ -46,19 +46,19 @@ class Incubation:
         return length
 
     def counts(self, subject: str, runs: Sequence[RunId]) -> tuple[int, int]:
-        """Passed and failed of a subject in these nights."""
+        """Passed and failed trials of a subject in these nights."""
         by_run = self.cells[subject]
         return count(cell for run in runs for cell in by_run.get(run[1], ()))
 
     def changes(self, runs: Sequence[RunId]) -> tuple[RunDiff, ...]:
-        """What changed from one of these nights to the next."""
+        """What changed between these nights."""
         found: list[RunDiff] = []
         for by_run in self.cells.values():
             found += changes([cell for run in runs for cell in by_run.get(run[1], ()) if cell.judged])
         return tuple(sorted(found, key=lambda change: (change.started, change.subject)))
 
 
-def era_of(
+def incubation(
     cells: Mapping[str, ByRun],
     nights: Sequence[RunId],
     subjects: Sequence[str],
@@ -68,41 +68,42 @@ def era_of(
     complete: int = 0,
     restart_on_subject_change: bool = False,
 ) -> Incubation:
-    """The era of an eval that has `policy` now, on the enabled subjects: from the latest night backwards.
+    """The nights that count for an eval with this `policy` on the enabled subjects.
 
-    With `least`, it looks no further back than it must: at `least` nights, and until so many are complete.
+    With `least`, it considers only as many nights as needed: at least `least`, and until `complete` of them are
+    complete.
     """
-    ours = {subject: cells.get(subject, {}) for subject in subjects}
-    same = _Same(policy, restart_on_subject_change=restart_on_subject_change)
-    told: list[Night] = []
+    by_subject = {subject: cells.get(subject, {}) for subject in subjects}
+    version = _Version(policy, restart_on_subject_change=restart_on_subject_change)
+    considered: list[Night] = []
     counting: list[RunId] = []
-    open_end = True
+    unchanged = True
     for run in reversed(nights):
-        if least is not None and len(told) >= least and (complete <= 0 or not open_end):
+        if least is not None and len(considered) >= least and (complete <= 0 or not unchanged):
             break
-        found = {subject: ours[subject].get(run[1], ()) for subject in subjects}
-        open_end = open_end and same.as_later([cell for those in found.values() for cell in those])
-        states = {subject: _state(those) if open_end else "before" for subject, those in found.items()}
+        found = {subject: by_subject[subject].get(run[1], ()) for subject in subjects}
+        unchanged = unchanged and version.matches([cell for those in found.values() for cell in those])
+        states = {subject: _state(those) if unchanged else "before" for subject, those in found.items()}
         night = Night(run=run[1], started=run[0], states=states)
-        if open_end:
+        if unchanged:
             counting.append(run)
             complete -= night.complete
         elif least is None:
             break
-        told.append(night)
-    return Incubation(nights=tuple(reversed(told)), counting=tuple(reversed(counting)), cells=ours)
+        considered.append(night)
+    return Incubation(nights=tuple(reversed(considered)), counting=tuple(reversed(counting)), cells=by_subject)
 
 
-class _Same:
-    """Whether an earlier night is of the same eval (and subject) as the later ones; asked from the latest backwards."""
+class _Version:
+    """The policy, eval hash (and subject fingerprints) of the latest nights; compares older nights with it."""
 
     def __init__(self, policy: Policy, *, restart_on_subject_change: bool) -> None:
         self.policy = policy
         self.eval_hash = ""
         self.prints: dict[str, str] | None = {} if restart_on_subject_change else None
 
-    def as_later(self, cells: Sequence[RunCell]) -> bool:
-        """Whether nothing differs; what is unknown does not."""
+    def matches(self, cells: Sequence[RunCell]) -> bool:
+        """Whether a night is of the same version. An unknown hash or fingerprint matches."""
         for cell in cells:
             if cell.policy is not self.policy:
                 return False

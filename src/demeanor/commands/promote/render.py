@@ -1,37 +1,27 @@
-"""Candidates for promotion or demotion, for people and programs; and the commit message for what was applied."""
+"""The report of `promote` and `demote` for the terminal, and the commit message for applied changes."""
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from demeanor.commands.gate import phrases as gate_words
-from demeanor.commands.promote.report import PromotionReport
-from demeanor.commands.promote.values import Candidate, Night
+from demeanor.commands.gate.render import error_rates_line
+from demeanor.commands.promote.report import Candidate, Night, PromotionReport
 from demeanor.core.policy import Policy
 from demeanor.core.text import count, one_line
 from demeanor.render.marks import sign
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, table, wrapped
-from demeanor.render.terminal import Screen
-from demeanor.render.to_json import plain
+from demeanor.render.terminal import Screen, paint
 
-SCHEMA = "demeanor-promotion/1"
 TARGETS = {"promote": Policy.ALWAYS_PASSES, "demote": Policy.USUALLY_PASSES}
-"""What each action makes of a policy."""
+"""The policy after the change."""
 
 _STYLES = {"promote": "bold green", "demote": "bold red", "wait": "yellow", "keep": "green", "refuse": "red"}
-_MOST_MISSES = 10
-_MOST_MISSING = 3
-_NIGHTS = 10
-
-
-def promotion_json(report: PromotionReport) -> str:
-    """The report as JSON, in ASCII."""
-    return json.dumps({"schema": SCHEMA, **plain(report)}, indent=2, allow_nan=False) + "\n"
+_MAX_MISSES = 10
+_MAX_MISSING = 3
+_MAX_NIGHTS = 10
 
 
 def promotion_terminal(report: PromotionReport, screen: Screen | None = None) -> str:
@@ -42,21 +32,21 @@ def promotion_terminal(report: PromotionReport, screen: Screen | None = None) ->
 
 def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
     target = TARGETS[report.action].value
-    asked = count(len(report.candidates), "eval")
-    ripe = "none" if not report.ripe else str(len(report.ripe))
-    yield from wrapped(Text(f"{ripe} of {asked} to {report.action} to {target}", "bold"), screen.width)
+    evals = count(len(report.candidates), "eval")
+    ready = "none" if not report.ready else str(len(report.ready))
+    yield from wrapped(Text(f"{ready} of {evals} to {report.action} to {target}", "bold"), screen.width)
     if report.candidates:
         yield Text()
         yield from table(list(_columns(report.candidates, screen)), screen.width, ellipsis=screen.safe("…"))
-    yield from _told("Evidence", [(one, _evidence(one)) for one in report.ripe], screen)
-    misses = [one for one in report.candidates if one.answer in {"wait", "refuse"}][:_MOST_MISSES]
-    yield from _told("Nearest misses", [(one, _misses(one)) for one in misses], screen)
+    yield from _section("Evidence", [(one, _evidence(one)) for one in report.ready], screen)
+    misses = [one for one in report.candidates if one.answer in {"wait", "refuse"}][:_MAX_MISSES]
+    yield from _section("Nearest misses", [(one, _misses(one)) for one in misses], screen)
     yield Text()
-    known = f"{count(report.nights, 'night')} in the history" if report.nights else "the history holds no night yet"
+    known = f"{count(report.nights, 'night')} in the history" if report.nights else "the history has no nightly run yet"
     yield from wrapped(Text(screen.safe(known), "dim"), screen.width)
-    yield from wrapped(Text(screen.safe(gate_words.error_rates(report.characteristics)), "dim"), screen.width)
+    yield from wrapped(Text(screen.safe(error_rates_line(report.characteristics)), "dim"), screen.width)
     yield from wrapped(Text(screen.safe(f"for {report.characteristics.setting}"), "dim"), screen.width, indent=2)
-    if report.ripe:
+    if report.ready:
         yield Text(screen.safe(f"next: demeanor {report.action} --apply"), "cyan")
 
 
@@ -77,7 +67,9 @@ def _columns(found: Sequence[Candidate], screen: Screen) -> Iterator[Column]:
 
 def _nights(nights: Sequence[Night], screen: Screen) -> Text:
     return (
-        Text.assemble(*(sign(_state(night), screen) for night in nights[-_NIGHTS:])) if nights else Text("none", "dim")
+        Text.assemble(*(sign(_state(night), screen) for night in nights[-_MAX_NIGHTS:]))
+        if nights
+        else Text("none", "dim")
     )
 
 
@@ -90,7 +82,7 @@ def _state(night: Night) -> str:
     return "missing" if "before" in states or not states else "void"
 
 
-def _told(heading: str, parts: Sequence[tuple[Candidate, list[str]]], screen: Screen) -> Iterator[Text]:
+def _section(heading: str, parts: Sequence[tuple[Candidate, list[str]]], screen: Screen) -> Iterator[Text]:
     if not parts:
         return
     yield Text()
@@ -102,20 +94,20 @@ def _told(heading: str, parts: Sequence[tuple[Candidate, list[str]]], screen: Sc
 
 
 def _evidence(one: Candidate) -> list[str]:
-    said = [f"{one.rule}: {one.reason}", *one.missing[:_MOST_MISSING]]
-    said += [f"{subject}: {p} of {n} passed" for subject, (p, n) in (one.counts or {}).items()]
-    return said + [
-        f"{change.part} changed in {change.run} ({change.subject})" for change in one.changes[:_MOST_MISSING]
+    sentences = [f"{one.rule}: {one.reason}", *one.missing[:_MAX_MISSING]]
+    sentences += [f"{subject}: {p} of {n} passed" for subject, (p, n) in (one.counts or {}).items()]
+    return sentences + [
+        f"{change.part} changed in {change.run} ({change.subject})" for change in one.changes[:_MAX_MISSING]
     ]
 
 
 def _misses(one: Candidate) -> list[str]:
-    left = len(one.missing) - _MOST_MISSING
-    return [*one.missing[:_MOST_MISSING], *([f"and {left} more"] if left > 0 else [])]
+    left = len(one.missing) - _MAX_MISSING
+    return [*one.missing[:_MAX_MISSING], *([f"and {left} more"] if left > 0 else [])]
 
 
 def commit_message(action: str, applied: Sequence[Candidate], verified: Mapping[str, str], *, width: int = 72) -> str:
-    """The message for what was applied, with the evidence."""
+    """The commit message for applied changes, with the evidence."""
     target = TARGETS[action].value
     what = f"eval {one_line(applied[0].eval)}" if len(applied) == 1 else count(len(applied), "eval")
     lines = [f"{action.capitalize()} {what} to {target}"]

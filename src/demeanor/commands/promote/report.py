@@ -1,34 +1,99 @@
-"""What nights say about policies, as a value: every format is made of it."""
+"""The report of `promote` and `demote`: which evals are ready for another policy, and what the others still need."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from demeanor.commands.promote.values import Candidate
 from demeanor.core.error_rates import ErrorRates
+from demeanor.core.run_diff import RunDiff
+from demeanor.render.documents import Document
+
+NightState: TypeAlias = Literal["pass", "fail", "no data", "before"]
+"""All judged trials passed; one failed; none was judged; the night is older than the last change of the eval."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Night:
+    """The results of one eval in one nightly run."""
+
+    run: str
+    """The run's id."""
+
+    started: str
+    """When it began: ISO 8601, UTC."""
+
+    states: Mapping[str, NightState]
+    """Enabled subject → its result."""
+
+    @property
+    def perfect(self) -> bool:
+        """Whether every enabled subject was judged and passed all trials."""
+        return bool(self.states) and all(state == "pass" for state in self.states.values())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every enabled subject was judged."""
+        return bool(self.states) and all(state in {"pass", "fail"} for state in self.states.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """The decision on one eval by a rule of promotion or demotion."""
+
+    eval: str
+    """The eval's name."""
+
+    rule: str
+    """The rule, by name."""
+
+    answer: Literal["promote", "wait", "refuse", "demote", "keep"]
+    """The decision. Wait: too little data. Refuse: enough data, and the eval is not good enough."""
+
+    reason: str
+    """Why, in a sentence with the numbers."""
+
+    missing: tuple[str, ...] = ()
+    """What is missing for a promotion, or the reasons for a demotion."""
+
+    distance: int = 0
+    """The minimum number of perfect nights that are still needed."""
+
+    nights: tuple[Night, ...] = ()
+    """The nights that were considered, oldest first."""
+
+    counts: Mapping[str, tuple[int, int]] | None = None
+    """Enabled subject → passed and judged in the nights that count."""
+
+    changes: tuple[RunDiff, ...] = ()
+    """What changed in the subjects or the eval during these nights."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PromotionReport:
-    """Which evals may promise more, or must promise less."""
+    """Which evals should be promoted or demoted."""
 
     action: Literal["promote", "demote"]
-    """What is asked."""
+    """The command."""
 
     rule: str
     """The rule, by name."""
 
     candidates: tuple[Candidate, ...]
-    """Every eval that was asked about: those that are ripe first, then the nearest misses."""
+    """All evals with the right policy: those that are ready first, then those that need the least."""
 
     nights: int
-    """How many nightly runs the history has."""
+    """The number of nightly runs in the history."""
 
     characteristics: ErrorRates
     """The error rates of the rule."""
 
     @property
-    def ripe(self) -> tuple[Candidate, ...]:
-        """Those whose policy is to be changed."""
+    def ready(self) -> tuple[Candidate, ...]:
+        """The evals whose policy should be changed."""
         return tuple(one for one in self.candidates if one.answer == self.action)
+
+
+PROMOTION_DOCUMENT = Document("promotion", PromotionReport)
+"""The JSON document of this report."""

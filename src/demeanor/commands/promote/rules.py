@@ -1,51 +1,54 @@
-"""Which evals have earned ALWAYS_PASSES, which come nearest, and which no longer deserve it."""
+"""The rules of promotion and demotion, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from demeanor.commands.gate.always import RATES
-from demeanor.commands.promote import demotion
-from demeanor.commands.promote import sprt as promote_sprt
-from demeanor.commands.promote.classic import ClassicPromotion
-from demeanor.commands.promote.values import Candidate
+from demeanor.commands.promote import classic, cusum, sprt
+from demeanor.commands.promote.report import Candidate
+from demeanor.config.rule_names import rule_name
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UnknownName
 from demeanor.core.history import RunCell
 from demeanor.store.history.nights import ByRun, RunId, by_eval, nights_of
 
-DEFAULT = "seed"
+DEFAULT = classic.NAME
 
 
-class _OfSubjects(Protocol):
+class _PolicyErrorRates(Protocol):
     def __call__(self, rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyRule:
-    """A rule that may change an eval's policy."""
+    """A rule that decides on an eval's policy."""
 
     name: str
     """Its name on the command line."""
 
     judge: Callable[[str, Mapping[str, ByRun], Sequence[RunId], Sequence[str]], Candidate]
-    """Eval, its cells by subject and night, all nights and the enabled subjects → what follows."""
+    """Eval, its cells by subject and night, all nights and the enabled subjects → the decision."""
 
-    characteristics: _OfSubjects
-    """How often it errs."""
+    error_rates: _PolicyErrorRates
+    """Its error rates at the given true rates."""
 
 
 PROMOTE: Mapping[str, PolicyRule] = {
-    "seed": PolicyRule(name="seed", judge=ClassicPromotion().judge, characteristics=ClassicPromotion().characteristics),
-    "sprt": PolicyRule(name="sprt", judge=promote_sprt.judge, characteristics=promote_sprt.characteristics),
+    classic.NAME: PolicyRule(
+        name=classic.NAME,
+        judge=classic.ClassicPromotion().judge,
+        error_rates=classic.ClassicPromotion().error_rates,
+    ),
+    sprt.NAME: PolicyRule(name=sprt.NAME, judge=sprt.judge, error_rates=sprt.error_rates),
 }
 """The rules of promotion by name."""
 
 DEMOTE: Mapping[str, PolicyRule] = {
-    "seed": PolicyRule(name="seed", judge=demotion.judge_seed, characteristics=demotion.seed_characteristics),
-    "cusum": PolicyRule(name="cusum", judge=demotion.judge_cusum, characteristics=demotion.cusum_characteristics),
+    classic.NAME: PolicyRule(name=classic.NAME, judge=classic.judge_demotion, error_rates=classic.demotion_error_rates),
+    cusum.NAME: PolicyRule(name=cusum.NAME, judge=cusum.judge, error_rates=cusum.error_rates),
 }
 """The rules of demotion by name."""
 
@@ -57,12 +60,12 @@ def promote(
     rule: str = DEFAULT,
     nights: Sequence[RunId] | None = None,
 ) -> tuple[Candidate, ...]:
-    """Hold each USUALLY_PASSES eval against a rule: those to be promoted first, then the nearest misses.
+    """Decide on each USUALLY_PASSES eval: those to promote first, then those that need the least.
 
-    `enabled` names these evals with their enabled subjects. `nights` are all nightly runs, oldest first; without it,
-    those that any of the cells is of.
+    `enabled` maps the evals to their enabled subjects. `nights` are all nightly runs, oldest first (default: the runs
+    of the cells).
     """
-    return _judge(cells, enabled, _named("promotion rule", rule, PROMOTE), nights)
+    return _judge(cells, enabled, policy_rule("promote", rule), nights)
 
 
 def demote(
@@ -72,8 +75,8 @@ def demote(
     rule: str = DEFAULT,
     nights: Sequence[RunId] | None = None,
 ) -> tuple[Candidate, ...]:
-    """Hold each ALWAYS_PASSES eval against a rule: those to be demoted first."""
-    return _judge(cells, enabled, _named("demotion rule", rule, DEMOTE), nights)
+    """Decide on each ALWAYS_PASSES eval: those to demote first."""
+    return _judge(cells, enabled, policy_rule("demote", rule), nights)
 
 
 _ORDER = {"promote": 0, "demote": 0, "wait": 1, "keep": 2, "refuse": 3}
@@ -92,7 +95,10 @@ def _judge(
     return tuple(sorted(found, key=lambda one: (_ORDER[one.answer], one.distance, len(one.missing), one.eval)))
 
 
-def _named(kind: str, name: str, rules: Mapping[str, PolicyRule]) -> PolicyRule:
-    if name not in rules:
-        raise UnknownName(kind, name, rules)
-    return rules[name]
+def policy_rule(action: Literal["promote", "demote"], name: str) -> PolicyRule:
+    """The rule of this name. `seed` is accepted for `classic`."""
+    rules = PROMOTE if action == "promote" else DEMOTE
+    found = rules.get(rule_name(name))
+    if found is None:
+        raise UnknownName("promotion rule" if action == "promote" else "demotion rule", name, rules)
+    return found

@@ -1,8 +1,8 @@
-"""Promotion by Wald's sequential test: evidence is carried from night to night, and the answer is final.
+"""Promotion by the rule `sprt`: Wald's sequential probability ratio test over all nights. Its answer is final.
 
-Each enabled subject is tested on its own after every night: good (99 %) or bad (93 %)? The eval is promoted when all
-are good, and refused when one is bad or stays open for too long; refused stays refused until the eval changes. After a
-subject was found good its test starts anew, so that a later decay is noticed before anybody applies the promotion.
+After every night, each enabled subject is tested on its own: good (99 %) or bad (93 %)? The eval is promoted when all
+subjects are good. It is refused when one is bad, or undecided after 200 trials, and stays refused until it is edited.
+The test of a good subject starts again, to detect a later drop before the promotion is applied.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from demeanor.commands.gate.always import RATES
-from demeanor.commands.promote.incubation import Incubation, era_of
-from demeanor.commands.promote.values import Candidate
+from demeanor.commands.promote.incubation import Incubation, incubation
+from demeanor.commands.promote.report import Candidate
 from demeanor.core.error_rates import ErrorRates, Operating
 from demeanor.core.percent import rate as percent
 from demeanor.core.policy import Policy
@@ -22,80 +22,83 @@ from demeanor.core.text import count
 from demeanor.statistics.sprt import Sprt
 from demeanor.store.history.nights import ByRun, RunId
 
+NAME = "sprt"
 TEST = Sprt(good=0.99, bad=0.93, miss_good=0.10, miss_bad=0.05)
-CAP = 200
+MAX_TRIALS = 200
 TRIALS = 3
 """Trials per night, for the error rates."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Standing:
+class _TestState:
+    """The test of one subject."""
+
     answer: Literal["good", "bad", "open"]
     passed: int
     failed: int
     needed: int
-    """Passes in a row that would make it good."""
+    """Passes in a row that are needed for the answer good."""
 
 
 def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]) -> Candidate:
-    """Hold the nights of one eval against the rule."""
-    era = era_of(cells, nights, subjects, Policy.USUALLY_PASSES)
-    standing = {subject: _test(era, subject) for subject in subjects}
-    bad = [subject for subject, one in standing.items() if one.answer == "bad"]
-    waiting = {subject: one for subject, one in standing.items() if one.answer == "open"}
-    missing = [f"{subject}: not good, {_score(standing[subject])}" for subject in bad]
+    """Decide on one eval."""
+    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES)
+    tests = {subject: _test(found, subject) for subject in subjects}
+    bad = [subject for subject, one in tests.items() if one.answer == "bad"]
+    waiting = {subject: one for subject, one in tests.items() if one.answer == "open"}
+    missing = [f"{subject}: not good, {_score(tests[subject])}" for subject in bad]
     missing += [f"{subject}: {one.needed} more passes in a row, {_score(one)}" for subject, one in waiting.items()]
     missing += [] if subjects else ["no subject is enabled for it"]
     passes = max((one.needed for one in waiting.values()), default=0)
     return Candidate(
         eval=name,
-        rule="sprt",
+        rule=NAME,
         answer="refuse" if bad else "wait" if missing else "promote",
-        reason="; ".join(f"{subject} {one.answer} ({_score(one)})" for subject, one in standing.items()) or missing[0],
+        reason="; ".join(f"{subject} {one.answer} ({_score(one)})" for subject, one in tests.items()) or missing[0],
         missing=tuple(missing),
         distance=math.ceil(passes / TRIALS),
-        nights=era.nights,
-        counts={subject: (one.passed, one.passed + one.failed) for subject, one in standing.items()},
-        changes=era.changes(era.counting),
+        nights=found.nights,
+        counts={subject: (one.passed, one.passed + one.failed) for subject, one in tests.items()},
+        changes=found.changes(found.counting),
     )
 
 
-def characteristics(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
-    """How often an eval of a given rate is promoted."""
-    found = [(rate, TEST.operation(rate, cap=CAP + 1, batch=TRIALS)) for rate in rates]
+def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1) -> ErrorRates:
+    """How often an eval is promoted, given its true rate."""
+    found = [(rate, TEST.operation(rate, cap=MAX_TRIALS + 1, batch=TRIALS)) for rate in rates]
     return ErrorRates(
-        rule="sprt",
+        rule=NAME,
         action="promote",
         about=(
             f"good at {percent(TEST.good)}, bad at {percent(TEST.bad)}: about {percent(TEST.miss_good)} of the good "
-            f"refused and {percent(TEST.miss_bad)} of the bad promoted; {CAP} trials at most"
+            f"refused and {percent(TEST.miss_bad)} of the bad promoted; {MAX_TRIALS} trials at most"
         ),
-        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, asked every night",
+        setting=f"{TRIALS} trials a night, {count(subjects, 'subject')}, applied every night",
         rows=tuple(
             Operating(rate=rate, chance=one.chance("good") ** subjects, trials=one.trials) for rate, one in found
         ),
-        notes=(f"{TEST.passes_needed()} passes without a fail are enough, and the answer is final",),
+        notes=(f"{TEST.passes_needed()} passes without a failure are enough, and the answer is final",),
     )
 
 
-def _test(era: Incubation, subject: str) -> _Standing:
+def _test(incubation: Incubation, subject: str) -> _TestState:
     passed = failed = tested_passed = tested_failed = 0
     proven = False
-    for run in era.counting:
-        for cell in era.cells[subject].get(run[1], ()):
+    for run in incubation.counting:
+        for cell in incubation.cells[subject].get(run[1], ()):
             passed, failed = passed + cell.passed, failed + cell.failed
             tested_passed, tested_failed = tested_passed + cell.passed, tested_failed + cell.failed
         answer = TEST.answer(tested_passed, tested_failed)
-        if answer == "bad" or (answer is None and not proven and tested_passed + tested_failed > CAP):
-            return _Standing(answer="bad", passed=passed, failed=failed, needed=0)
-        if answer == "good" or tested_passed + tested_failed > CAP:
+        if answer == "bad" or (answer is None and not proven and tested_passed + tested_failed > MAX_TRIALS):
+            return _TestState(answer="bad", passed=passed, failed=failed, needed=0)
+        if answer == "good" or tested_passed + tested_failed > MAX_TRIALS:
             proven, tested_passed, tested_failed = True, 0, 0
     if proven:
-        return _Standing(answer="good", passed=passed, failed=failed, needed=0)
-    return _Standing(
+        return _TestState(answer="good", passed=passed, failed=failed, needed=0)
+    return _TestState(
         answer="open", passed=passed, failed=failed, needed=TEST.passes_needed(tested_passed, tested_failed)
     )
 
 
-def _score(one: _Standing) -> str:
+def _score(one: _TestState) -> str:
     return f"{one.passed} of {one.passed + one.failed} passed"

@@ -1,1 +1,1 @@
-"""`demeanor rejudge`: judge what was kept again, without agent or model."""
+"""`demeanor rejudge`: judge stored captures again, without agent or model."""

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "what",
         nargs="?",
         default="latest",
         metavar="RUN|EVAL",
-        help="a run's name or folder, or an eval, whose latest run is taken (default: latest)",
+        help="a run's name or folder, or the name of an eval for its latest run (default: latest)",
     )
     parser.add_argument(
-        "--last", type=positive_int, default=1, metavar="N", help="how many runs of an eval are taken (default: 1)"
+        "--last", type=positive_int, default=1, metavar="N", help="for an eval: how many of its runs (default: 1)"
     )
     parser.add_argument(
         "--scenario", action="append", default=[], metavar="NAME", help="only the eval of this name; repeatable"
@@ -38,28 +38,30 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="files or folders that the evals are in now; repeatable (default: where the run had them)",
+        help="files or folders of the current evals; repeatable (default: those of the run)",
     )
     parser.add_argument(
         "--as-it-was",
         action="store_true",
-        help="judge also trials whose scenario was edited since, in the workspace that they began with",
+        help="also judge trials whose scenario was edited since, with the starting files of that time",
     )
     parser.add_argument(
-        "--keep", action="store_true", help="write the new verdicts down, beside those of the run, which stay"
+        "--keep", action="store_true", help="store the new verdicts beside those of the run, which stay unchanged"
     )
-    parser.add_argument("--sandbox", choices=tuple(RANKS), help="where commands of checks run (default: as in the run)")
     parser.add_argument(
-        "--jobs", type=positive_int, metavar="N", help="trials judged at once (default: twice the cores)"
+        "--sandbox", choices=tuple(RANKS), help="sandbox for the commands of checks (default: as in the run)"
+    )
+    parser.add_argument(
+        "--jobs", type=positive_int, metavar="N", help="trials judged in parallel (default: twice the cores)"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Find the captures, judge them, tell what changed."""
-    from demeanor.commands.rejudge.workflow import RejudgeOptions, judge_again, keep_judgements, make_rejudgement
+    """Find the captures, judge them again, and print what changed."""
+    from demeanor.commands.rejudge.workflow import RejudgeOptions, judge_again, make_report, store_verdicts
 
     config = load_config(args)
     results = args.out or config.root / config.results
@@ -67,17 +69,17 @@ def run(args: argparse.Namespace) -> ExitCode:
     options = RejudgeOptions(
         evals=evals, paths=args.evals, sandbox=args.sandbox, jobs=args.jobs, as_it_was=args.as_it_was
     )
-    answered = judge_again(runs, config, os.environ, options)
-    if not answered:
-        raise UsageError(f"{', '.join(one.name for one in runs)}: there is no such trial to judge again")
-    kept = keep_judgements(runs, answered, config) if args.keep else ()
-    report = make_rejudgement(answered, kept=kept)
+    trials = judge_again(runs, config, os.environ, options)
+    if not trials:
+        raise UsageError(f"{', '.join(one.name for one in runs)}: there is no trial to judge again")
+    kept = store_verdicts(runs, trials, config) if args.keep else ()
+    report = make_report(trials, kept=kept)
     if args.json:
-        from demeanor.commands.rejudge.to_json import rejudge_json
+        from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 
-        print(rejudge_json(report), end="")
+        print(REJUDGE_DOCUMENT.write(report), end="")
     else:
-        from demeanor.commands.rejudge.terminal import rejudge_terminal
+        from demeanor.commands.rejudge.render import rejudge_terminal
         from demeanor.render.terminal import screen_of
 
         print(rejudge_terminal(report, screen_of(sys.stdout)), end="")
@@ -85,7 +87,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _runs(args: argparse.Namespace, results: Path, config: Config) -> tuple[tuple[StoredRun, ...], tuple[str, ...]]:
-    """The runs that are meant, and the evals of them."""
+    """Return the requested runs and the requested evals in them."""
     from demeanor.commands.run.stored_runs import find_stored_run, runs_with_eval
 
     names = tuple(args.scenario)

@@ -1,38 +1,41 @@
-"""A second judgement as a value: every format is made of it."""
+"""The report of `demeanor rejudge`: old and new verdicts compared. Every output format is made from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from demeanor._version import __version__
+from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.tallies import tally
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.record import Record
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import named_cell
 from demeanor.core.verdict import Finding, Verdict
+from demeanor.render.documents import Document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerChange:
-    """One check that is answered differently."""
+    """A check with a different answer."""
 
     check: str
     """The check's name."""
 
     before: Finding | None
-    """Its answer then; None where it was not asked."""
+    """The old answer; None when the check was not asked."""
 
     after: Finding | None
-    """Its answer now; None where it is asked no more."""
+    """The new answer; None when the check is no longer asked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrialAgain:
-    """One trial, as it was judged then and as it is judged now."""
+class TrialComparison:
+    """One trial with its old and new verdict."""
 
     run: str
-    """The run it is of."""
+    """The name of its run."""
 
     eval: str
     """The eval's name."""
@@ -44,46 +47,46 @@ class TrialAgain:
     """The trial's number within its cell."""
 
     before: Verdict
-    """How it was judged. Hostile text."""
+    """The old verdict. Hostile text."""
 
     after: Verdict | None
-    """How it is judged now; None where it can't be judged again. Hostile text."""
+    """The new verdict; None when it can't be judged again. Hostile text."""
 
     changed: bool = False
-    """Whether the outcome is another one."""
+    """Whether the outcome changed."""
 
     changes: tuple[AnswerChange, ...] = ()
-    """The checks that are answered differently."""
+    """The checks with different answers."""
 
     refusal: str = ""
-    """Why it can't be judged again, if so."""
+    """Why it can't be judged again; empty when it can."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CellAgain:
-    """One eval on one subject: the trials that could be judged again, counted before and after."""
+class CellComparison:
+    """One eval with one subject: the trials that were judged again, counted before and after."""
 
     run: str
-    """The run it is of."""
+    """The name of its run."""
 
     tally_before: Tally
-    """The verdicts then."""
+    """The old verdicts, counted."""
 
     tally_after: Tally
-    """The verdicts now."""
+    """The new verdicts, counted."""
 
     decision_before: Decision
-    """What followed from them, by the policy of then."""
+    """The old decision, by the old policy."""
 
     decision_after: Decision
-    """What follows now, by the policy of now."""
+    """The new decision, by the current policy."""
 
     refused: int = 0
-    """Trials that can't be judged again, and are in neither tally."""
+    """Trials that can't be judged again; they are in neither tally."""
 
     @property
     def changed(self) -> bool:
-        """Whether anything about it is another thing now."""
+        """Whether the decision, the policy or the counts changed."""
         return (
             self.decision_before.answer != self.decision_after.answer
             or self.tally_before.policy is not self.tally_after.policy
@@ -93,79 +96,81 @@ class CellAgain:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rejudgement:
-    """What stored captures say today."""
+    """The result of judging stored captures again."""
 
     runs: tuple[str, ...]
     """The runs whose captures were judged, the oldest first."""
 
     demeanor: str
-    """The version of Demeanor that judges now."""
+    """The version of Demeanor that judged again."""
 
-    trials: tuple[TrialAgain, ...]
-    """Every trial that was asked for, in the order of the runs and their plans."""
+    trials: tuple[TrialComparison, ...]
+    """Every requested trial, in the order of the runs and their plans."""
 
-    cells: tuple[CellAgain, ...]
-    """The trials, counted."""
+    cells: tuple[CellComparison, ...]
+    """The trials, counted per eval and subject."""
 
     exit_code: ExitCode
-    """What follows from the verdicts of now, as after a run."""
+    """The exit code that a run with the new verdicts would have."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know."""
+    """Notes for the reader."""
 
     kept: tuple[str, ...] = ()
-    """The folders that it was written to, if it was."""
+    """The folders with the stored verdicts; empty without --keep."""
 
     @property
-    def changed(self) -> tuple[TrialAgain, ...]:
-        """The trials whose outcome is another one."""
+    def changed(self) -> tuple[TrialComparison, ...]:
+        """The trials whose outcome changed."""
         return tuple(trial for trial in self.trials if trial.changed)
 
     @property
-    def reworded(self) -> tuple[TrialAgain, ...]:
-        """The trials whose outcome is the same, for other reasons."""
+    def reworded(self) -> tuple[TrialComparison, ...]:
+        """The trials with the same outcome for other reasons."""
         return tuple(trial for trial in self.trials if trial.changes and not trial.changed)
 
     @property
-    def refused(self) -> tuple[TrialAgain, ...]:
+    def refused(self) -> tuple[TrialComparison, ...]:
         """The trials that can't be judged again."""
         return tuple(trial for trial in self.trials if trial.after is None)
 
     @property
     def same(self) -> int:
-        """How many trials are judged as they were, whatever the words."""
+        """How many trials have the same outcome."""
         return len(self.trials) - len(self.changed) - len(self.refused)
+
+
+REJUDGE_DOCUMENT = Document("rejudge", Rejudgement)
+"""The JSON document of this report."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RejudgedTrial:
-    """One trial that was taken up again; what a rejudgement is made of."""
+    """One trial that was judged again, with its old and new record."""
 
     run: str
-    """The run it is of."""
+    """The name of its run."""
 
     before: Record
-    """The attempt that counts, as it was kept."""
+    """The attempt that counts, as stored."""
 
     after: Record | None
-    """The same attempt, judged now; None where it can't be."""
+    """The same attempt, judged again; None when that is not possible."""
 
     refusal: str = ""
-    """Why not, if so."""
+    """Why it is not possible; empty when it is."""
 
 
 def rejudgement(
-    answered: Sequence[RejudgedTrial],
+    trials: Sequence[RejudgedTrial],
     *,
-    demeanor: str,
-    decide: Callable[[Tally], Decision],
-    exit_code: Callable[[Iterable[Decision]], ExitCode],
+    demeanor: str = __version__,
     notes: tuple[str, ...] = (),
     kept: tuple[str, ...] = (),
 ) -> Rejudgement:
-    """Everything that can be said of trials that were judged again."""
+    """Compare the old and new verdicts of trials that were judged again."""
     by_cell: dict[tuple[str, str, str], list[RejudgedTrial]] = {}
-    for one in answered:
+    for one in trials:
         by_cell.setdefault((one.run, one.before.eval, one.before.subject), []).append(one)
     cells = []
     for (run, name, subject), own in by_cell.items():
@@ -174,7 +179,7 @@ def rejudgement(
         before = tally(named_cell(name, subject, policy=was, trials=len(pairs)), [one for one, _ in pairs])
         after = tally(named_cell(name, subject, policy=now, trials=len(pairs)), [one for _, one in pairs])
         cells.append(
-            CellAgain(
+            CellComparison(
                 run=run,
                 tally_before=before,
                 tally_after=after,
@@ -184,9 +189,9 @@ def rejudgement(
             )
         )
     return Rejudgement(
-        runs=tuple(dict.fromkeys(one.run for one in answered)),
+        runs=tuple(dict.fromkeys(one.run for one in trials)),
         demeanor=demeanor,
-        trials=tuple(_trial(one) for one in answered),
+        trials=tuple(_trial(one) for one in trials),
         cells=tuple(cells),
         exit_code=exit_code(cell.decision_after for cell in cells),
         notes=notes,
@@ -195,24 +200,24 @@ def rejudgement(
 
 
 def answer_changes(before: Verdict, after: Verdict) -> tuple[AnswerChange, ...]:
-    """The checks whose answers differ, or whose «no» has another reason; those of now first."""
-    then = {finding.check: finding for finding in before.findings}
-    now = {finding.check: finding for finding in after.findings}
+    """Return the checks whose answers or reasons differ, current checks first. The reason of a "yes" does not count."""
+    old = {finding.check: finding for finding in before.findings}
+    new = {finding.check: finding for finding in after.findings}
     found = []
-    for check in (*now, *(check for check in then if check not in now)):
-        was, is_ = then.get(check), now.get(check)
-        if was is None or is_ is None or (was.answer, _told(was)) != (is_.answer, _told(is_)):
-            found.append(AnswerChange(check=check, before=was, after=is_))
+    for check in (*new, *(check for check in old if check not in new)):
+        was, now = old.get(check), new.get(check)
+        if was is None or now is None or (was.answer, _reason(was)) != (now.answer, _reason(now)):
+            found.append(AnswerChange(check=check, before=was, after=now))
     return tuple(found)
 
 
-def _told(finding: Finding) -> str:
+def _reason(finding: Finding) -> str:
     return "" if finding.answer == "yes" else finding.reason
 
 
-def _trial(one: RejudgedTrial) -> TrialAgain:
+def _trial(one: RejudgedTrial) -> TrialComparison:
     before, after = one.before.verdict, one.after.verdict if one.after is not None else None
-    return TrialAgain(
+    return TrialComparison(
         run=one.run,
         eval=one.before.eval,
         subject=one.before.subject,

@@ -1,4 +1,4 @@
-"""Captures with their workspaces, as they were; what can't be restored truly is refused."""
+"""Restore captures together with their workspaces. A workspace that can't be restored exactly is refused."""
 
 from __future__ import annotations
 
@@ -18,100 +18,100 @@ from demeanor.store.captures.capture_json import read_capture_json, read_start_h
 from demeanor.store.captures.capture_store import CaptureStore, capture_text, read_start
 from demeanor.store.runs.run_folder import RunFolder
 
-_AT_HAND = 4
-"""How many starting states are held in memory at once."""
+_CACHED_STARTS = 4
+"""How many starting states are cached in memory."""
 
 
 class NotRestorable(Exception):
-    """A trial can't be judged again; the text says why."""
+    """A trial can't be judged again; the message says why."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Today:
-    """How a scenario's workspace is laid out today."""
+class _CurrentFiles:
+    """The starting files of a scenario as it is now."""
 
     tree: Tree | None
-    """Its files; None where that does not work."""
+    """The files; None when they can't be created."""
 
     problem: str = ""
-    """Why not, if so."""
+    """Why they can't be created; empty when they can."""
 
 
 class Restorer:
     """Restores the captures of one run."""
 
     def __init__(
-        self, run: RunFolder | None, vault: CaptureStore | None, templates: TemplateCache, *, as_it_was: bool
+        self, run: RunFolder | None, captures: CaptureStore | None, templates: TemplateCache, *, as_it_was: bool
     ) -> None:
-        """`as_it_was`: whether a trial may be judged whose scenario has been edited since."""
+        """With `as_it_was`, trials are restored even if their scenario was edited since."""
         self._run = run
-        self._vault = vault
+        self._captures = captures
         self._templates = templates
         self._as_it_was = as_it_was
-        self._start = lru_cache(_AT_HAND)(lambda name: read_start(name, run=run, vault=vault))
+        self._start = lru_cache(_CACHED_STARTS)(lambda name: read_start(name, run=run, captures=captures))
 
     async def capture(self, record: Record, one: Eval) -> Capture:
-        """An attempt's capture with its workspace before and after; raises Refused."""
+        """Return an attempt's capture with its workspace before and after, or raise NotRestorable."""
         try:
-            text, where = await asyncio.to_thread(capture_text, record, run=self._run, vault=self._vault)
+            text, where = await asyncio.to_thread(capture_text, record, run=self._run, captures=self._captures)
             capture = read_capture_json(text, Tree(), where=where)
             if capture.breakdown is not None:
                 return capture
-            before = await self._before(record, one, capture, read_start_hash(text, where=where))
+            before = await self._starting_tree(record, one, capture, read_start_hash(text, where=where))
             return read_capture_json(text, before, where=where)
         except StoreError as error:
             raise NotRestorable(str(error).splitlines()[0]) from None
 
-    async def _before(self, record: Record, one: Eval, capture: Capture, start: str | None) -> Tree:
-        """The state that the workspace started from."""
-        today = await self._today(one)
+    async def _starting_tree(self, record: Record, one: Eval, capture: Capture, start: str | None) -> Tree:
+        """Return the starting state of the workspace."""
+        current = await self._current(one)
         if start is None:
-            return _unnamed(record, one, today)
+            return _without_start_hash(record, one, current)
         if not start:
             raise NotRestorable(SECRETS)
-        kept = await asyncio.to_thread(self._start, start)
-        edited = _edited(one, capture, today, start)
+        stored = await asyncio.to_thread(self._start, start)
+        edited = _edited_parts(one, capture, current, start)
         if edited and not self._as_it_was:
             raise NotRestorable(
-                f"its scenario has been edited since ({', '.join(edited)}), so it was a trial of something else;"
-                " --as-it-was judges it all the same"
+                f"its scenario has been edited since ({', '.join(edited)}), so it tested something else;"
+                " judge it anyway with --as-it-was"
             )
-        if kept is not None:
-            return kept
-        if today.tree is None or start_hash(today.tree) != start:
+        if stored is not None:
+            return stored
+        if current.tree is None or start_hash(current.tree) != start:
             raise NotRestorable(
-                "its starting files were not kept, being too large, and those of the scenario are others now"
+                "its starting files were too large to store, and the files of the scenario have changed since"
             )
-        return today.tree
+        return current.tree
 
-    async def _today(self, one: Eval) -> _Today:
+    async def _current(self, one: Eval) -> _CurrentFiles:
         if one.task is not None:
-            return _Today(tree=Tree())  # its files are Harbor's, and part of what the task is known by
+            return _CurrentFiles(tree=Tree())  # Harbor has the files, and they are part of the task's identity
         try:
             template = await self._templates.get(one.scenario, where=one.source.path)
         except DemeanorError as error:
-            return _Today(tree=None, problem=str(error).splitlines()[0])
-        return _Today(tree=template.tree)
+            return _CurrentFiles(tree=None, problem=str(error).splitlines()[0])
+        return _CurrentFiles(tree=template.tree)
 
 
-def _unnamed(record: Record, one: Eval, today: _Today) -> Tree:
-    """Of a capture that does not say what it started from: the scenario's own files, if nothing was edited at all."""
-    if today.tree is None:
-        raise NotRestorable(f"its workspace can't be laid out any more: {today.problem}")
-    if not record.eval_hash or eval_hash(one, today.tree) != record.eval_hash:
+def _without_start_hash(record: Record, one: Eval, current: _CurrentFiles) -> Tree:
+    """Return the current files for a capture that has no start hash, if its eval is unchanged."""
+    if current.tree is None:
+        raise NotRestorable(f"its starting files can't be created any more: {current.problem}")
+    if not record.eval_hash or eval_hash(one, current.tree) != record.eval_hash:
         raise NotRestorable(
-            "it was kept by an older Demeanor, without its starting files, and its eval has been edited since:"
-            " nobody can tell whether those are still the same"
+            "it was stored by an older Demeanor, without its starting files, and its eval has been edited since:"
+            " the files may have changed"
         )
-    return today.tree
+    return current.tree
 
 
-def _edited(one: Eval, capture: Capture, today: _Today, start: str) -> list[str]:
-    """The parts of the scenario that are not what they were."""
+def _edited_parts(one: Eval, capture: Capture, current: _CurrentFiles, start: str) -> list[str]:
+    """Return the parts of the scenario that changed."""
     now = scenario_hashes(one.scenario, one.task)
     parts = [part for part, was in capture.scenario.items() if now.get(part) != was]
-    if today.tree is None:
-        parts.append(f"its files can't be laid out: {today.problem}")
-    elif start_hash(today.tree) != start:
+    if current.tree is None:
+        parts.append(f"its files can't be created: {current.problem}")
+    elif start_hash(current.tree) != start:
         parts.append("files")
     return parts

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from demeanor.config.config import Config
     from demeanor.core.ports import History
 
+_COMPACT_FROM_ROWS = 500
 FORMATS = ("terminal", "markdown", "json", "junit", "html")
 
 
@@ -75,9 +76,10 @@ def _text(
 ) -> str:
     """The report in one of its forms; each is loaded only where it is asked for."""
     if how == "json":
-        from demeanor.commands.report.to_json import night_json
+        from demeanor.commands.report.report import NIGHTS_DOCUMENT
 
-        return night_json(report)
+        rows = sum(len(subject.rows) for subject in report.subjects)
+        return NIGHTS_DOCUMENT.write(report, compact=rows > _COMPACT_FROM_ROWS)
     if how == "junit":
         from demeanor.commands.report.junit import night_junit
 
@@ -88,9 +90,9 @@ def _text(
         return night_markdown(report)
     if how == "html":
         from demeanor.commands.report.html import night_html
-        from demeanor.commands.trace.kept_trials import story_pairs
+        from demeanor.commands.trace.trials import load_step_pairs
 
-        return night_html(report, story_pairs(history, report, config, results))
+        return night_html(report, load_step_pairs(history, report, config, results))
     from demeanor.commands.report.terminal import MOST_ROWS, night_terminal
     from demeanor.render.terminal import Screen, screen_of
 

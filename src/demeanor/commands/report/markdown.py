@@ -11,8 +11,9 @@ from html import escape
 
 from demeanor.commands.report import phrases as night_words
 from demeanor.commands.report.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
-from demeanor.core.text import markdown_block, markdown_code, one_line, opening
+from demeanor.core.text import one_line, opening
 from demeanor.render import numbers as figures
+from demeanor.render.markdown import code_block, inline_code
 
 _SIGNS = {"reject": "❌", "undecided": "❔", "accept": "✅", "skipped": "⏭️"}
 _TOLD = {"○", "·"}
@@ -105,8 +106,8 @@ def _troubles(heading: str, report: NightReport, found: Sequence[FailingCell], m
         for way in one.ways:
             calls = [f"calls: {one_line(way.chain, width=400)}"] if way.chain else []
             lines.append(f"{figures.trials(list(way.trials)).capitalize()}:\n")
-            lines.append(markdown_block("\n".join([opening(way.reason, lines=_REASON_LINES), *calls])) + "\n")
-        lines.append(markdown_block("\n".join(night_words.commands(report, one))) + "\n")
+            lines.append(code_block("\n".join([opening(way.reason, lines=_REASON_LINES), *calls])) + "\n")
+        lines.append(code_block("\n".join(night_words.commands(report, one))) + "\n")
         yield title + "\n".join([*lines, "</details>"])
     if more:
         yield night_words.more(more)
@@ -149,4 +150,4 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _code(text: str) -> str:
-    return markdown_code(one_line(text, width=300))
+    return inline_code(text, width=300)

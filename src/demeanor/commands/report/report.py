@@ -15,6 +15,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.run_diff import Part
 from demeanor.core.tally import Decision, Estimate, Summary, Tally
+from demeanor.render.documents import Document
 
 NightState: TypeAlias = Literal["judged", "no data", "skipped", "absent"]
 """No data: only voids, or nothing carried out. Absent: not part of that run."""
@@ -267,3 +268,7 @@ class NightReport:
         """One row."""
         (found,) = (row for one in self.subjects if one.subject == subject for row in one.rows if row.eval == name)
         return found
+
+
+NIGHTS_DOCUMENT = Document("nights", NightReport)
+"""The JSON document of this report."""

@@ -14,9 +14,8 @@ from demeanor.commands.run.phrases import POLICIES
 from demeanor.core.text import one_line, opening
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, sign
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, table, wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.terminal import Screen, paint
 
 MOST_ROWS = 60
 """Evals per subject on a screen, unless all are asked for."""

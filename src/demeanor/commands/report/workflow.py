@@ -11,7 +11,7 @@ from demeanor.commands.history.report import EvalHistory, eval_course
 from demeanor.commands.report.build import failing, night_report, trouble, voided
 from demeanor.commands.report.change_points import course_of
 from demeanor.commands.report.report import NightReport
-from demeanor.commands.run.failure_groups import ways_to_break, ways_to_fail
+from demeanor.commands.run.failure_groups import failed_by_reason, void_by_reason
 from demeanor.commands.run.policies import decide
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.history import PastRun
@@ -49,12 +49,12 @@ def make_night_report(
     return replace(
         report,
         failures=tuple(
-            trouble(row.eval, subject, ways_to_fail(history.trials(run.name, name=row.eval, subject=subject)))
+            trouble(row.eval, subject, failed_by_reason(history.trials(run.name, name=row.eval, subject=subject)))
             for row, subject in failed[:details]
         ),
         more_failures=max(0, len(failed) - details),
         voids=tuple(
-            trouble(row.eval, subject, ways_to_break(history.trials(run.name, name=row.eval, subject=subject)))
+            trouble(row.eval, subject, void_by_reason(history.trials(run.name, name=row.eval, subject=subject)))
             for row, subject in broken[:details]
         ),
         more_voids=max(0, len(broken) - details),

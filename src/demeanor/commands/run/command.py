@@ -14,10 +14,10 @@ from demeanor.commands.options import (
     config_argument,
     load_config,
     model_of,
-    pace_arguments,
     positive_int,
+    subject_arguments,
     task_arguments,
-    who_arguments,
+    trial_arguments,
 )
 from demeanor.core.codec import DecodeError, decode
 from demeanor.core.errors import BadInput, StoreError
@@ -28,14 +28,15 @@ from demeanor.core.run_request import RunRequest
 if TYPE_CHECKING:
     from demeanor.commands.run.report import RunReport
     from demeanor.config.config import Config
+    from demeanor.core.trial import Plan
     from demeanor.store.runs.run_folder import RunFolder
 
 _NOTHING_GATES = """\
-demeanor: none of the chosen evals is ALWAYS_PASSES, so nothing was run and nothing is gated
-  → run all of them with --policy all, or with RUN_EVALS=1
+demeanor: none of the selected evals is ALWAYS_PASSES, so nothing was run
+  → run all of them with --policy all or RUN_EVALS=1
 """
 _NO_MODEL = """\
-demeanor: no subject is named, and no language model is here: native:scripted is tried, which is no model
+demeanor: no subject is named and this machine has no language model, so native:scripted is run, which is not a model
   {why}
 """
 
@@ -46,48 +47,52 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--policy",
         choices=("always", "all"),
-        help="which policies run (default: always, or all where evals are named or RUN_EVALS is set)",
+        help="which policies to run (default: always, or all if evals are named or RUN_EVALS is set)",
     )
     how.add_argument(
-        "--kind", choices=("local", "ci", "nightly"), default="local", help="why it is run (default: local)"
+        "--kind", choices=("local", "ci", "nightly"), default="local", help="the kind of run (default: local)"
     )
     how.add_argument(
-        "--resume", metavar="RUN", help="do only what is missing of an earlier run ('latest', a name or a path)"
+        "--resume", metavar="RUN", help="run only the missing trials of an earlier run ('latest', a name or a path)"
     )
 
 
 def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """The options of every command that runs evals; the group that says how, for more of them."""
+    """Add the options of `run` and `nightly`; returns the group `how`, so that each can add its own."""
     choice_arguments(parser)
-    who_arguments(parser)
+    subject_arguments(parser)
     task_arguments(parser)
     how = parser.add_argument_group("how")
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
-    pace_arguments(how)
-    how.add_argument("--fail-fast", action="store_true", help="start nothing more after the first failure")
+    trial_arguments(how)
+    how.add_argument("--fail-fast", action="store_true", help="start no further trial after the first failure")
     how.add_argument(
         "--fault",
         action="append",
         default=[],
         metavar="KIND[@WHEN][:OPTION=VALUE]",
-        help="break answers of the model on purpose, such as 429@1, cut@2-3 or 500@30%%; repeatable (docs/faults.md)",
+        help="break answers of the model on purpose: 429@1, cut@2-3, 500@30%%, …; repeatable (docs/faults.md)",
     )
     wire = how.add_mutually_exclusive_group()
     wire.add_argument(
-        "--record", nargs="?", const="", metavar="DIR", help="keep a cassette of each trial (default: evals/cassettes)"
+        "--record",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="record a cassette of each trial (default: evals/cassettes)",
     )
     wire.add_argument(
         "--replay",
         nargs="?",
         const="",
         metavar="DIR",
-        help="answer from cassettes: no model is asked, nothing is spent",
+        help="replay cassettes: no model is asked, nothing is spent",
     )
     how.add_argument("--update-snapshots", action="store_true", help="write prompt snapshots instead of comparing them")
     out = parser.add_argument_group("output")
     out.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
-    out.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
-    out.add_argument("--json", action="store_true", help="print the report as JSON, and nothing else")
+    out.add_argument("--out", type=Path, metavar="DIR", help="results folder (default: results)")
+    out.add_argument("--json", action="store_true", help="print the report as JSON")
     out.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit report")
     out.add_argument("--plug-in", action="store_true", help="show the plug-in forms of pass@k and pass^k (labelled)")
     config_argument(parser)
@@ -97,11 +102,9 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
     from demeanor.commands.interrupts import make_ui
-    from demeanor.commands.run.outputs import make_report, publish
+    from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import Catalog
-    from demeanor.runner.execute import execute, prepare
     from demeanor.runner.plan import plan_run
-    from demeanor.runner.tasks import task_environment
     from demeanor.store.runs.run_dirs import find_run
 
     config = load_config(args)
@@ -117,16 +120,28 @@ def run(args: argparse.Namespace) -> ExitCode:
         sys.stderr.write(_NOTHING_GATES)
         return ExitCode.ACCEPTED
     if args.dry_run:
-        from demeanor.commands.run.plan_text import plan_json, plan_text
-
-        print(plan_json(plan) if args.json else plan_text(plan, task_environment(config, request, plan)))
+        print_plan(plan, request, config, as_json=args.json)
         return ExitCode.ACCEPTED
-    run = prepare(catalog, plan, request, earlier or results, info=earlier.info() if earlier else None)
-    result = execute(run, ui=make_ui(quiet=args.json))
-    report = make_report(result, plug_in=args.plug_in)
-    publish(report, result.folder, environ=os.environ, redactor=catalog.redactor, junit=args.junit)
+    report = run_and_report(
+        catalog,
+        plan,
+        request,
+        earlier or results,
+        ui=make_ui(quiet=args.json),
+        environ=os.environ,
+        plug_in=args.plug_in,
+        junit=args.junit,
+    )
     _print(report, as_json=args.json)
     return report.exit_code
+
+
+def print_plan(plan: Plan, request: RunRequest, config: Config, *, as_json: bool) -> None:
+    """Print what would be run."""
+    from demeanor.commands.run.plan_text import plan_json, plan_text
+    from demeanor.runner.tasks import task_environment
+
+    print(plan_json(plan) if as_json else plan_text(plan, task_environment(config, request, plan)))
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:
@@ -142,13 +157,13 @@ def _print(report: RunReport, *, as_json: bool) -> None:
 
 
 def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bool) -> str | None:
-    """The folder that an option names; a path of evals that it took by mistake is told from one."""
+    """The folder that an option names; raises BadInput if it took a path of evals by mistake."""
     if given is None:
         return None
     folder = Path(given).resolve() if given else config.root / config.cassettes
-    remedy = f"write the paths of evals first: demeanor run PATH {option}, or {option}=DIR"
+    remedy = f"put the paths of evals first (demeanor run PATH {option}), or write {option}=DIR"
     if folder.exists() and not folder.is_dir():
-        raise BadInput("is no folder of cassettes", where=given or folder, key=option, remedy=remedy)
+        raise BadInput("is not a folder of cassettes", where=given or folder, key=option, remedy=remedy)
     if given and (any(folder.glob("*.py")) or (folder / "scenario.toml").is_file()):
         raise BadInput("is a folder of evals, not of cassettes", where=given, key=option, remedy=remedy)
     if must_exist and not folder.is_dir():
@@ -186,8 +201,8 @@ def _request(args: argparse.Namespace, config: Config) -> RunRequest:
 
 
 def _earlier_request(store: RunFolder, *, jobs: int | None) -> RunRequest:
-    """What the earlier run was asked to do."""
+    """The request of the earlier run."""
     try:
         return replace(decode(RunRequest, store.info().arguments), jobs=jobs)
     except DecodeError as error:
-        raise StoreError(f"{store.folder}: what the run was asked to do can't be read: {error}") from None
+        raise StoreError(f"{store.folder}: the request of the run can't be read: {error}") from None

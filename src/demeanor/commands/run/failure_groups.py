@@ -1,4 +1,4 @@
-"""What went wrong in a cell, told once for all the trials in which it went wrong in the same way."""
+"""Groups the failed and void trials of a cell by their reason."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from demeanor.core.verdict import Fail, Void
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failure:
-    """One way in which trials failed or broke."""
+    """Trials that failed, or are void, for the same reason."""
 
     reason: str
-    """The findings that said no, or the cause of the void. Hostile text."""
+    """The failed findings, or the cause of the void. Untrusted text."""
 
     trials: tuple[Record, ...]
     """The trials with this reason."""
@@ -27,7 +27,7 @@ class Failure:
 
     @property
     def chains(self) -> dict[str, list[int]]:
-        """The different tool-call chains, each with the numbers of its trials. Hostile text."""
+        """The distinct tool-call chains, each with the numbers of its trials. Untrusted text."""
         found: dict[str, list[int]] = {}
         for trial in self.trials:
             found.setdefault(trial.chain, []).append(trial.number)
@@ -35,27 +35,27 @@ class Failure:
 
 
 def failures(cell: CellReport) -> tuple[Failure, ...]:
-    """The ways in which trials of this cell failed."""
-    return ways_to_fail(cell.trials)
+    """The failed trials of this cell, by reason."""
+    return failed_by_reason(cell.trials)
 
 
 def voids(cell: CellReport) -> tuple[Failure, ...]:
-    """The ways in which trials of this cell broke without a verdict."""
-    return ways_to_break(cell.trials)
+    """The void trials of this cell, by reason."""
+    return void_by_reason(cell.trials)
 
 
-def ways_to_fail(trials: Iterable[Record]) -> tuple[Failure, ...]:
-    """The ways in which some trials failed."""
+def failed_by_reason(trials: Iterable[Record]) -> tuple[Failure, ...]:
+    """The failed ones of some trials, by reason."""
     return _grouped((record, record.verdict.reason) for record in trials if isinstance(record.verdict, Fail))
 
 
-def ways_to_break(trials: Iterable[Record]) -> tuple[Failure, ...]:
-    """The ways in which some trials broke without a verdict."""
+def void_by_reason(trials: Iterable[Record]) -> tuple[Failure, ...]:
+    """The void ones of some trials, by reason."""
     return _grouped((record, record.verdict.reason) for record in trials if isinstance(record.verdict, Void))
 
 
 def _grouped(found: Iterable[tuple[Record, str]]) -> tuple[Failure, ...]:
-    """Reasons that differ in nothing but the trial's own name are one."""
+    """Group by reason; reasons that differ only in the trial's own name are the same."""
     by_reason: dict[str, tuple[str, list[Record]]] = {}
     for record, reason in found:
         by_reason.setdefault(reason.replace(record.trial, record.cell), (reason, []))[1].append(record)

@@ -1,16 +1,17 @@
-"""The progress of a run while it runs: rows with dots on a terminal, one line per finished trial elsewhere."""
+"""Shows the progress of a run: a live table on a terminal, one line per finished attempt elsewhere."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
 from rich.text import Text
 
-from demeanor.commands.run.progress_state import ProgressState, Row
+from demeanor.core.evidence import Spent
 from demeanor.core.progress import AttemptStarted, Progress
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
@@ -18,9 +19,8 @@ from demeanor.core.usage import total
 from demeanor.core.verdict import Fail, Void
 from demeanor.render import numbers as figures
 from demeanor.render.marks import STYLES, dots
-from demeanor.render.paint import paint
 from demeanor.render.table import Column, cut, table
-from demeanor.render.terminal import Screen, screen_of
+from demeanor.render.terminal import Screen, paint, screen_of
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -30,8 +30,87 @@ if TYPE_CHECKING:
 _REFRESHES_PER_SECOND = 4
 
 
+@dataclass(kw_only=True, slots=True)
+class Row:
+    """One eval on one subject."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    trials: dict[int, str]
+    """The number of each trial → missing, running, pass, fail or void."""
+
+    @property
+    def running(self) -> bool:
+        """Whether a trial of it is running."""
+        return "running" in self.trials.values()
+
+    @property
+    def done(self) -> bool:
+        """Whether all its trials have ended."""
+        return not {"running", "missing"} & set(self.trials.values())
+
+
+class ProgressState:
+    """The state of a run. Its rows are fixed from the start, so that another thread can draw it at any time."""
+
+    def __init__(self, plan: Plan, *, now: float, kept: Iterable[Record] = ()) -> None:
+        """A run that starts at the time `now`; `kept` are the records of an earlier part of it."""
+        self.rows = {
+            cell.id: Row(
+                eval=cell.eval.name,
+                subject=str(cell.subject),
+                trials={trial.number: "missing" for trial in cell.trials},
+            )
+            for cell in plan.cells
+            if cell.trials
+        }
+        self.started = now
+        self.planned = plan.size
+        self.spent: list[Spent] = []
+        self.counts = Counter({"missing": plan.size})
+        for record in kept:
+            self._judged(record)
+        self._before = self.ended
+
+    def update(self, news: Progress) -> None:
+        """Apply one event; a trial that was planned later is added, an unknown cell is ignored."""
+        if isinstance(news, AttemptStarted):
+            self._set(news.cell, news.number, "running")
+        else:
+            self._judged(news.record)
+
+    @property
+    def ended(self) -> int:
+        """How many trials have ended, those of an earlier part of the run included."""
+        return self.counts["pass"] + self.counts["fail"] + self.counts["void"]
+
+    def eta(self, now: float) -> float | None:
+        """The estimated seconds left; None while too few trials have ended."""
+        here, left = self.ended - self._before, self.planned - self.ended
+        return (now - self.started) / here * left if here > 1 and left else None
+
+    def _judged(self, record: Record) -> None:
+        self.spent.append(record.spent)
+        self._set(record.cell, record.number, record.verdict.outcome if record.final else "missing")
+
+    def _set(self, cell: str, number: int, outcome: str) -> None:
+        row = self.rows.get(cell)
+        if row is not None:
+            if number not in row.trials:
+                row.trials = {**row.trials, number: "missing"}
+                self.planned += 1
+                self.counts["missing"] += 1
+            self.counts[row.trials[number]] -= 1
+            self.counts[outcome] += 1
+            row.trials[number] = outcome
+
+
 @contextmanager
-def watching(
+def show_progress(
     plan: Plan,
     stream: TextIO,
     *,
@@ -39,30 +118,30 @@ def watching(
     screen: Screen | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Callable[[Progress], None]]:
-    """Show a run's progress on `stream`; the function that comes of it wants every piece of news.
+    """Show the progress of a run on `stream`; the yielded function must get every progress event.
 
-    `kept` are the records of an earlier part of a run that is resumed.
+    `kept` are the records of an earlier part of the run, if it is resumed.
     """
     screen = screen or screen_of(stream)
-    standing = ProgressState(plan, now=clock(), kept=kept)
+    state = ProgressState(plan, now=clock(), kept=kept)
     if screen.live:
-        with _drawing(standing, stream, screen, clock):
-            yield standing.update
+        with _drawing(state, stream, screen, clock):
+            yield state.update
         return
 
-    def tell(news: Progress) -> None:
-        standing.update(news)
+    def print_line(news: Progress) -> None:
+        state.update(news)
         if not isinstance(news, AttemptStarted):
-            stream.write(paint([line(standing, news.record, screen)], screen))
+            stream.write(paint([line(state, news.record, screen)], screen))
             stream.flush()
 
-    yield tell
+    yield print_line
 
 
-def line(standing: ProgressState, record: Record, screen: Screen) -> Text:
+def line(state: ProgressState, record: Record, screen: Screen) -> Text:
     """One finished attempt, on one line."""
     verdict = record.verdict
-    place = f"[{standing.ended:>{len(str(standing.planned))}}/{standing.planned}]"
+    place = f"[{state.ended:>{len(str(state.planned))}}/{state.planned}]"
     word = verdict.outcome.upper() if record.final else "AGAIN"
     parts = [
         f"{one_line(record.eval)} · {one_line(record.subject)} · trial {record.number}",
@@ -77,18 +156,18 @@ def line(standing: ProgressState, record: Record, screen: Screen) -> Text:
     )
 
 
-def frame(standing: ProgressState, screen: Screen, *, height: int, now: float) -> list[Text]:
-    """What a terminal of `height` lines shows: a row per eval and subject as far as there is room, and the totals."""
-    rows, hidden = _chosen(list(standing.rows.values()), max(2, height - 4))
-    widest = max((len(row.eval) for row in standing.rows.values()), default=0)
+def frame(state: ProgressState, screen: Screen, *, height: int, now: float) -> list[Text]:
+    """What a terminal of `height` lines shows: as many rows as fit, one per eval and subject, and the totals."""
+    rows, hidden = _visible_rows(list(state.rows.values()), max(2, height - 4))
+    widest = max((len(row.eval) for row in state.rows.values()), default=0)
     lines = table(_columns(rows, widest, screen), screen.width, ellipsis=screen.safe("…"))[1:] if rows else []
     if hidden:
         lines.append(Text(screen.safe(f"… and {hidden} more"), "dim"))
-    return [*lines, _totals(standing, screen, now)]
+    return [*lines, _totals(state, screen, now)]
 
 
 def _columns(rows: Sequence[Row], widest: int, screen: Screen) -> list[Column]:
-    """The names as wide as the widest of all, so that nothing jumps when rows come and go."""
+    """The columns; the first is as wide as the longest name of all rows, so that nothing moves when rows change."""
     subjects = {row.subject for row in rows}
     shown = [Text(screen.safe(one_line(row.eval)).ljust(min(widest, 100))) for row in rows]
     names = Column(title="", cells=shown, least=8, comfort=20)
@@ -97,31 +176,31 @@ def _columns(rows: Sequence[Row], widest: int, screen: Screen) -> list[Column]:
     return [names, trials, Column(title="", cells=who, least=8, comfort=12)] if len(subjects) > 1 else [names, trials]
 
 
-def _chosen(rows: Sequence[Row], room: int) -> tuple[list[Row], int]:
-    """The rows to show where there is not room for all: those that run first, then what waits, then what is done."""
-    if len(rows) <= room:
+def _visible_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], int]:
+    """At most `most` rows, running ones first, then waiting ones, then finished ones; and how many are hidden."""
+    if len(rows) <= most:
         return list(rows), 0
     ranked = sorted(range(len(rows)), key=lambda index: (not rows[index].running, rows[index].done, index))
-    return [rows[index] for index in sorted(ranked[: room - 1])], len(rows) - room + 1
+    return [rows[index] for index in sorted(ranked[: most - 1])], len(rows) - most + 1
 
 
-def _totals(standing: ProgressState, screen: Screen, now: float) -> Text:
-    spent, unpriced, _ = total(standing.spent)
-    counts = standing.counts
-    told = [f"{standing.ended}/{standing.planned} trials"]
-    told += [f"{counts[name]} {word}" for name, word in (("fail", "failed"), ("void", "void")) if counts[name]]
-    told.append(figures.duration(now - standing.started))
-    eta = standing.eta(now)
+def _totals(state: ProgressState, screen: Screen, now: float) -> Text:
+    spent, unpriced, _ = total(state.spent)
+    counts = state.counts
+    parts = [f"{state.ended}/{state.planned} trials"]
+    parts += [f"{counts[name]} {word}" for name, word in (("fail", "failed"), ("void", "void")) if counts[name]]
+    parts.append(figures.duration(now - state.started))
+    eta = state.eta(now)
     if eta is not None:
-        told.append(f"about {figures.duration(eta)} left")
+        parts.append(f"about {figures.duration(eta)} left")
     if spent.cost_usd is not None:
-        told.append(figures.money(spent, unpriced))
-    return cut(Text(screen.safe(" · ".join(told)), "bold"), screen.width, ellipsis=screen.safe("…"))
+        parts.append(figures.money(spent, unpriced))
+    return cut(Text(screen.safe(" · ".join(parts)), "bold"), screen.width, ellipsis=screen.safe("…"))
 
 
 @contextmanager
-def _drawing(standing: ProgressState, stream: TextIO, screen: Screen, clock: Callable[[], float]) -> Iterator[None]:
-    """Draw the standing over and over again until the run ends; then the terminal is left to the report."""
+def _drawing(state: ProgressState, stream: TextIO, screen: Screen, clock: Callable[[], float]) -> Iterator[None]:
+    """Redraw the state until the run ends, then clear it for the report."""
     from rich.console import Console, Group
     from rich.live import Live
 
@@ -129,7 +208,7 @@ def _drawing(standing: ProgressState, stream: TextIO, screen: Screen, clock: Cal
 
     def draw() -> Group:
         width, height = console.size
-        return Group(*frame(standing, replace(screen, width=width), height=height, now=clock()))
+        return Group(*frame(state, replace(screen, width=width), height=height, now=clock()))
 
     with Live(
         console=console,

@@ -1,7 +1,7 @@
-"""summary.md: the report of a run for a CI job's summary or a comment.
+"""Renders the report of a run as Markdown, summary.md, for the summary of a CI job or a comment.
 
-Whatever an author, an agent or a provider wrote stands in code, escaped: it can't become a link, a picture, a mention,
-a table's border or HTML. The whole stays below the size that CI services accept.
+All text of authors, agents and providers is put into code spans and escaped, so that it can't become a link, an image,
+a mention, a table border or HTML. The size stays below what CI services accept.
 """
 
 from __future__ import annotations
@@ -12,22 +12,25 @@ from html import escape
 from demeanor.commands.run import phrases as words
 from demeanor.commands.run.failure_groups import Failure, failures, voids
 from demeanor.commands.run.report import CellReport, RunReport
-from demeanor.core.exit_code import ExitCode
 from demeanor.core.tally import Mean, Summary
-from demeanor.core.text import count, markdown_block, markdown_code, one_line, opening
+from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
+from demeanor.render.markdown import code_block, fit, headline, inline_code, table_row
 
-_SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 _MARKS = {"pass": "✓", "fail": "✗", "void": "○", "missing": "·"}
 _MOST_BYTES = 900_000
 _REASON_LINES = 40
 
 
 def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES) -> str:
-    """The report as markdown of about `most_bytes` bytes at most: details that are too much are left to the files."""
-    parts = [f"## {_SIGNS.get(report.exit_code, '⚠️')} {words.headline(report)}"]
+    """The report as Markdown of about `most_bytes` bytes at most; details that do not fit are left out."""
+    parts = [headline(words.headline(report), report.exit_code)]
     parts += ["\n".join(_table(report, summary)) for summary in report.summaries]
-    parts += _fitting(list(_details(report)), most_bytes - sum(len(part.encode()) for part in parts))
+    parts += fit(
+        list(_details(report)),
+        most_bytes - sum(len(part.encode()) for part in parts),
+        remedy="sections, see report.json.",
+    )
     parts.append("\n".join(_footer(report)))
     return "\n\n".join(parts) + "\n"
 
@@ -37,14 +40,14 @@ def _table(report: RunReport, summary: Summary) -> Iterator[str]:
     ks = [f"pass@{k}{mark}", f"pass^{k}{mark}"] if k > 1 else []
     head = ["Status", "Eval", "Policy", "Trials", "Pass rate [95 %]", *ks, "Time", "Tokens", "Cost"]
     yield f"### {_code(summary.subject)}\n"
-    yield _row(head)
-    yield _row(["---", "---", "---", "---", *["--:"] * (len(head) - 4)])
+    yield table_row(head)
+    yield table_row(["---", "---", "---", "---", *["--:"] * (len(head) - 4)])
     for cell in report.of_subject(summary.subject):
-        yield _row(_cells(cell, k))
+        yield table_row(_cells(cell, k))
     if summary.judged > 1:
         means = [_mean(summary.pass_at.get(k), summary), _mean(summary.pass_hat.get(k), summary)] if k > 1 else []
         name = f"mean of {count(summary.judged, 'eval')}"
-        yield _row(["", name, "", "", figures.rate(summary.rate), *means, "", "", ""])
+        yield table_row(["", name, "", "", figures.rate(summary.rate), *means, "", "", ""])
 
 
 def _cells(cell: CellReport, k: int) -> list[str]:
@@ -68,21 +71,21 @@ def _cells(cell: CellReport, k: int) -> list[str]:
 
 
 def _details(report: RunReport) -> Iterator[str]:
-    """One piece per section and cell, the most important first."""
+    """One part per cell, the most important first."""
     for title, cells in (("What broke", words.broken(report)), ("Failed, but tolerated", words.tolerated(report))):
         for index, cell in enumerate(cells):
             heading = f"### {title}\n\n" if index == 0 else ""
             yield heading + "\n".join(_folded(cell, cell.decision.reason, failures(cell), command=True))
     for index, cell in enumerate(words.voided(report)):
         sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void"
-        heading = "### Void: tried, but not judged\n\n" if index == 0 else ""
+        heading = "### Void: run, but not judged\n\n" if index == 0 else ""
         yield heading + "\n".join(_folded(cell, sentence, voids(cell), command=False))
     yield from _listed("News", ((cell, cell.decision.reason) for cell in words.news(report)))
     yield from _listed("Skipped", ((cell, cell.tally.skipped or "") for cell in words.skipped(report)))
 
 
 def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, command: bool) -> Iterator[str]:
-    """A cell that opens on a click."""
+    """A cell in a collapsed section."""
     name, subject = escape(one_line(cell.tally.eval, width=300)), escape(one_line(cell.tally.subject, width=300))
     yield "<details>"
     yield f"<summary><code>{name}</code> · <code>{subject}</code>: {escape(one_line(sentence))}</summary>\n"
@@ -92,9 +95,9 @@ def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, comman
         calls = [
             f"calls {figures.numbers(n)}: {one_line(chain, width=400)}" for chain, n in failure.chains.items() if chain
         ]
-        yield markdown_block("\n".join([opening(failure.reason, lines=_REASON_LINES), *calls])) + "\n"
+        yield code_block("\n".join([opening(failure.reason, lines=_REASON_LINES), *calls])) + "\n"
     if command:
-        yield "To try it again:\n\n" + markdown_block(" ".join(words.reproduce(cell))) + "\n"
+        yield "To run it again:\n\n" + code_block(" ".join(words.reproduce(cell))) + "\n"
     yield "</details>"
 
 
@@ -117,20 +120,10 @@ def _footer(report: RunReport) -> Iterator[str]:
         changed = " with uncommitted changes" if report.run.dirty else ""
         origin.append(f"commit {_code(report.run.commit)}{changed}")
     yield ", ".join(origin) + (f", kept in {_code(report.folder)}" if report.folder else "") + "."
-    if told := words.layers(report):
-        yield f"\n{told[0].upper()}{told[1:]}."
+    if layers := words.layers(report):
+        yield f"\n{layers[0].upper()}{layers[1:]}."
     for note in report.notes:
         yield f"\nNote: {_code(note)}"
-
-
-def _fitting(parts: Sequence[str], room: int) -> list[str]:
-    kept: list[str] = []
-    for index, part in enumerate(parts):
-        room -= len(part.encode()) + 2
-        if room < 0:
-            return [*kept, f"… and {len(parts) - index} more sections, told in report.json."]
-        kept.append(part)
-    return kept
 
 
 def _trials(outcomes: Sequence[str]) -> str:
@@ -145,9 +138,5 @@ def _mean(mean: Mean | None, summary: Summary) -> str:
     return figures.percent(mean.value) + ("" if mean.evals == summary.judged else f" ({mean.evals} evals)")
 
 
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def _code(text: str) -> str:
-    return markdown_code(one_line(text, width=300))
+    return inline_code(text, width=300)

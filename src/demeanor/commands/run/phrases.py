@@ -1,4 +1,4 @@
-"""The sentences and words that all reporters share, so that no two of them tell a run differently."""
+"""Words and sentences that all report formats share."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ POLICIES: Mapping[Policy, str] = {
 MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.ACCEPTED: "accepted, every eval that ran holds",
     ExitCode.REJECTED: "rejected, at least one eval does not hold",
-    ExitCode.USAGE: "the command can't be carried out as asked",
+    ExitCode.USAGE: "usage error, nothing was run",
     ExitCode.UNDECIDED: "undecided, nothing was rejected but a verdict is missing",
-    ExitCode.INTERRUPTED: "interrupted, what was finished is kept",
+    ExitCode.INTERRUPTED: "interrupted, finished trials are kept",
 }
-"""What each exit code says of a run."""
+"""What each exit code says about a run."""
 
 _LONGEST = 1000
 
 
 def status(cell: CellReport) -> str:
-    """The cell in a word or two: a status, or what it means for a behaviour that is known to be bad."""
+    """The status of a cell in a word or two; for USUALLY_FAILS, whether it failed as expected."""
     if cell.decision.news:
         return "NEWS"
     if cell.tally.policy is Policy.USUALLY_FAILS and cell.tally.judged:
@@ -41,30 +41,30 @@ def status(cell: CellReport) -> str:
 
 
 def outcomes(cell: CellReport) -> list[str]:
-    """How each trial of a cell ended: pass, fail or void; missing where it was not carried out."""
+    """How each trial of a cell ended: pass, fail or void; missing if it was not run."""
     return [record.verdict.outcome for record in cell.trials] + ["missing"] * cell.tally.missing
 
 
 def shown_k(report: RunReport) -> int:
-    """The k for which a report shows pass@k and pass^k: 3, or fewer where no cell has three trials; 1 shows nothing."""
+    """The k of the columns pass@k and pass^k: 3, or less if no cell has three trials. With 1 there are no columns."""
     return min(3, max((sum(_sizes(cell)) for cell in report.cells), default=1))
 
 
 def headline(report: RunReport) -> str:
-    """Whether it held, in one sentence."""
+    """The outcome of a run in one sentence."""
     answers = [cell.decision.answer for cell in report.cells]
     ran = len(answers) - answers.count("skipped")
     without = answers.count("undecided")
     evals = count(ran, "eval") + (f" on {len(report.summaries)} subjects" if len(report.summaries) > 1 else "")
     if report.exit_code is ExitCode.INTERRUPTED:
         missing = sum(cell.tally.missing for cell in report.cells)
-        return f"Interrupted: {count(missing, 'trial')} not carried out"
+        return f"Interrupted: {count(missing, 'trial')} not run"
     if report.exit_code is ExitCode.REJECTED:
         rejected = answers.count("reject")
         more = f", {without} without a verdict" if without else ""
         return f"Rejected: {rejected} of {evals} {'does' if rejected == 1 else 'do'} not hold{more}"
     if report.exit_code is ExitCode.ACCEPTED:
-        every = f"both {evals}" if ran == 2 else f"all {evals}"
+        every = f"both {evals.removeprefix('2 ')}" if ran == 2 else f"all {evals}"
         return f"Accepted: {'the only eval holds' if ran == 1 else f'{every} hold'}"
     if ran == 0:
         return "Undecided: nothing could be run"
@@ -72,19 +72,19 @@ def headline(report: RunReport) -> str:
 
 
 def layers(report: RunReport) -> str | None:
-    """How many cells of each layer held; None where there are no whole tasks, so that one layer is all there is."""
+    """How many cells of each layer held; None if the run has no whole tasks, so that there is only one layer."""
     if all(cell.layer == 2 for cell in report.cells):
         return None
-    told = []
+    parts = []
     for layer, name in ((2, "behaviour"), (3, "whole tasks")):
         answers = [cell.decision.answer for cell in report.cells if cell.layer == layer]
         if ran := len(answers) - answers.count("skipped"):
-            told.append(f"layer {layer}, {name}: {answers.count('accept')} of {ran} held")
-    return " · ".join(told) or None
+            parts.append(f"layer {layer}, {name}: {answers.count('accept')} of {ran} held")
+    return " · ".join(parts) or None
 
 
 def reproduce(cell: CellReport) -> tuple[str, str]:
-    """The command that tries the cell once more, in two halves that fit on a line each."""
+    """The command that runs the cell again, in two parts of which each fits on a line."""
     what = shlex.quote(one_line(f"{cell.source}::{cell.tally.eval}", width=_LONGEST))
     subject = shlex.quote(one_line(cell.tally.subject, width=_LONGEST))
     return f"demeanor run {what}", f"--subject {subject} --trials 1"
@@ -96,7 +96,7 @@ def trace(trial: Record) -> str:
 
 
 def next_step(report: RunReport) -> str | None:
-    """What to do now, where the failures' own commands don't say it already."""
+    """The command to run next, if the failures do not name one."""
     if report.exit_code is ExitCode.INTERRUPTED:
         return f"demeanor run --resume {shlex.quote(report.run.id)}"
     return None
@@ -108,7 +108,7 @@ def broken(report: RunReport) -> list[CellReport]:
 
 
 def tolerated(report: RunReport) -> list[CellReport]:
-    """The cells that were accepted although a trial failed, except those that are known to fail."""
+    """The cells that were accepted although a trial failed, except USUALLY_FAILS."""
     return [
         cell
         for cell in report.cells
@@ -117,12 +117,12 @@ def tolerated(report: RunReport) -> list[CellReport]:
 
 
 def news(report: RunReport) -> list[CellReport]:
-    """The cells whose behaviour was known to be bad and has begun to pass."""
+    """The cells that are USUALLY_FAILS but passed."""
     return [cell for cell in report.cells if cell.decision.news]
 
 
 def skipped(report: RunReport) -> list[CellReport]:
-    """The cells where nothing was tried."""
+    """The cells that were skipped."""
     return [cell for cell in report.cells if cell.tally.status is Status.SKIPPED]
 
 

@@ -1,4 +1,4 @@
-"""A plan for people (`--dry-run`), and for programs."""
+"""Renders a plan as text and as JSON, for `--dry-run`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from demeanor.core.trial import Plan
 
 
 def plan_text(plan: Plan, environment: str | None = None) -> str:
-    """One line per cell, then the sum, and the environment of whole tasks where there are any."""
+    """One line per cell, the environment of Harbor tasks if there are any, and the totals."""
     names = max((len(cell.eval.name) for cell in plan.cells), default=0)
     subjects = max((len(str(cell.subject)) for cell in plan.cells), default=0)
     lines = []

@@ -1,4 +1,4 @@
-"""What follows from a tally: one named rule per policy."""
+"""Tally → decision, by one named rule per policy; and the exit code of a run."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Tally
 
 Rule: TypeAlias = Callable[[Tally], Decision]
-"""Holds a tally with at least one judged trial against what is expected."""
+"""Decides a tally with at least one judged trial."""
 
 NAMES: Mapping[Policy, str] = {
     Policy.ALWAYS_PASSES: "every_trial",
     Policy.USUALLY_PASSES: "two_of_three",
     Policy.USUALLY_FAILS: "known_bad",
 }
-"""The rule that each policy is decided by."""
+"""The rule of each policy."""
 
 
 def decide(tally: Tally) -> Decision:
-    """Hold a tally against its policy. Voids decide nothing: without a judged trial the answer is undecided."""
+    """Decide a tally by its policy. Voids do not count: without a judged trial the answer is undecided."""
     rule = NAMES[tally.policy]
     if tally.skipped is not None:
         return Decision(answer="skipped", rule=rule, reason=f"nothing was tried: {tally.skipped}")
@@ -31,7 +31,7 @@ def decide(tally: Tally) -> Decision:
 
 
 def exit_code(decisions: Iterable[Decision]) -> ExitCode:
-    """One reject rejects the run; short of that, one undecided cell, or nothing but skips, leaves it undecided."""
+    """The exit code of a run: rejected by one reject, else undecided by one undecided cell or if all were skipped."""
     answers = {decision.answer for decision in decisions}
     if "reject" in answers:
         return ExitCode.REJECTED
@@ -41,15 +41,15 @@ def exit_code(decisions: Iterable[Decision]) -> ExitCode:
 
 
 def every_trial(tally: Tally) -> Decision:
-    """Accept where every judged trial passed."""
+    """Accept if every judged trial passed."""
     if tally.failed == 0:
-        return Decision(answer="accept", rule="every_trial", reason=f"{_score(tally)}, as it always must")
+        return Decision(answer="accept", rule="every_trial", reason=f"{_score(tally)}, as required")
     reason = f"{_score(tally)}, but it must always pass"
     return Decision(answer="reject", rule="every_trial", reason=reason)
 
 
 def two_of_three(tally: Tally) -> Decision:
-    """Accept where at least two thirds of the judged trials passed."""
+    """Accept if at least two thirds of the judged trials passed."""
     if _mostly_passes(tally):
         reason = f"{_score(tally)}, at least two of three"
         return Decision(answer="accept", rule="two_of_three", reason=reason)
@@ -57,7 +57,7 @@ def two_of_three(tally: Tally) -> Decision:
 
 
 def known_bad(tally: Tally) -> Decision:
-    """Accept in any case, and call it news where at least two thirds of the judged trials passed."""
+    """Always accept; it is news if at least two thirds of the judged trials passed."""
     if _mostly_passes(tally):
         reason = f"{_score(tally)}, though it was known to fail: consider USUALLY_PASSES"
         return Decision(answer="accept", rule="known_bad", reason=reason, news=True)
@@ -79,6 +79,6 @@ def _score(tally: Tally) -> str:
 
 def _why_undecided(tally: Tally) -> str:
     if tally.voided == 0:
-        return "no trial was carried out"
+        return "no trial was run"
     how_many = "the only trial is" if tally.voided == 1 else f"all {tally.voided} trials are"
-    return f"{how_many} void, so nothing can be said"
+    return f"{how_many} void, so there is no verdict"

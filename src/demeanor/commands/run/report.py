@@ -1,4 +1,4 @@
-"""One run as a value: every reporter works from it and from nothing else."""
+"""The report of one run as a value, from which all formats are rendered."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from demeanor.commands.run.policies import decide, exit_code
 from demeanor.commands.run.tallies import last_attempts, summary, tally
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.record import Record, RunInfo
@@ -16,10 +17,10 @@ from demeanor.core.usage import Total, total
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellReport:
-    """One eval on one subject: what was asked, what came of it, what follows."""
+    """One eval on one subject: its trials, their tally and the decision."""
 
     source: str
-    """The file or folder of the eval, as one would write it on a command line."""
+    """The path of the eval, as it is written on a command line."""
 
     line: int
     """The line of its definition."""
@@ -28,22 +29,22 @@ class CellReport:
     """The subject's agent."""
 
     model: str
-    """The subject's model; empty for an agent that has no use for one."""
+    """The subject's model; empty for an agent without one."""
 
     fingerprint: str
-    """The subject's fingerprint: differs as soon as agent, model or settings do."""
+    """The subject's fingerprint, which changes with agent, model and settings."""
 
     tally: Tally
     """The verdicts, counted."""
 
     decision: Decision
-    """The tally held against its policy."""
+    """What follows from the tally under the eval's policy."""
 
     records: tuple[Record, ...] = ()
     """All attempts at all trials, in the order in which they ended."""
 
     description: str = ""
-    """What the eval is about, in a sentence."""
+    """One sentence about the eval."""
 
     suite: str | None = None
     """The suite it belongs to."""
@@ -52,7 +53,7 @@ class CellReport:
     """Its labels."""
 
     owner: str | None = None
-    """Who looks after it."""
+    """Who maintains it."""
 
     issue: str | None = None
     """The issue it is tracked in."""
@@ -62,16 +63,16 @@ class CellReport:
 
     @property
     def trials(self) -> tuple[Record, ...]:
-        """The attempt that counts of each trial, in the order of the trials."""
+        """The attempt of each trial that counts, ordered by trial number."""
         return last_attempts(self.records)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunReport:
-    """One run: who ran what, what came of it, what follows."""
+    """One run: its cells, their decisions and its exit code."""
 
     run: RunInfo
-    """Who ran what, when and with which versions."""
+    """The run's name, time, commit, seed and arguments."""
 
     cells: tuple[CellReport, ...]
     """One per eval and subject, in the order of the plan."""
@@ -83,17 +84,17 @@ class RunReport:
     """What follows from all decisions."""
 
     seconds: float | None = None
-    """Wall time of the run; None where it is not known."""
+    """Wall time of the run; None if unknown."""
 
     folder: str = ""
-    """Where the run is kept, as one would write it on a command line."""
+    """The run folder, as it is written on a command line."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know of the run."""
+    """What the user should know about the run."""
 
     @property
     def estimator(self) -> Estimator:
-        """How pass@k and pass^k were reckoned."""
+        """How pass@k and pass^k were calculated."""
         return self.cells[0].tally.estimator if self.cells else "unbiased"
 
     @property
@@ -111,8 +112,7 @@ def run_report(
     plan: Plan,
     records: Iterable[Record],
     *,
-    decide: Callable[[Tally], Decision],
-    exit_code: Callable[[Iterable[Decision]], ExitCode],
+    decide: Callable[[Tally], Decision] = decide,
     root: Path | None = None,
     folder: Path | str = "",
     seconds: float | None = None,
@@ -120,7 +120,7 @@ def run_report(
     interrupted: bool = False,
     estimator: Estimator = "unbiased",
 ) -> RunReport:
-    """Everything that can be said of a run, from its plan and its records; paths below `root` are shown without it."""
+    """The report of a run from its plan and its records; paths below `root` are shown relative to it."""
     by_cell: dict[str, list[Record]] = {}
     for record in records:
         by_cell.setdefault(record.cell, []).append(record)

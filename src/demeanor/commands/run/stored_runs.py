@@ -1,4 +1,4 @@
-"""Runs that were kept, taken up again: from their folders, or as far as the history knows them."""
+"""Loads stored runs: from their run folders, or as far as the history holds them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from demeanor.store.runs.run_folder import RunFolder
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredRun:
-    """A run that is over, with all that was kept of it."""
+    """A run that has ended, with everything that was stored of it."""
 
     info: RunInfo
-    """Who ran what."""
+    """The run's name, time, commit, seed and arguments."""
 
     records: tuple[Record, ...]
     """Every attempt, in the order in which they ended."""
@@ -31,10 +31,10 @@ class StoredRun:
     """The ids of its cells, in the order of its plan."""
 
     folder: RunFolder | None = None
-    """Where it lies; None where only the history knows it."""
+    """Its run folder; None if only the history has it."""
 
     origin: str = "demeanor"
-    """What wrote it: `demeanor`, or the format that it was imported from."""
+    """`demeanor`, or the format from which it was imported."""
 
     @property
     def name(self) -> str:
@@ -43,14 +43,14 @@ class StoredRun:
 
     @property
     def request(self) -> RunRequest:
-        """What the run was asked to do; nothing in particular where it does not say."""
+        """The request of the run; an empty one if it can't be read."""
         try:
             return decode(RunRequest, self.info.arguments)
         except DecodeError:  # a run of another tool, or of another version
             return RunRequest()
 
     def trials(self, evals: Collection[str] = ()) -> tuple[Record, ...]:
-        """The attempt that counts of each trial, in the order of the plan; only of some evals where they are named."""
+        """The attempt of each trial that counts, in the order of the plan; only of `evals`, if any are named."""
         by_cell: dict[str, list[Record]] = {cell: [] for cell in self.cells}
         for record in self.records:
             if not evals or record.eval in evals:
@@ -59,7 +59,7 @@ class StoredRun:
 
 
 def find_stored_run(name: str, results: Path, config: Config, environ: Mapping[str, str]) -> StoredRun:
-    """A run by its name or its folder, or the latest; raises UnknownName."""
+    """A run by its name, its folder or `latest`; raises UnknownName."""
     try:
         return stored_run(find_run(results, name))
     except UnknownName as unknown:
@@ -67,7 +67,7 @@ def find_stored_run(name: str, results: Path, config: Config, environ: Mapping[s
 
 
 def runs_with_eval(name: str, results: Path, *, last: int) -> tuple[StoredRun, ...]:
-    """The last runs here that have tried an eval, the oldest first; raises UnknownName where none has."""
+    """The last runs of an eval in a results folder, the oldest first; raises UnknownName if there is none."""
     found: list[StoredRun] = []
     seen: set[str] = set()
     for path in reversed(runs(results)):
@@ -84,7 +84,7 @@ def runs_with_eval(name: str, results: Path, *, last: int) -> tuple[StoredRun, .
 
 
 def stored_run(folder: RunFolder) -> StoredRun:
-    """The run that a folder holds."""
+    """The run of a run folder."""
     cells = tuple(f"{cell['eval']}/{cell['subject']}" for cell in folder.cells())
     return StoredRun(info=folder.info(), records=folder.records(), cells=cells, folder=folder)
 
@@ -92,7 +92,7 @@ def stored_run(folder: RunFolder) -> StoredRun:
 def _from_history(
     name: str, results: Path, config: Config, environ: Mapping[str, str], unknown: UnknownName
 ) -> StoredRun:
-    """A run that was imported, or that lies on another machine."""
+    """A run that was imported, or that another machine ran."""
     try:
         history = open_project_history(config, environ, results=results)
     except UsageError:

@@ -1,4 +1,4 @@
-"""Records → tally, and tallies → summary."""
+"""Records → tally of a cell → summary of a subject."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ _ESTIMATORS = {"unbiased": (pass_at_k, pass_hat_k), "plug-in": (plug_in_pass_at_
 
 
 def last_attempts(records: Iterable[Record]) -> tuple[Record, ...]:
-    """The attempt that counts of each trial, in the order of the trials."""
+    """The attempt of each trial that counts, ordered by trial number."""
     last: dict[int, Record] = {}
     for record in records:
-        if record.number not in last or _place(record) >= _place(last[record.number]):
+        if record.number not in last or _order(record) >= _order(last[record.number]):
             last[record.number] = record
     return tuple(last[number] for number in sorted(last))
 
 
-def _place(record: Record) -> tuple[bool, str, int]:
-    """When a run is resumed, a void trial begins with its first attempt again, so its number alone says too little."""
+def _order(record: Record) -> tuple[bool, str, int]:
+    """Final attempts come last, then by time: in older runs, attempt numbers start again when a run is resumed."""
     return record.final, record.ended, record.attempt
 
 
 def tally(
     cell: Cell, records: Iterable[Record], *, ks: Sequence[int] | None = None, estimator: Estimator = "unbiased"
 ) -> Tally:
-    """Count the verdicts of one cell; records of other cells are passed over. By default k is 1, 3 and all trials."""
+    """Count the verdicts of one cell and ignore those of other cells. By default k is 1, 3 and the number of trials."""
     own = [record for record in records if record.cell == cell.id]
     last = last_attempts(own)
     outcomes = Counter(record.verdict.outcome for record in last)
     passed, judged = outcomes["pass"], outcomes["pass"] + outcomes["fail"]
     at, hat = _ESTIMATORS[estimator]
-    asked = sorted(set(ks)) if ks is not None else sorted({1, 3, len(cell.trials)} - {0})
+    wanted_ks = sorted(set(ks)) if ks is not None else sorted({1, 3, len(cell.trials)} - {0})
     spent, unpriced, uncounted = total(record.spent for record in own)
     return Tally(
         eval=cell.eval.name,
@@ -52,8 +52,8 @@ def tally(
         attempts=len(own),
         skipped=cell.skipped,
         rate=_rate(passed, judged) if judged else None,
-        pass_at={k: at(judged, passed, k) for k in asked},
-        pass_hat={k: hat(judged, passed, k) for k in asked},
+        pass_at={k: at(judged, passed, k) for k in wanted_ks},
+        pass_hat={k: hat(judged, passed, k) for k in wanted_ks},
         estimator=estimator,
         spent=spent,
         unpriced=unpriced,

@@ -1,22 +1,21 @@
-"""The report of a run for a person in front of a terminal: did it hold, what broke, what to do now."""
+"""Renders the report of a run for a terminal: whether it held, what broke, what to do next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.text import Text
 
 from demeanor.commands.run import phrases as words
 from demeanor.commands.run.failure_groups import Failure, failures, voids
 from demeanor.commands.run.report import CellReport, RunReport
-from demeanor.commands.run.subject_table import subject_table
 from demeanor.core.exit_code import ExitCode
+from demeanor.core.tally import Mean, Summary
 from demeanor.core.text import count, one_line, opening
 from demeanor.render import numbers as figures
-from demeanor.render.marks import sign
-from demeanor.render.paint import paint
-from demeanor.render.table import wrapped
-from demeanor.render.terminal import Screen
+from demeanor.render.marks import STYLES, dots, sign
+from demeanor.render.table import Column, table, wrapped
+from demeanor.render.terminal import Screen, paint
 
 _REASON_LINES = 16
 _CHAIN_LINES = 6
@@ -40,23 +39,91 @@ def _report(report: RunReport, screen: Screen) -> Iterator[Text]:
     yield from wrapped(Text(words.headline(report), _style(report)), screen.width)
     for summary in report.summaries:
         yield Text()
-        yield from subject_table(report, summary, screen)
+        yield from _subject_table(report, summary, screen)
     yield from details(report, screen)
 
 
+def _subject_table(report: RunReport, summary: Summary, screen: Screen) -> Iterator[Text]:
+    """The table of one subject: one row per eval, and the mean below them."""
+    cells = report.of_subject(summary.subject)
+    held = sum(cell.decision.answer == "accept" for cell in cells)
+    ran = count(sum(cell.decision.answer != "skipped" for cell in cells), "eval")
+    yield Text.assemble((screen.safe(summary.subject), "bold"), (f"  {held} of {ran} held", "dim"))
+    lines = table(list(_columns(report, cells, summary, screen)), screen.width, ellipsis=screen.safe("…"))
+    yield from lines
+    if "pass^" in lines[0].plain:
+        for note in _footnotes(report, summary):
+            yield from wrapped(Text(note, "dim"), screen.width)
+
+
+def _footnotes(report: RunReport, summary: Summary) -> Iterator[str]:
+    k = words.shown_k(report)
+    mean = summary.pass_at.get(k)
+    if report.estimator == "plug-in":
+        yield f"~ plug-in: calculated from the observed pass rate, so pass@{k} is too low and pass^{k} too high"
+    if mean is not None and mean.evals < summary.judged:
+        yield f"pass@{k} and pass^{k}: mean of {count(mean.evals, 'eval')} with at least {k} judged trials"
+
+
+def _columns(report: RunReport, cells: Sequence[CellReport], summary: Summary, screen: Screen) -> Iterator[Column]:
+    has_mean = summary.judged > 1
+
+    def texts(title: str, show: Callable[[CellReport], Text], mean: str = "", *, rank: int = 0) -> Column:
+        last = [Text(screen.safe(mean), "dim")] if has_mean else []
+        return Column(title=title, cells=[*map(show, cells), *last], rank=rank)
+
+    def figure(title: str, show: Callable[[CellReport], str], mean: str = "", *, rank: int = 0) -> Column:
+        last = [Text(screen.safe(mean), "dim")] if has_mean else []
+        shown = [_figure(show(cell), cell, screen) for cell in cells]
+        return Column(title=title, cells=[*shown, *last], align="right", rank=rank)
+
+    names = [Text(screen.safe(" ".join(cell.tally.eval.split()))) for cell in cells]
+    mean_name = [Text(f"mean of {count(summary.judged, 'eval')}", "dim")] if has_mean else []
+    yield texts("", lambda cell: _status(cell, screen))
+    yield Column(title="eval", cells=[*names, *mean_name], comfort=36, least=8)
+    yield texts("policy", lambda cell: Text(words.POLICIES[cell.tally.policy], "dim"), rank=6)
+    yield texts("trials", lambda cell: dots(words.outcomes(cell), screen))
+    yield figure("pass rate", lambda cell: figures.rate(cell.tally.rate), figures.rate(summary.rate))
+    k, mark = words.shown_k(report), "~" if report.estimator == "plug-in" else ""
+    if k > 1:
+        at, hat = summary.pass_at.get(k), summary.pass_hat.get(k)
+        yield figure(f"{mark}pass@{k}", lambda cell: figures.percent(cell.tally.pass_at.get(k)), _mean(at), rank=2)
+        yield figure(f"{mark}pass^{k}", lambda cell: figures.percent(cell.tally.pass_hat.get(k)), _mean(hat), rank=1)
+    yield figure("time", lambda cell: figures.duration(cell.tally.spent.seconds), rank=3)
+    yield figure("tokens", lambda cell: figures.tokens(cell.tally.spent, cell.tally.uncounted), rank=5)
+    yield figure("cost", lambda cell: figures.money(cell.tally.spent, cell.tally.unpriced), rank=4)
+
+
+def _status(cell: CellReport, screen: Screen) -> Text:
+    answer = "news" if cell.decision.news else cell.decision.answer
+    word = words.status(cell)
+    style = STYLES["void"] if word == "FLAKY" and answer == "accept" else STYLES[answer]
+    return Text.assemble(sign(answer, screen), " ", (word, "dim" if word == "expected fail" else style))
+
+
+def _figure(text: str, cell: CellReport, screen: Screen) -> Text:
+    if cell.tally.attempts == 0:
+        return Text()
+    return Text(screen.safe(text), "dim" if text == figures.UNKNOWN else "")
+
+
+def _mean(mean: Mean | None) -> str:
+    return figures.percent(mean.value if mean else None)
+
+
 def details(report: RunReport, screen: Screen, *, resumable: bool = True) -> Iterator[Text]:
-    """What broke, what could not be judged, what was used and what follows; other reports end with it as well."""
+    """What broke, what is void, what was used and what to do next; the report of a gate ends with it too."""
     yield from _section("What broke", [_failed(cell, screen) for cell in words.broken(report)])
     yield from _section("Failed, but tolerated", [_failed(cell, screen) for cell in words.tolerated(report)])
     yield from _section("News", [_title(cell, cell.decision.reason, screen) for cell in words.news(report)])
-    yield from _section("Void: tried, but not judged", [_void(cell, screen) for cell in words.voided(report)])
+    yield from _section("Void: run, but not judged", [_void(cell, screen) for cell in words.voided(report)])
     yield from _section("Skipped", [_title(c, c.tally.skipped or "", screen) for c in words.skipped(report)])
     yield Text()
     yield from _footer(report, screen, words.next_step(report) if resumable else None)
 
 
 def _section(title: str, parts: Sequence[Iterable[Text]]) -> Iterator[Text]:
-    """A title and its parts; parts of several lines are set apart. The files tell those that are too many here."""
+    """A title and its parts, separated if they have several lines. If there are too many, the rest is in the files."""
     if not parts:
         return
     yield Text()
@@ -68,11 +135,11 @@ def _section(title: str, parts: Sequence[Iterable[Text]]) -> Iterator[Text]:
         yield from lines
     if len(parts) > _MOST_PARTS:
         yield Text()
-        yield Text(f"and {len(parts) - _MOST_PARTS} more, told in summary.md and report.json", "dim")
+        yield Text(f"and {len(parts) - _MOST_PARTS} more, see summary.md and report.json", "dim")
 
 
 def _failed(cell: CellReport, screen: Screen) -> Iterator[Text]:
-    """What went wrong, how, and the commands that show it and try it again."""
+    """Why trials failed, what they did, and the commands that show a trial and run it again."""
     yield from _title(cell, cell.decision.reason, screen)
     for failure in failures(cell):
         yield from _reason(failure, screen)
@@ -95,17 +162,17 @@ def _void(cell: CellReport, screen: Screen) -> Iterator[Text]:
 
 
 def _title(cell: CellReport, sentence: str, screen: Screen) -> Iterator[Text]:
-    """Which cell, and a sentence on it."""
+    """The cell and a sentence about it."""
     mark = sign("news" if cell.decision.news else cell.decision.answer, screen)
     name = Text(screen.safe(f"{one_line(cell.tally.eval)} · {one_line(cell.tally.subject)}"), "bold")
-    said = Text(screen.safe(one_line(sentence, width=300)))
-    if name.cell_len + said.cell_len + 4 <= screen.width:
-        yield Text.assemble(mark, " ", name, "  ", said)
+    reason = Text(screen.safe(one_line(sentence, width=300)))
+    if name.cell_len + reason.cell_len + 4 <= screen.width:
+        yield Text.assemble(mark, " ", name, "  ", reason)
     else:
         first, *more = wrapped(name, screen.width, indent=2)
         yield Text.assemble(mark, first[1:])
         yield from more
-        yield from wrapped(said, screen.width, indent=4)
+        yield from wrapped(reason, screen.width, indent=4)
 
 
 def _reason(failure: Failure, screen: Screen) -> Iterator[Text]:
@@ -117,14 +184,14 @@ def _reason(failure: Failure, screen: Screen) -> Iterator[Text]:
 
 
 def _labelled(label: str, text: str, screen: Screen, *, indent: int) -> Iterator[Text]:
-    """`text` after a label, its further lines below its first."""
+    """A label and `text`, whose further lines are indented as its first."""
     lead = " " * indent + screen.safe(label) + "  "
     for index, line in enumerate(wrapped(Text(screen.safe(text)), screen.width, indent=len(lead))):
         yield Text.assemble((lead, "dim"), line[len(lead) :]) if index == 0 else line
 
 
 def _command(parts: Sequence[str], screen: Screen) -> Iterator[Text]:
-    """A command on one line, or on several that can be copied together."""
+    """A command, continued with a backslash if it does not fit on a line."""
     whole = screen.safe(" ".join(parts))
     if len(parts) > 1 and len(whole) + 6 > screen.width:
         yield Text(f"    $ {screen.safe(parts[0])} \\", "cyan")
@@ -153,11 +220,11 @@ def _facts(report: RunReport) -> Iterator[tuple[str, str]]:
         "passed": sum(tally.passed for tally in tallies),
         "failed": sum(tally.failed for tally in tallies),
         "void": sum(tally.voided for tally in tallies),
-        "not carried out": sum(tally.missing for tally in tallies),
+        "not run": sum(tally.missing for tally in tallies),
     }
     yield "trials", " · ".join(f"{number} {word}" for word, number in counts.items() if number) or "none"
-    if told := words.layers(report):
-        yield "layers", told
+    if layers := words.layers(report):
+        yield "layers", layers
     spent, unpriced, uncounted = report.total
     used = [f"{figures.duration(report.seconds)} wall time"] if report.seconds is not None else []
     used.append(f"{figures.duration(spent.seconds)} agent time")

@@ -1,8 +1,8 @@
-"""report.json: all that is known of a run, for programs.
+"""Renders the report of a run as JSON, report.json, for programs.
 
-The schema is versioned and lies beside this file. The fields of the smoke-test reports that teams have tools for
-(`results`, `summary` and what surrounds them) are there under their own names, so those tools can read it as well. A
-void is neither a pass nor a fail, so it does not appear in them; all of it is in `cells`.
+The schema is versioned and generated from the values. The document also has the fields of an earlier smoke-test format
+(`results`, `summary` and those around them), so that tools for that format can read it. A void is neither a pass nor a
+fail, so these fields leave it out; `cells` has everything.
 """
 
 from __future__ import annotations
@@ -19,23 +19,47 @@ from demeanor.core.record import Record
 from demeanor.core.tally import Status
 from demeanor.core.text import excerpt, opening
 from demeanor.core.verdict import Fail
-from demeanor.render.to_json import in_lines, plain
+from demeanor.render.documents import (
+    Schema,
+    dataclass_schema,
+    json_data,
+    object_schema,
+    one_item_per_line,
+    schema_document,
+)
 from demeanor.statistics.flakiness import flakiness
 
 SCHEMA = "demeanor-report/1"
-"""Changes with every change that an old reader could stumble over."""
+"""Changes with every incompatible change."""
 
 _OWN = ("run", "cells", "summaries", "exit_code", "seconds", "folder", "notes")
 _JUDGED = (Status.PASS, Status.FLAKY, Status.FAIL)
+_RATE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+_TRIAL: dict[str, Schema] = {
+    "passed": {"type": "boolean"},
+    "error": {"type": "string"},
+    "durationMs": {"type": "integer", "minimum": 0},
+    "stdout": {"type": "string"},
+    "stderr": {"type": "string"},
+}
+_RESULT: dict[str, Schema] = {
+    "scenarioId": {"type": "string"},
+    "scenarioName": {"type": "string"},
+    "model": {"type": "string", "description": "The subject, as agent:model."},
+    "modelId": {"type": "string"},
+    "metrics": {"$ref": "#/$defs/Metrics"},
+    "status": {"enum": ["pass", "flaky", "fail"]},
+}
+_COUNTS = ("total", "passed", "failed", "flaky")
 
 
 def json_report(report: RunReport) -> str:
-    """The report as JSON, in ASCII, so that no terminal or tool stumbles over what an agent wrote."""
-    return in_lines(_document(report))
+    """The report as JSON, in ASCII only, because it contains text of agents."""
+    return one_item_per_line(_document(report))
 
 
 def read_json_report(text: str) -> RunReport:
-    """The report that `json_report` wrote; raises ValueError where it is none."""
+    """Read what `json_report` wrote; raises ValueError if the text is something else."""
     document = json.loads(text)
     found = document.get("schema") if isinstance(document, dict) else None
     if found != SCHEMA:
@@ -45,19 +69,49 @@ def read_json_report(text: str) -> RunReport:
     return decode(RunReport, known)
 
 
+def json_schema() -> Schema:
+    """The schema of `demeanor-report/1`, by the rules of JSON Schema 2020-12."""
+    definitions: dict[str, Schema] = {}
+    own = dataclass_schema(RunReport, definitions)
+    cell = definitions[CellReport.__name__]
+    cell["properties"] = {"status": {"type": "string"}, **cell["properties"]}
+    cell["required"] = ["status", *cell["required"]]
+    properties = {
+        "headline": {"type": "string", "description": "The outcome in one sentence."},
+        "timestamp": {"type": "string"},
+        "provider": {"type": "string", "description": "The agents, joined by commas."},
+        "models": {"type": "array", "items": {"type": "string"}, "description": "The subjects, as agent:model."},
+        "scenarios": {"type": "array", "items": {"type": "string"}, "description": "The names of the evals."},
+        "trialsPerTest": {"type": "integer", "minimum": 1},
+        "results": {
+            "type": "array",
+            "items": object_schema(
+                {**_RESULT, "trials": {"type": "array", "items": object_schema(_TRIAL, optional=("error",))}}
+            ),
+            "description": "The cells with at least one judged trial; voids are left out, see cells.",
+        },
+        "summary": object_schema(
+            {**{name: {"type": "integer"} for name in _COUNTS}, "passAt1Overall": _RATE, "passAt3Overall": _RATE}
+        ),
+        **own["properties"],
+    }
+    definitions["Metrics"] = object_schema(dict.fromkeys(("passAt1", "passAt3", "passCaret3", "flakinessScore"), _RATE))
+    return schema_document(SCHEMA, "The report of one run of Demeanor.", properties, definitions)
+
+
 def _document(report: RunReport) -> dict[str, Any]:
     judged = [cell for cell in report.cells if cell.tally.status in _JUDGED]
     return {
         "schema": SCHEMA,
         "headline": words.headline(report),
         **_smoke_report(report, judged),
-        **{name: plain(getattr(report, name)) for name in _OWN},
-        "cells": [{"status": words.status(cell), **plain(cell)} for cell in report.cells],
+        **{name: json_data(getattr(report, name)) for name in _OWN},
+        "cells": [{"status": words.status(cell), **json_data(cell)} for cell in report.cells],
     }
 
 
 def _smoke_report(report: RunReport, judged: Sequence[CellReport]) -> dict[str, Any]:
-    """The fields that tools made for smoke-test reports look for."""
+    """The fields of the smoke-test format."""
     statuses = [cell.tally.status for cell in judged]
     return {
         "timestamp": report.run.started,

@@ -1,1 +1,1 @@
-"""`demeanor skills`: write short guides for coding agents, or check that they are fresh."""
+"""`demeanor skills`: install short guides for coding agents, or check that they are up to date."""

@@ -1,7 +1,8 @@
-"""Short guides for coding agents. What they say of commands and options is taken from the parsers themselves.
+"""Short guides for coding agents, with the help of commands and options taken from the parsers.
 
-A guide is written as a file of guides/: a description, what to do, and what to look up, divided by lines of `---`.
-`{command NAME --option …}` stands for the help of a command and of some of its options, `{exit codes}` for theirs.
+Each guide is a file in guides/ with three parts, separated by `---`: a description, the steps, and a reference.
+`{command NAME --option …}` is replaced by the help of a command and of some of its options, and `{exit codes}` by the
+list of exit codes.
 """
 
 from __future__ import annotations
@@ -16,31 +17,31 @@ from importlib.resources import files
 from demeanor.commands.registry import COMMANDS, EXIT_CODES, make_parser
 
 NAMES = ("create", "run", "fix", "promote")
-"""All guides, in the order in which they are needed."""
+"""All guides, in the order of use."""
 
 _COMMAND = re.compile(r"^\{command (\S+)((?: --?\S+)*)\}$", re.M)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Guide:
-    """How to do one thing."""
+    """A guide for one kind of work."""
 
     name: str
-    """What its folder is called: lower case and hyphens, as agents demand."""
+    """The name of its folder: lower case and hyphens, as agents require."""
 
     description: str
-    """What it is for and when to use it; agents choose by it."""
+    """What it is for and when to use it; agents select guides by it."""
 
     steps: str
-    """What to do, in markdown."""
+    """The steps, in markdown."""
 
     reference: str
-    """What to look up: commands and options, in markdown."""
+    """Commands and options, in markdown."""
 
 
 @cache
 def guides() -> tuple[Guide, ...]:
-    """All guides."""
+    """Return all guides."""
     return tuple(_read(name) for name in NAMES)
 
 
@@ -51,11 +52,11 @@ def _read(name: str) -> Guide:
         name=f"demeanor-{name}-evals",
         description=description.strip(),
         steps=steps.strip(),
-        reference=_filled(reference).strip(),
+        reference=_expand(reference).strip(),
     )
 
 
-def _filled(text: str) -> str:
+def _expand(text: str) -> str:
     codes = f"Exit {EXIT_CODES[5:]}."
     return _COMMAND.sub(lambda found: _command(found[1], found[2].split()), text.replace("{exit codes}", codes))
 
@@ -63,19 +64,19 @@ def _filled(text: str) -> str:
 def _command(name: str, options: list[str]) -> str:
     parser = parser_of(name)
     lines = [f"- `{usage(parser)}`: {COMMANDS[name]}"]
-    lines += [f"  - `{shown}`: {said}" for option in options for shown, said in _option(parser, option)]
+    lines += [f"  - `{shown}`: {text}" for option in options for shown, text in _option(parser, option)]
     return "\n".join(lines)
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of one command; KeyError where there is none."""
+    """Return the parser of a command; raise KeyError for an unknown command."""
     (commands,) = make_parser(name)._subparsers._group_actions  # type: ignore[union-attr]
     found: argparse.ArgumentParser = commands.choices[name]  # type: ignore[index]
     return found
 
 
 def usage(parser: argparse.ArgumentParser) -> str:
-    """`demeanor bisect EVAL --good REV`: what must be said, and what may be said without an option's name."""
+    """Return the usage with positional arguments and required options, such as `demeanor bisect EVAL --good REV`."""
     words = [parser.prog]
     for action in parser._actions:
         if action.option_strings and not action.required:
@@ -91,7 +92,7 @@ def _choices(action: argparse.Action) -> str:
 
 
 def _option(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, str]]:
-    """An option as it is written, and what its help says."""
+    """Yield an option with its value, and its help text."""
     action = parser._option_string_actions[name]
     value = "" if action.nargs == 0 else f" {action.metavar or _choices(action) or action.dest.upper()}"
     yield f"{name}{value}", (action.help or "").replace("%%", "%")

@@ -1,1 +1,1 @@
-"""`demeanor task`: begin a new task in the format of Harbor."""
+"""`demeanor task`: create a new task in the Harbor format."""

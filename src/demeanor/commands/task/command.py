@@ -1,4 +1,4 @@
-"""`demeanor task`: begin a new task in Harbor's format."""
+"""`demeanor task`: create a new task in the Harbor format."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ _SCRIPTS = (".sh",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    parser.add_argument("action", choices=("new",), help="new: write a small task that is whole, to be changed")
-    parser.add_argument("name", metavar="NAME", help="what it is called, such as fix-the-parser")
-    parser.add_argument("--dir", type=Path, default=Path("tasks"), help="folder to put it in (default: tasks)")
-    parser.add_argument("--org", default="local", help="who publishes it: the first half of its name (default: local)")
+    """Add the command's options."""
+    parser.add_argument("action", choices=("new",), help="new: create a small, complete task that you can edit")
+    parser.add_argument("name", metavar="NAME", help="the name of the task, such as fix-the-parser")
+    parser.add_argument("--dir", type=Path, default=Path("tasks"), help="the folder for the task (default: tasks)")
+    parser.add_argument(
+        "--org", default="local", help="the organisation, the first half of the task's name (default: local)"
+    )
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Write all of it, or nothing where something is there."""
+    """Create the task's folder; refuse if it exists."""
     for what, word in (("NAME", args.name), ("--org", args.org)):
         if not _NAME.fullmatch(word):
-            raise UsageError(f"{what} {word!r}: can't be used\n  → write small letters, digits, «-», «_» and «.»")
+            raise UsageError(f"{what} {word!r}: not a valid name\n  → use lower-case letters, digits, '-', '_' and '.'")
     folder = args.dir / args.name
     if folder.exists():
-        raise UsageError(f"{folder}: is there already\n  → choose another name, or move it away")
+        raise UsageError(f"{folder}: already exists\n  → choose another name, or move it away")
     for path, template in _files(files("demeanor.commands.task") / "starter"):
         text = template.read_text("utf-8")
         if path.suffix in {".toml", ".md"}:
@@ -42,14 +44,14 @@ def run(args: argparse.Namespace) -> ExitCode:
         target.chmod(0o755 if path.suffix in _SCRIPTS else 0o644)
         print(f"created  {target}")
     print(
-        f"\nnext:\n  demeanor validate {folder}    prove that it can be solved, and not by doing nothing"
-        f"\n  demeanor run {folder} --policy all    try an agent on it"
+        f"\nnext:\n  demeanor validate {folder}    check that it can be solved, and not by doing nothing"
+        f"\n  demeanor run {folder} --policy all    run an agent on it"
     )
     return ExitCode.ACCEPTED
 
 
 def _files(folder: Traversable, above: Path = Path()) -> Iterator[tuple[Path, Traversable]]:
-    """The files of the starter, sorted."""
+    """Yield the starter files, sorted."""
     for entry in sorted(folder.iterdir(), key=lambda one: one.name):
         if entry.name == "__pycache__":  # pip compiles the starter's Python files when it installs a wheel
             continue

@@ -22,25 +22,29 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "trial",
         nargs="?",
         metavar="TRIAL",
         help="EVAL, EVAL/SUBJECT or EVAL/SUBJECT/N (default: the first trial of the run that did not pass)",
     )
-    parser.add_argument("other", nargs="?", metavar="OTHER", help="another trial, to be shown side by side")
-    parser.add_argument("--diff", action="store_true", help="show it beside the nearest trial of its eval that passed")
-    parser.add_argument("--against", metavar="RUN", help="look for the other trial in this run (default: the same one)")
+    parser.add_argument("other", nargs="?", metavar="OTHER", help="a second trial to show side by side")
+    parser.add_argument(
+        "--diff", action="store_true", help="show it side by side with the most similar trial of its eval that passed"
+    )
+    parser.add_argument("--against", metavar="RUN", help="the run of the second trial (default: the same run)")
     parser.add_argument("--run", default="latest", metavar="RUN", help="a run's name or path (default: latest)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder that runs are kept in (default: results)")
-    parser.add_argument("--full", action="store_true", help="cut nothing")
-    parser.add_argument("--json", action="store_true", help="print the events as JSON, one per line")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the runs (default: results)")
+    parser.add_argument("--full", action="store_true", help="do not shorten long texts")
+    parser.add_argument(
+        "--json", action="store_true", help="print the events as JSON, one per line; for two trials, the aligned steps"
+    )
     config_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Find the trial, or both, and print."""
+    """Find the trial, or both trials, and print them."""
     from demeanor.commands.trace.render import trace_text
     from demeanor.store.runs.run_dirs import find_run
 
@@ -49,8 +53,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     store = find_run(results, args.run)
     record = find_record(store.records(), args.trial)
     if args.other or args.diff or args.against:
-        elsewhere = find_run(results, args.against) if args.against else store
-        _print_both(store, record, elsewhere, args)
+        other_store = find_run(results, args.against) if args.against else store
+        _print_side_by_side(store, record, other_store, args)
         return ExitCode.ACCEPTED
     events = store.events(record)
     if args.json:
@@ -61,24 +65,26 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.ACCEPTED
 
 
-def _print_both(store: RunFolder, record: Record, elsewhere: RunFolder, args: argparse.Namespace) -> None:
-    from demeanor.commands.trace.side_by_side import trace_diff
+def _print_side_by_side(store: RunFolder, record: Record, other_store: RunFolder, args: argparse.Namespace) -> None:
+    from demeanor.commands.trace.render import trace_diff
     from demeanor.core.trajectory_diff import align
     from demeanor.render.terminal import screen_of
 
     events = store.events(record)
-    other = find_record(elsewhere.records(), args.other) if args.other else nearest_pass(record, events, elsewhere)
-    others = elsewhere.events(other)
+    other = (
+        find_record(other_store.records(), args.other) if args.other else find_nearest_pass(record, events, other_store)
+    )
+    others = other_store.events(other)
     if args.json:
         print(json.dumps({"a": record.trial, "b": other.trial, "steps": encode(align(events, others))}, indent=2))
     else:
         print(trace_diff((record, events), (other, others), screen_of(sys.stdout), full=args.full))
 
 
-def nearest_pass(record: Record, events: Sequence[Event], store: RunFolder) -> Record:
-    """The trial of the same eval that passed, and went the most similar way; of the same subject where there is one."""
-    from demeanor.commands.trace.divergence import nearest
-    from demeanor.commands.trace.trial_steps import TrialSteps
+def find_nearest_pass(record: Record, events: Sequence[Event], store: RunFolder) -> Record:
+    """Return the most similar trial of the same eval that passed, preferably of the same subject."""
+    from demeanor.commands.trace.divergence import nearest_pass
+    from demeanor.commands.trace.trials import TrialSteps
 
     name = store.folder.name
     passed = [
@@ -86,18 +92,18 @@ def nearest_pass(record: Record, events: Sequence[Event], store: RunFolder) -> R
         for one in store.records()
         if one.eval == record.eval and isinstance(one.verdict, Pass) and one != record
     ]
-    found = nearest(TrialSteps(run=name, record=record, events=tuple(events)), passed)
+    found = nearest_pass(TrialSteps(run=name, record=record, events=tuple(events)), passed)
     if found is None:
         raise UsageError(
-            f"no other trial of {record.eval!r} has passed in {store.folder.name}\n  → name another run: --against RUN"
+            f"no other trial of {record.eval!r} passed in {store.folder.name}\n  → name another run: --against RUN"
         )
     return found.record
 
 
 def find_record(records: Sequence[Record], trial: str | None) -> Record:
-    """The attempt that is meant: of those that match, the first that did not pass, or the first."""
+    """Return the first matching attempt that did not pass, or else the first matching attempt."""
     if not records:
-        raise UsageError("this run holds no trials yet")
+        raise UsageError("this run has no trials yet")
     wanted = (trial or "").rstrip("/").replace("/trial-", "/")
     found = [record for record in records if not wanted or f"{record.trial}/".startswith(f"{wanted}/")]
     if not found:

@@ -1,4 +1,4 @@
-"""Where a trial that failed and one that passed part: what each of them did there."""
+"""Where a failing trial and a passing one diverge, and what each of them did there."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from demeanor.commands.trace.side_by_side import told_step
-from demeanor.commands.trace.trial_steps import TrialSteps
+from demeanor.commands.trace.render import describe_step
+from demeanor.commands.trace.trials import TrialSteps
 from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said
@@ -18,107 +18,107 @@ _WIDTH = 60
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Divergence:
-    """Where a trial that failed and one that passed part."""
+    """The first step at which a failing trial differs from a passing one."""
 
     step: int
-    """At which of their steps: 1, 2, 3 …"""
+    """The number of the step: 1, 2, 3 …"""
 
     did: str
-    """What the one that failed did there. Hostile text."""
+    """What the failing trial did there. Hostile text."""
 
     instead: str
-    """What the one that passed did there. Hostile text."""
+    """What the passing trial did there. Hostile text."""
 
     passing: Record
-    """The one that passed."""
+    """The passing trial."""
 
     run: str
-    """The run that it is of."""
+    """The run of the passing trial."""
 
 
-def nearest(story: TrialSteps, passed: Sequence[TrialSteps]) -> TrialSteps | None:
-    """Of trials that passed, the one that went the most similar way; of the same subject where there is one."""
-    told = [one for one in passed if one.events is not None]
-    own = [one for one in told if one.record.subject == story.record.subject] or told
-    events = story.events or ()
-    return min(own, key=lambda one: (distance(events, one.events or ()), place(one)), default=None)
+def nearest_pass(trial: TrialSteps, passed: Sequence[TrialSteps]) -> TrialSteps | None:
+    """Return the passing trial with the most similar steps, preferably of the same subject; None if none has steps."""
+    with_steps = [one for one in passed if one.events is not None]
+    candidates = [one for one in with_steps if one.record.subject == trial.record.subject] or with_steps
+    events = trial.events or ()
+    return min(candidates, key=lambda one: (distance(events, one.events or ()), sort_key(one)), default=None)
 
 
-def place(story: TrialSteps) -> tuple[str, str, int, str]:
-    """What trials are put in order by."""
-    return story.record.eval, story.record.subject, story.record.number, story.run
+def sort_key(trial: TrialSteps) -> tuple[str, str, int, str]:
+    """The key that puts trials into a stable order."""
+    return trial.record.eval, trial.record.subject, trial.record.number, trial.run
 
 
-def parted(story: TrialSteps, passing: TrialSteps | None) -> tuple[str, Divergence | None]:
-    """What a trial did otherwise than one that passed, and where; None where they took the same steps."""
-    if passing is None or story.events is None or passing.events is None:
+def find_divergence(trial: TrialSteps, passing: TrialSteps | None) -> tuple[str, Divergence | None]:
+    """Return a title for what a trial did differently from a passing one, and where; None if the steps are the same."""
+    if passing is None or trial.events is None or passing.events is None:
         return "", None
-    pairs = align(story.events, passing.events)
+    pairs = align(trial.events, passing.events)
     at = first_divergence(pairs)
     if at is None:
         return "", None
-    parting = Divergence(
+    divergence = Divergence(
         step=at + 1,
-        did=_at(pairs, at, "left"),
-        instead=_at(pairs, at, "right"),
+        did=_next_step(pairs, at, "left"),
+        instead=_next_step(pairs, at, "right"),
         passing=passing.record,
         run=passing.run,
     )
-    return _title(pairs, at), parting
+    return _title(pairs, at), divergence
 
 
-def _at(pairs: Sequence[Pair], at: int, side: Literal["left", "right"]) -> str:
-    """What one of them did there: its step, or the next that it took, or that it had ended."""
+def _next_step(pairs: Sequence[Pair], at: int, side: Literal["left", "right"]) -> str:
+    """Describe the step of one side at a position, or its next step after it."""
     for pair in pairs[at:]:
         event = getattr(pair, side)
         if event is not None:
-            return one_line(told_step(event), width=400)
+            return one_line(describe_step(event), width=400)
     return "nothing more"
 
 
 def _title(pairs: Sequence[Pair], at: int) -> str:
-    """What went otherwise, in words that fit every trial of the group."""
-    ours, theirs = pairs[at].left, pairs[at].right
-    if theirs is None:
-        return f"{_does(ours)}, which trials that passed do not"
-    if ours is None and all(pair.left is None for pair in pairs[at:]):
-        return f"ends before {_noun(theirs)}, which trials that passed come to"
-    if ours is None:
-        return f"leaves out {_noun(theirs)}, which trials that passed do not"
-    if isinstance(ours, Called) and isinstance(theirs, Called) and ours.tool == theirs.tool:
-        return f"calls {_short(ours.tool)} with other arguments{_differing(ours, theirs)} than trials that passed"
-    return f"{_does(ours)} where trials that passed go on with {_noun(theirs)}"
+    """Describe the difference in words that fit every trial of a group."""
+    failing, passing = pairs[at].left, pairs[at].right
+    if passing is None:
+        return f"{_third_person(failing)}, but passing trials do not"
+    if failing is None and all(pair.left is None for pair in pairs[at:]):
+        return f"stops where passing trials {_plural(passing)}"
+    if failing is None:
+        return f"does not {_plural(passing)}, but passing trials do"
+    if isinstance(failing, Called) and isinstance(passing, Called) and failing.tool == passing.tool:
+        arguments = _differing_arguments(failing, passing)
+        return f"calls {_short(failing.tool)} with other arguments{arguments} than passing trials"
+    return f"{_third_person(failing)} where passing trials {_plural(passing)}"
 
 
-def _differing(ours: Called, theirs: Called) -> str:
+def _differing_arguments(failing: Called, passing: Called) -> str:
+    left, right = failing.arguments, passing.arguments
     names = sorted(
-        name
-        for name in {*ours.arguments, *theirs.arguments}
-        if (name in ours.arguments, ours.arguments.get(name)) != (name in theirs.arguments, theirs.arguments.get(name))
+        name for name in {*left, *right} if (name in left, left.get(name)) != (name in right, right.get(name))
     )
     return f" ({', '.join(map(_short, names[:5]))})" if names else ""
 
 
-def _does(event: Event | None) -> str:
+def _third_person(event: Event | None) -> str:
     match event:
         case Called():
             return f"calls {_short(event.tool)}"
         case Said():
-            return "says something"
+            return "writes a message"
         case ModelFailed():
-            return f"meets a model that fails ({_short(event.reason)})"
+            return f"gets a model error ({_short(event.reason)})"
         case Faulted():
-            return f"meets an injected fault ({_short(event.kind)})"
+            return f"gets an injected fault ({_short(event.kind)})"
     return "does something else"
 
 
-def _noun(event: Event) -> str:
+def _plural(event: Event) -> str:
     match event:
         case Called():
-            return f"a call of {_short(event.tool)}"
+            return f"call {_short(event.tool)}"
         case Said():
-            return "words to the user"
-    return "an answer that failed"
+            return "write a message"
+    return "get an error"
 
 
 def _short(text: str) -> str:

@@ -1,20 +1,27 @@
-"""A trajectory told to a person, step by step."""
+"""Trials as text: one step by step (`trace_text`), or two side by side (`trace_diff`)."""
 
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from demeanor.core.record import Record
-from demeanor.core.text import opening, printable
+from demeanor.core.text import count, one_line, opening, printable
 from demeanor.core.trajectory import Aside, Asked, Called, Event, Faulted, ModelFailed, Said, Thought
+from demeanor.core.trajectory_diff import Pair, align, first_divergence
 from demeanor.core.verdict import Pass
+from demeanor.render.terminal import Screen
 
-_MARKS = {True: "ok", False: "failed", None: "no word"}
+_MARKS = {True: "ok", False: "failed", None: "(no output)"}
+_LONGEST_STEP = 600
+"""Characters of a step that are shown side by side."""
+_NARROW = 72
+"""Below this width the trials are shown one below the other."""
 
 
 def trace_text(record: Record, events: Sequence[Event], *, full: bool = False) -> str:
-    """Verdict first, then every step; long texts are cut unless `full`."""
+    """Return the verdict of a trial, then every step. Long texts are cut unless `full`."""
     return "\n".join((*_head(record), *_steps(events, lines=10**6 if full else 12), *_tail(record)))
 
 
@@ -29,7 +36,7 @@ def _head(record: Record) -> Iterator[str]:
 def _steps(events: Sequence[Event], *, lines: int) -> Iterator[str]:
     turn = 0
     if not events:
-        yield "(no steps are known)"
+        yield "(no steps recorded)"
     for event in events:
         if event.turn != turn:
             turn = event.turn
@@ -49,7 +56,7 @@ def _step(event: Event, lines: int) -> str:
         return f"  fault injected: {printable(event.kind)}\n{_indent(opening(event.detail, lines=lines), 6)}"
     if isinstance(event, Aside):
         said = f"\n{_indent(opening(event.said, lines=lines), 6)}" if event.said.strip() else ""
-        return f"  beside the conversation: {printable(event.purpose)}{said}"
+        return f"  side request: {printable(event.purpose)}{said}"
     if isinstance(event, Asked):
         return f"  asked for permission: {printable(event.tool)} [{event.kind}] → {event.answer}"
     return _call(event, lines)
@@ -59,15 +66,15 @@ def _call(event: Called, lines: int) -> str:
     seconds = f", {event.seconds:.2f} s" if event.seconds is not None else ""
     witness = "" if event.witness == "both" else f", seen on the {event.witness} only"
     witness += ", by a sub-agent" if event.by_sub_agent else ""
-    told = [f"  {printable(event.tool)} [{event.kind}] → {_MARKS[event.succeeded]}{seconds}{witness}"]
+    lines_out = [f"  {printable(event.tool)} [{event.kind}] → {_MARKS[event.succeeded]}{seconds}{witness}"]
     for name, value in event.arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
-        told.append(_argument(printable(name), opening(text, lines=lines)))
+        lines_out.append(_argument(printable(name), opening(text, lines=lines)))
     if event.raw:
-        told.append(_argument("(malformed arguments)", opening(event.raw, lines=lines)))
+        lines_out.append(_argument("(malformed arguments)", opening(event.raw, lines=lines)))
     if event.result:
-        told.append(_indent("⤷ " + opening(event.result, lines=lines).replace("\n", "\n  "), 6))
-    return "\n".join(told)
+        lines_out.append(_indent("⤷ " + opening(event.result, lines=lines).replace("\n", "\n  "), 6))
+    return "\n".join(lines_out)
 
 
 def _argument(name: str, text: str) -> str:
@@ -79,10 +86,82 @@ def _tail(record: Record) -> Iterator[str]:
     spent = record.spent
     tokens = f"{spent.tokens} tokens" if spent.tokens is not None else "tokens unknown"
     cost = f"${spent.cost_usd:.4f}" if spent.cost_usd is not None else "cost unknown"
-    yield f"{spent.turns} turns, {tokens}, {cost}, {spent.seconds:.1f} s"
+    yield f"{count(spent.turns, 'turn')}, {tokens}, {cost}, {spent.seconds:.1f} s"
     for note in record.notes:
         yield f"note: {printable(note)}"
 
 
 def _indent(text: str, by: int = 2) -> str:
     return "\n".join(" " * by + line for line in text.splitlines())
+
+
+def trace_diff(
+    left: tuple[Record, Sequence[Event]], right: tuple[Record, Sequence[Event]], screen: Screen, *, full: bool = False
+) -> str:
+    """Return two trials side by side: the steps that they share, where they diverge, and what each did then."""
+    pairs = align(left[1], right[1])
+    divergence = first_divergence(pairs)
+    lines = [*_diff_head("A", left[0]), *_diff_head("B", right[0]), "", _summary(pairs, divergence), ""]
+    lines += _side_by_side(pairs, divergence, screen, _LONGEST_STEP * 20 if full else _LONGEST_STEP)
+    return "\n".join(screen.safe(line) for line in lines)
+
+
+def _diff_head(letter: str, record: Record) -> Iterator[str]:
+    yield f"{letter}  {record.trial}: {record.verdict.outcome.upper()}"
+    reason = getattr(record.verdict, "reason", "")
+    if reason:
+        yield f"   {one_line(reason, width=300)}"
+
+
+def _summary(pairs: Sequence[Pair], divergence: int | None) -> str:
+    if divergence is None:
+        return f"They do not diverge: all {count(len(pairs), 'step')} are the same."
+    if divergence == 0:
+        return "They diverge at the first step."
+    return f"They diverge at step {divergence + 1}, after {count(divergence, 'identical step')}."
+
+
+def _side_by_side(pairs: Sequence[Pair], divergence: int | None, screen: Screen, longest: int) -> Iterator[str]:
+    if screen.width < _NARROW:
+        yield from _stacked(pairs, divergence, screen, longest)
+        return
+    column = (screen.width - 9) // 2
+    for index, pair in enumerate(pairs):
+        mark = "►" if index == divergence else " " if pair.same else "≠"
+        cells = (_cell(pair.left, column, longest), _cell(pair.right, column, longest))
+        for row in range(max(map(len, cells))):
+            number = f"{index + 1:>3} {mark}" if row == 0 else "     "
+            left, right = (cell[row] if row < len(cell) else "" for cell in cells)
+            yield f"{number} {left:<{column}} │ {right}".rstrip()
+
+
+def _stacked(pairs: Sequence[Pair], divergence: int | None, screen: Screen, longest: int) -> Iterator[str]:
+    for index, pair in enumerate(pairs):
+        mark = "►" if index == divergence else " " if pair.same else "≠"
+        sides = (("  ", pair.left),) if pair.same else (("A ", pair.left), ("B ", pair.right))
+        for row, (letter, event) in enumerate(sides):
+            for line_number, line in enumerate(_cell(event, screen.width - 8, longest)):
+                number = f"{index + 1:>3} {mark}" if row == line_number == 0 else "     "
+                yield f"{number} {letter if line_number == 0 else '  '}{line}".rstrip()
+
+
+def _cell(event: Event | None, width: int, longest: int) -> list[str]:
+    return textwrap.wrap(one_line(describe_step(event), width=longest), width, break_on_hyphens=False) or [""]
+
+
+def describe_step(event: Event | None) -> str:
+    """Describe a step, without cutting it. Hostile text."""
+    match event:
+        case None:
+            return "·"
+        case Called():
+            arguments = ", ".join(f"{name}={value!r}" for name, value in event.arguments.items()) or event.raw
+            word = {True: "ok", False: "failed", None: ""}[event.succeeded]
+            return f"{event.tool}({arguments})" + (f" → {word}" if word else "")
+        case Said():
+            return f"said: {event.text}"
+        case ModelFailed():
+            return f"the model failed: {event.reason} {event.status or ''}"
+        case Faulted():
+            return f"fault injected: {event.detail}"
+    return event.type

@@ -1,1 +1,1 @@
-"""`demeanor triage`: group what went wrong in a run, and say what to do about each."""
+"""`demeanor triage`: group the failures of a run, and say what to do about each group."""

@@ -1,1 +1,1 @@
-"""`demeanor validate`: prove, without a model, that each eval can pass and can fail."""
+"""`demeanor validate`: check, without a model, that each eval can pass and can fail."""

@@ -1,4 +1,4 @@
-"""Proofs of whole tasks without a model: Harbor runs the solution, and nothing, several times each."""
+"""Test whole tasks without a model: Harbor runs the solution, and an agent that does nothing, several times each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
 from demeanor.judge.task_self_test import needs_network, solved, task_complaints
 from demeanor.runner.attempt import capture_errors
 from demeanor.runner.plan import DEFAULT_TIMEOUT
-from demeanor.runner.tasks import harbor_problem, task_means
+from demeanor.runner.tasks import task_context
 from demeanor.sandboxes.levels.none import NoneSandbox
 
 if TYPE_CHECKING:
@@ -31,105 +31,105 @@ if TYPE_CHECKING:
     from demeanor.harbor.context import TaskContext
     from demeanor.runner.catalog import Catalog
 
-Watch = Callable[[str], None]
+ShowProgress = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ValidationOptions:
-    """How tasks are tried."""
+class TaskOptions:
+    """How tasks are run."""
 
     repeat: int = 3
-    """How often the solution, and doing nothing, are run."""
+    """How often the solution, and the agent that does nothing, are run."""
 
-    at_once: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """How many run at the same time."""
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """How many run in parallel."""
 
     env: str | None = None
     """Where tasks run, as with `demeanor run --env`."""
 
+    static: bool = False
+    """Whether tasks are only checked statically, without running them."""
 
-def read_tests(tasks: Sequence[Eval]) -> Iterator[SelfTest]:
-    """What can be said of each task without running it."""
+
+def check_tasks_statically(tasks: Sequence[Eval]) -> Iterator[SelfTest]:
+    """Check tasks without running them."""
     for one in tasks:
-        yield SelfTest(eval=one.name, rehearsed=0, complaints=tuple(_read(one)))
+        yield SelfTest(eval=one.name, rehearsed=0, complaints=tuple(_static_complaints(one)))
 
 
-def unprovable(catalog: Catalog) -> str | None:
-    """Why tasks can't be run here, with the remedy; None where they can."""
-    return harbor_problem(catalog.config, catalog.environ)
-
-
-def task_tests(catalog: Catalog, tasks: Sequence[Eval], goes: ValidationOptions, watch: Watch) -> Iterator[SelfTest]:
-    """Prove of each task that its solution passes and that doing nothing does not; `watch` hears how far it is."""
+def run_task_tests(
+    catalog: Catalog, tasks: Sequence[Eval], options: TaskOptions, show: ShowProgress
+) -> Iterator[SelfTest]:
+    """Check that the solution of each task passes and that doing nothing does not."""
     for one in tasks:
-        yield asyncio.run(_tested(catalog, one, goes, watch))
+        yield asyncio.run(_test(catalog, one, options, show))
 
 
-async def _tested(catalog: Catalog, one: Eval, goes: ValidationOptions, watch: Watch) -> SelfTest:
+async def _test(catalog: Catalog, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
     sandbox = NoneSandbox()
-    means = task_means(catalog, RunRequest(env=goes.env), sandbox, NullGateway(), seed=0)
-    tried = _Tried(catalog, means, goes, watch)
-    found = list(_read(one))
+    context = task_context(catalog, RunRequest(env=options.env), sandbox, NullGateway(), seed=0)
+    runner = _TaskRunner(catalog, context, options, show)
+    found = list(_static_complaints(one))
     await sandbox.start()
     try:
         with tempfile.TemporaryDirectory(prefix="demeanor-tasks-") as folder:
-            found += await _complaints(one, offline(one, Path(folder)), tried)
+            found += await _complaints(one, offline(one, Path(folder)), runner)
     finally:
         await sandbox.stop()
-    return SelfTest(eval=one.name, rehearsed=tried.number, complaints=tuple(found))
+    return SelfTest(eval=one.name, rehearsed=runner.finished, complaints=tuple(found))
 
 
-async def _complaints(one: Eval, without: Eval | None, tried: _Tried) -> list[Complaint]:
-    """What running has against a task, tried on its copy without a network where there is one."""
-    oracle, nothing = await tried.several(without or one)
+async def _complaints(one: Eval, offline_copy: Eval | None, runner: _TaskRunner) -> list[Complaint]:
+    """Run a task, or its copy without a network if there is one, and return what is wrong with it."""
+    oracle, nothing = await runner.run_all(offline_copy or one)
     found: list[Complaint] = []
     for check in (check for check in one.checks if isinstance(check, RewardCheck)):
         network = None
-        if without is not None and not all(solved(check, capture) for capture in oracle):
-            network = needs_network(check, await tried.go(ORACLE, one, 1, 1))
+        if offline_copy is not None and not all(solved(check, capture) for capture in oracle):
+            network = needs_network(check, await runner.run(ORACLE, one, 1, 1))
         found += [network] if network else []
         found += task_complaints(check, () if network else oracle, nothing)
     return found
 
 
-class _Tried:
-    """Goes at tasks, so many at a time, counted."""
+class _TaskRunner:
+    """Runs tasks in parallel, and counts the runs."""
 
-    def __init__(self, catalog: Catalog, means: TaskContext, goes: ValidationOptions, watch: Watch) -> None:
-        self.number = 0
-        self._catalog, self._means, self._goes, self._watch = catalog, means, goes, watch
-        self._turns = asyncio.Semaphore(goes.at_once)
+    def __init__(self, catalog: Catalog, context: TaskContext, options: TaskOptions, show: ShowProgress) -> None:
+        self.finished = 0
+        self._catalog, self._context, self._options, self._show = catalog, context, options, show
+        self._slots = asyncio.Semaphore(options.jobs)
 
-    async def several(self, one: Eval) -> tuple[list[Capture], list[Capture]]:
-        """What the solution leaves, and what doing nothing leaves."""
-        often = self._goes.repeat
-        agents = (ORACLE, NOP) if _solvable(one) else (NOP,)
-        goes = [self.go(agent, one, number, often) for agent in agents for number in range(1, often + 1)]
-        captures = await asyncio.gather(*goes)
-        return captures[:-often], captures[-often:]
+    async def run_all(self, one: Eval) -> tuple[list[Capture], list[Capture]]:
+        """Return the captures of the solution, and those of the agent that does nothing."""
+        repeat = self._options.repeat
+        agents = (ORACLE, NOP) if _has_solution(one) else (NOP,)
+        runs = [self.run(agent, one, number, repeat) for agent in agents for number in range(1, repeat + 1)]
+        captures = await asyncio.gather(*runs)
+        return captures[:-repeat], captures[-repeat:]
 
-    async def go(self, agent: str, one: Eval, number: int, of: int) -> Capture:
-        """What one go leaves."""
+    async def run(self, agent: str, one: Eval, number: int, of: int) -> Capture:
+        """Run a task once and return its capture."""
         subject = self._catalog.subject(agent)
         trial = Trial(eval=one, subject=subject, number=number, timeout=one.scenario.timeout or DEFAULT_TIMEOUT)
-        async with self._turns:
-            capture = await capture_errors(trial, 1, attempt_task(trial, 1, self._means))
-        self.number += 1
-        self._watch(f"{one.name}: {agent} {number} of {of}")
+        async with self._slots:
+            capture = await capture_errors(trial, 1, attempt_task(trial, 1, self._context))
+        self.finished += 1
+        self._show(f"{one.name}: {agent} {number} of {of}")
         return capture
 
 
-def _read(one: Eval) -> Iterator[Complaint]:
+def _static_complaints(one: Eval) -> Iterator[Complaint]:
     task = one.task
     if task is None:
         return
-    if not _solvable(one):
+    if not _has_solution(one):
         yield Complaint(
-            fault=SelfTestFault.UNPROVEN, detail="there is no solution: nothing shows that it can be solved"
+            fault=SelfTestFault.UNPROVEN, detail="there is no solution, so nothing shows that it can be solved"
         )
     for answer in leaked_answers(task):
         yield Complaint(fault=SelfTestFault.REVEALED, detail=answer)
 
 
-def _solvable(one: Eval) -> bool:
+def _has_solution(one: Eval) -> bool:
     return one.task is not None and all(step.solution for step in one.task.steps)

@@ -1,6 +1,6 @@
 """Cassettes: the recorded exchanges of one trial, and a model that answers from them.
 
-A cassette is made of a trial's capture (`record`), kept as a file (`cassette`, `folder`), and played by an upstream
-(`replay`) which compares requests by what they mean (`normalise`, `match`). It holds nothing of the bench that it was
-recorded on (`places`), so that it can be played on any other.
+A cassette is made from a trial's capture (`recording`), stored as a file (`cassette`, `folder`), and replayed by an
+upstream (`replay`) that compares requests by their normalised form (`normalise`, `rules`, `match`). It contains no
+paths of the machine it was recorded on (`placeholders`), so it can be replayed on any other.
 """

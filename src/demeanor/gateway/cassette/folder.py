@@ -1,7 +1,7 @@
 """Cassettes as files: `<folder>/<eval>/<subject>/trial-N.json`, or `.json.gz` above a size.
 
-A file is written whole or not at all. What is read may come from anybody who can open a pull request: only plain files
-are opened, nothing is followed, and nothing is unpacked beyond a limit. A file that can't be read stays as it is.
+Files are written atomically. A file to read may come from anyone who can open a pull request, so only regular files are
+opened, symbolic links are not followed, and decompression is limited. A file that can't be read is left as it is.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from demeanor.gateway.cassette.cassette import BadCassette, read_cassette, write
 if TYPE_CHECKING:
     from demeanor.gateway.cassette.cassette import Cassette
 
-PACKED_ABOVE = 256 * 2**10
-"""Bytes of text from which on a cassette is compressed."""
+COMPRESS_ABOVE = 256 * 2**10
+"""A cassette with more bytes of text than this is compressed."""
 
-LARGEST = 32 * 2**20
-"""Bytes of text that are read or written at most."""
+MAX_BYTES = 32 * 2**20
+"""The largest text, in bytes, that is read or written."""
 
-PLAIN, PACKED = ".json", ".json.gz"
+UNCOMPRESSED, COMPRESSED = ".json", ".json.gz"
 _RECORD = "record it: demeanor run --record"
 _AGAIN = "record it again: demeanor run --record"
 
@@ -38,58 +38,60 @@ class CassetteFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def place(self, eval: str, subject: str, number: int) -> Path:  # noqa: A002 - the word of the house
-        """Where the cassette of a trial lies when it is plain; names never lead out of the folder."""
-        return self.folder / slug(eval) / slug(subject) / f"trial-{number}{PLAIN}"
+    def path(self, eval: str, subject: str, number: int) -> Path:  # noqa: A002 - the project's word
+        """The path of a trial's cassette if it is not compressed; names can't lead out of the folder."""
+        return self.folder / slug(eval) / slug(subject) / f"trial-{number}{UNCOMPRESSED}"
 
     def read(self, eval: str, subject: str, number: int) -> tuple[Path, Cassette]:  # noqa: A002
         """The cassette of a trial and its file; raises CassetteAbsent or CassetteUnreadable."""
-        plain = self.place(eval, subject, number)
-        found = [path for path in (plain, _packed(plain)) if os.path.lexists(path)]
+        plain = self.path(eval, subject, number)
+        found = [path for path in (plain, _compressed(plain)) if os.path.lexists(path)]
         if not found:
-            raise CassetteAbsent(f"{plain}: there is no cassette of {eval}/{subject}/{number}\n  → {_RECORD}")
+            raise CassetteAbsent(f"{plain}: there is no cassette for {eval}/{subject}/{number}\n  → {_RECORD}")
         if len(found) > 1:
-            raise CassetteUnreadable(f"{plain}: lies here plain and packed ({found[1].name})\n  → remove one of them")
-        cassette = read_file(found[0])
-        told = (cassette.eval, cassette.subject, cassette.number)
-        if told != (eval, subject, number):
-            theirs = f"{cassette.eval}/{cassette.subject}/{cassette.number}"
             raise CassetteUnreadable(
-                f"{found[0]}: is the cassette of another trial: {theirs!r}, not {eval}/{subject}/{number}\n  → {_AGAIN}"
+                f"{plain}: exists both plain and compressed ({found[1].name})\n  → remove one of them"
+            )
+        cassette = read_cassette_file(found[0])
+        recorded_for = (cassette.eval, cassette.subject, cassette.number)
+        if recorded_for != (eval, subject, number):
+            other = f"{cassette.eval}/{cassette.subject}/{cassette.number}"
+            raise CassetteUnreadable(
+                f"{found[0]}: belongs to another trial: {other!r}, not {eval}/{subject}/{number}\n  → {_AGAIN}"
             )
         return found[0], cassette
 
     def write(self, cassette: Cassette) -> Path:
-        """Keep a cassette in place of an earlier one of its trial; raises OSError, or ValueError for one too large."""
-        plain = self.place(cassette.eval, cassette.subject, cassette.number)
+        """Write a cassette, replacing an earlier one of its trial; raises OSError, or ValueError if it is too large."""
+        plain = self.path(cassette.eval, cassette.subject, cassette.number)
         content = write_cassette(cassette).encode("utf-8", "replace")
-        if len(content) > LARGEST:
-            raise ValueError(f"{plain}: the cassette has {len(content)} bytes; at most {LARGEST} are kept")
-        path, other = (_packed(plain), plain) if len(content) > PACKED_ABOVE else (plain, _packed(plain))
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"{plain}: the cassette has {len(content)} bytes; at most {MAX_BYTES} are written")
+        path, stale = (_compressed(plain), plain) if len(content) > COMPRESS_ABOVE else (plain, _compressed(plain))
         if path != plain:
             content = gzip.compress(content, mtime=0)
         path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            half.write_bytes(content)
-            half.replace(path)
+            temporary.write_bytes(content)
+            temporary.replace(path)
         finally:
-            half.unlink(missing_ok=True)
-        other.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
+        stale.unlink(missing_ok=True)
         return path
 
     def files(self) -> Iterator[Path]:
-        """Every file that looks like a cassette, in order; folders that are links are not entered."""
+        """Every file with the name of a cassette, in order; symbolic links to folders are not followed."""
         for folder, folders, names in os.walk(self.folder):
             folders.sort()
-            yield from (Path(folder, name) for name in sorted(names) if name.endswith((PLAIN, PACKED)))
+            yield from (Path(folder, name) for name in sorted(names) if name.endswith((UNCOMPRESSED, COMPRESSED)))
 
 
-def read_file(path: Path) -> Cassette:
-    """The cassette in a file; raises CassetteUnreadable, which names the file and what is wrong with it."""
+def read_cassette_file(path: Path) -> Cassette:
+    """Read a cassette from a file; raises CassetteUnreadable with the file and the reason."""
     try:
         content = _bytes(path)
-        return read_cassette(_unpacked(content) if path.name.endswith(PACKED) else content)
+        return read_cassette(_decompress(content) if path.name.endswith(COMPRESSED) else content)
     except OSError as error:
         raise CassetteUnreadable(f"{path}: can't be read: {error.strerror or error}") from None
     except BadCassette as error:
@@ -101,34 +103,34 @@ def _bytes(path: Path) -> bytes:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         if path.is_symlink():
-            raise BadCassette("it is a link; only plain files are read") from None
+            raise BadCassette("it is a symbolic link; only regular files are read") from None
         raise error from None
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
-            raise BadCassette("it is no plain file")
-        if found.st_size > LARGEST:
-            raise BadCassette(f"it has {found.st_size} bytes; at most {LARGEST} are read")
+            raise BadCassette("it is not a regular file")
+        if found.st_size > MAX_BYTES:
+            raise BadCassette(f"it has {found.st_size} bytes; at most {MAX_BYTES} are read")
         with open(file, "rb", closefd=False) as stream:
-            return stream.read(LARGEST + 1)
+            return stream.read(MAX_BYTES + 1)
     finally:
         os.close(file)
 
 
-def _unpacked(content: bytes) -> bytes:
-    engine = zlib.decompressobj(wbits=31)
+def _decompress(content: bytes) -> bytes:
+    decompressor = zlib.decompressobj(wbits=31)
     try:
-        text = engine.decompress(content, LARGEST + 1)
+        text = decompressor.decompress(content, MAX_BYTES + 1)
     except zlib.error as error:
-        raise BadCassette(f"it can't be unpacked: {error}") from None
-    if len(text) > LARGEST:
-        raise BadCassette(f"it unpacks to more than {LARGEST} bytes")
-    if not engine.eof:
-        raise BadCassette("it can't be unpacked: it ends too early")
-    if engine.unused_data:
-        raise BadCassette("it can't be unpacked: something follows its end")
+        raise BadCassette(f"it can't be decompressed: {error}") from None
+    if len(text) > MAX_BYTES:
+        raise BadCassette(f"it decompresses to more than {MAX_BYTES} bytes")
+    if not decompressor.eof:
+        raise BadCassette("it can't be decompressed: it ends too early")
+    if decompressor.unused_data:
+        raise BadCassette("it can't be decompressed: there is data after its end")
     return text
 
 
-def _packed(plain: Path) -> Path:
-    return plain.with_name(plain.name.removesuffix(PLAIN) + PACKED)
+def _compressed(plain: Path) -> Path:
+    return plain.with_name(plain.name.removesuffix(UNCOMPRESSED) + COMPRESSED)

@@ -1,4 +1,4 @@
-"""Finding the recorded exchange that a request means; and where there is none, the nearest one and how it differs."""
+"""Finds the recorded exchange for a request; if there is none, the nearest one and the first difference."""
 
 from __future__ import annotations
 
@@ -12,79 +12,79 @@ from demeanor.core.text import one_line
 
 if TYPE_CHECKING:
     from demeanor.core.exchange import Exchange
-    from demeanor.gateway.cassette.normalise import Meaning
+    from demeanor.gateway.cassette.normalise import NormalisedRequest
 
-_AROUND = 40
+_CONTEXT = 40
 """Characters shown on either side of a difference."""
 
-_NOTHING = object()
+_ABSENT = object()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestDiff:
-    """Where two meanings first differ."""
+    """The first difference between two normalised requests."""
 
     path: str
     """As in `messages[0].parts[0].text` or `tools.shell.description`."""
 
     recorded: str
-    """What was recorded there, for a person."""
+    """The recorded value there, for display."""
 
     asked: str
-    """What is asked there, for a person."""
+    """The requested value there, for display."""
 
 
 class ReplayQueue:
-    """The recorded exchanges of one trial while it is replayed. Order does not matter.
+    """The recorded exchanges of one trial while it is replayed. Their order does not matter.
 
-    Each exchange answers once. Where the same request was recorded several times, its answers come in their order; and
-    when they are used up, the last one comes again, so that a client which asks again is told what it was told.
+    Each exchange answers once. If the same request was recorded several times, its responses come in their order, and
+    the last one is repeated after that, so that a client which retries gets the same response.
     """
 
-    def __init__(self, exchanges: Sequence[Exchange], meanings: Sequence[Meaning]) -> None:
+    def __init__(self, exchanges: Sequence[Exchange], requests: Sequence[NormalisedRequest]) -> None:
         self._exchanges = tuple(exchanges)
-        self._meanings = tuple(meanings)
-        self._left: dict[str, list[int]] = {}
-        for index, meaning in enumerate(meanings):
-            self._left.setdefault(_key(meaning), []).append(index)
+        self._requests = tuple(requests)
+        self._remaining: dict[str, list[int]] = {}
+        for index, request in enumerate(requests):
+            self._remaining.setdefault(_key(request), []).append(index)
 
     def __len__(self) -> int:
         return len(self._exchanges)
 
-    def draw(self, meaning: Meaning) -> Exchange | None:
-        """The exchange that was recorded for such a request; None where there is none."""
-        left = self._left.get(_key(meaning))
-        if not left:
+    def take(self, request: NormalisedRequest) -> Exchange | None:
+        """The exchange that was recorded for this request; None if there is none."""
+        remaining = self._remaining.get(_key(request))
+        if not remaining:
             return None
-        return self._exchanges[left.pop(0) if len(left) > 1 else left[0]]
+        return self._exchanges[remaining.pop(0) if len(remaining) > 1 else remaining[0]]
 
-    def nearest(self, meaning: Meaning) -> tuple[Exchange, RequestDiff] | None:
-        """The recorded exchange that has most in common with a request, and where they first differ."""
-        asked = set(_leaves(meaning, ""))
-        best = max(range(len(self)), key=lambda index: self._likeness(asked, index), default=None)
+    def nearest(self, request: NormalisedRequest) -> tuple[Exchange, RequestDiff] | None:
+        """The recorded exchange that has most in common with a request, and the first difference."""
+        asked = set(_leaves(request, ""))
+        best = max(range(len(self)), key=lambda index: self._similarity(asked, index), default=None)
         if best is None:
             return None
-        found = difference(self._meanings[best], meaning)
+        found = difference(self._requests[best], request)
         return None if found is None else (self._exchanges[best], found)
 
-    def _likeness(self, asked: set[tuple[str, str]], index: int) -> float:
-        recorded = set(_leaves(self._meanings[index], ""))
+    def _similarity(self, asked: set[tuple[str, str]], index: int) -> float:
+        recorded = set(_leaves(self._requests[index], ""))
         return len(asked & recorded) / max(1, len(asked | recorded))
 
 
 def difference(recorded: Any, asked: Any, path: str = "") -> RequestDiff | None:
-    """Where two meanings first differ, in the order in which a person would read them."""
+    """The first difference between two values, in reading order."""
     if type(recorded) is type(asked) is dict:
         for key in dict.fromkeys((*recorded, *asked)):
             below = f"{path}.{key}" if path else str(key)
-            found = difference(recorded.get(key, _NOTHING), asked.get(key, _NOTHING), below)
+            found = difference(recorded.get(key, _ABSENT), asked.get(key, _ABSENT), below)
             if found:
                 return found
         return None
     if type(recorded) is type(asked) is list:
         for index in range(max(len(recorded), len(asked))):
-            old = recorded[index] if index < len(recorded) else _NOTHING
-            new = asked[index] if index < len(asked) else _NOTHING
+            old = recorded[index] if index < len(recorded) else _ABSENT
+            new = asked[index] if index < len(asked) else _ABSENT
             found = difference(old, new, f"{path}[{index}]")
             if found:
                 return found
@@ -94,24 +94,24 @@ def difference(recorded: Any, asked: Any, path: str = "") -> RequestDiff | None:
     if isinstance(recorded, str) and isinstance(asked, str):
         same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(recorded, asked, strict=False))
         at = sum(1 for _ in same)
-        return RequestDiff(path=path, recorded=_around(recorded, at), asked=_around(asked, at))
-    return RequestDiff(path=path, recorded=_told(recorded), asked=_told(asked))
+        return RequestDiff(path=path, recorded=_excerpt(recorded, at), asked=_excerpt(asked, at))
+    return RequestDiff(path=path, recorded=_shown(recorded), asked=_shown(asked))
 
 
-def _around(text: str, at: int) -> str:
-    start = max(0, at - _AROUND)
-    shown = one_line(text[start : at + 2 * _AROUND], width=3 * _AROUND)
-    return f"{'…' if start else ''}{shown}{'…' if at + 2 * _AROUND < len(text) else ''}"
+def _excerpt(text: str, at: int) -> str:
+    start = max(0, at - _CONTEXT)
+    shown = one_line(text[start : at + 2 * _CONTEXT], width=3 * _CONTEXT)
+    return f"{'…' if start else ''}{shown}{'…' if at + 2 * _CONTEXT < len(text) else ''}"
 
 
-def _told(value: Any) -> str:
-    if value is _NOTHING:
+def _shown(value: Any) -> str:
+    if value is _ABSENT:
         return "(nothing)"
-    return one_line(json.dumps(value, ensure_ascii=False), width=3 * _AROUND)
+    return one_line(json.dumps(value, ensure_ascii=False), width=3 * _CONTEXT)
 
 
-def _key(meaning: Meaning) -> str:
-    return json.dumps(meaning, sort_keys=True, separators=(",", ":"))
+def _key(request: NormalisedRequest) -> str:
+    return json.dumps(request, sort_keys=True, separators=(",", ":"))
 
 
 def _leaves(data: Any, path: str) -> Iterator[tuple[str, str]]:

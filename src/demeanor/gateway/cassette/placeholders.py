@@ -1,7 +1,7 @@
-"""What belongs to one bench alone, taken out of what is recorded and put into what is replayed.
+"""Placeholders: replace what belongs to one attempt's environment in recordings, and are filled in on replay.
 
-A model that was told to work in `/tmp/a/workspace` answers with paths in it. Played on another bench, the answer must
-name that one's. So a cassette holds `{{demeanor:workspace}}`, and neither paths of the recording machine nor secrets.
+A model that was told to work in `/tmp/a/workspace` answers with paths below it. Replayed elsewhere, the response must
+contain the new path. So a cassette contains `{{demeanor:workspace}}`, and no paths of the recording machine or secrets.
 """
 
 from __future__ import annotations
@@ -16,53 +16,53 @@ from demeanor.core.redaction.redactor import Redactor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_SHORTEST_SECRET = 8
+_MIN_SECRET_LENGTH = 8
 _MARK = re.compile(r"\{\{demeanor:([a-z-]+)\}\}")
 
 
-class Places:
-    """The names of one bench, and what stands for them in a cassette."""
+class Placeholders:
+    """The values of one attempt's environment and the placeholders that stand for them."""
 
-    def __init__(self, facts: Mapping[str, str], secrets: Iterable[str] = (), own: bytes = b"") -> None:
-        """`facts` are those of the bench: `workspace`, `home`, `base_url`, `seed`, any of which may be missing.
+    def __init__(self, facts: Mapping[str, str], secrets: Iterable[str] = (), scenario: bytes = b"") -> None:
+        """`facts` are those of the attempt: `workspace`, `home`, `base_url`, `seed`; any of them may be missing.
 
-        `own` is what the scenario itself says: what looks like a key in it is none.
+        `scenario` is the text of the scenario: a string in it that looks like a key is not redacted.
         """
         secrets = tuple(secrets)
-        self._redactor = Redactor(digits=False, spare=own)
+        self._redactor = Redactor(digits=False, spare=scenario)
         for value in secrets:
             self._redactor = self._redactor.also({"secret": value})
         self._seed = facts.get("seed")
         self._names = _names(facts)
         found = {name: re.escape(text) + r"(?![\w-])" for name, text in self._names.items()}
         hidden = [(name, found[name]) for name in sorted(found, key=lambda name: -len(self._names[name]))]
-        secret = "|".join(re.escape(text) for text in sorted(set(secrets), key=len, reverse=True) if _secret(text))
+        secret = "|".join(re.escape(text) for text in sorted(set(secrets), key=len, reverse=True) if _is_secret(text))
         parts = [f"(?P<secret>{secret})"] if secret else []
         parts += [f"(?P<{name.replace('-', '_')}>{pattern})" for name, pattern in hidden]
         parts.append(r"(?P<token>\bhf-[0-9a-f]{40}\b)")
         self._pattern = re.compile("|".join(parts))
 
     def hide(self, data: Any) -> Any:
-        """JSON data with marks where the bench's names were."""
-        return _walked(data, self._hidden)
+        """JSON data with placeholders instead of the attempt's values."""
+        return _map_strings(data, self._hide_text)
 
     def hide_request(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A request as JSON data, also without the seed that Demeanor drew for the attempt."""
+        """A request as JSON data with placeholders, and without the seed that Demeanor chose for the attempt."""
         found: dict[str, Any] = self.hide(request)
         for table in (found.get("sampling"), *(found.get("extra") or {}).values()):
             if isinstance(table, dict) and self._seed is not None and str(table.get("seed")) == self._seed:
                 del table["seed"]
         return found
 
-    def show(self, data: Any) -> Any:
-        """JSON data with this bench's names where marks were."""
-        return _walked(data, self._shown)
+    def restore(self, data: Any) -> Any:
+        """JSON data with this attempt's values instead of placeholders."""
+        return _map_strings(data, self._restore_text)
 
-    def _hidden(self, text: str) -> str:
+    def _hide_text(self, text: str) -> str:
         text = self._pattern.sub(lambda match: f"{{{{demeanor:{(match.lastgroup or '').replace('_', '-')}}}}}", text)
         return self._redactor.text(text)
 
-    def _shown(self, text: str) -> str:
+    def _restore_text(self, text: str) -> str:
         if "{{demeanor:" not in text:
             return text
         return _MARK.sub(lambda match: self._names.get(match[1], match[0]), text)
@@ -81,19 +81,19 @@ def _names(facts: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _secret(text: str) -> bool:
-    return len(text) >= _SHORTEST_SECRET
+def _is_secret(text: str) -> bool:
+    return len(text) >= _MIN_SECRET_LENGTH
 
 
-def _walked(data: Any, change: Any) -> Any:
-    """The same data with every text changed; the raw text of a tool call's arguments goes with the arguments."""
+def _map_strings(data: Any, change: Any) -> Any:
+    """The data with every string changed; the raw text of a tool call follows its changed arguments."""
     if isinstance(data, str):
         return change(data)
     if isinstance(data, list):
-        return [_walked(item, change) for item in data]
+        return [_map_strings(item, change) for item in data]
     if not isinstance(data, dict):
         return data
-    found = {change(key): _walked(item, change) for key, item in data.items()}
+    found = {change(key): _map_strings(item, change) for key, item in data.items()}
     arguments = data.get("arguments")
     if data.get("kind") == "tool_call" and isinstance(arguments, dict) and found["arguments"] != arguments:
         found["raw"] = json.dumps(found["arguments"], ensure_ascii=False)

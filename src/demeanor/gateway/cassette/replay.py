@@ -1,4 +1,4 @@
-"""A model that answers from cassettes: it knows no provider, opens no socket and costs nothing."""
+"""An upstream that answers from cassettes: it opens no socket to a provider and costs nothing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from demeanor.core.codec import decode, encode
 from demeanor.core.errors import CassetteError, CassetteUnmatched
 from demeanor.core.exchange import ProviderError, Response
-from demeanor.gateway.cassette.make import own_text
 from demeanor.gateway.cassette.match import ReplayQueue
 from demeanor.gateway.cassette.normalise import Normaliser
-from demeanor.gateway.cassette.placeholders import Places
-from demeanor.gateway.dialects.stream_events import Broke, Finished, deltas_of
+from demeanor.gateway.cassette.placeholders import Placeholders
+from demeanor.gateway.cassette.recording import scenario_text
+from demeanor.gateway.dialects.stream_events import Finished, Interrupted, deltas_of
 from demeanor.gateway.models.prices import FREE
-from demeanor.gateway.models.upstream import Answered, Counted, ProviderRefused, Streamed
-from demeanor.gateway.server.session import BYTES_PER_TOKEN
+from demeanor.gateway.models.upstream import ErrorReply, FullReply, StreamReply, TokenCountReply, estimated_tokens
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,114 +27,116 @@ if TYPE_CHECKING:
     from demeanor.gateway.cassette.folder import CassetteFolder
     from demeanor.gateway.dialects.stream_events import Delta
     from demeanor.gateway.models.prices import Price
-    from demeanor.gateway.models.upstream import Ask, Reply
+    from demeanor.gateway.models.upstream import ModelCall, Reply
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Played:
-    """A cassette while an attempt is replayed from it."""
+class LoadedCassette:
+    """A cassette that an attempt is replayed from."""
 
     path: Path
     """Its file."""
 
-    deck: ReplayQueue
+    queue: ReplayQueue
     """Its exchanges."""
 
-    places: Places
-    """The bench that the attempt runs on."""
+    placeholders: Placeholders
+    """The placeholders with the values of this attempt."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReplayModel:
-    """An upstream that answers for every model, with what was recorded in the same trial."""
+    """An upstream that answers for every model with what was recorded for the same trial."""
 
     folder: CassetteFolder
-    """Where cassettes lie."""
+    """Where the cassettes are."""
 
     trials: Mapping[str, Trial]
-    """The trials of the run, by their ids."""
+    """The trials of the run, by id."""
 
     normaliser: Normaliser = field(default_factory=Normaliser)
-    """What counts when requests are compared."""
+    """How requests are compared."""
 
     secrets: Sequence[str] = ()
-    """What stands in no cassette, and so must not in a request that is looked up."""
+    """Texts that no cassette contains; they are hidden from a request before it is looked up."""
 
     price: Price | None = FREE
-    """Nothing is spent."""
+    """Replay costs nothing."""
 
     secret: str = ""
     """It uses no key."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Where the answers come from."""
+        """The source of the responses."""
         return (f"replayed from {self.folder.folder}: no model was asked, nothing was spent",)
 
     @asynccontextmanager
-    async def answer(self, ask: Ask) -> AsyncIterator[Reply]:
-        """What was recorded; a request that was not is refused in a way that no client tries again."""
-        if ask.route.wish == "count_tokens":
-            yield Counted(tokens=len(ask.body) // BYTES_PER_TOKEN)
+    async def answer(self, call: ModelCall) -> AsyncIterator[Reply]:
+        """The recorded reply. A request without one is refused with an error that clients do not retry."""
+        if call.route.operation == "count_tokens":
+            yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
             return
         try:
-            played = await self._played(ask)
-            exchange = self._found(ask, played)
+            cassette = await self._cassette(call)
+            exchange = self._find(call, cassette)
         except CassetteError as error:
-            yield ProviderRefused(error=ProviderError(status=400, reason="cassette", message=error.detail))
+            yield ErrorReply(error=ProviderError(status=400, reason="cassette", message=error.detail))
             return
-        yield _reply(exchange, played.places, stream=ask.request.stream)
+        yield _reply(exchange, cassette.placeholders, stream=call.request.stream)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to release."""
 
-    async def _played(self, ask: Ask) -> Played:
-        """The attempt's cassette, read when it is first asked for, and once, however many ask for it at a time."""
-        loading = ask.memory.get(self)
+    async def _cassette(self, call: ModelCall) -> LoadedCassette:
+        """The attempt's cassette; it is read once, on first use, also with concurrent requests."""
+        loading = call.memory.get(self)
         if loading is None:
-            loading = ask.memory[self] = asyncio.ensure_future(asyncio.to_thread(self._load, ask))
-        found: Played = await asyncio.shield(loading)
+            loading = call.memory[self] = asyncio.ensure_future(asyncio.to_thread(self._load, call))
+        found: LoadedCassette = await asyncio.shield(loading)
         return found
 
-    def _load(self, ask: Ask) -> Played:
-        trial = self.trials[ask.trial]
-        path, cassette = self.folder.read(trial.eval.name, str(trial.subject), trial.number)
-        own = own_text(trial.eval.scenario)
-        meanings = [self.normaliser.meaning(encode(exchange.request)) for exchange in cassette.exchanges]
-        return Played(
-            path=path, deck=ReplayQueue(cassette.exchanges, meanings), places=Places(ask.facts, self.secrets, own)
+    def _load(self, call: ModelCall) -> LoadedCassette:
+        trial = self.trials[call.trial]
+        path, stored = self.folder.read(trial.eval.name, str(trial.subject), trial.number)
+        scenario = scenario_text(trial.eval.scenario)
+        requests = [self.normaliser.normalise(encode(exchange.request)) for exchange in stored.exchanges]
+        return LoadedCassette(
+            path=path,
+            queue=ReplayQueue(stored.exchanges, requests),
+            placeholders=Placeholders(call.facts, self.secrets, scenario),
         )
 
-    def _found(self, ask: Ask, played: Played) -> Exchange:
-        meaning = self.normaliser.meaning(played.places.hide_request(encode(ask.request)))
-        exchange = played.deck.draw(meaning)
+    def _find(self, call: ModelCall, cassette: LoadedCassette) -> Exchange:
+        request = self.normaliser.normalise(cassette.placeholders.hide_request(encode(call.request)))
+        exchange = cassette.queue.take(request)
         if exchange is not None:
             return exchange
-        near = played.deck.nearest(meaning)
-        told = f"{played.path}: none of its {len(played.deck)} exchanges is such a request"
-        if near is not None:
-            recorded, found = near
-            told += (
-                f"\n  the nearest is exchange {recorded.number}; they first differ at {found.path}"
+        nearest = cassette.queue.nearest(request)
+        message = f"{cassette.path}: none of its {len(cassette.queue)} exchanges matches this request"
+        if nearest is not None:
+            recorded, found = nearest
+            message += (
+                f"\n  the nearest is exchange {recorded.number}; the first difference is at {found.path}"
                 f"\n    recorded: {found.recorded}\n    asked:    {found.asked}"
             )
-        raise CassetteUnmatched(f"{told}\n  → if the change is meant, record it again: demeanor run --record")
+        raise CassetteUnmatched(f"{message}\n  → if the change is intended, record again: demeanor run --record")
 
 
-def _reply(exchange: Exchange, places: Places, *, stream: bool) -> Reply:
-    """A recorded answer, error or both, told on another bench."""
+def _reply(exchange: Exchange, placeholders: Placeholders, *, stream: bool) -> Reply:
+    """A recorded response, error or both, with this attempt's values."""
     response, error = exchange.response, exchange.error
     if response is not None:
-        response = decode(Response, places.show(encode(response)))
+        response = decode(Response, placeholders.restore(encode(response)))
     if response is not None and error is not None and stream:
-        return Streamed(deltas=_broken_off(response, error))
+        return StreamReply(deltas=_broken_off(response, error))
     if response is not None and error is None:
-        return Answered(response=response)
-    return ProviderRefused(error=error or ProviderError(status=None, reason="cut", message="no answer was recorded"))
+        return FullReply(response=response)
+    return ErrorReply(error=error or ProviderError(status=None, reason="cut", message="no answer was recorded"))
 
 
 async def _broken_off(response: Response, error: ProviderError) -> AsyncIterator[Delta]:
     for delta in deltas_of(response):
         if not isinstance(delta, Finished):
             yield delta
-    yield Broke(error=error)
+    yield Interrupted(error=error)

@@ -1,7 +1,7 @@
-"""What differs between two runs of the same agent that mean the same: each rule puts a word in its place.
+"""The normalisation rules: text that differs between two equivalent runs, and the word that replaces it.
 
-Dates and times count as one word each, whatever they say. What a tool printed varies more than what an agent says, so
-some rules look into tool results only; and lines such as `Platform: linux` are taken out of prompts, not of results.
+Every date becomes the same word, and so does every time. Tool output varies more than other text, so some rules apply
+to tool results only; lines such as `Platform: linux` are replaced in prompts only.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ class NormalisationRule:
     """One kind of volatile text."""
 
     pattern: re.Pattern[str]
-    """What it looks like."""
+    """The pattern of the text."""
 
-    put: str
-    """What stands for it; may refer to groups of the pattern."""
+    replacement: str
+    """The replacement; may refer to groups of the pattern."""
 
     scope: Scope = "anywhere"
-    """Where it is looked for: in tool results, in everything else, or anywhere."""
+    """Where the rule applies: in tool results, in everything else (prose), or anywhere."""
 
 
 _MONTH = (
@@ -32,15 +32,15 @@ _MONTH = (
     r"|Nov(?:ember)?|Dec(?:ember)?)\.?"
 )
 _DAY = r"(?:Mon|Tue(?:s)?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?"
-_NTH = r"\d{1,2}(?:st|nd|rd|th)?"
+_DAY_OF_MONTH = r"\d{1,2}(?:st|nd|rd|th)?"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|CES?T|[ECMP][SD]T)\b)?(?: ?[+-]\d\d:?\d\d)?(?: \([A-Za-z ]{3,40}\))?"
-_CLOCK = rf"\d{{1,2}}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\b\.?)?{_ZONE}"
+_TIME = rf"\d{{1,2}}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\b\.?)?{_ZONE}"
 _DATES = (
-    rf"(?:{_DAY},? )?\b\d{{4}}-\d\d-\d\d(?:(?:[T ]|, ){_CLOCK})?(?:,? \(?{_DAY}\b\)?)?",
-    rf"(?:{_DAY},? )?\b(?:\d{{4}}/\d{{1,2}}/\d{{1,2}}|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}})\b(?:,? {_CLOCK})?",
-    rf"\b{_DAY} {_MONTH} +{_NTH} {_CLOCK} (?:[A-Z]{{3,4}} )?\d{{4}}\b",
-    rf"\b(?:{_DAY},? )?{_MONTH} {_NTH},? \d{{4}}\b(?:(?:,| at)? {_CLOCK})?",
-    rf"\b(?:{_DAY},? )?{_NTH}[ -]{_MONTH}[ -]\d{{4}}\b(?:,? {_CLOCK})?",
+    rf"(?:{_DAY},? )?\b\d{{4}}-\d\d-\d\d(?:(?:[T ]|, ){_TIME})?(?:,? \(?{_DAY}\b\)?)?",
+    rf"(?:{_DAY},? )?\b(?:\d{{4}}/\d{{1,2}}/\d{{1,2}}|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}})\b(?:,? {_TIME})?",
+    rf"\b{_DAY} {_MONTH} +{_DAY_OF_MONTH} {_TIME} (?:[A-Z]{{3,4}} )?\d{{4}}\b",
+    rf"\b(?:{_DAY},? )?{_MONTH} {_DAY_OF_MONTH},? \d{{4}}\b(?:(?:,| at)? {_TIME})?",
+    rf"\b(?:{_DAY},? )?{_DAY_OF_MONTH}[ -]{_MONTH}[ -]\d{{4}}\b(?:,? {_TIME})?",
     rf"\b{_MONTH} {{1,2}}\d{{1,2}} +(?:\d\d:\d\d|\d{{4}})\b",
     rf"\b{_MONTH} \d{{4}}\b",
     r"\b20\d{6}[T_-]?\d{6}Z?\b",
@@ -50,8 +50,8 @@ _KERNEL = r"\b(?:Linux|Darwin|Windows(?:_NT)?|Debian|Ubuntu) \d+\.\d+[\w.+~-]*"
 _OS_LINE = r"(?im)^([ \t]*(?:[-*][ \t]*)?(?:platform|os|os version|operating system|kernel|shell|arch|architecture|hostname)[ \t]*:[ \t]*).*$"  # noqa: E501
 
 
-def _rule(pattern: str, put: str, scope: Scope = "anywhere") -> NormalisationRule:
-    return NormalisationRule(pattern=re.compile(pattern), put=put, scope=scope)
+def _rule(pattern: str, replacement: str, scope: Scope = "anywhere") -> NormalisationRule:
+    return NormalisationRule(pattern=re.compile(pattern), replacement=replacement, scope=scope)
 
 
 RULES = (
@@ -71,11 +71,11 @@ RULES = (
 )
 
 
-def settled(result: str) -> str:
-    """What a tool answered, with a word in the place of each thing that differs between two runs."""
+def mask_volatile(result: str) -> str:
+    """A tool result with every volatile text replaced."""
     for rule in RULES:
         if rule.scope != "prose":
-            result = rule.pattern.sub(rule.put, result)
+            result = rule.pattern.sub(rule.replacement, result)
     return result
 
 
@@ -91,4 +91,4 @@ IGNORED = (
     "messages.*.extra.*.id",
     "messages.*.parts.*.extra.*.id",
 )
-"""Fields of a request that name a session and not what is asked; `*` is any one step of a path, `**` any number."""
+"""Fields of a request that identify a session, not its content; `*` is one step of a path, `**` any number of steps."""

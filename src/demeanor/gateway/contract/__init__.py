@@ -1,8 +1,7 @@
-"""The contract layer: what must hold when a conversation is told in another dialect, as data, and who keeps it."""
+"""The contract tests: what must hold when a message is translated to another dialect, as data, and their runners."""
 
-from demeanor.gateway.contract.case import Case, cases
-from demeanor.gateway.contract.outcome import ContractOutcome
+from demeanor.gateway.contract.case import Case, ContractOutcome, cases
 from demeanor.gateway.contract.probe import probe_url
-from demeanor.gateway.contract.runner import Converter, ours, run
+from demeanor.gateway.contract.runner import Converter, builtin_converter, run
 
-__all__ = ["Case", "ContractOutcome", "Converter", "cases", "ours", "probe_url", "run"]
+__all__ = ["Case", "ContractOutcome", "Converter", "builtin_converter", "cases", "probe_url", "run"]

@@ -1,9 +1,9 @@
-"""A contract case: something said in one dialect, and what must be found when it is told in another.
+"""Contract cases: a message in one dialect, and what must be in its translation to another.
 
-The cases lie in `cases/*.json` as features. A feature says the same thing in several dialects (`said`) and lists what
-must stand where in each of them (`expected`, by path; see expectation.py for the words). Every pair of the two is a
-case, except those in `except`; what holds for one pair only stands in `pairs`. A stream is said as a list of its
-events, or as text where its very letters matter.
+The cases are in `cases/*.json`, grouped into features. A feature has the same message in several dialects (`said`) and
+lists what each dialect's version must contain (`expected`, by path; see expectation.py for the operators). Every pair
+of the two is a case, except those in `except`; `pairs` adds expectations for single pairs. A stream is written as a
+list of its events, or as text if the exact bytes matter.
 """
 
 from __future__ import annotations
@@ -15,33 +15,59 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["request", "response", "stream"]
+from demeanor.core.text import printable
+
+MessageKind: TypeAlias = Literal["request", "response", "stream"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """One thing that must hold when a message is told in another dialect."""
+    """One requirement for the translation of a message to another dialect."""
 
     name: str
     """As in `thinking/signed: anthropic → openai-chat`."""
 
     why: str
-    """What breaks in an agent where it does not hold."""
+    """What breaks in an agent if it does not hold."""
 
-    kind: Kind
+    kind: MessageKind
     """A request, a whole response or a streamed one."""
 
     source: str
     """The dialect of the message."""
 
     target: str
-    """The dialect it is to be told in."""
+    """The dialect to translate to."""
 
     body: bytes
     """The message."""
 
     expected: Mapping[str, Any]
-    """What must stand where in the output; a stream is looked at as `view.stream_view` shows it."""
+    """What the output must contain, by path; a stream is checked in the form that `view.stream_view` returns."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ContractOutcome:
+    """The outcome of one case for a converter, or of one probe for a server."""
+
+    name: str
+    """The name of the case or probe."""
+
+    why: str
+    """What breaks in an agent if it does not hold."""
+
+    problems: tuple[str, ...] = ()
+    """What was not as expected; empty if it passed."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything was as expected."""
+        return not self.problems
+
+    def explain(self) -> str:
+        """The name, why it matters, and what was not as expected."""
+        lines = "\n".join(f"    {line}" for problem in self.problems for line in problem.splitlines())
+        return f"{self.name}\n  {self.why}\n{printable(lines)}"
 
 
 @cache
@@ -74,7 +100,7 @@ def _cases_of(group: str, feature: Mapping[str, Any]) -> Iterator[Case]:
             )
 
 
-def _body(kind: Kind, source: str, said: Any) -> bytes:
+def _body(kind: MessageKind, source: str, said: Any) -> bytes:
     if isinstance(said, str):
         return said.encode()
     if kind != "stream":

@@ -1,4 +1,8 @@
-"""What a case expects of a place in the output, and how it is told when it is not so."""
+"""Checks the output of a translation against the expectations of a case.
+
+Paths are written like `messages[1].content[*].type`, `messages[role=tool].content` or `output[-1].id`. `[*]` and
+`[key=value]` select every matching item, so the value of such a path is a list.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,20 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from demeanor.gateway.contract.paths import ABSENT, look_up
+ABSENT = object()
+"""The value of a path that does not exist."""
 
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[(\*)\]|\[([^=\]]+)=([^\]]*)\]")
 _WIDTH = 160
 
 
-def unmet(output: Any, expected: dict[str, Any]) -> list[str]:
-    """What is not as expected, place by place; each as readable lines."""
+def mismatches(output: Any, expected: dict[str, Any]) -> list[str]:
+    """The expectations that are not met, in order of their paths, as readable text."""
     return [line for path, wanted in expected.items() for line in _check(output, path, wanted)]
 
 
-def shown(value: Any) -> str:
-    """A value on one line, for people."""
+def one_line_json(value: Any) -> str:
+    """A value as JSON on one line, for display."""
     if value is ABSENT:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False)
@@ -27,7 +33,7 @@ def shown(value: Any) -> str:
 
 
 def difference(wanted: Any, found: Any) -> str:
-    """Two values, line by line, where they differ."""
+    """A unified diff of two values as JSON."""
     before, after = (
         json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False).splitlines() for value in (wanted, found)
     )
@@ -35,27 +41,63 @@ def difference(wanted: Any, found: Any) -> str:
     return "\n".join(f"      {line}" for line in lines[2:])
 
 
+def look_up(data: Any, path: str) -> Any:
+    """The value at `path` in `data`; ABSENT if there is none."""
+    found, many = [data], False
+    at = 0
+    while at < len(path):
+        step = _STEP.match(path, at)
+        if step is None:
+            raise ValueError(f"path {path!r}: syntax error at character {at}")
+        at = step.end()
+        key, index, star, name, value = step.groups()
+        many = many or star is not None or name is not None
+        found = [below for item in found for below in _step_into(item, key, index, star, name, value)]
+    if many:
+        return found
+    return found[0] if found else ABSENT
+
+
+def _step_into(
+    item: Any, key: str | None, index: str | None, star: str | None, name: str | None, value: str | None
+) -> list[Any]:
+    if key is not None:
+        return [item[key]] if isinstance(item, dict) and key in item else []
+    if not isinstance(item, list):
+        return []
+    if index is not None:
+        at = int(index)
+        return [item[at]] if -len(item) <= at < len(item) else []
+    if star is not None:
+        return item
+    return [below for below in item if isinstance(below, dict) and str(below.get(name)) == value]
+
+
 def _check(output: Any, path: str, wanted: Any) -> list[str]:
     found = look_up(output, path)
     if not (isinstance(wanted, dict) and wanted and all(key.startswith("$") for key in wanted)):
         wanted = {"$is": wanted}
-    told = []
-    for word, argument in wanted.items():
-        if word not in _WORDS:
-            raise ValueError(f"{path}: unknown expectation {word!r}; known: {', '.join(sorted(_WORDS))}")
-        if not _WORDS[word](found, argument, output):
-            told.append(_complaint(path, word, argument, found, output))
-    return told
+    problems = []
+    for operator, argument in wanted.items():
+        if operator not in _OPERATORS:
+            raise ValueError(f"{path}: unknown expectation {operator!r}; known: {', '.join(sorted(_OPERATORS))}")
+        if not _OPERATORS[operator](found, argument, output):
+            problems.append(_describe_mismatch(path, operator, argument, found, output))
+    return problems
 
 
-def _complaint(path: str, word: str, argument: Any, found: Any, output: Any) -> str:
-    saying = "something" if (word, argument) == ("$absent", False) else _SAYINGS[word].format(shown(argument))
-    said = f"{path}: expected {saying}, found {shown(found)}"
-    if word in {"$same", "$differs"}:
-        said += f"; there is {shown(look_up(output, argument))}"
-    if word == "$is" and isinstance(found, dict | list) and isinstance(argument, dict | list):
-        said += f"\n{difference(argument, found)}"
-    return said
+def _describe_mismatch(path: str, operator: str, argument: Any, found: Any, output: Any) -> str:
+    expectation = (
+        "something"
+        if (operator, argument) == ("$absent", False)
+        else _DESCRIPTIONS[operator].format(one_line_json(argument))
+    )
+    message = f"{path}: expected {expectation}, found {one_line_json(found)}"
+    if operator in {"$same", "$differs"}:
+        message += f"; there is {one_line_json(look_up(output, argument))}"
+    if operator == "$is" and isinstance(found, dict | list) and isinstance(argument, dict | list):
+        message += f"\n{difference(argument, found)}"
+    return message
 
 
 def _parsed(text: Any) -> Any:
@@ -66,7 +108,7 @@ def _parsed(text: Any) -> Any:
 
 
 def _has(found: Any, wanted: Any) -> bool:
-    """Whether `found` has everything in `wanted`, and perhaps more."""
+    """Whether `found` contains everything in `wanted`, and possibly more."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(key in found and _has(found[key], wanted[key]) for key in wanted)
     if isinstance(wanted, list):
@@ -90,7 +132,7 @@ def _in_order(found: Any, words: list[str]) -> bool:
     return -1 not in places and places == sorted(places)
 
 
-_WORDS: dict[str, Callable[[Any, Any, Any], bool]] = {
+_OPERATORS: dict[str, Callable[[Any, Any, Any], bool]] = {
     "$is": lambda found, wanted, _: bool(found == wanted and type(found) is type(wanted)),
     "$absent": lambda found, wanted, _: (found is ABSENT) is wanted,
     "$has": lambda found, wanted, _: _has(found, wanted),
@@ -107,7 +149,7 @@ _WORDS: dict[str, Callable[[Any, Any, Any], bool]] = {
     "$inOrder": lambda found, wanted, _: found is not ABSENT and _in_order(found, wanted),
     "$over": lambda found, wanted, _: isinstance(found, int | float) and found > wanted,
 }
-_SAYINGS = {
+_DESCRIPTIONS = {
     "$is": "{}",
     "$absent": "nothing",
     "$has": "something with {}",
@@ -116,8 +158,8 @@ _SAYINGS = {
     "$count": "{} of them",
     "$json": "the JSON text of {}",
     "$same": "the same as at {}",
-    "$differs": "another value than at {}",
-    "$distinct": "no two alike",
+    "$differs": "a value other than at {}",
+    "$distinct": "all values to differ",
     "$nowhere": "none of {} in it",
     "$inOrder": "all of {} in this order",
     "$over": "more than {}",

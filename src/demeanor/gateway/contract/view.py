@@ -1,20 +1,20 @@
-"""A stream as one JSON value, so that the same expectations can be asked of it as of a whole message."""
+"""A stream as one JSON value, so that a stream can be checked with the same expectations as a whole message."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from demeanor.core.messages import Text, Thinking
-from demeanor.gateway.contract.wellformed import complaints
+from demeanor.gateway.contract.wellformed import stream_problems
 from demeanor.gateway.dialects import DIALECTS
-from demeanor.gateway.dialects.gemini.json_array_stream import EitherReader
+from demeanor.gateway.dialects.gemini.json_array_stream import AutoFramingReader
 from demeanor.gateway.dialects.sse import Event
 from demeanor.gateway.dialects.stream_events import Assembler
 from demeanor.gateway.dialects.strict_json import loads
 
 
 def stream_view(dialect: str, body: bytes) -> dict[str, Any]:
-    """The events of a stream, the answer they tell, and what is wrong with their form."""
+    """The events of a stream, the response they add up to, and the problems of their format."""
     events = events_of(body)
     reader, assembler = DIALECTS[dialect].stream_reader(), Assembler()
     for delta in [*reader.feed(body), *reader.close()]:
@@ -23,7 +23,7 @@ def stream_view(dialect: str, body: bytes) -> dict[str, Any]:
     error = assembler.error
     return {
         "events": events,
-        "complaints": complaints(dialect, events, broke=error is not None),
+        "complaints": stream_problems(dialect, events, broke=error is not None),
         "text": "".join(part.text for part in answer.parts if isinstance(part, Text)),
         "thinking": "".join(part.text or "".join(part.summary) for part in answer.parts if isinstance(part, Thinking)),
         "tokens": [
@@ -49,12 +49,12 @@ def stream_view(dialect: str, body: bytes) -> dict[str, Any]:
 
 
 def events_of(body: bytes) -> list[dict[str, Any]]:
-    """The events of a stream with their data; data that is no JSON stays text."""
-    reader = EitherReader()
-    return [_shown(event) for event in [*reader.feed(body), *reader.close()]]
+    """The events of a stream with their data; data that is not JSON stays text."""
+    reader = AutoFramingReader()
+    return [_to_dict(event) for event in [*reader.feed(body), *reader.close()]]
 
 
-def _shown(event: Event) -> dict[str, Any]:
+def _to_dict(event: Event) -> dict[str, Any]:
     text = event.data.decode("utf-8", "replace")
     try:
         data = loads(text)

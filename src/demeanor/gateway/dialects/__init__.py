@@ -1,4 +1,4 @@
-"""The provider APIs that the gateway speaks, one package each."""
+"""The provider APIs that the gateway supports, one package each."""
 
 from __future__ import annotations
 

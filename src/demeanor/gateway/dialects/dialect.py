@@ -1,7 +1,8 @@
-"""What a dialect is: one provider API's shape, read and written. One package per dialect."""
+"""The interface of a dialect: reads and writes the wire format of one provider API. Each dialect is a package."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -9,57 +10,60 @@ from typing import Literal, Protocol
 from demeanor.core.exchange import ProviderError, Request, Response
 from demeanor.gateway.dialects.stream_events import Delta
 
+_MODELS = re.compile(r"(?:/v\d+\w*)?/models(?:/[^/:]+(?:/[^/:]+)?)?")
+_PROBES = frozenset({"", "/v1", "/v1beta", "/health", "/healthz", "/ping"})
+
 
 class Malformed(ValueError):
-    """Bytes that are not what the dialect allows; the message names the path to the trouble."""
+    """Bytes that violate the dialect's format; the message contains the path to the problem."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Route:
-    """What a client wants of one path, the trial's prefix already taken off."""
+    """The operation that a request's path selects; the session's prefix is already removed."""
 
-    wish: Literal["generate", "count_tokens", "models", "probe"]
-    """An answer, a count of tokens, the list of models, or just a sign of life."""
+    operation: Literal["generate", "count_tokens", "models", "probe"]
+    """Generate a response, count tokens, list the models, or a health check."""
 
     stream: bool | None = None
-    """Whether the path itself asks for a stream; None where the body says."""
+    """Whether the path asks for a stream; None if the body decides."""
 
     model: str | None = None
-    """The model, where the path names it."""
+    """The model, if it is in the path."""
 
     framing: Literal["sse", "array"] = "sse"
-    """How a stream is wanted: as events, or as a JSON array that grows."""
+    """The format of a stream: server-sent events, or one JSON array."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WireFormat:
-    """A message of the wire format, ready to be sent."""
+    """An encoded message, ready to send."""
 
     body: bytes
     """The body."""
 
     path: str = ""
-    """Where a request goes, below the provider's base URL; empty for a response."""
+    """The path of a request below the provider's base URL; empty for a response."""
 
     content_type: str = "application/json"
-    """The type of the body."""
+    """The content type of the body."""
 
     status: int = 200
     """The status of a response."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
-    """What else must be in the head."""
+    """Additional headers."""
 
 
 class StreamReader(Protocol):
-    """Turns the bytes of a stream into deltas, wherever the bytes are cut."""
+    """Turns the bytes of a stream into deltas; chunks may end anywhere."""
 
     def feed(self, chunk: bytes) -> Iterable[Delta]:
         """The deltas that are complete with this chunk."""
         ...
 
     def close(self) -> Iterable[Delta]:
-        """The deltas that the end of the stream completes; `Broke` where it ended too early."""
+        """The deltas that the end of the stream completes; `Interrupted` if it ended too early."""
         ...
 
 
@@ -68,11 +72,11 @@ class StreamWriter(Protocol):
 
     @property
     def content_type(self) -> str:
-        """The type of the stream, usually `text/event-stream`."""
+        """The content type of the stream, usually `text/event-stream`."""
         ...
 
     def write(self, delta: Delta) -> bytes:
-        """The bytes that tell this delta; empty where the dialect tells it later or not at all."""
+        """The bytes for this delta; empty if the dialect sends it later or not at all."""
         ...
 
     def close(self) -> bytes:
@@ -82,46 +86,70 @@ class StreamWriter(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dialect:
-    """One provider API's shape: a function for each thing that is read or written."""
+    """The wire format of one provider API: a function for each kind of message that is read or written."""
 
     name: str
-    """As in a configuration: openai-chat, openai-responses, anthropic, gemini."""
+    """Its name in the configuration: openai-chat, openai-responses, anthropic, gemini."""
 
     route: Callable[[str, str, Mapping[str, str]], Route | None]
-    """What a method, path and query ask for; None where they are none of this dialect's."""
+    """The route for a method, path and query; None if the dialect has none."""
 
     token: Callable[[Mapping[str, str], Mapping[str, str]], str | None]
-    """The key that a client presents in its head or query; header names are in lower case."""
+    """The key in a client's headers or query; header names are in lower case."""
 
     key_headers: Callable[[str], Mapping[str, str]]
-    """The headers that present a key to the real provider."""
+    """The headers that send a key to the provider."""
 
     read_request: Callable[[bytes, Route], Request]
-    """What a client asks; raises Malformed."""
+    """Reads a client's request; raises Malformed."""
 
     write_request: Callable[[Request], WireFormat]
-    """The same, as the provider wants to read it."""
+    """Writes a request for the provider."""
 
     read_response: Callable[[bytes], Response]
-    """What a provider answers when it does not stream; raises Malformed."""
+    """Reads a provider's response that is not streamed; raises Malformed."""
 
     write_response: Callable[[Response, Request], WireFormat]
-    """The same, as the client wants to read it."""
+    """Writes a response for the client."""
 
     stream_reader: Callable[[], StreamReader]
-    """A reader for one streamed answer."""
+    """Creates a reader for one streamed response."""
 
     stream_writer: Callable[[Request], StreamWriter]
-    """A writer for one streamed answer."""
+    """Creates a writer for one streamed response."""
 
     read_error: Callable[[int, bytes, Mapping[str, str]], ProviderError]
-    """What a provider's refusal (status, body, head) means; never raises."""
+    """Reads a provider's error response (status, body, headers); never raises."""
 
     write_error: Callable[[ProviderError], WireFormat]
-    """A refusal, as the dialect's clients understand it."""
+    """Writes an error response for the client."""
 
     write_count: Callable[[int], WireFormat]
-    """The answer to a count of tokens."""
+    """Writes the response to a token count request."""
 
     write_models: Callable[[Iterable[str]], WireFormat]
-    """The list of models."""
+    """Writes the list of models."""
+
+
+def post_route(pattern: re.Pattern[str], method: str, path: str) -> Route | None:
+    """The route of an API with one POST path; a group of the pattern that matches means a token count."""
+    found = pattern.fullmatch(path.rstrip("/"))
+    if method == "POST" and found:
+        return Route(operation="count_tokens" if found.lastindex else "generate")
+    return common_route(method, path)
+
+
+def common_route(method: str, path: str) -> Route | None:
+    """The routes that all dialects share: the list of models, and the health checks that clients send first."""
+    bare = path.rstrip("/")
+    if method == "GET" and _MODELS.fullmatch(bare):
+        return Route(operation="models")
+    if method in {"HEAD", "OPTIONS"} or (method == "GET" and bare in _PROBES):
+        return Route(operation="probe")
+    return None
+
+
+def bearer(headers: Mapping[str, str]) -> str | None:
+    """The key in an Authorization header."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    return key.strip() or None if scheme.lower() == "bearer" else None

@@ -1,8 +1,8 @@
-"""Calls and their results, made to fit: what one provider tolerates, another refuses.
+"""Pairs tool calls with their results, because some providers refuse what others tolerate.
 
-A conversation that is told in another dialect than it was held in must satisfy the strictest reader: every call has an
-id of its own and exactly one result, results stand directly behind the turn that called, before anything else the user
-says, and each knows its tool's name. Nothing is dropped: a result without a call is told as text.
+A translated conversation must satisfy the strictest provider: every call has a unique id and exactly one result, the
+results come directly after the turn with the calls, before any other user content, and each contains the tool's name.
+Nothing is dropped: a result without a call becomes text.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from demeanor.core.messages import Message, Part, Role, Text, Thinking, ToolCall
 SYSTEM = frozenset({"system", "developer"})
 """The roles that instruct the model."""
 
-GOES_ON = "(the conversation goes on)"
-"""Stands before an assistant who speaks first."""
+CONVERSATION_CONTINUES = "(the conversation goes on)"
+"""Inserted as a user message before a conversation that starts with the assistant."""
 
 NO_RESULT = "(no result was kept for this call)"
-"""Stands in for the result of a call that never got one."""
+"""The result of a call that never got one."""
 
 
-def paired(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """`messages` with every call answered once, directly behind the turn that made it, which is one message."""
-    told: list[Message] = []
-    desk = _Desk()
+def pair_results(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """`messages` with exactly one result for every call, directly after the turn that made it."""
+    output: list[Message] = []
+    open_calls = _OpenCalls()
     for message in messages:
         if message.role == "assistant":
-            told.extend(desk.settle() if desk.spoken else ())
-            turn = replace(message, parts=tuple(desk.call(part) for part in _joined(message.parts)))
-            if told and told[-1].role == "assistant":
-                told[-1] = replace(told[-1], parts=told[-1].parts + turn.parts)
+            output.extend(open_calls.flush() if open_calls.has_followup else ())
+            turn = replace(message, parts=tuple(open_calls.add_call(part) for part in _merge_thinking(message.parts)))
+            if output and output[-1].role == "assistant":
+                output[-1] = replace(output[-1], parts=output[-1].parts + turn.parts)
             else:
-                told.append(turn)
-        elif message.role == "user" or desk.calls or desk.rest:
-            desk.answer(message)
+                output.append(turn)
+        elif message.role == "user" or open_calls.calls or open_calls.other_messages:
+            open_calls.add_message(message)
         else:
-            told.append(message)
-    told.extend(desk.settle(last=True))
-    return tuple(told)
+            output.append(message)
+    output.extend(open_calls.flush(last=True))
+    return tuple(output)
 
 
-def taking_turns(
-    messages: Iterable[Message], *, says: Callable[[Part], bool]
+def alternate_turns(
+    messages: Iterable[Message], *, accepts: Callable[[Part], bool]
 ) -> tuple[list[Text], tuple[Message, ...]]:
-    """The system prompt, and a conversation in which user and assistant take turns, the user begins and none is mute.
+    """The system prompt, and a conversation in which user and assistant alternate, the user is first and none is empty.
 
-    `says` tells which parts the reader takes. System messages in the middle keep their place, told by the user.
+    `accepts` tells which parts the target accepts. Later system messages keep their position as user messages.
     """
-    told = list(paired(messages))
+    output = list(pair_results(messages))
     system: list[Text] = []
-    while told and told[0].role in SYSTEM:
-        system += [part for part in told.pop(0).parts if isinstance(part, Text) and says(part)]
+    while output and output[0].role in SYSTEM:
+        system += [part for part in output.pop(0).parts if isinstance(part, Text) and accepts(part)]
     turns: list[Message] = []
-    for message in told:
+    for message in output:
         role: Role = "assistant" if message.role == "assistant" else "user"
-        parts = tuple(filter(says, message.parts))
+        parts = tuple(filter(accepts, message.parts))
         if parts and not turns and role == "assistant":
-            turns.append(Message(role="user", parts=(Text(text=GOES_ON),)))
+            turns.append(Message(role="user", parts=(Text(text=CONVERSATION_CONTINUES),)))
         if parts and turns and turns[-1].role == role:
             turns[-1] = replace(turns[-1], parts=turns[-1].parts + parts)
         elif parts:
@@ -66,18 +66,18 @@ def taking_turns(
     return system, tuple(turns)
 
 
-def one_text(parts: list[Text]) -> list[Text]:
-    """Several texts made one."""
+def join_texts(parts: list[Text]) -> list[Text]:
+    """Several texts joined into one."""
     return [Text(text="\n\n".join(part.text for part in parts))] if len(parts) > 1 else parts
 
 
-def _joined(parts: Iterable[Part]) -> list[Part]:
-    """`parts`, the pieces of one thought made one: some dialects tell its summary and its secret apart."""
-    told: list[Part] = []
+def _merge_thinking(parts: Iterable[Part]) -> list[Part]:
+    """`parts` with the pieces of one thought merged: some dialects send summary and encrypted content separately."""
+    output: list[Part] = []
     for part in parts:
-        last = told[-1] if told else None
+        last = output[-1] if output else None
         if isinstance(part, Thinking) and isinstance(last, Thinking) and part.id is not None and part.id == last.id:
-            told[-1] = Thinking(
+            output[-1] = Thinking(
                 text=last.text + part.text,
                 signature=part.signature or last.signature,
                 encrypted=part.encrypted or last.encrypted,
@@ -85,32 +85,32 @@ def _joined(parts: Iterable[Part]) -> list[Part]:
                 id=part.id,
             )
         else:
-            told.append(part)
-    return told
+            output.append(part)
+    return output
 
 
 @dataclass(slots=True)
 class _OpenCall:
-    given: str
+    original_id: str
     call: ToolCall
     result: ToolResult | None = None
 
 
-class _Desk:
-    """The calls of the last assistant turns, and what has been said since."""
+class _OpenCalls:
+    """The calls of the last assistant turn, and the messages since."""
 
     def __init__(self) -> None:
         self.calls: list[_OpenCall] = []
-        self.rest: list[Message] = []
+        self.other_messages: list[Message] = []
         self.seen: set[str] = set()
 
     @property
-    def spoken(self) -> bool:
-        """Whether anything was said since the calls."""
-        return bool(self.rest) or any(one.result for one in self.calls)
+    def has_followup(self) -> bool:
+        """Whether there was a message since the calls."""
+        return bool(self.other_messages) or any(one.result for one in self.calls)
 
-    def call(self, part: Part) -> Part:
-        """`part`; a call gets an id that no other call has."""
+    def add_call(self, part: Part) -> Part:
+        """Add a part of an assistant turn; a call gets a unique id."""
         if not isinstance(part, ToolCall):
             return part
         stem = part.id or "call"
@@ -120,43 +120,43 @@ class _Desk:
             name = f"{stem}_{turn}"
         self.seen.add(name)
         call = part if name == part.id else replace(part, id=name)
-        self.calls.append(_OpenCall(given=part.id, call=call))
+        self.calls.append(_OpenCall(original_id=part.id, call=call))
         return call
 
-    def answer(self, message: Message) -> None:
-        """Take the results out of a message and keep what else it says for after them."""
-        rest: list[Part] = []
+    def add_message(self, message: Message) -> None:
+        """Take the results out of a message, and keep its other parts for after the results."""
+        other_parts: list[Part] = []
         for part in message.parts:
             if isinstance(part, ToolResult):
                 open_call = self._match(part)
                 if open_call is None:
-                    rest.extend(_as_text(part))
+                    other_parts.extend(_as_text(part))
                 else:
                     call = open_call.call
                     open_call.result = replace(part, call_id=call.id, name=call.name)
             else:
-                rest.append(part)
-        if rest or not message.parts:
-            self.rest.append(replace(message, parts=tuple(rest)))
+                other_parts.append(part)
+        if other_parts or not message.parts:
+            self.other_messages.append(replace(message, parts=tuple(other_parts)))
 
-    def settle(self, *, last: bool = False) -> list[Message]:
-        """The results of the open calls, then whatever else was said."""
-        due = self.spoken or not last
-        results = tuple(one.result or _missing(one.call) for one in self.calls) if due else ()
-        told = [Message(role="user", parts=results)] if results else []
-        told += self.rest
-        self.calls, self.rest = [], []
-        return told
+    def flush(self, *, last: bool = False) -> list[Message]:
+        """The results of the open calls, followed by the other messages."""
+        due = self.has_followup or not last
+        results = tuple(one.result or _missing_result(one.call) for one in self.calls) if due else ()
+        output = [Message(role="user", parts=results)] if results else []
+        output += self.other_messages
+        self.calls, self.other_messages = [], []
+        return output
 
     def _match(self, result: ToolResult) -> _OpenCall | None:
         for one in self.calls:
             named = result.name in {None, "", one.call.name}
-            if one.result is None and (one.given == result.call_id if result.call_id else named):
+            if one.result is None and (one.original_id == result.call_id if result.call_id else named):
                 return one
         return None
 
 
-def _missing(call: ToolCall) -> ToolResult:
+def _missing_result(call: ToolCall) -> ToolResult:
     return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=NO_RESULT),), is_error=True)
 
 

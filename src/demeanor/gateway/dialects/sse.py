@@ -1,4 +1,4 @@
-"""Server-sent events: the envelope in which most dialects stream."""
+"""Server-sent events: the framing that most dialects use for streams."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.json_reader import dump
+from demeanor.gateway.dialects.json_reader import to_json
 
-LONGEST = 32 * 1024 * 1024
-"""No provider sends a longer event; one that does must not eat our memory."""
+MAX_EVENT_BYTES = 32 * 1024 * 1024
+"""No provider sends longer events; the limit protects the gateway's memory."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BOM = b"\xef\xbb\xbf"
@@ -25,18 +25,18 @@ class Event:
     name: str = ""
     """Its `event:` field."""
 
-    whole: bool = True
-    """False where the stream ended before the empty line that ends the event."""
+    complete: bool = True
+    """False if the stream ended before the empty line that ends the event."""
 
 
 def event(data: object, name: str | None = None) -> bytes:
-    """One event with JSON data, ready to be sent."""
+    """One event with JSON data, encoded."""
     head = f"event: {name}\n".encode() if name else b""
-    return b"%sdata: %s\n\n" % (head, dump(data))
+    return b"%sdata: %s\n\n" % (head, to_json(data))
 
 
 class SseReader:
-    """Cuts bytes into events, wherever the bytes are cut."""
+    """Splits a stream into events; chunks may end anywhere."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -46,22 +46,22 @@ class SseReader:
 
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that are complete with this chunk."""
-        quiet = b"\n" not in chunk and b"\r" not in chunk and not self._rest.endswith(b"\r")
+        no_line_end = b"\n" not in chunk and b"\r" not in chunk and not self._rest.endswith(b"\r")
         self._rest += chunk
-        if len(self._rest) > LONGEST:
-            raise Malformed(f"an event is longer than {LONGEST} bytes")
-        if quiet:
+        if len(self._rest) > MAX_EVENT_BYTES:
+            raise Malformed(f"an event is longer than {MAX_EVENT_BYTES} bytes")
+        if no_line_end:
             return []
         *lines, rest = _LINE_END.split(self._rest)
         self._rest = bytearray(rest)
         return [found for line in lines if (found := self._take(bytes(line))) is not None]
 
     def close(self) -> list[Event]:
-        """The event that the end of the stream cut short, if any."""
+        """The incomplete event at the end of the stream, if any."""
         found = [self._take(bytes(self._rest.rstrip(b"\r")))] if self._rest else []
         self._rest.clear()
         if self._data:
-            found.append(self._event(whole=False))
+            found.append(self._event(complete=False))
         return [event for event in found if event is not None]
 
     def _take(self, line: bytes) -> Event | None:
@@ -69,7 +69,7 @@ class SseReader:
             self._begun = True
             line = line.removeprefix(_BOM)
         if not line:
-            return self._event(whole=True) if self._data else None
+            return self._event(complete=True) if self._data else None
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
@@ -78,7 +78,7 @@ class SseReader:
             self._name = value.decode("utf-8", "replace")
         return None
 
-    def _event(self, *, whole: bool) -> Event:
-        found = Event(data=b"\n".join(self._data), name=self._name, whole=whole)
+    def _event(self, *, complete: bool) -> Event:
+        found = Event(data=b"\n".join(self._data), name=self._name, complete=complete)
         self._data, self._name = [], ""
         return found

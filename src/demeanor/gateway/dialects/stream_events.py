@@ -1,7 +1,7 @@
-"""A model's answer while it is being given: the canonical form of a stream.
+"""Streamed responses in canonical form.
 
-A dialect's stream reader turns bytes into deltas, its stream writer turns deltas into bytes, and `Assembler` folds
-deltas into the finished Response. So a stream in one dialect can be told in another, piece by piece.
+A dialect's stream reader turns bytes into deltas, its stream writer turns deltas into bytes, and `Assembler` turns
+deltas into the complete Response. So a stream in one dialect can be translated to another piece by piece.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from demeanor.gateway.dialects.strict_json import arguments, compact
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Began:
-    """The answer has begun."""
+    """The response has started."""
 
     id: str | None = None
-    """The provider's name for the answer."""
+    """The provider's id for the response."""
 
     model: str | None = None
     """The model that answers."""
@@ -31,21 +31,21 @@ class Began:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartOpened:
-    """A new part of the answer begins."""
+    """A new part of the response starts."""
 
     index: int
-    """Its place in the answer; parts may be open at the same time (parallel tool calls)."""
+    """Its position in the response; several parts may be open at once (parallel tool calls)."""
 
     part: Part
-    """The part as far as it is known: a tool call's id and name, a text that is still empty."""
+    """The part as far as it is known: a tool call's id and name, an empty text."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartGrew:
-    """An open part became longer."""
+    """An open part got longer."""
 
     index: int
-    """The part's place in the answer."""
+    """The part's position in the response."""
 
     text: str = ""
     """More text of a Text or Thinking part, or more of a ToolCall's raw arguments."""
@@ -57,10 +57,10 @@ class PartGrew:
     """More opaque reasoning of a Thinking part."""
 
     summary: str = ""
-    """More of a Thinking part's summary."""
+    """More of one of a Thinking part's summaries."""
 
-    place: int = 0
-    """Which of its summaries grows."""
+    summary_index: int = 0
+    """Which summary gets longer."""
 
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Unknown fields, verbatim."""
@@ -71,12 +71,12 @@ class PartClosed:
     """An open part is complete."""
 
     index: int
-    """The part's place in the answer."""
+    """The part's position in the response."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finished:
-    """The answer is complete. What is None was not said, or was said before."""
+    """The response is complete. A field that is None was not sent, or was sent before."""
 
     stop: StopReason | None = None
     """Why the model stopped."""
@@ -89,18 +89,18 @@ class Finished:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Broke:
-    """The provider broke off in the middle."""
+class Interrupted:
+    """The provider broke off in the middle of the response."""
 
     error: ProviderError
-    """What it said, or what was wrong with what it said."""
+    """The error that it sent, or the problem with its data."""
 
 
-Delta: TypeAlias = Began | PartOpened | PartGrew | PartClosed | Finished | Broke
+Delta: TypeAlias = Began | PartOpened | PartGrew | PartClosed | Finished | Interrupted
 
 
 def deltas_of(response: Response) -> Iterator[Delta]:
-    """A finished answer, told as a stream."""
+    """A complete response as a stream."""
     yield Began(id=response.id, model=response.model, extra=response.extra)
     for index, part in enumerate(response.parts):
         yield from deltas_of_part(index, part)
@@ -108,7 +108,7 @@ def deltas_of(response: Response) -> Iterator[Delta]:
 
 
 def deltas_of_part(index: int, part: Part) -> Iterator[Delta]:
-    """A finished part, told as a stream."""
+    """A complete part as a stream."""
     if isinstance(part, Text):
         yield PartOpened(index=index, part=replace(part, text=""))
         yield PartGrew(index=index, text=part.text)
@@ -116,14 +116,14 @@ def deltas_of_part(index: int, part: Part) -> Iterator[Delta]:
         yield PartOpened(index=index, part=replace(part, arguments={}, raw=""))
         yield PartGrew(index=index, text=part.raw or compact(part.arguments or {}))
     elif isinstance(part, Thinking):
-        yield from _thought(index, part)
+        yield from _thinking_deltas(index, part)
     else:
         yield PartOpened(index=index, part=part)
     yield PartClosed(index=index)
 
 
-def assembled(deltas: Iterable[Delta]) -> Response:
-    """The finished answer that `deltas` tell."""
+def assemble(deltas: Iterable[Delta]) -> Response:
+    """The complete response from `deltas`."""
     assembler = Assembler()
     for delta in deltas:
         assembler.take(delta)
@@ -131,17 +131,17 @@ def assembled(deltas: Iterable[Delta]) -> Response:
 
 
 class Assembler:
-    """Folds deltas into the answer they tell; at any time it can say what it has so far."""
+    """Builds the response from deltas; the response so far is available at any time."""
 
     def __init__(self) -> None:
         self.error: ProviderError | None = None
         """Why the answer broke off, if it did."""
 
         self.finished = False
-        """Whether the answer came to its end."""
+        """Whether the response came to its end."""
 
         self._began = Began()
-        self._growing: dict[int, _Growing] = {}
+        self._parts: dict[int, _PartBuilder] = {}
         self._stop: StopReason | None = None
         self._usage = Usage()
         self._extra: dict[str, Any] = {}
@@ -149,9 +149,9 @@ class Assembler:
     def take(self, delta: Delta) -> None:
         """Add one delta."""
         if isinstance(delta, PartGrew):
-            self._growing.setdefault(delta.index, _Growing(Text(text=""))).grow(delta)
+            self._parts.setdefault(delta.index, _PartBuilder(Text(text=""))).grow(delta)
         elif isinstance(delta, PartOpened):
-            self._growing[delta.index] = _Growing(delta.part)
+            self._parts[delta.index] = _PartBuilder(delta.part)
         elif isinstance(delta, Began):
             self._began = delta
         elif isinstance(delta, Finished):
@@ -159,15 +159,15 @@ class Assembler:
             self._stop = delta.stop or self._stop
             self._usage = delta.usage or self._usage
             self._extra.update(delta.extra)
-        elif isinstance(delta, Broke):
+        elif isinstance(delta, Interrupted):
             self.error = delta.error
 
     def response(self) -> Response:
-        """The answer as far as it is known."""
-        unsaid = StopReason.ERROR if self.error else StopReason.UNKNOWN
+        """The response as far as it is known."""
+        default_stop = StopReason.ERROR if self.error else StopReason.UNKNOWN
         return Response(
-            parts=tuple(self._growing[index].part() for index in sorted(self._growing)),
-            stop=self._stop or unsaid,
+            parts=tuple(self._parts[index].part() for index in sorted(self._parts)),
+            stop=self._stop or default_stop,
             usage=self._usage,
             id=self._began.id,
             model=self._began.model,
@@ -175,7 +175,7 @@ class Assembler:
         )
 
 
-class _Growing:
+class _PartBuilder:
     """A part and what was added to it."""
 
     def __init__(self, part: Part) -> None:
@@ -190,7 +190,7 @@ class _Growing:
         if delta.text:
             self._text.append(delta.text)
         if delta.summary:
-            self._summaries.setdefault(delta.place, []).append(delta.summary)
+            self._summaries.setdefault(delta.summary_index, []).append(delta.summary)
         if delta.encrypted:
             self._encrypted.append(delta.encrypted)
         self._signature = delta.signature or self._signature
@@ -220,15 +220,15 @@ class _Growing:
 
     def _summary(self, opened: tuple[str, ...]) -> tuple[str, ...]:
         known = dict(enumerate(opened))
-        for place, pieces in self._summaries.items():
-            known[place] = known.get(place, "") + "".join(pieces)
-        return tuple(known[place] for place in sorted(known))
+        for summary_index, pieces in self._summaries.items():
+            known[summary_index] = known.get(summary_index, "") + "".join(pieces)
+        return tuple(known[summary_index] for summary_index in sorted(known))
 
 
-def _thought(index: int, thought: Thinking) -> Iterator[Delta]:
+def _thinking_deltas(index: int, thought: Thinking) -> Iterator[Delta]:
     yield PartOpened(index=index, part=replace(thought, text="", signature=None, encrypted=None, summary=()))
-    for place, summary in enumerate(thought.summary):
-        yield PartGrew(index=index, summary=summary, place=place)
+    for summary_index, summary in enumerate(thought.summary):
+        yield PartGrew(index=index, summary=summary, summary_index=summary_index)
     if thought.text:
         yield PartGrew(index=index, text=thought.text)
     if thought.signature or thought.encrypted:

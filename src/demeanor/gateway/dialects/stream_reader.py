@@ -1,4 +1,4 @@
-"""What all stream readers share: events in, deltas out, and never an exception."""
+"""The common base of stream readers: events in, deltas out, and never an exception."""
 
 from __future__ import annotations
 
@@ -7,69 +7,69 @@ from typing import Protocol
 
 from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.refusal import broken
+from demeanor.gateway.dialects.errors import stream_error
 from demeanor.gateway.dialects.sse import Event, SseReader
-from demeanor.gateway.dialects.stream_events import Broke, Delta
+from demeanor.gateway.dialects.stream_events import Delta, Interrupted
 
 
-class Envelope(Protocol):
-    """Cuts bytes into events."""
+class Framing(Protocol):
+    """Splits bytes into events."""
 
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that are complete with this chunk."""
         ...
 
     def close(self) -> list[Event]:
-        """What the end of the stream cut short."""
+        """The incomplete event at the end of the stream, if any."""
         ...
 
 
 class EventReader:
-    """Turns the bytes of a stream into deltas; a dialect says what each event means."""
+    """Turns the bytes of a stream into deltas; a dialect defines what each event means."""
 
-    def __init__(self, envelope: Envelope | None = None) -> None:
-        self._envelope: Envelope = envelope or SseReader()
-        self.over = False
-        """Whether everything was said; what comes after is ignored."""
+    def __init__(self, framing: Framing | None = None) -> None:
+        self._framing: Framing = framing or SseReader()
+        self.done = False
+        """Whether the response is complete; later events are ignored."""
 
-    def take(self, event: Event) -> Iterable[Delta]:
-        """What one event says; may raise Malformed."""
+    def read_event(self, event: Event) -> Iterable[Delta]:
+        """The deltas of one event; may raise Malformed."""
         raise NotImplementedError
 
-    def ended(self) -> Iterable[Delta]:
-        """What the end of the stream says, where no event has said that it is over."""
+    def at_end(self) -> Iterable[Delta]:
+        """The deltas for the end of the stream, if no event marked it as done."""
         raise NotImplementedError
 
     def feed(self, chunk: bytes) -> list[Delta]:
         """The deltas that are complete with this chunk."""
-        told: list[Delta] = []
-        if not self.over:
+        deltas: list[Delta] = []
+        if not self.done:
             try:
-                self._take_all(self._envelope.feed(chunk), told)
+                self._read_events(self._framing.feed(chunk), deltas)
             except Malformed as error:
-                told.append(self.broke(broken(str(error))))
-        return told
+                deltas.append(self.fail(stream_error(str(error))))
+        return deltas
 
     def close(self) -> list[Delta]:
-        """The deltas that the end of the stream completes; `Broke` where it ended too early."""
-        told: list[Delta] = []
-        if not self.over:
+        """The deltas that the end of the stream completes; `Interrupted` if it ended too early."""
+        deltas: list[Delta] = []
+        if not self.done:
             try:
-                self._take_all(self._envelope.close(), told)
-                if not self.over:
-                    told.extend(self.ended())
+                self._read_events(self._framing.close(), deltas)
+                if not self.done:
+                    deltas.extend(self.at_end())
             except Malformed as error:
-                told.append(self.broke(broken(str(error), cut=True)))
-            self.over = True
-        return told
+                deltas.append(self.fail(stream_error(str(error), cut=True)))
+            self.done = True
+        return deltas
 
-    def broke(self, error: ProviderError) -> Broke:
-        """The end, because of `error`."""
-        self.over = True
-        return Broke(error=error)
+    def fail(self, error: ProviderError) -> Interrupted:
+        """End the stream with `error`."""
+        self.done = True
+        return Interrupted(error=error)
 
-    def _take_all(self, events: list[Event], told: list[Delta]) -> None:
+    def _read_events(self, events: list[Event], deltas: list[Delta]) -> None:
         for event in events:
-            told.extend(self.take(event))
-            if self.over:
+            deltas.extend(self.read_event(event))
+            if self.done:
                 return

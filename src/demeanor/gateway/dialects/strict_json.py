@@ -1,6 +1,6 @@
-"""Strict JSON: what the gateway accepts as JSON from anybody, and how it writes it.
+"""Strict JSON: what the gateway accepts as JSON, and how it writes it.
 
-Finite numbers, UTF-8, no halves of surrogate pairs, and no nesting that would break whoever walks it later.
+Finite numbers, UTF-8, no lone surrogates, and limited nesting, so that recursive code is safe.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 import re
 from typing import Any, NoReturn
 
-DEEPEST = 100
-"""No message of any dialect nests deeper; what does is an attack on whoever walks it."""
+MAX_DEPTH = 100
+"""No message of any dialect nests deeper."""
 
 _CONTAINERS: frozenset[Any] = frozenset({dict, list})
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -19,7 +19,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def loads(body: bytes | str) -> Any:
-    """The data in `body`; raises ValueError. Half a surrogate pair becomes the replacement character."""
+    """The data in `body`; raises ValueError. A lone surrogate becomes the replacement character."""
     try:
         text = body if isinstance(body, str) else body.decode()
         data = _DECODER.decode(text.removeprefix("\ufeff"))
@@ -27,12 +27,12 @@ def loads(body: bytes | str) -> Any:
         raise ValueError("nested too deeply") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: {error.reason} at byte {error.start}") from None
-    if len(text) > 2 * DEEPEST:
-        _refuse_depth(data)
+    if len(text) > 2 * MAX_DEPTH:
+        _check_depth(data)
     if _SURROGATE_ESCAPE.search(text):
-        loose = json.dumps(data, ensure_ascii=False)
-        if _SURROGATE.search(loose):
-            return json.loads(_SURROGATE.sub("\ufffd", loose))
+        escaped = json.dumps(data, ensure_ascii=False)
+        if _SURROGATE.search(escaped):
+            return json.loads(_SURROGATE.sub("\ufffd", escaped))
     return data
 
 
@@ -42,7 +42,7 @@ def compact(data: Any) -> str:
 
 
 def arguments(raw: str) -> dict[str, Any] | None:
-    """A tool call's arguments; None where `raw` is no JSON object. Nothing at all means no arguments."""
+    """A tool call's arguments; None if `raw` is not a JSON object. Empty text means no arguments."""
     if not raw or raw.isspace():
         return {}
     try:
@@ -52,9 +52,9 @@ def arguments(raw: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _refuse_depth(data: Any) -> None:
+def _check_depth(data: Any) -> None:
     level: list[Any] = [data] if data.__class__ in _CONTAINERS else []
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [
             below
             for value in level
@@ -66,8 +66,8 @@ def _refuse_depth(data: Any) -> None:
     raise ValueError("nested too deeply")
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+def _reject_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -77,5 +77,5 @@ def _finite(text: str) -> float:
     return value
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_finite)
 _ENCODER = json.JSONEncoder(separators=(",", ":"))

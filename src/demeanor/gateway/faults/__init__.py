@@ -1,4 +1,4 @@
-"""Faults: answers that are broken on purpose on their way to the agent, in any dialect. docs/faults.md lists them."""
+"""Fault injection: responses that are broken on purpose, in any dialect. docs/faults.md lists the faults."""
 
 from demeanor.gateway.faults.injection import inject
 

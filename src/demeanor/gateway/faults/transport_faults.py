@@ -1,4 +1,4 @@
-"""Faults in how an answer is sent: the bytes of the agent's dialect, late, cut, spoiled or under a wrong name."""
+"""Transport faults: the bytes of a response sent slowly, cut off, malformed or with a wrong content type."""
 
 from __future__ import annotations
 
@@ -10,108 +10,108 @@ from aiohttp import web
 
 from demeanor.core.exchange import ProviderError
 from demeanor.core.fault import DONE, FaultKind
-from demeanor.gateway.server.respond import told
+from demeanor.gateway.server.respond import small_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from demeanor.core.exchange import Response
     from demeanor.core.fault import Fault
-    from demeanor.gateway.models.upstream import Ask
+    from demeanor.gateway.models.upstream import ModelCall
     from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
-_DELAY = 0.5
+_DRIP_SECONDS = 0.5
 _WRONG_TYPE = "text/html"
-_DROPS = 10
-"""Pieces in which an answer drips that is not streamed."""
+_DRIP_PIECES = 10
+"""Number of pieces in which a response that is not streamed is sent slowly."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TransportFault:
-    """An answer as it would be sent if nothing were wrong."""
+class EncodedResponse:
+    """A response as it would be sent without a fault."""
 
     pieces: tuple[bytes, ...]
-    """The body: the events of a stream, or all of it."""
+    """The body: the events of a stream, or all of it in one piece."""
 
     headers: Mapping[str, str]
-    """The head."""
+    """The headers."""
 
     streamed: bool
-    """Whether the pieces are told one by one."""
+    """Whether the pieces are the events of a stream."""
 
 
-async def tell_badly(
-    fault: Fault, response: Response, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest
+async def send_with_fault(
+    fault: Fault, response: Response, call: ModelCall, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
-    """Send the answer with the fault in it, and record what the agent can know of it."""
-    telling = _telling(response, ask)
+    """Send the response with the fault in it, and record what the agent can see of it."""
+    encoded = _encode(response, call)
     if fault.kind is FaultKind.DRIP:
-        return await _drip(fault, telling, response, recording, request)
+        return await _send_slowly(fault, encoded, response, recording, request)
     if fault.kind is FaultKind.CONTENT_TYPE:
-        recording.answered(response)
-        head = {**telling.headers, "Content-Type": fault.content_type or _WRONG_TYPE}
-        return await _send(telling.pieces, head, recording, request)
+        recording.set_response(response)
+        headers = {**encoded.headers, "Content-Type": fault.content_type or _WRONG_TYPE}
+        return await _send(encoded.pieces, headers, recording, request)
     if fault.kind is FaultKind.MALFORMED:
-        return await _spoil(fault, telling, response, recording, request)
-    recording.failed(_error(fault, "cut"))
-    middle = len(telling.pieces) // 2
-    before, piece = telling.pieces[:middle], telling.pieces[middle]
-    recording.heard(ask.dialect.stream_reader().feed(b"".join(before)))
-    if fault.kind is FaultKind.TRUNCATED and telling.streamed:
-        return await _send((*before, _broken(piece)), telling.headers, recording, request)
+        return await _send_malformed(fault, encoded, response, recording, request)
+    recording.set_error(_error(fault, "cut"))
+    middle = len(encoded.pieces) // 2
+    before, piece = encoded.pieces[:middle], encoded.pieces[middle]
+    recording.add_deltas(call.dialect.stream_reader().feed(b"".join(before)))
+    if fault.kind is FaultKind.TRUNCATED and encoded.streamed:
+        return await _send((*before, _truncated_event(piece)), encoded.headers, recording, request)
     half = piece[: len(piece) // 2]
     if fault.kind is FaultKind.TRUNCATED:
-        return await _send((half,), telling.headers, recording, request)
-    return await _cut((*before, half), telling, recording, request)
+        return await _send((half,), encoded.headers, recording, request)
+    return await _send_cut((*before, half), encoded, recording, request)
 
 
-def _telling(response: Response, ask: Ask) -> TransportFault:
-    if not ask.request.stream:
-        wire = ask.dialect.write_response(response, ask.request)
+def _encode(response: Response, call: ModelCall) -> EncodedResponse:
+    if not call.request.stream:
+        wire = call.dialect.write_response(response, call.request)
         headers = {**wire.headers, "Content-Type": wire.content_type}
-        return TransportFault(pieces=(wire.body,), headers=headers, streamed=False)
-    writer = ask.dialect.stream_writer(ask.request)
-    pieces = [*(writer.write(delta) for delta in told(response)), writer.close()]
+        return EncodedResponse(pieces=(wire.body,), headers=headers, streamed=False)
+    writer = call.dialect.stream_writer(call.request)
+    pieces = [*(writer.write(delta) for delta in small_deltas(response)), writer.close()]
     headers = {"Content-Type": writer.content_type, "Cache-Control": "no-cache"}
-    return TransportFault(pieces=tuple(piece for piece in pieces if piece), headers=headers, streamed=True)
+    return EncodedResponse(pieces=tuple(piece for piece in pieces if piece), headers=headers, streamed=True)
 
 
-async def _drip(
-    fault: Fault, telling: TransportFault, response: Response, recording: ExchangeRecorder, request: web.BaseRequest
+async def _send_slowly(
+    fault: Fault, encoded: EncodedResponse, response: Response, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
-    """Whoever does not wait for the end had a provider that stalled."""
+    """Send slowly. If the agent disconnects before the end, the recorded error is a stalled provider."""
     recording.error = _error(fault, "stalled")
-    pieces = telling.pieces if telling.streamed else _drops(telling.pieces[0])
-    answer = await _send(pieces, telling.headers, recording, request, delay=fault.delay or _DELAY)
-    recording.answered(response)
+    pieces = encoded.pieces if encoded.streamed else _split(encoded.pieces[0])
+    answer = await _send(pieces, encoded.headers, recording, request, delay=fault.delay or _DRIP_SECONDS)
+    recording.set_response(response)
     recording.error = None
     return answer
 
 
-async def _spoil(
-    fault: Fault, telling: TransportFault, response: Response, recording: ExchangeRecorder, request: web.BaseRequest
+async def _send_malformed(
+    fault: Fault, encoded: EncodedResponse, response: Response, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
-    """A stream holds all events and a broken one, which an agent may skip; a spoiled body can't be read by anybody."""
-    if not telling.streamed:
-        recording.failed(_error(fault, "server"))
-        return await _send((b"{" + telling.pieces[0],), telling.headers, recording, request)
-    recording.answered(response)
-    middle = len(telling.pieces) // 2
-    pieces = (*telling.pieces[:middle], _broken(telling.pieces[middle]), *telling.pieces[middle:])
-    return await _send(pieces, telling.headers, recording, request)
+    """Send malformed data: an extra broken event in a stream, which an agent may skip, or a body that is not JSON."""
+    if not encoded.streamed:
+        recording.set_error(_error(fault, "server"))
+        return await _send((b"{" + encoded.pieces[0],), encoded.headers, recording, request)
+    recording.set_response(response)
+    middle = len(encoded.pieces) // 2
+    pieces = (*encoded.pieces[:middle], _truncated_event(encoded.pieces[middle]), *encoded.pieces[middle:])
+    return await _send(pieces, encoded.headers, recording, request)
 
 
-async def _cut(
-    begun: tuple[bytes, ...], telling: TransportFault, recording: ExchangeRecorder, request: web.BaseRequest
+async def _send_cut(
+    begun: tuple[bytes, ...], encoded: EncodedResponse, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
-    """The head promises the whole answer; the connection ends before it is there."""
-    head = dict(telling.headers)
-    if not telling.streamed:
-        head["Content-Length"] = str(len(telling.pieces[0]))
-    answer = web.StreamResponse(headers=head)
+    """Announce the whole response in the headers, and close the connection before its end."""
+    headers = dict(encoded.headers)
+    if not encoded.streamed:
+        headers["Content-Length"] = str(len(encoded.pieces[0]))
+    answer = web.StreamResponse(headers=headers)
     await answer.prepare(request)
     for piece in begun:
-        recording.answering()
+        recording.touch_response()
         await answer.write(piece)
     if request.transport:
         request.transport.close()
@@ -131,22 +131,22 @@ async def _send(
     for place, piece in enumerate(pieces):
         if place and delay:
             await asyncio.sleep(delay)
-        recording.answering()
+        recording.touch_response()
         await answer.write(piece)
     await answer.write_eof()
     return answer
 
 
-def _broken(piece: bytes) -> bytes:
-    """The last event of a piece, under its own name, its data cut short, but properly ended."""
+def _truncated_event(piece: bytes) -> bytes:
+    """The last event of a piece with its name, its data cut short, and a proper end."""
     end = b"\n\n" if piece.endswith(b"\n\n") else b""
     event = piece.removesuffix(end).rpartition(b"\n\n")[2]
     field, found, data = event.rpartition(b"data: ")
     return field + found + data[: len(data) // 2] + end
 
 
-def _drops(body: bytes) -> tuple[bytes, ...]:
-    size = -(-len(body) // _DROPS)
+def _split(body: bytes) -> tuple[bytes, ...]:
+    size = -(-len(body) // _DRIP_PIECES)
     return tuple(body[start : start + size] for start in range(0, len(body), size))
 
 

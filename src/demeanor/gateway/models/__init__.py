@@ -1,1 +1,1 @@
-"""Models that the gateway asks: providers, prices, rate limits."""
+"""Models: providers, the registry of configured models, prices and rate limits."""

@@ -1,7 +1,7 @@
-"""A model of a real provider: forwarded to where it is, and nothing of the provider's key ever comes back.
+"""A model at a real provider. The provider's key never comes back to the agent.
 
-Where the agent and the provider speak the same dialect, bytes pass unchanged in both directions. Where they do not, the
-request is told in the provider's dialect and the answer, piece by piece, in the agent's.
+If the agent and the provider use the same dialect, bytes pass unchanged in both directions. Otherwise the request is
+translated to the provider's dialect, and the response, piece by piece, to the agent's.
 """
 
 from __future__ import annotations
@@ -13,24 +13,30 @@ from typing import TYPE_CHECKING
 
 from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.stream_events import Broke
-from demeanor.gateway.models.upstream import Answered, Counted, Passed, ProviderRefused, Streamed, UpstreamBroke
-from demeanor.gateway.server.session import BYTES_PER_TOKEN
+from demeanor.gateway.dialects.stream_events import Interrupted
+from demeanor.gateway.models.upstream import (
+    RETRY_HEADERS,
+    ErrorReply,
+    FullReply,
+    PassthroughReply,
+    StreamReply,
+    TokenCountReply,
+    UpstreamInterrupted,
+    estimated_tokens,
+)
 
 if TYPE_CHECKING:
     from demeanor.gateway.dialects.dialect import Dialect
     from demeanor.gateway.dialects.stream_events import Delta
     from demeanor.gateway.models.prices import Price
-    from demeanor.gateway.models.provider import Opened, Provider
-    from demeanor.gateway.models.upstream import Ask, Reply
+    from demeanor.gateway.models.provider import Provider, ProviderResponse
+    from demeanor.gateway.models.upstream import ModelCall, Reply
 
-_KEPT_BACK = (
+_DROPPED_HEADERS = (
     "authorization x-api-key x-goog-api-key api-key cookie host content-length content-encoding accept-encoding expect"
     " connection keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade"
 )
-"""Of an agent's head: its token, and what concerns its connection with us."""
-
-_RETRY = ("Retry-After", "Retry-After-Ms", "X-Should-Retry")
+"""Request headers that are not forwarded: the agent's token, and those of its connection with the gateway."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,20 +44,20 @@ class LiveModel:
     """An upstream that forwards to a provider."""
 
     provider: Provider
-    """Who is asked."""
+    """The provider."""
 
     model: str | None = None
-    """The provider's own name for the model; None where the agent's name for it is the same."""
+    """The provider's name for the model; None if the agent uses the same name."""
 
     price: Price | None = None
-    """What its tokens cost; None where that is not known."""
+    """What its tokens cost; None if unknown."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know of it."""
+    """Notes for the user."""
 
     @property
     def secret(self) -> str:
-        """The provider's key, which no recording may hold."""
+        """The provider's key, which no recording may contain."""
         return self.provider.key
 
     async def close(self) -> None:
@@ -59,70 +65,70 @@ class LiveModel:
         await self.provider.close()
 
     @asynccontextmanager
-    async def answer(self, ask: Ask) -> AsyncIterator[Reply]:
-        """What the provider replies."""
-        spoken = self.provider.spoken_with(ask.dialect)
-        same = spoken.name == ask.dialect.name
-        if ask.route.wish == "count_tokens" and not same:
-            yield Counted(tokens=len(ask.body) // BYTES_PER_TOKEN)
+    async def answer(self, call: ModelCall) -> AsyncIterator[Reply]:
+        """The provider's reply."""
+        dialect = self.provider.dialect_for(call.dialect)
+        same = dialect.name == call.dialect.name
+        if call.route.operation == "count_tokens" and not same:
+            yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
             return
-        path, body, headers = self._outward(ask, spoken)
-        async with self.provider.post(path, body, {**headers, **spoken.key_headers(self.provider.key)}) as opened:
-            if isinstance(opened, ProviderError):
-                yield ProviderRefused(error=opened)
-            elif 300 <= opened.status < 400:
-                yield ProviderRefused(error=self._moved(opened))
+        path, body, headers = self._provider_request(call, dialect)
+        async with self.provider.post(path, body, {**headers, **dialect.key_headers(self.provider.key)}) as response:
+            if isinstance(response, ProviderError):
+                yield ErrorReply(error=response)
+            elif 300 <= response.status < 400:
+                yield ErrorReply(error=self._redirect_error(response))
             elif same:
-                yield Passed(status=opened.status, headers=opened.headers, chunks=opened.chunks)
+                yield PassthroughReply(status=response.status, headers=response.headers, chunks=response.chunks)
             else:
-                async with aclosing(_deltas(opened, spoken)) as deltas:
-                    yield await self._translated(opened, deltas, spoken)
+                async with aclosing(_deltas(response, dialect)) as deltas:
+                    yield await self._translate(response, deltas, dialect)
 
-    def _outward(self, ask: Ask, spoken: Dialect) -> tuple[str, bytes, Mapping[str, str]]:
-        """What the provider is sent: the agent's own bytes, wherever they can stay as they are."""
-        same = spoken.name == ask.dialect.name
-        if same and self.model in {None, ask.request.model}:
-            return ask.path, ask.body, _forwarded(ask)
-        wire = spoken.write_request(replace(ask.request, model=self.model or ask.request.model))
-        own = _forwarded(ask) if same else {}
+    def _provider_request(self, call: ModelCall, dialect: Dialect) -> tuple[str, bytes, Mapping[str, str]]:
+        """What to send to the provider: the agent's own bytes, if they can stay as they are."""
+        same = dialect.name == call.dialect.name
+        if same and self.model in {None, call.request.model}:
+            return call.path, call.body, _forwarded_headers(call)
+        wire = dialect.write_request(replace(call.request, model=self.model or call.request.model))
+        own = _forwarded_headers(call) if same else {}
         return wire.path, wire.body, {**own, **wire.headers, "Content-Type": wire.content_type}
 
-    async def _translated(self, opened: Opened, deltas: AsyncIterator[Delta], spoken: Dialect) -> Reply:
-        """An answer in another dialect than the agent's."""
-        if opened.status < 400 and "event-stream" in opened.headers.get("Content-Type", ""):
-            return Streamed(deltas=deltas)
+    async def _translate(self, response: ProviderResponse, deltas: AsyncIterator[Delta], dialect: Dialect) -> Reply:
+        """The reply, translated from the provider's dialect."""
+        if response.status < 400 and "event-stream" in response.headers.get("Content-Type", ""):
+            return StreamReply(deltas=deltas)
         try:
-            body = await opened.read()
-            if opened.status < 400:
-                return Answered(response=spoken.read_response(body))
-        except UpstreamBroke as broke:
-            return ProviderRefused(error=broke.error)
+            body = await response.read()
+            if response.status < 400:
+                return FullReply(response=dialect.read_response(body))
+        except UpstreamInterrupted as broke:
+            return ErrorReply(error=broke.error)
         except Malformed as error:
-            message = f"{self.provider.name} gave an answer that can't be read: {error}"
-            return ProviderRefused(error=ProviderError(status=502, reason="server", message=message))
-        lower = {name.lower(): value for name, value in opened.headers.items()}
-        again = {name: opened.headers[name] for name in _RETRY if name in opened.headers}
-        return ProviderRefused(error=spoken.read_error(opened.status, body, lower), headers=again)
+            message = f"{self.provider.name} sent a response that can't be read: {error}"
+            return ErrorReply(error=ProviderError(status=502, reason="server", message=message))
+        lower = {name.lower(): value for name, value in response.headers.items()}
+        again = {name: response.headers[name] for name in RETRY_HEADERS if name in response.headers}
+        return ErrorReply(error=dialect.read_error(response.status, body, lower), headers=again)
 
-    def _moved(self, opened: Opened) -> ProviderError:
-        """Nobody is led to another address: not this key, and not the agent."""
-        place = opened.headers.get("Location", "elsewhere")
-        message = f"{self.provider.name} points to {place}: if that is right, make it the base URL"
+    def _redirect_error(self, response: ProviderResponse) -> ProviderError:
+        """The error for a redirect: neither the key nor the agent follows it."""
+        location = response.headers.get("Location", "elsewhere")
+        message = f"{self.provider.name} redirects to {location}: if that is right, make it the base URL"
         return ProviderError(status=502, reason="server", message=message)
 
 
-async def _deltas(opened: Opened, spoken: Dialect) -> AsyncGenerator[Delta, None]:
-    reader = spoken.stream_reader()
+async def _deltas(response: ProviderResponse, dialect: Dialect) -> AsyncGenerator[Delta, None]:
+    reader = dialect.stream_reader()
     try:
-        async for chunk in opened.chunks:
+        async for chunk in response.chunks:
             for delta in reader.feed(chunk):
                 yield delta
-    except UpstreamBroke as broke:
-        yield Broke(error=broke.error)
+    except UpstreamInterrupted as broke:
+        yield Interrupted(error=broke.error)
         return
     for delta in reader.close():
         yield delta
 
 
-def _forwarded(ask: Ask) -> dict[str, str]:
-    return {name: value for name, value in ask.headers.items() if name not in _KEPT_BACK.split()}
+def _forwarded_headers(call: ModelCall) -> dict[str, str]:
+    return {name: value for name, value in call.headers.items() if name not in _DROPPED_HEADERS.split()}

@@ -1,4 +1,4 @@
-"""What tokens cost. Where a price is not known the cost is not known either; it is never taken for zero."""
+"""Token prices. An unknown price makes the cost unknown; it never counts as zero."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Price:
-    """US dollars for a million tokens; None where nobody said."""
+    """US dollars per million tokens; None if unknown."""
 
     input: float
-    """Tokens of the request that no cache knows."""
+    """Tokens of the request that are in no cache."""
 
     output: float
-    """Tokens of the answer, reasoning included."""
+    """Tokens of the response, reasoning included."""
 
     cache_read: float | None = None
     """Tokens of the request read from a cache."""
@@ -28,11 +28,11 @@ class Price:
 
 
 FREE = Price(input=0.0, output=0.0, cache_read=0.0, cache_write=0.0)
-"""The price of whatever costs nothing, and is known to cost nothing."""
+"""The price of a model that is known to cost nothing."""
 
 
 def cost(usage: Usage, price: Price | None) -> float | None:
-    """What an exchange cost in US dollars; None where a price or a number that counts is not known."""
+    """The cost of an exchange in US dollars; None if a price or a token count that matters is unknown."""
     if price is None:
         return None
     if price == FREE:
@@ -54,10 +54,10 @@ def cost(usage: Usage, price: Price | None) -> float | None:
 
 
 def read_price(table: Table) -> Price:
-    """A price as a person writes it: `input`, `output` and perhaps `cache_read`, `cache_write`."""
+    """Read a price from the configuration: `input`, `output` and optionally `cache_read`, `cache_write`."""
     values = {key: table.number(key, least=0.0) for key in ("input", "output", "cache_read", "cache_write")}
     table.finish()
     for key in ("input", "output"):
         if values[key] is None:
-            table.fail(key, "is required", "write US dollars per million tokens; leave `price` out where it is unknown")
+            table.fail(key, "is required", "write US dollars per million tokens; omit `price` if it is unknown")
     return Price(**values)  # type: ignore[arg-type]  # input and output were checked just above

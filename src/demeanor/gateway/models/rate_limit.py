@@ -1,4 +1,4 @@
-"""How fast a provider may be asked, by all trials together."""
+"""Rate limits of a provider, shared by all trials."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 
 _MINUTE = 60.0
-_LONGEST_HOLD = 120.0
-"""Seconds for which a provider's Retry-After is waited out here; the agent is told the whole of it."""
+_MAX_PAUSE = 120.0
+"""Longest Retry-After, in seconds, that the gateway itself waits for; the agent receives the full value."""
 
 
 class RateLimiter:
-    """Lets requests through one by one, in the order in which they came."""
+    """Lets requests through one by one, in the order of their arrival."""
 
     def __init__(
         self,
@@ -24,31 +24,31 @@ class RateLimiter:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """At most `concurrency` at once and `per_minute` within any minute; None means no such limit."""
+        """At most `concurrency` requests at once and `per_minute` in any minute; None means unlimited."""
         self._slots = asyncio.Semaphore(concurrency) if concurrency else nullcontext()
         self._per_minute = per_minute
         self._clock = clock
         self._sleep = sleep
-        self._door = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._started: deque[float] = deque(maxlen=per_minute)
         self._not_before = 0.0
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Wait for one's turn, and hold a place until the end of the block."""
+        """Wait for a slot and hold it until the end of the block."""
         async with self._slots:
             if self._per_minute or self._not_before:
-                async with self._door:
-                    while (pause := self._pause()) > 0:
-                        await self._sleep(pause)
+                async with self._lock:
+                    while (seconds := self._wait_seconds()) > 0:
+                        await self._sleep(seconds)
                     self._started.append(self._clock())
             yield
 
-    def hold(self, seconds: float) -> None:
-        """Let nobody through for a while, because the provider asked for that."""
-        self._not_before = max(self._not_before, self._clock() + min(seconds, _LONGEST_HOLD))
+    def pause(self, seconds: float) -> None:
+        """Hold back all requests for a while, because the provider asked for it."""
+        self._not_before = max(self._not_before, self._clock() + min(seconds, _MAX_PAUSE))
 
-    def _pause(self) -> float:
+    def _wait_seconds(self) -> float:
         until = self._not_before
         if self._per_minute and len(self._started) == self._per_minute:
             until = max(until, self._started[0] + _MINUTE)

@@ -1,8 +1,8 @@
-"""Models as a person configures them: which provider or script answers for a name.
+"""Models from the configuration: which provider or script answers for a name.
 
 [models.large]
 provider = "acme"                # one of [providers], or a well-known one: openai, anthropic, gemini, openrouter
-model = "acme-large-2026-10"     # the provider's own name for it, where that is another one
+model = "acme-large-2026-10"     # the provider's name for it, if different
 price = { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }
 
 [models.forgetful]
@@ -41,11 +41,11 @@ _WELL_KNOWN: Mapping[str, tuple[str, str, str]] = {
     "gemini": ("https://generativelanguage.googleapis.com", "gemini", "GEMINI_API_KEY"),
     "openrouter": ("https://openrouter.ai/api/v1", "openai-chat", "OPENROUTER_API_KEY"),
 }
-"""Provider → where it is, what it speaks, and where its key is usually found."""
+"""Provider → its base URL, its dialects, and the variable that usually contains its key."""
 
 
 class ModelRegistry:
-    """The models of a configuration, each made when it is first asked for: a key that nobody needs may be missing."""
+    """The models of a configuration, each created on first use: the key of an unused provider may be missing."""
 
     def __init__(
         self,
@@ -56,28 +56,28 @@ class ModelRegistry:
         environ: Mapping[str, str],
         where: Path | str = "configuration",
     ) -> None:
-        """`models` and `providers` are the tables by name, read from `where`; paths in them are relative to `root`."""
+        """`models` and `providers` are the tables by name, read from `where`; their paths are relative to `root`."""
         self._where = where
         self._models = models
         self._providers = providers
         self._root = root
         self._environ = environ
-        self._made: dict[str, Upstream] = {}
-        self._known: dict[str, Provider] = {}
+        self._upstreams: dict[str, Upstream] = {}
+        self._provider_cache: dict[str, Provider] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Every model by name; `scripted` is always there. (The local models are known too; see gateway/local/.)"""
+        """The names of all models; `scripted` always exists. (Local models work too but are not listed.)"""
         return tuple(dict.fromkeys((SCRIPTED, *self._models)))
 
     def model(self, name: str) -> Upstream:
-        """Who answers for a model, which may be written `provider/model` too; raises UsageError where nobody does."""
-        if name not in self._made:
-            self._made[name] = self._find(name)
-        return self._made[name]
+        """The upstream for a model name, or for `provider/model`; raises UsageError if there is none."""
+        if name not in self._upstreams:
+            self._upstreams[name] = self._create(name)
+        return self._upstreams[name]
 
-    def _find(self, name: str) -> Upstream:
+    def _create(self, name: str) -> Upstream:
         if name in self._models:
-            return self._make(self._models[name])
+            return self._from_table(self._models[name])
         if name == SCRIPTED:
             return scripted()
         if name in WEIGHTS:
@@ -88,12 +88,12 @@ class ModelRegistry:
         known = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *_WELL_KNOWN))}
         raise UnknownName("model", name, known, where=self._where)
 
-    def _make(self, table: Table) -> Upstream:
+    def _from_table(self, table: Table) -> Upstream:
         priced = table.table("price")
         price = read_price(priced) if priced else None
         script, provider = table.maybe_text("script"), table.maybe_text("provider")
         if bool(script) == bool(provider):
-            table.fail("provider", "either a provider or a script is needed", 'write provider = "…" or script = "…"')
+            table.fail("provider", "set either a provider or a script", 'write provider = "…" or script = "…"')
         if script:
             table.finish()
             found = load_script(self._root / script)
@@ -103,30 +103,30 @@ class ModelRegistry:
         return LiveModel(provider=self._provider(table.where, provider or ""), model=model, price=price)
 
     def _provider(self, where: Path | str, name: str) -> Provider:
-        if name not in self._known:
+        if name not in self._provider_cache:
             if name not in self._providers and name not in _WELL_KNOWN:
                 raise UnknownName("provider", name, {*self._providers, *_WELL_KNOWN}, where=where)
             table = self._providers.get(name) or Table({}, where=where, prefix=f"providers.{name}.")
-            self._known[name] = read_provider(name, table, self._environ)
-        return self._known[name]
+            self._provider_cache[name] = read_provider(name, table, self._environ)
+        return self._provider_cache[name]
 
 
 def read_provider(name: str, table: Table, environ: Mapping[str, str]) -> Provider:
-    """A provider as a person writes it; what a well-known one is like need not be said."""
+    """Read a provider's table; the well-known providers have defaults."""
     url, dialects, key_env = _WELL_KNOWN.get(name, ("", "", ""))
     base_url = table.text("base_url", url, required=not url)
     if not base_url.startswith(("http://", "https://")):
-        table.fail("base_url", f"{base_url!r} is no address", "write it with http:// or https://")
-    spoken = table.texts("dialects") or (table.choice("dialect", list(DIALECTS)) or dialects).split()
-    if not spoken:
+        table.fail("base_url", f"{base_url!r} is not a URL", "start it with http:// or https://")
+    names = table.texts("dialects") or (table.choice("dialect", list(DIALECTS)) or dialects).split()
+    if not names:
         table.fail("dialect", "is required", f"one of: {', '.join(DIALECTS)}")
-    for dialect in spoken:
+    for dialect in names:
         if dialect not in DIALECTS:
             raise UnknownName("dialect", dialect, DIALECTS, where=f"{table.where}: {table.prefix}dialects")
     provider = Provider(
         name,
         base_url=base_url,
-        dialects=[DIALECTS[dialect] for dialect in spoken],
+        dialects=[DIALECTS[dialect] for dialect in names],
         key=_key(table, key_env, environ),
         headers=table.strings("headers"),
         concurrency=table.whole("concurrency", least=1),
@@ -138,9 +138,9 @@ def read_provider(name: str, table: Table, environ: Mapping[str, str]) -> Provid
     return provider
 
 
-def _key(table: Table, usual: str, environ: Mapping[str, str]) -> str:
-    """The key: written down, or in a variable of the environment; a provider of one's own may need none."""
-    key, variable = table.text("key"), table.text("key_env", usual)
+def _key(table: Table, default_variable: str, environ: Mapping[str, str]) -> str:
+    """The key: from the configuration or an environment variable; a self-hosted provider may need none."""
+    key, variable = table.text("key"), table.text("key_env", default_variable)
     if key or not variable:
         return key
     if not environ.get(variable):

@@ -1,8 +1,8 @@
-"""Who answers a request: a provider, a script, later a cassette or a model of our own. All of them are an Upstream.
+"""The interface of everything that answers model calls: a provider, a script, a cassette or a local model.
 
-An upstream gets an Ask and gives a Reply. There are a few kinds of reply, because what is cheap and faithful differs:
-a script knows the whole answer at once, a translation knows it piece by piece, and a provider that speaks the agent's
-own dialect is passed through byte by byte.
+An upstream takes a ModelCall and returns a Reply. There are several kinds of reply, because the cheapest faithful form
+differs: a script knows the whole response at once, a translation gets it piece by piece, and a provider that uses the
+agent's own dialect is passed through byte by byte.
 """
 
 from __future__ import annotations
@@ -19,96 +19,106 @@ if TYPE_CHECKING:
     from demeanor.gateway.dialects.stream_events import Delta
     from demeanor.gateway.models.prices import Price
 
+RETRY_HEADERS = ("Retry-After", "Retry-After-Ms", "X-Should-Retry")
+"""Response headers that tell a client when to try again."""
+
+_BYTES_PER_TOKEN = 4
+
+
+def estimated_tokens(size: int) -> int:
+    """A rough number of tokens for a text of `size` bytes, used if nothing better is known."""
+    return size // _BYTES_PER_TOKEN
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ask:
-    """One request of an agent, on its way to whoever answers it."""
+class ModelCall:
+    """One request of an agent, on its way to an upstream."""
 
     request: Request
-    """What is asked."""
+    """The request in canonical form."""
 
     dialect: Dialect
-    """The wire format the agent speaks."""
+    """The wire format that the agent uses."""
 
     route: Route
-    """What the path asks for: an answer or a count of tokens."""
+    """The operation in the path: generate or count tokens."""
 
     body: bytes
-    """The request's body as it came."""
+    """The body of the request as it arrived."""
 
     path: str
     """Path and query below the session's prefix, without the agent's token."""
 
     headers: Mapping[str, str]
-    """The request's head as it came, names in lower case."""
+    """The headers of the request, names in lower case."""
 
     trial: str = ""
     """The trial's id."""
 
     seed: int = 0
-    """The attempt's seed, for an upstream that draws."""
+    """The attempt's seed, for upstreams that sample."""
 
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What is known of the bench that the agent works on: `workspace`, `home`, …"""
+    """Facts about the attempt's environment: `workspace`, `home`, …"""
 
     memory: dict[object, Any] = field(default_factory=dict)
-    """What an upstream keeps in mind of the attempt, under a key of its own; it is gone with the session."""
+    """State that an upstream keeps for this attempt, under a key of its own; discarded with the session."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answered:
-    """The whole answer, known at once."""
+class FullReply:
+    """The whole response, known at once."""
 
     response: Response
-    """What is answered."""
+    """The response."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Streamed:
-    """An answer that comes piece by piece."""
+class StreamReply:
+    """A response that arrives piece by piece."""
 
     deltas: AsyncIterator[Delta]
-    """The pieces; `Broke` is the last one where it breaks off."""
+    """The pieces; `Interrupted` is the last one if the response breaks off."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Passed:
-    """Bytes in the agent's own dialect, passed on unchanged and read on the side."""
+class PassthroughReply:
+    """Bytes in the agent's own dialect, forwarded unchanged and read on the way."""
 
     status: int
     """The HTTP status."""
 
     headers: Mapping[str, str]
-    """What of the head is passed on; names are found in any case."""
+    """The headers to forward; lookup ignores case."""
 
     chunks: AsyncIterator[bytes]
-    """The body as it comes; raises UpstreamBroke where it breaks off."""
+    """The body as it arrives; raises UpstreamInterrupted if it breaks off."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ProviderRefused:
-    """No answer, but an error."""
+class ErrorReply:
+    """An error instead of a response."""
 
     error: ProviderError
-    """Why."""
+    """The error."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
-    """What else the agent is told, such as Retry-After."""
+    """Headers for the agent, such as Retry-After."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Counted:
-    """The answer to a count of tokens."""
+class TokenCountReply:
+    """The reply to a request to count tokens."""
 
     tokens: int
-    """How many."""
+    """The number of tokens."""
 
 
-Reply: TypeAlias = Answered | Streamed | Passed | ProviderRefused | Counted
+Reply: TypeAlias = FullReply | StreamReply | PassthroughReply | ErrorReply | TokenCountReply
 
 
-class UpstreamBroke(Exception):
-    """The upstream broke off in the middle of its answer."""
+class UpstreamInterrupted(Exception):
+    """The upstream broke off in the middle of its response."""
 
     def __init__(self, error: ProviderError) -> None:
         super().__init__(error.message)
@@ -116,27 +126,27 @@ class UpstreamBroke(Exception):
 
 
 class Upstream(Protocol):
-    """Whoever answers for a model."""
+    """Answers the calls to one model."""
 
     @property
     def price(self) -> Price | None:
-        """What its tokens cost; None where that is not known."""
+        """What its tokens cost; None if unknown."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of it."""
+        """Notes for the user."""
         ...
 
     @property
     def secret(self) -> str:
-        """The key it uses, which no recording may hold; empty where it uses none."""
+        """The API key it uses, which no recording may contain; empty if it uses none."""
         ...
 
-    def answer(self, ask: Ask) -> AbstractAsyncContextManager[Reply]:
-        """Its reply; what it holds open for that is closed on leaving, also when the agent hangs up."""
+    def answer(self, call: ModelCall) -> AbstractAsyncContextManager[Reply]:
+        """The reply; leaving the context releases its resources, also if the agent disconnects."""
         ...
 
     async def close(self) -> None:
-        """Let go of everything it holds open between answers."""
+        """Release everything that is kept open between calls."""
         ...

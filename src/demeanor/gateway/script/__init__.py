@@ -1,4 +1,4 @@
-"""Models played by a program, by rules in a YAML file, or by the rule-reader that ships with Demeanor."""
+"""Scripted models: a Python function, rules in a YAML file, or the built-in model `scripted`."""
 
 from demeanor.gateway.script.loading import load_script
 from demeanor.gateway.script.model import Script, ScriptedModel

@@ -1,4 +1,4 @@
-"""What the rule-reader puts into a new file: one small maker per kind of file, fed with the words of the prompt."""
+"""The content of new files that the `scripted` model writes: one template per file type, filled from the prompt."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _EXPRESSIONS: Mapping[str, tuple[str, str]] = {
     "subtract": ("{0} - {1}", "{0} - {1}"),
     "multiply": ("{0} * {1}", "{0} * {1}"),
 }
-"""The functions that it can write: name → the expression in TypeScript and in Python."""
+"""The functions that it can write: name → expression in TypeScript and in Python."""
 
 
-def draft(path: str, *, sentence: str, prompt: str, paths: Sequence[str]) -> str:
-    """The text of a new file; the sentence that asks for it counts before the rest of the prompt."""
-    maker = _MAKERS.get(PurePosixPath(path).suffix, _text)
-    return maker(path, sentence, prompt, paths)
+def new_file_content(path: str, *, sentence: str, prompt: str, paths: Sequence[str]) -> str:
+    """The content of a new file; the sentence that asks for it takes precedence over the rest of the prompt."""
+    template = _TEMPLATES.get(PurePosixPath(path).suffix, _text)
+    return template(path, sentence, prompt, paths)
 
 
 def quoted(text: str, *, but: Sequence[str] = ()) -> list[str]:
-    """Everything that stands in quotation marks, without the names of files."""
+    """All quoted texts except those in `but`, usually file names."""
     found = ["".join(groups) for groups in _QUOTED.findall(text)]
     return [words for words in found if words not in but]
 
@@ -68,7 +68,7 @@ def _style(_path: str, _sentence: str, prompt: str, paths: Sequence[str]) -> str
         "background-color": r"\bbackground\b[^.\n]*?\b(?:to|is|of)\s+['\"`]?(#\w+|[a-z]+)",
         "color": r"\btext colou?r\b[^.\n]*?\b(?:to|is|of)\s+['\"`]?(#\w+|[a-z]+)",
     }
-    found = {name: match[1] for name, wish in options.items() if (match := re.search(wish, prompt))}
+    found = {name: match[1] for name, pattern in options.items() if (match := re.search(pattern, prompt))}
     lines = [f"  {name}: {value}{', sans-serif' if name == 'font-family' else ''};" for name, value in found.items()]
     return "\n".join(["body {", *(lines or ["  margin: 0;"]), "}", ""])
 
@@ -117,7 +117,7 @@ def _expression(name: str, parameters: str, language: int) -> str | None:
         return None
 
 
-_MAKERS: Mapping[str, Callable[[str, str, str, Sequence[str]], str]] = {
+_TEMPLATES: Mapping[str, Callable[[str, str, str, Sequence[str]], str]] = {
     ".html": _page,
     ".css": _style,
     ".ts": _typescript,

@@ -1,4 +1,4 @@
-"""A model played by a script: an upstream that costs nothing and answers at once."""
+"""A scripted model: an upstream that runs a script, costs nothing and answers at once."""
 
 from __future__ import annotations
 
@@ -11,69 +11,67 @@ from typing import TypeAlias
 from demeanor.core.exchange import ProviderError, Response, StopReason, Usage
 from demeanor.core.messages import Text, Thinking
 from demeanor.gateway.models.prices import FREE, Price
-from demeanor.gateway.models.upstream import Answered, Ask, Counted, ProviderRefused, Reply
-from demeanor.gateway.script.turn import Answer, Played, Turn, Unable, answer_of
+from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall, Reply, TokenCountReply, estimated_tokens
+from demeanor.gateway.script.turn import Answer, ScriptOutput, Turn, Unable, to_answer
 
-Script: TypeAlias = Callable[[Turn], Played]
-"""`def play(turn: Turn) -> Answer`; a text, a call, a list of them or a generator will do too."""
-
-_CHARACTERS_PER_TOKEN = 4
+Script: TypeAlias = Callable[[Turn], ScriptOutput]
+"""`def play(turn: Turn) -> Answer`; may also return a text, a call, a list of them or a generator."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScriptedModel:
-    """An upstream that plays a script."""
+    """An upstream that runs a script."""
 
     play: Script
-    """Called once for each request; keeps nothing in mind, so that side requests do no harm."""
+    """Called once for each request; stateless, so that side requests do no harm."""
 
-    notes: tuple[str, ...] = ("script: a program stands in for a model; it is no language model",)
-    """What a person should know of it."""
+    notes: tuple[str, ...] = ("script: a program stands in for a model; it is not a language model",)
+    """Notes for the user."""
 
     price: Price | None = FREE
-    """Free, unless a price is to be played too."""
+    """Free, unless a price is configured."""
 
     secret: str = ""
     """It uses no key."""
 
     @asynccontextmanager
-    async def answer(self, ask: Ask) -> AsyncIterator[Reply]:
-        """The script's answer; a script that fails is a server that fails."""
-        if ask.route.wish == "count_tokens":
-            yield Counted(tokens=len(ask.body) // _CHARACTERS_PER_TOKEN)
+    async def answer(self, call: ModelCall) -> AsyncIterator[Reply]:
+        """The script's answer; an exception in the script is sent as a server error."""
+        if call.route.operation == "count_tokens":
+            yield TokenCountReply(tokens=estimated_tokens(len(call.body)))
             return
-        turn = Turn(ask.request, seed=ask.seed, workspace=ask.facts.get("workspace", ""))
+        turn = Turn(call.request, seed=call.seed, workspace=call.facts.get("workspace", ""))
         try:
-            answer = answer_of(self.play(turn))
-        except Unable as lack:
-            answer = Answer(text=f"I can't do that: {lack}.")
-        except Exception as error:  # noqa: BLE001 - a script is somebody's program: whatever it raises is told
+            answer = to_answer(self.play(turn))
+        except Unable as error:
+            answer = Answer(text=f"I can't do that: {error}.")
+        except Exception as error:  # noqa: BLE001 - a script is user code: report whatever it raises
             message = f"the script failed: {type(error).__name__}: {error}"
-            yield ProviderRefused(error=ProviderError(status=500, reason="server", message=message))
+            yield ErrorReply(error=ProviderError(status=500, reason="server", message=message))
             return
-        if not answer.calls and answer.stop is None and turn.ending:
-            answer = replace(answer, calls=(turn.ending,))
+        if not answer.calls and answer.stop is None and turn.submit_call:
+            answer = replace(answer, calls=(turn.submit_call,))
         if answer.wait:
             await asyncio.sleep(answer.wait)
-        yield Answered(response=_response(answer, turn, len(ask.body)))
+        yield FullReply(response=_response(answer, turn, len(call.body)))
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to release."""
 
 
 def _response(answer: Answer, turn: Turn, size: int) -> Response:
-    """An answer with everything that a provider would add: ids from a counter, a stop reason, tokens."""
+    """An answer with everything that a provider would add: ids, a stop reason, token counts."""
     before = turn.calls_before
     calls = [
         call if call.id else replace(call, id=f"call_{number}") for number, call in enumerate(answer.calls, before + 1)
     ]
-    thoughts = [Thinking(text=answer.thinking)] if answer.thinking else []
-    texts = [Text(text=answer.text)] if answer.text or not calls else []
-    said = len(answer.text) + len(answer.thinking) + sum(len(call.name) + len(call.raw) for call in calls)
+    thinking = [Thinking(text=answer.thinking)] if answer.thinking else []
+    text = [Text(text=answer.text)] if answer.text or not calls else []
+    size_out = len(answer.text) + len(answer.thinking) + sum(len(call.name) + len(call.raw) for call in calls)
     return Response(
-        parts=(*thoughts, *texts, *calls),
+        parts=(*thinking, *text, *calls),
         stop=answer.stop or (StopReason.TOOL_USE if calls else StopReason.END),
-        usage=answer.usage or Usage(input=size // _CHARACTERS_PER_TOKEN, output=said // _CHARACTERS_PER_TOKEN),
+        usage=answer.usage or Usage(input=estimated_tokens(size), output=estimated_tokens(size_out)),
         id=f"script_{before}",
         model=turn.request.model,
     )

@@ -1,8 +1,8 @@
-"""The model called `scripted`: a little rule-reader for plain imperative prompts, so that anyone can try Demeanor.
+"""The model `scripted`: follows simple imperative prompts by rules, so that anyone can try Demeanor without a model.
 
-It is no language model. It splits a prompt into sentences, finds the first rule that fits each one, and does what the
-rule says with whatever tools are on offer. Now and then, as small models do, it says that it is done and does nothing:
-about one time in eight where more than one step is asked for, drawn from the attempt's seed.
+It is not a language model. It splits a prompt into sentences, finds the first matching rule for each one, and does
+what the rule says with the tools that are offered. Like small models, it sometimes claims to be done without doing
+anything: in about one of eight attempts that take more than one step, chosen by the attempt's seed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from functools import partial
 
 from demeanor.core.messages import ToolCall
 from demeanor.core.text import one_line
-from demeanor.gateway.script.file_templates import draft, quoted
+from demeanor.gateway.script.file_templates import new_file_content, quoted
 from demeanor.gateway.script.model import ScriptedModel
-from demeanor.gateway.script.tool_output import bare
+from demeanor.gateway.script.tool_output import unwrap
 from demeanor.gateway.script.turn import Answer, Turn, Unable
 
-NOTE = "scripted: a rule-reader stands in for a model; it is no language model"
-SLIP = 1 / 8
-_MOST_READ = 4000
+NOTE = "scripted: rules stand in for a model; it is not a language model"
+SLIP_CHANCE = 1 / 8
+_MAX_PROMPT = 4000
 
 _WORDS = r"(?:'([^']+)'|\"([^\"]+)\"|`([^`]+)`|(\S+?))"
 
@@ -33,12 +33,12 @@ _REPLACE = re.compile(
 )
 _FILE = re.compile(r"(?<![\w/.-])[\w/-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{1,5}\b")
 _QUOTED_OR_END = re.compile(r"(?<![\w'])'[^'\n]+'|\"[^\"\n]+\"|`[^`\n]+`|((?<=[.!?])\s+|\n+|;\s+|,? and then )")
-_LEAVE = re.compile(r"\b(?:do not|don't|without|never) (?:chang|edit|modify|touch|writ|creat|delet)", re.I)
+_READ_ONLY_REQUEST = re.compile(r"\b(?:do not|don't|without|never) (?:chang|edit|modify|touch|writ|creat|delet)", re.I)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Job:
-    """A sentence of the prompt, and what it speaks of."""
+class SentenceContext:
+    """A sentence of the prompt, and the files it mentions."""
 
     sentence: str
     """The sentence."""
@@ -47,91 +47,95 @@ class Job:
     """The whole prompt."""
 
     paths: tuple[str, ...]
-    """The files it names."""
+    """The files that the sentence names."""
 
     all_paths: tuple[str, ...]
     """The files that the whole prompt names."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScriptStep:
-    """One tool call of a plan."""
+class PlannedCall:
+    """One planned tool call."""
 
     call: Callable[[Turn, Sequence[str]], ToolCall]
-    """Makes the call from the turn and the results so far."""
+    """Creates the call from the turn and the results so far."""
 
-    deed: str = ""
-    """What it does, in the past tense; `{}` stands for its result."""
+    summary: str = ""
+    """What it did, in the past tense; `{}` stands for its result."""
 
-    harmless: bool = False
-    """Whether it leaves everything as it is."""
+    read_only: bool = False
+    """Whether it changes nothing."""
 
 
-def read(path: str, deed: str = "") -> ScriptStep:
+def read(path: str, summary: str = "") -> PlannedCall:
     """Read a file."""
-    return ScriptStep(call=lambda turn, _results: turn.call("read", path=path), deed=deed, harmless=True)
+    return PlannedCall(call=lambda turn, _results: turn.call("read", path=path), summary=summary, read_only=True)
 
 
-def write(path: str, content: Callable[[Sequence[str]], str], deed: str) -> ScriptStep:
-    """Write a whole file; its text may depend on the results so far."""
-    return ScriptStep(call=lambda turn, results: turn.call("edit", path=path, content=content(results)), deed=deed)
+def write(path: str, content: Callable[[Sequence[str]], str], summary: str) -> PlannedCall:
+    """Write a whole file; its content may depend on the results so far."""
+    return PlannedCall(
+        call=lambda turn, results: turn.call("edit", path=path, content=content(results)), summary=summary
+    )
 
 
 def _delete(path: str, turn: Turn, _results: Sequence[str]) -> ToolCall:
     return turn.call("delete", path=path)
 
 
-def answers(job: Job) -> list[ScriptStep]:
-    """A question: look, tell, and leave everything as it is."""
-    if not job.paths:
-        return [ScriptStep(call=lambda turn, _: turn.call("search"), deed="There is:\n{}", harmless=True)]
-    return [read(path, f"{path} says:\n" + "{}") for path in job.paths]
+def answers(context: SentenceContext) -> list[PlannedCall]:
+    """A question: read the files and report, without changing anything."""
+    if not context.paths:
+        return [PlannedCall(call=lambda turn, _: turn.call("search"), summary="There is:\n{}", read_only=True)]
+    return [read(path, f"{path} says:\n" + "{}") for path in context.paths]
 
 
-def runs(job: Job) -> list[ScriptStep]:
-    """A command: run it and tell what it printed."""
-    command = re.search(r"`([^`]+)`", job.sentence)
-    words = command[1] if command else (quoted(job.sentence) or [""])[0]
-    return [ScriptStep(call=lambda turn, _: turn.call("execute", command=words), deed=f"`{words}` printed:\n" + "{}")]
+def runs(context: SentenceContext) -> list[PlannedCall]:
+    """A command: run it and report its output."""
+    command = re.search(r"`([^`]+)`", context.sentence)
+    words = command[1] if command else (quoted(context.sentence) or [""])[0]
+    return [
+        PlannedCall(call=lambda turn, _: turn.call("execute", command=words), summary=f"`{words}` printed:\n" + "{}")
+    ]
 
 
-def deletes(job: Job) -> list[ScriptStep]:
+def deletes(context: SentenceContext) -> list[PlannedCall]:
     """Delete files."""
-    return [ScriptStep(call=partial(_delete, path), deed=f"I deleted {path}") for path in job.paths]
+    return [PlannedCall(call=partial(_delete, path), summary=f"I deleted {path}") for path in context.paths]
 
 
-def replaces(job: Job) -> list[ScriptStep]:
-    """Read a file, then change some words of it and keep the rest."""
-    found = _REPLACE.search(job.sentence)
+def replaces(context: SentenceContext) -> list[PlannedCall]:
+    """Read a file, then replace some of its words."""
+    found = _REPLACE.search(context.sentence)
     if not found:
         return []
     words = [word for word in found.groups() if word]
-    path, old, new = job.paths[0], words[0], words[1]
+    path, old, new = context.paths[0], words[0], words[1]
 
     def change(turn: Turn, results: Sequence[str]) -> ToolCall:
         text = results[-1]
         if old not in text:
-            raise Unable(f"{old!r} does not stand in {path}")
+            raise Unable(f"{old!r} is not in {path}")
         if text.count(old) == 1 and turn.tool("edit", "path", "old", "new"):
             return turn.call("edit", path=path, old=old, new=new)
         return turn.call("edit", path=path, content=text.replace(old, new))
 
-    return [read(path), ScriptStep(call=change, deed=f"I replaced {old!r} with {new!r} in {path}")]
+    return [read(path), PlannedCall(call=change, summary=f"I replaced {old!r} with {new!r} in {path}")]
 
 
-def appends(job: Job) -> list[ScriptStep]:
-    """Read a file, then add a line at its end."""
-    path, words = job.paths[-1], next(iter(quoted(job.sentence, but=job.paths)), "")
+def appends(context: SentenceContext) -> list[PlannedCall]:
+    """Read a file, then append a line."""
+    path, words = context.paths[-1], next(iter(quoted(context.sentence, but=context.paths)), "")
 
-    def longer(results: Sequence[str]) -> str:
+    def appended(results: Sequence[str]) -> str:
         return (results[-1].rstrip("\n") + "\n" if results[-1] else "") + words + "\n"
 
-    return [read(path), write(path, longer, f"I added a line to {path}")]
+    return [read(path), write(path, appended, f"I added a line to {path}")]
 
 
-def summarises(job: Job) -> list[ScriptStep]:
+def summarises(context: SentenceContext) -> list[PlannedCall]:
     """Read a file, then write its first sentence into another."""
-    source, target = job.all_paths[0], job.paths[-1]
+    source, target = context.all_paths[0], context.paths[-1]
 
     def first_sentence(results: Sequence[str]) -> str:
         text = " ".join(line for line in results[-1].splitlines() if not line.startswith("#")).strip()
@@ -140,17 +144,20 @@ def summarises(job: Job) -> list[ScriptStep]:
     return [read(source), write(target, first_sentence, f"I summarised {source} in {target}")]
 
 
-def creates(job: Job) -> list[ScriptStep]:
+def creates(context: SentenceContext) -> list[PlannedCall]:
     """Write new files."""
-    texts = {path: draft(path, sentence=job.sentence, prompt=job.prompt, paths=job.all_paths) for path in job.paths}
-    return [write(path, partial(_known, text), f"I wrote {path}") for path, text in texts.items()]
+    texts = {
+        path: new_file_content(path, sentence=context.sentence, prompt=context.prompt, paths=context.all_paths)
+        for path in context.paths
+    }
+    return [write(path, partial(_fixed_content, text), f"I wrote {path}") for path, text in texts.items()]
 
 
-def _known(text: str, _results: Sequence[str]) -> str:
+def _fixed_content(text: str, _results: Sequence[str]) -> str:
     return text
 
 
-RULES: Sequence[tuple[str, Callable[[Job], list[ScriptStep]]]] = (
+RULES: Sequence[tuple[str, Callable[[SentenceContext], list[PlannedCall]]]] = (
     (r"^(what|which|who|where|how|does|is|are|explain|describe|show|list|tell)\b|\?$", answers),
     (r"\brun\b.*[`'\"]", runs),
     (r"\b(delete|remove)\b.*FILE", deletes),
@@ -163,7 +170,7 @@ RULES: Sequence[tuple[str, Callable[[Job], list[ScriptStep]]]] = (
     (r"\b(create|write|save|make|put|add|store)\b.*FILE|FILE.*\b(create|write|save|put|add|store)\b", creates),
     (r"\b(read|open|look)\b.*FILE", answers),
 )
-"""What a sentence looks like (FILE is the name of a file) → what to do. The first one that fits counts."""
+"""Pattern of a sentence (FILE stands for a file name) → what to do. The first match counts."""
 
 
 def play(turn: Turn) -> Answer:
@@ -171,29 +178,31 @@ def play(turn: Turn) -> Answer:
     if not turn.request.tools:
         return Answer(text=one_line(turn.prompt, width=50))
     steps = plan(turn.prompt)
-    results = [bare(result.text) for result in turn.results]
+    results = [unwrap(result.text) for result in turn.results]
     if not steps:
         return Answer(text="I am a mere rule-reader and have no rule for this.")
-    if len(steps) > 1 and turn.chance(SLIP, "slip"):
-        return Answer(text=_closing(steps, [""] * len(steps)))
+    if len(steps) > 1 and turn.chance(SLIP_CHANCE, "slip"):
+        return Answer(text=_final_text(steps, [""] * len(steps)))
     if results and (turn.results[-1].is_error or results[-1].lower().startswith("error")):
         return Answer(text=f"That did not work: {one_line(results[-1])}")
     if turn.done < len(steps):
         return Answer(calls=(steps[turn.done].call(turn, results),))
-    return Answer(text=_closing(steps, results))
+    return Answer(text=_final_text(steps, results))
 
 
-def plan(prompt: str) -> list[ScriptStep]:
-    """The steps that a prompt asks for; none where no rule fits. What stands far below is data, and no wish."""
-    prompt = prompt[:_MOST_READ]
+def plan(prompt: str) -> list[PlannedCall]:
+    """The steps that a prompt asks for; empty if no rule matches. Only the beginning of a long prompt is read."""
+    prompt = prompt[:_MAX_PROMPT]
     all_paths = files(prompt)
-    steps: list[ScriptStep] = []
+    steps: list[PlannedCall] = []
     for sentence in sentences(prompt):
-        job = Job(sentence=sentence, prompt=prompt, paths=files(sentence), all_paths=all_paths)
-        fitting = (make for pattern, make in RULES if re.search(pattern.replace("FILE", _FILE.pattern), sentence, re.I))
-        steps += next((made for make in fitting if (made := make(job))), [])
-    leave = bool(_LEAVE.search(prompt))
-    return [step for step in steps if step.harmless or not leave]
+        context = SentenceContext(sentence=sentence, prompt=prompt, paths=files(sentence), all_paths=all_paths)
+        matching = (
+            make for pattern, make in RULES if re.search(pattern.replace("FILE", _FILE.pattern), sentence, re.I)
+        )
+        steps += next((made for make in matching if (made := make(context))), [])
+    read_only = bool(_READ_ONLY_REQUEST.search(prompt))
+    return [step for step in steps if step.read_only or not read_only]
 
 
 def files(text: str) -> tuple[str, ...]:
@@ -202,7 +211,7 @@ def files(text: str) -> tuple[str, ...]:
 
 
 def sentences(prompt: str) -> list[str]:
-    """A prompt's sentences; what stands in quotation marks is never torn apart."""
+    """Split a prompt into sentences; quoted text is never split."""
     found, start = [], 0
     for match in _QUOTED_OR_END.finditer(prompt):
         if match[1]:
@@ -211,10 +220,10 @@ def sentences(prompt: str) -> list[str]:
     return [sentence for sentence in (*found, prompt[start:]) if sentence.strip()]
 
 
-def _closing(steps: Sequence[ScriptStep], results: Sequence[str]) -> str:
+def _final_text(steps: Sequence[PlannedCall], results: Sequence[str]) -> str:
     pairs = zip(steps, results, strict=False)
-    deeds = [step.deed.replace("{}", result.strip()[:500]) for step, result in pairs if step.deed]
-    return "\n".join(deeds) or "Done."
+    summaries = [step.summary.replace("{}", result.strip()[:500]) for step, result in pairs if step.summary]
+    return "\n".join(summaries) or "Done."
 
 
 def scripted() -> ScriptedModel:

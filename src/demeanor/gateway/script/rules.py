@@ -1,4 +1,4 @@
-"""A script written as rules, in YAML: the first rule that fits speaks.
+"""Scripts written as rules in YAML: the first matching rule answers.
 
     notes: "forgetful: forgets to save one time in five"
     rules:
@@ -12,9 +12,9 @@
           - say: "I saved {note} in {file}."
       - say: I have nothing to say to that.
 
-A rule's turns are counted by the tool results since the user spoke, so side requests and retries do no harm. A turn
-with calls speaks once; a turn without calls speaks from then on. `{name}` stands for what the prompt's pattern
-captured, `{result}` for the last tool result, `{prompt}` for the prompt; `{{` and `}}` are plain braces.
+A rule's turns are counted by the tool results since the last user message, so side requests and retries do no harm. A
+turn with calls is used once; a turn without calls is used from then on. `{name}` stands for what the prompt's pattern
+captured, `{result}` for the last tool result, `{prompt}` for the prompt; write `{{` and `}}` for literal braces.
 """
 
 from __future__ import annotations
@@ -32,99 +32,103 @@ from demeanor.core.trajectory import Kind
 from demeanor.gateway.script.tools import ARGUMENT_NAMES
 from demeanor.gateway.script.turn import Answer, Turn
 
-_PLACE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
-_ALWAYS = ("prompt", "result")
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+_BUILTIN_NAMES = ("prompt", "result")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
-    """A tool call: by what it is to do, or by the tool's own name."""
+class CallTemplate:
+    """A tool call: by what it does (`kind`), or by the tool's name."""
 
     kind: Kind | None
-    """What it is to do; None where the tool is named."""
+    """What it does; None if the tool is named."""
 
     tool: str = ""
-    """The tool's own name, where it is named."""
+    """The tool's name, if given."""
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """The arguments, with places to be filled."""
+    """The arguments, with placeholders."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Move:
-    """What is answered at one point."""
+class ScriptedTurn:
+    """The answer at one point of the conversation."""
 
     say: str = ""
-    """What the user is told."""
+    """The text for the user."""
 
     think: str = ""
-    """What is thought first."""
+    """The reasoning before it."""
 
-    calls: tuple[Call, ...] = ()
-    """The tools to use."""
+    calls: tuple[CallTemplate, ...] = ()
+    """The tool calls."""
 
     stop: StopReason | None = None
-    """Why the model stops, where it is to be an odd reason."""
+    """The stop reason, if it is not the usual one."""
 
     wait: float = 0.0
-    """Seconds to think."""
+    """Seconds to wait before answering."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScriptRule:
-    """When to speak, and what to say, turn by turn."""
+    """When a rule applies, and its answers turn by turn."""
 
     name: str
-    """Its place in the file; tells its draws from those of other rules."""
+    """Its position in the file; gives each rule its own random draws."""
 
-    moves: tuple[Move, ...]
-    """What is answered, turn by turn."""
+    turns: tuple[ScriptedTurn, ...]
+    """The answers, turn by turn."""
 
     prompt: re.Pattern[str] | None = None
-    """What the prompt must look like."""
+    """A pattern that the prompt must match."""
 
     after: int = 0
-    """How many tool results must have come."""
+    """The number of tool results that must have arrived."""
 
     result: str | None = None
-    """What the last tool result must contain."""
+    """A text that the last tool result must contain."""
 
     chance: float = 1.0
-    """How likely it is to speak at all, drawn once for an attempt."""
+    """The probability that the rule applies at all, drawn once for each attempt."""
 
     def answer(self, turn: Turn) -> Answer | None:
-        """What it says to this; None where it is for another rule to speak."""
+        """The rule's answer in this turn; None if the rule does not apply."""
         found = self.prompt.search(turn.prompt) if self.prompt else None
-        move = self._move(turn.done - self.after)
-        if move is None or (self.prompt and not found) or (self.result is not None and self.result not in turn.result):
+        scripted_turn = self._turn_for(turn.done - self.after)
+        if (
+            scripted_turn is None
+            or (self.prompt and not found)
+            or (self.result is not None and self.result not in turn.result)
+        ):
             return None
         if self.chance < 1.0 and not turn.chance(self.chance, self.name):
             return None
-        words = {name: text or "" for name, text in (found.groupdict() if found else {}).items()}
-        words |= {"prompt": turn.prompt, "result": turn.result}
+        values = {name: text or "" for name, text in (found.groupdict() if found else {}).items()}
+        values |= {"prompt": turn.prompt, "result": turn.result}
         return Answer(
-            text=_filled(move.say, words),
-            thinking=_filled(move.think, words),
-            calls=tuple(_called(turn, call, words) for call in move.calls),
-            stop=move.stop,
-            wait=move.wait,
+            text=_fill(scripted_turn.say, values),
+            thinking=_fill(scripted_turn.think, values),
+            calls=tuple(_make_call(turn, call, values) for call in scripted_turn.calls),
+            stop=scripted_turn.stop,
+            wait=scripted_turn.wait,
         )
 
-    def _move(self, results: int) -> Move | None:
-        """The turn that is played after so many tool results."""
-        for move in self.moves:
-            if results == 0 or (results > 0 and not move.calls):
-                return move
-            results -= len(move.calls)
+    def _turn_for(self, results: int) -> ScriptedTurn | None:
+        """The turn to use after this many tool results."""
+        for scripted_turn in self.turns:
+            if results == 0 or (results > 0 and not scripted_turn.calls):
+                return scripted_turn
+            results -= len(scripted_turn.calls)
         return None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rules:
-    """A script of rules: the first one that fits speaks."""
+class RuleScript:
+    """A script of rules: the first matching rule answers."""
 
     rules: tuple[ScriptRule, ...]
-    """In the order in which they are asked."""
+    """The rules, in order."""
 
     def __call__(self, turn: Turn) -> Answer:
         for rule in self.rules:
@@ -133,108 +137,110 @@ class Rules:
         return Answer(text="The script has no rule for this.")
 
 
-def read_rules(table: Table) -> Rules:
-    """The rules of a file; raises BadInput at the first mistake."""
+def read_rules(table: Table) -> RuleScript:
+    """Read the rules of a file; raises BadInput at the first mistake."""
     if not table.take("rules", list, required=True):
-        table.fail("rules", "there is no rule", "write at least one, such as: - say: Hello.")
-    rules = [_rule(row, f"rule {number}") for number, row in enumerate(table.tables("rules"), 1)]
-    return Rules(rules=tuple(rules))
+        table.fail("rules", "is empty", "write at least one rule, such as: - say: Hello.")
+    rules = [_read_rule(row, f"rule {number}") for number, row in enumerate(table.tables("rules"), 1)]
+    return RuleScript(rules=tuple(rules))
 
 
-def _rule(table: Table, name: str) -> ScriptRule:
+def _read_rule(table: Table, name: str) -> ScriptRule:
     when = table.table("when") or Table({}, where=table.where, prefix=f"{table.prefix}when.")
-    pattern = _pattern(when)
-    known = (*_ALWAYS, *(pattern.groupindex if pattern else ()))
+    pattern = _read_pattern(when)
+    names = (*_BUILTIN_NAMES, *(pattern.groupindex if pattern else ()))
     chance = table.number("chance", least=0.0, most=1.0)
-    turns = table.tables("turns") or [table]
-    moves = [_move(row, known) for row in turns]
+    rows = table.tables("turns") or [table]
+    turns = [_read_turn(row, names) for row in rows]
     rule = ScriptRule(
         name=name,
-        moves=tuple(moves),
+        turns=tuple(turns),
         prompt=pattern,
         after=when.whole("after", least=0) or 0,
         result=when.maybe_text("result"),
         chance=1.0 if chance is None else chance,
     )
-    for row in (when, *turns, table):
+    for row in (when, *rows, table):
         row.finish()
-    for row, move in zip(turns, moves, strict=True):
-        if move == Move():
-            row.fail("say", "is required where nothing is called", "write say:, call: or turns:")
+    for row, scripted_turn in zip(rows, turns, strict=True):
+        if scripted_turn == ScriptedTurn():
+            row.fail("say", "is required if nothing is called", "write say:, call: or turns:")
     return rule
 
 
-def _move(table: Table, known: Sequence[str]) -> Move:
+def _read_turn(table: Table, names: Sequence[str]) -> ScriptedTurn:
     rows = table.tables("calls")
     if (single := table.table("call")) is not None:
         rows.append(single)
     stop = table.choice("stop", [reason.value for reason in StopReason])
-    return Move(
-        say=_checked(table, "say", table.text("say"), known),
-        think=_checked(table, "think", table.text("think"), known),
-        calls=tuple(_call(row, known) for row in rows),
+    return ScriptedTurn(
+        say=_check_names(table, "say", table.text("say"), names),
+        think=_check_names(table, "think", table.text("think"), names),
+        calls=tuple(_read_call(row, names) for row in rows),
         stop=StopReason(stop) if stop else None,
         wait=table.number("wait", least=0.0, most=3600.0) or 0.0,
     )
 
 
-def _call(table: Table, known: Sequence[str]) -> Call:
+def _read_call(table: Table, names: Sequence[str]) -> CallTemplate:
     if tool := table.maybe_text("tool"):
         arguments = table.mapping("arguments")
-        _check_all(table, "arguments", arguments, known)
+        _check_names_in(table, "arguments", arguments, names)
         table.finish()
-        return Call(kind=None, tool=tool, arguments=arguments)
+        return CallTemplate(kind=None, tool=tool, arguments=arguments)
     kind = table.choice("kind", [kind.value for kind in Kind])
     if kind is None:
-        table.fail("kind", "is required", "write what the tool is to do (kind: edit), or its name (tool: write_file)")
+        table.fail("kind", "is required", "write what the tool does (kind: edit), or its name (tool: write_file)")
     given = {name: table.maybe_text(name) for name in ARGUMENT_NAMES}
     table.finish()
-    arguments = {name: _checked(table, name, text, known) for name, text in given.items() if text is not None}
-    return Call(kind=Kind(kind), arguments=arguments)
+    arguments = {name: _check_names(table, name, text, names) for name, text in given.items() if text is not None}
+    return CallTemplate(kind=Kind(kind), arguments=arguments)
 
 
-def _pattern(when: Table) -> re.Pattern[str] | None:
+def _read_pattern(when: Table) -> re.Pattern[str] | None:
     text = when.maybe_text("prompt")
     try:
         return re.compile(text) if text is not None else None
     except re.error as error:
-        when.fail("prompt", f"is no regular expression: {error}", "escape what is meant literally, as in 'notes\\.txt'")
+        when.fail(
+            "prompt", f"is not a valid regular expression: {error}", "escape literal characters, as in 'notes\\.txt'"
+        )
 
 
-def _check_all(table: Table, key: str, value: Any, known: Sequence[str]) -> None:
-    """Check every text in a value of any depth."""
+def _check_names_in(table: Table, key: str, value: Any, names: Sequence[str]) -> None:
+    """Check every text in a nested value."""
     if isinstance(value, str):
-        _checked(table, key, value, known)
+        _check_names(table, key, value, names)
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            _check_all(table, f"{key}.{name}", item, known)
+            _check_names_in(table, f"{key}.{name}", item, names)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _check_all(table, f"{key}[{index}]", item, known)
+            _check_names_in(table, f"{key}[{index}]", item, names)
 
 
-def _checked(table: Table, key: str, text: str, known: Sequence[str]) -> str:
-    """The text, if every `{name}` in it stands for something."""
-    for name in _PLACE.findall(text):
-        if name and name not in known:
-            close = nearest(name, known)
-            remedy = f"did you mean {{{close}}}?" if close else f"known: {', '.join(known)}; plain braces are doubled"
-            table.fail(key, f"nothing is called {{{name}}}", remedy)
+def _check_names(table: Table, key: str, text: str, names: Sequence[str]) -> str:
+    """The text, if every `{name}` in it is defined."""
+    for name in _PLACEHOLDER.findall(text):
+        if name and name not in names:
+            close = nearest(name, names)
+            remedy = f"did you mean {{{close}}}?" if close else f"known: {', '.join(names)}; double literal braces"
+            table.fail(key, f"{{{name}}} is not defined", remedy)
     return text
 
 
-def _filled(text: str, words: Mapping[str, str]) -> str:
-    return _PLACE.sub(lambda found: words[found[1]] if found[1] else found[0][0], text)
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda found: values[found[1]] if found[1] else found[0][0], text)
 
 
-def _filled_all(value: Any, words: Mapping[str, str]) -> Any:
+def _fill_all(value: Any, values: Mapping[str, str]) -> Any:
     if isinstance(value, str):
-        return _filled(value, words)
+        return _fill(value, values)
     if isinstance(value, Mapping):
-        return {name: _filled_all(item, words) for name, item in value.items()}
-    return [_filled_all(item, words) for item in value] if isinstance(value, list) else value
+        return {name: _fill_all(item, values) for name, item in value.items()}
+    return [_fill_all(item, values) for item in value] if isinstance(value, list) else value
 
 
-def _called(turn: Turn, call: Call, words: Mapping[str, str]) -> ToolCall:
-    arguments = _filled_all(call.arguments, words)
+def _make_call(turn: Turn, call: CallTemplate, values: Mapping[str, str]) -> ToolCall:
+    arguments = _fill_all(call.arguments, values)
     return turn.call_tool(call.tool, arguments) if call.kind is None else turn.call(call.kind, **arguments)

@@ -1,8 +1,8 @@
-"""Using whatever tools an agent offers, by what they do: one script drives any agent.
+"""Calls whatever tools an agent offers by what they do, so that one script works with any agent.
 
-A script says `edit` with `path` and `content`; the tool of that kind which takes such arguments is found in the offer,
-and the arguments are put under the names, and into the shapes, that its schema asks for. Where no tool of the kind is
-on offer but a shell is, the shell does it.
+A script calls `edit` with `path` and `content`. The offered tool of that kind that takes such arguments is found, and
+the arguments get the names and shapes that its schema asks for. If no tool of the kind is offered but a shell is, the
+shell is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMES: Mapping[str, str] = {
     "url": "url urls uri",
     "text": "text thought answer result summary message content",
 }
-"""What a script calls an argument → what tools call it, the usual names first."""
+"""Argument name in a script → names that tools use for it, the usual ones first."""
 
 ARGUMENT_NAMES = tuple(_NAMES)
 """The arguments that a script can give without knowing the tool."""
@@ -41,7 +41,7 @@ _MODES: Mapping[Kind, tuple[str, ...]] = {
     Kind.EDIT: ("create", "write", "overwrite"),
     Kind.DELETE: ("delete", "remove"),
 }
-"""Values of an enumeration that tell a tool of many uses (an editor) which one is meant."""
+"""Enum values that select an operation in a tool with several operations (an editor)."""
 
 _ARGUMENTS: Mapping[Kind, tuple[str, ...]] = {
     Kind.READ: ("path",),
@@ -53,37 +53,37 @@ _ARGUMENTS: Mapping[Kind, tuple[str, ...]] = {
     Kind.THINK: (),
     Kind.OTHER: (),
 }
-"""What a tool of a kind must be able to take, where a script does not say which arguments it has in mind."""
+"""The arguments that a tool of a kind must take, if a script does not say which ones it needs."""
 
 
-def choose(tools: Sequence[Tool], kind: Kind, names: Sequence[str] | None = None) -> Tool | None:
-    """The first tool of a kind that takes all these arguments; editors also read."""
+def find_tool(tools: Sequence[Tool], kind: Kind, names: Sequence[str] | None = None) -> Tool | None:
+    """The first tool of a kind that takes all these arguments; an editor can also read."""
     wanted = _ARGUMENTS[kind] if names is None else names
     kinds = {kind, Kind.EDIT} if kind is Kind.READ else {kind}
-    fitting = [tool for tool in tools if kind_of(tool.name) in kinds and _fits(tool, kind, wanted)]
-    return min(fitting, key=lambda tool: kind_of(tool.name) is not kind, default=None)
+    matching = [tool for tool in tools if kind_of(tool.name) in kinds and _fits(tool, kind, wanted)]
+    return min(matching, key=lambda tool: kind_of(tool.name) is not kind, default=None)
 
 
-def arguments(tool: Tool, kind: Kind, given: Mapping[str, str], root: str = "") -> dict[str, Any]:
-    """What is given, under the names and in the shapes of the tool's schema; what else is required is filled in.
+def tool_arguments(tool: Tool, kind: Kind, given: Mapping[str, str], root: str = "") -> dict[str, Any]:
+    """The given values with the names and shapes of the tool's schema; other required arguments get default values.
 
-    A path is put below `root`, the workspace, where a tool takes absolute paths only.
+    A relative path is joined to `root`, the workspace, if the tool takes absolute paths only.
     """
     properties = _properties(tool)
     found: dict[str, Any] = {}
     for name, value in given.items():
         own = _own_name(properties, name) or name
         if name == "path" and root and _absolute(properties.get(own)):
-            value = str(PurePosixPath(root, value))  # noqa: PLW2901 - the same path, told in full
-        found[own] = _shaped(value, own, properties.get(own, {}))
+            value = str(PurePosixPath(root, value))  # noqa: PLW2901 - the same path, made absolute
+        found[own] = _in_shape(value, own, properties.get(own, {}))
     for name in tool.schema.get("required", ()):
         if name not in found:
-            found[name] = _filler(properties.get(name, {}), kind, given)
+            found[name] = _default_value(properties.get(name, {}), kind, given)
     return found
 
 
 def shell_command(kind: Kind, given: Mapping[str, str]) -> str | None:
-    """A shell command that does the same; None where a shell can't."""
+    """A shell command that does the same; None if there is none."""
     path = shlex.quote(given.get("path", ""))
     if kind is Kind.EXECUTE:
         return given.get("command")
@@ -106,7 +106,7 @@ def _properties(tool: Tool) -> Mapping[str, Any]:
 
 
 def _own_name(properties: Mapping[str, Any], name: str) -> str | None:
-    """What the tool calls the argument; None where it has no such argument."""
+    """The tool's name for the argument; None if it has no such argument."""
     return next((own for own in _NAMES.get(name, name).split() if own in properties), None)
 
 
@@ -131,8 +131,8 @@ def _type(schema: Any) -> Any:
     return next((t for t in found if t != "null"), None) if isinstance(found, list) else found
 
 
-def _shaped(value: str, name: str, schema: Any) -> Any:
-    """A text in the shape that a schema asks for: lists of paths, lists of words, lists of tables."""
+def _in_shape(value: str, name: str, schema: Any) -> Any:
+    """A text in the shape that a schema asks for: itself, a list of strings, or a list of objects."""
     if _type(schema) != "array":
         return value
     items = schema.get("items")
@@ -142,11 +142,11 @@ def _shaped(value: str, name: str, schema: Any) -> Any:
     return ["bash", "-lc", value] if name in {"command", "cmd"} else [value]
 
 
-def _filler(schema: Any, kind: Kind, given: Mapping[str, str]) -> Any:
-    """A value for a required argument of which a script knows nothing."""
+def _default_value(schema: Any, kind: Kind, given: Mapping[str, str]) -> Any:
+    """A value for a required argument that the script does not give."""
     choices = _enumeration(schema)
     if choices:
         modes = ("str_replace", "replace", "edit") if "old" in given else _MODES.get(kind, ())
         return next((choice for choice in choices if str(choice).lower() in modes), choices[0])
-    fillers = {"boolean": False, "integer": 0, "number": 0, "array": [], "object": {}, "null": None}
-    return fillers.get(_type(schema), f"{kind} {json.dumps(given, ensure_ascii=False)}"[:80])
+    defaults = {"boolean": False, "integer": 0, "number": 0, "array": [], "object": {}, "null": None}
+    return defaults.get(_type(schema), f"{kind} {json.dumps(given, ensure_ascii=False)}"[:80])

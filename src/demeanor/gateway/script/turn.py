@@ -1,4 +1,4 @@
-"""What a script sees of a conversation when it is its turn, and what it answers."""
+"""A scripted model's view of the conversation when it has to answer, and its answer."""
 
 from __future__ import annotations
 
@@ -13,176 +13,179 @@ from typing import Any, TypeAlias
 from demeanor.core.exchange import Request, StopReason, Usage
 from demeanor.core.messages import Message, Text, ToolCall, ToolResult
 from demeanor.core.trajectory import Kind
-from demeanor.gateway.script.tools import arguments, choose, shell_command
+from demeanor.gateway.script.tools import find_tool, shell_command, tool_arguments
 
-_BLOCK = re.compile(r"<([a-z]+[-_][a-z_-]+|task|context|environment|instructions)(?:\s[^>]*)?>(.*?)</\1>", re.S)
-"""What agents put around a prompt, or beside it: `<system-reminder>`, `<environment_context>`, `<task>` …"""
+_TAGGED_BLOCK = re.compile(r"<([a-z]+[-_][a-z_-]+|task|context|environment|instructions)(?:\s[^>]*)?>(.*?)</\1>", re.S)
+"""Tags that agents put around a prompt or next to it: `<system-reminder>`, `<environment_context>`, `<task>` …"""
 
 
-_ISSUE = re.compile(r"\s*Please solve this issue: (.*?)\n\s*You can execute bash commands and edit files", re.S)
-"""How mini-swe-agent tells its task, with pages of advice behind it."""
+_MINI_SWE_TASK = re.compile(r"\s*Please solve this issue: (.*?)\n\s*You can execute bash commands and edit files", re.S)
+"""How mini-swe-agent presents its task, followed by pages of advice."""
 
-_COMPLAINT = re.compile(r"\s*Tool call error:\s*<error>\s*(.*?)\s*</error>", re.S)
-"""How it answers a call that it can't read; no tool result comes of that one."""
+_CALL_ERROR = re.compile(r"\s*Tool call error:\s*<error>\s*(.*?)\s*</error>", re.S)
+"""How mini-swe-agent reports a call that it can't parse; such a call gets no tool result."""
 
-_ENDING = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-"""The command by which it wants to be told that the task is done."""
+_SUBMIT_COMMAND = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+"""The command by which mini-swe-agent is told that the task is done."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What a scripted model says."""
+    """A scripted model's answer."""
 
     text: str = ""
-    """What it tells the user."""
+    """The text for the user."""
 
     thinking: str = ""
-    """What it thinks first."""
+    """The reasoning before it."""
 
     calls: tuple[ToolCall, ...] = ()
-    """The tools it wants to use."""
+    """The tool calls."""
 
     stop: StopReason | None = None
-    """Why it stopped; None means what follows from the rest."""
+    """The stop reason; None means the usual one."""
 
     usage: Usage | None = None
-    """Tokens; None means an estimate."""
+    """Token counts; None means an estimate."""
 
     wait: float = 0.0
-    """Seconds it takes to think."""
+    """Seconds to wait before answering."""
 
 
-Piece: TypeAlias = str | ToolCall | Answer
-Played: TypeAlias = Piece | Iterable[Piece]
-"""What a script may return: an answer, a text, a call, or several of them, also one by one as a generator."""
+ScriptPiece: TypeAlias = str | ToolCall | Answer
+ScriptOutput: TypeAlias = ScriptPiece | Iterable[ScriptPiece]
+"""What a script may return: an answer, a text, a call, or several of them, also from a generator."""
 
 
 class Unable(Exception):
-    """What the script wants can't be done, for instance because no tool on offer can do it."""
+    """The script can't do what it wants to do, for example because no offered tool can do it."""
 
 
 class Turn:
-    """A conversation at the moment in which the model is to speak."""
+    """The conversation at the moment when the model has to answer."""
 
     def __init__(self, request: Request, *, seed: int, workspace: str = "") -> None:
         self.request = request
-        """What the agent asked."""
+        """The agent's request."""
 
         self.seed = seed
         """The attempt's seed."""
 
         self.workspace = workspace
-        """The folder that the agent works in; empty where it is not known."""
+        """The agent's working directory; empty if unknown."""
 
     @cached_property
     def prompt(self) -> str:
-        """The last thing the user said, without what agents wrap around it."""
-        return self._last[0]
+        """The last user message, without what agents wrap around it."""
+        return self._last_prompt_and_results[0]
 
     @cached_property
     def results(self) -> tuple[ToolResult, ...]:
-        """The tool results since the user spoke last."""
-        return self._last[1]
+        """The tool results since the last user message."""
+        return self._last_prompt_and_results[1]
 
     @property
     def done(self) -> int:
-        """How many tool results came since the user spoke last: where the script stands."""
+        """The number of tool results since the last user message: the script's position."""
         return len(self.results)
 
     @property
     def result(self) -> str:
-        """The text of the last tool result; empty where there is none."""
+        """The text of the last tool result; empty if there is none."""
         return self.results[-1].text if self.results else ""
 
     @cached_property
     def all_results(self) -> int:
-        """How many tool results there are in the whole conversation."""
+        """The number of tool results in the whole conversation."""
         return sum(isinstance(part, ToolResult) for message in self.request.messages for part in message.parts)
 
     @cached_property
     def calls_before(self) -> int:
-        """How many calls the model has made; an agent that complains of one takes it out of the conversation."""
+        """The number of calls that the model has made, including those that an agent removed because of an error."""
         made = sum(isinstance(part, ToolCall) for message in self.request.messages for part in message.parts)
-        return made + sum(_complaint(message) is not None for message in self.request.messages)
+        return made + sum(_call_error(message) is not None for message in self.request.messages)
 
     @cached_property
     def random(self) -> random.Random:
-        """Draws that differ from step to step, and are the same when the same step is asked for again."""
+        """Random numbers that differ from step to step, and are the same if the same step is requested again."""
         return random.Random(f"{self.seed}/{self.prompt}/{self.done}")  # noqa: S311 - repeatable on purpose
 
     def chance(self, probability: float, name: str = "") -> bool:
-        """Whether something happens in this attempt; the answer is the same at every step."""
+        """Whether an event with this probability happens in this attempt; the same at every step."""
         return random.Random(f"{self.seed}/{self.prompt}/{name}").random() < probability  # noqa: S311
 
     def tool(self, kind: str, *names: str) -> str | None:
-        """The name of the offered tool of a kind that takes these arguments; None where there is none."""
-        found = choose(self.request.tools, Kind(kind), names or None)
+        """The name of the offered tool of a kind that takes these arguments; None if there is none."""
+        found = find_tool(self.request.tools, Kind(kind), names or None)
         return found.name if found else None
 
     def call(self, kind: str, **given: str) -> ToolCall:
-        """A call of whichever tool on offer does this; raises Unable where none can."""
+        """A call of the offered tool that does this; raises Unable if there is none."""
         wanted = Kind(kind)
-        tool = choose(self.request.tools, wanted, tuple(given))
+        tool = find_tool(self.request.tools, wanted, tuple(given))
         if tool is None:
-            tool = choose(self.request.tools, Kind.EXECUTE)
+            tool = find_tool(self.request.tools, Kind.EXECUTE)
             command = shell_command(wanted, given)
             if tool is None or command is None:
                 raise Unable(f"no tool on offer can {kind} with {', '.join(given) or 'nothing'}")
             wanted, given = Kind.EXECUTE, {"command": command}
-        return self.call_tool(tool.name, arguments(tool, wanted, given, self.workspace))
+        return self.call_tool(tool.name, tool_arguments(tool, wanted, given, self.workspace))
 
     @cached_property
-    def ending(self) -> ToolCall | None:
-        """The call that ends the conversation, where an agent does not take words for an end."""
+    def submit_call(self) -> ToolCall | None:
+        """The call that ends the conversation, for an agent that does not accept a text as the end."""
         first = next((message for message in self.request.messages if message.role == "user"), None)
-        asked = first is not None and any(isinstance(part, Text) and _ENDING in part.text for part in first.parts)
-        tool = choose(self.request.tools, Kind.EXECUTE) if asked else None
-        return self.call_tool(tool.name, arguments(tool, Kind.EXECUTE, {"command": _ENDING})) if tool else None
+        texts = [part.text for part in first.parts if isinstance(part, Text)] if first else []
+        wanted = any(_SUBMIT_COMMAND in text for text in texts)
+        tool = find_tool(self.request.tools, Kind.EXECUTE) if wanted else None
+        if tool is None:
+            return None
+        return self.call_tool(tool.name, tool_arguments(tool, Kind.EXECUTE, {"command": _SUBMIT_COMMAND}))
 
     def call_tool(self, name: str, given: Mapping[str, Any]) -> ToolCall:
-        """A call of a tool by its own name with its own arguments."""
+        """A call of a tool by its name with its own arguments."""
         return ToolCall(id="", name=name, arguments=dict(given), raw=json.dumps(given, ensure_ascii=False))
 
     @cached_property
-    def _last(self) -> tuple[str, tuple[ToolResult, ...]]:
+    def _last_prompt_and_results(self) -> tuple[str, tuple[ToolResult, ...]]:
         results: list[ToolResult] = []
         for message in reversed(self.request.messages):
             if message.role != "user":
                 continue
-            if complaint := _complaint(message):
-                results.insert(0, complaint)
+            if error := _call_error(message):
+                results.insert(0, error)
                 continue
-            said = spoken(message)
+            text = user_text(message)
             parts = message.parts
-            if said:  # what stands before the user's words was answered before they were spoken
+            if text:  # tool results before the user's text belong to an earlier prompt
                 parts = parts[1 + max(i for i, part in enumerate(parts) if isinstance(part, Text)) :]
             results[:0] = [part for part in parts if isinstance(part, ToolResult)]
-            if said:
-                return said, tuple(results)
+            if text:
+                return text, tuple(results)
         return "", tuple(results)
 
 
-def _complaint(message: Message) -> ToolResult | None:
-    """An agent's complaint of a call as what it is: the answer to that call."""
-    found = next((_COMPLAINT.match(part.text) for part in message.parts if isinstance(part, Text)), None)
+def _call_error(message: Message) -> ToolResult | None:
+    """An agent's error message about a call, as the result of that call."""
+    found = next((_CALL_ERROR.match(part.text) for part in message.parts if isinstance(part, Text)), None)
     return ToolResult(call_id="", parts=(Text(text=found[1]),), is_error=True) if found else None
 
 
-def spoken(message: Message) -> str:
-    """What the user said in a message. Agents put their own remarks into tags; a prompt in a tag stands alone."""
+def user_text(message: Message) -> str:
+    """The user's text in a message. Agents put their own remarks into tags; a prompt in a tag stands alone."""
     text = "\n".join(part.text for part in message.parts if isinstance(part, Text))
-    if issue := _ISSUE.match(text):
+    if issue := _MINI_SWE_TASK.match(text):
         return issue[1].strip()
-    bare = _BLOCK.sub("", text).strip()
-    if bare or any(isinstance(part, ToolResult) for part in message.parts):
-        return bare
-    blocks = _BLOCK.findall(text)
+    outside = _TAGGED_BLOCK.sub("", text).strip()
+    if outside or any(isinstance(part, ToolResult) for part in message.parts):
+        return outside
+    blocks = _TAGGED_BLOCK.findall(text)
     return blocks[-1][1].strip() if blocks else ""
 
 
-def answer_of(played: Played) -> Answer:
-    """Whatever a script returned as one answer."""
-    pieces = [played] if isinstance(played, str | ToolCall | Answer) else list(played)
+def to_answer(output: ScriptOutput) -> Answer:
+    """A script's return value as one answer."""
+    pieces = [output] if isinstance(output, str | ToolCall | Answer) else list(output)
     if len(pieces) == 1 and isinstance(pieces[0], Answer):
         return pieces[0]
     texts: list[str] = []

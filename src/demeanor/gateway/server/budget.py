@@ -1,7 +1,7 @@
-"""What a trial, an eval and a run may spend. When a purse is empty the gateway answers with an error instead.
+"""Budgets of a trial, an eval and a run. When a budget is spent, the gateway refuses further requests.
 
-A request is refused when the purse is already empty as it arrives; what is under way is let through, so a budget can be
-overspent by the exchanges that were open at that moment, and never by more.
+A request is refused if the budget is already spent when it arrives. Requests in progress are completed, so the
+exchanges that were open at that moment can overspend the budget, but nothing else can.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Budget:
-    """A limit; None means none."""
+    """A limit on tokens and dollars; None means unlimited."""
 
     tokens: int | None = None
     """Tokens in both directions."""
@@ -22,7 +22,7 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Budgets:
-    """The limits of one run."""
+    """The budgets of one run."""
 
     trial: Budget = field(default_factory=Budget)
     """For one attempt at one trial."""
@@ -31,11 +31,11 @@ class Budgets:
     """For all trials of one eval."""
 
     run: Budget = field(default_factory=Budget)
-    """For everything."""
+    """For the whole run."""
 
 
 class BudgetAccount:
-    """What was spent of a budget; a trial's purse hangs on its eval's, and that on the run's."""
+    """What was spent of a budget. A trial's account has its eval's as its parent, and that one the run's."""
 
     def __init__(self, name: str, budget: Budget, parent: BudgetAccount | None = None) -> None:
         self.name = name
@@ -45,20 +45,20 @@ class BudgetAccount:
         self.usd = 0.0
 
     def spend(self, tokens: int, usd: float | None) -> None:
-        """Take this out of this purse and of all that it hangs on; an unknown cost takes tokens only."""
+        """Charge this account and its parents; an unknown cost charges tokens only."""
         self.tokens += tokens
         self.usd += usd or 0.0
         if self.parent:
             self.parent.spend(tokens, usd)
 
-    def empty(self, *, free: bool = False) -> str | None:
-        """Which budget is spent, for a person; None where something is left. What is free needs no dollars."""
+    def exhausted(self, *, free: bool = False) -> str | None:
+        """A message that says which budget is spent; None if none is. A free model ignores limits in dollars."""
         if self.budget.tokens is not None and self.tokens >= self.budget.tokens:
             return f"the budget of {self.name} is spent: {self.tokens} of {self.budget.tokens} tokens"
         if self.budget.usd is not None and self.usd >= self.budget.usd and not free:
             return f"the budget of {self.name} is spent: ${self.usd:.4f} of ${self.budget.usd:.4f}"
-        return self.parent.empty(free=free) if self.parent else None
+        return self.parent.exhausted(free=free) if self.parent else None
 
-    def counts_usd(self) -> bool:
-        """Whether any purse on the way up has a limit in US dollars."""
-        return self.budget.usd is not None or (self.parent is not None and self.parent.counts_usd())
+    def has_usd_limit(self) -> bool:
+        """Whether this account or a parent has a limit in US dollars."""
+        return self.budget.usd is not None or (self.parent is not None and self.parent.has_usd_limit())

@@ -1,4 +1,4 @@
-"""One exchange while it happens: what was asked, what has been answered so far, and when."""
+"""Records one exchange while it happens: the request, the response so far, and the times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from demeanor.core.exchange import Exchange, ProviderError, Request, Response
-from demeanor.gateway.dialects.stream_events import Assembler, Broke
+from demeanor.gateway.dialects.stream_events import Assembler, Interrupted
 from demeanor.gateway.models.prices import cost
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ExchangeRecorder:
-    """An exchange being recorded; `exchange` gives what is known at any moment."""
+    """An exchange being recorded; `exchange` returns what is known so far."""
 
     def __init__(self, *, number: int, dialect: str, request: Request, started: float, origin: float) -> None:
         self.number = number
@@ -26,7 +26,7 @@ class ExchangeRecorder:
         self.price: Price | None = None
         self.cost_usd: float | None = None
         self.fault: str | None = None
-        self.owed = False
+        self.awaiting_provider = False
         self.activity = started
         self.error: ProviderError | None = None
         self._response: Response | None = None
@@ -40,45 +40,45 @@ class ExchangeRecorder:
         """Note that bytes moved just now."""
         self.activity = time.monotonic()
 
-    def answering(self) -> None:
-        """Note that bytes of the answer are moving; the first ones are its beginning."""
+    def touch_response(self) -> None:
+        """Note that bytes of the response moved just now; the first call sets the time to first byte."""
         self.touch()
         if self._first_byte is None:
             self._first_byte = self.activity
 
-    def heard(self, deltas: Iterable[Delta]) -> None:
-        """Take in pieces of the answer."""
+    def add_deltas(self, deltas: Iterable[Delta]) -> None:
+        """Add pieces of a streamed response."""
         for delta in deltas:
-            if isinstance(delta, Broke):
-                self.failed(delta.error)
+            if isinstance(delta, Interrupted):
+                self.set_error(delta.error)
             if self._assembler is None:
                 self._assembler = Assembler()
             self._assembler.take(delta)
 
-    def answered(self, response: Response) -> None:
-        """Take in the whole answer; nothing is owed any more."""
+    def set_response(self, response: Response) -> None:
+        """Set the complete response; the provider owes nothing more."""
         self._response = response
-        self.owed = False
+        self.awaiting_provider = False
 
-    def failed(self, error: ProviderError) -> None:
-        """Note an error; the first one counts."""
+    def set_error(self, error: ProviderError) -> None:
+        """Set the error; only the first one counts."""
         self.error = self.error or error
 
     def end(self) -> None:
-        """Note that nothing more will come."""
-        self.owed = False
+        """Note that the exchange is over."""
+        self.awaiting_provider = False
         self.touch()
         self._ended = self.activity
 
     def exchange(self) -> Exchange:
-        """What is known now. An answer that broke off stands beside its error, as far as it came."""
+        """What is known so far. A response that broke off is kept as far as it came, together with the error."""
         response = self._response
         if response is None and self._assembler is not None:
             response = self._assembler.response()
         first = self._first_byte
-        costs = self.cost_usd
-        if costs is None and response is not None:
-            costs = cost(response.usage, self.price)
+        cost_usd = self.cost_usd
+        if cost_usd is None and response is not None:
+            cost_usd = cost(response.usage, self.price)
         return Exchange(
             number=self.number,
             dialect=self.dialect,
@@ -88,6 +88,6 @@ class ExchangeRecorder:
             started=self._started - self._origin,
             first_byte=None if first is None else first - self._origin,
             ended=(self._ended or time.monotonic()) - self._origin,
-            cost_usd=costs,
+            cost_usd=cost_usd,
             fault=self.fault,
         )

@@ -1,10 +1,10 @@
-"""One request of an agent, from its head to its answer."""
+"""Handles one request of an agent, from its headers to its response."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -14,33 +14,32 @@ from demeanor.core.redaction.values import redacted
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
-from demeanor.gateway.models.upstream import Ask, ProviderRefused
+from demeanor.gateway.models.upstream import ErrorReply, ModelCall
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
-from demeanor.gateway.server.respond import deliver, plain
-from demeanor.gateway.server.routing import match, onward, split_prefix
+from demeanor.gateway.server.respond import deliver, to_http_response
+from demeanor.gateway.server.routing import forward_path, match_route, split_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from demeanor.gateway.dialects.dialect import Dialect
+    from demeanor.gateway.dialects.errors import Reason
     from demeanor.gateway.models.upstream import Upstream
-    from demeanor.gateway.server.routing import Match
+    from demeanor.gateway.server.routing import RouteMatch
     from demeanor.gateway.server.session import Session
 
-LARGEST_BODY = 64 * 2**20
-"""Bytes of a request that are read; more is refused."""
+MAX_BODY_BYTES = 64 * 2**20
+"""The largest request body that is read; a larger one is refused."""
 
-Reason: TypeAlias = Literal["auth", "bad_request", "budget", "server"]
+_CLIENT_CLOSED_REQUEST = 499
+"""The status of a response that is never sent, because the agent has disconnected."""
 
-_HUNG_UP = 499
-"""Told to nobody: the agent is gone."""
-
-_MOST_SHOWN = 2000
-"""Bytes of an unreadable request that are kept."""
+_MAX_UNREADABLE_BYTES = 2000
+"""Bytes of an unreadable request that are recorded."""
 
 
-def polite(request: web.BaseRequest) -> web.Response:
-    """An answer to a sign-of-life probe, or to a question that no dialect knows."""
+def default_response(request: web.BaseRequest) -> web.Response:
+    """The response to a health check, or to a path that no dialect knows."""
     if request.method in {"GET", "HEAD", "OPTIONS"}:
         return web.json_response({"status": "ok"})
     problem = f"the gateway does not know {request.method} {request.path}"
@@ -49,91 +48,97 @@ def polite(request: web.BaseRequest) -> web.Response:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestHandler:
-    """Serves the requests of sessions."""
+    """Handles the requests of sessions."""
 
     dialects: Sequence[Dialect]
-    """The dialects that are understood; where two know a path, the first one is preferred."""
+    """The supported dialects; if several know a path, the first one is preferred."""
 
     resolve: Callable[[str], Upstream | None]
-    """Who answers for a model."""
+    """Finds the upstream for a model name."""
 
     names: Callable[[], Iterable[str]]
-    """The models by name, as far as they can be listed."""
+    """The names of the models, as far as they can be listed."""
 
     async def serve(self, request: web.BaseRequest, session: Session, path: str) -> web.StreamResponse:
-        """Answer one request; `path` is what stands below the session's prefix."""
+        """Handle one request; `path` is the path below the session's prefix."""
         started = time.monotonic()
         headers = {name.lower(): value for name, value in request.headers.items()}
-        found = match(self.dialects, request.method, path, query=request.query, headers=headers, token=session.token)
-        if found is None or found.route.wish == "probe":
-            return polite(request)
-        if not found.admitted:
+        found = match_route(
+            self.dialects, request.method, path, query=request.query, headers=headers, token=session.token
+        )
+        if found is None or found.route.operation == "probe":
+            return default_response(request)
+        if not found.authorized:
             session.note("a request without the session's token was refused")
-            return plain(found.dialect.write_error(_failure(401, "auth", "this is not the token of this session")))
-        if found.route.wish == "models":
+            return to_http_response(
+                found.dialect.write_error(_error(401, "auth", "this is not the token of this session"))
+            )
+        if found.route.operation == "models":
             known = dict.fromkeys([*self.names(), session.trial.subject.model])
-            return plain(found.dialect.write_models(name for name in known if name))
-        ask, problem = await _read(request, session, found, headers)
-        if found.route.wish == "count_tokens":
-            aside = ExchangeRecorder(number=0, dialect=found.dialect.name, request=ask.request, started=0.0, origin=0.0)
-            return await self._answer(request, session, ask, problem, aside)
-        with session.recording(found.dialect.name, ask.request, started=started, size=len(ask.body)) as recording:
-            return await self._answer(request, session, ask, problem, recording)
+            return to_http_response(found.dialect.write_models(name for name in known if name))
+        call, problem = await _read(request, session, found, headers)
+        if found.route.operation == "count_tokens":
+            unrecorded = ExchangeRecorder(
+                number=0, dialect=found.dialect.name, request=call.request, started=0.0, origin=0.0
+            )
+            return await self._answer(request, session, call, problem, unrecorded)
+        with session.record(found.dialect.name, call.request, started=started, size=len(call.body)) as recording:
+            return await self._answer(request, session, call, problem, recording)
 
     async def _answer(
         self,
         request: web.BaseRequest,
         session: Session,
-        ask: Ask,
+        call: ModelCall,
         problem: ProviderError | None,
         recording: ExchangeRecorder,
     ) -> web.StreamResponse:
-        """Give the ask to its upstream, unless there is a problem with it, and deliver the reply."""
-        upstream = None if problem else self._upstream(session, ask.request.model)
+        """Pass the call to its upstream, unless there is a problem with it, and deliver the reply."""
+        upstream = None if problem else self._upstream(session, call.request.model)
         if upstream is None:
-            return await deliver(ProviderRefused(error=problem or _unknown(ask)), ask, recording, request)
-        if spent := session.purse.empty(free=upstream.price == FREE):
-            return await deliver(ProviderRefused(error=_failure(402, "budget", spent)), ask, recording, request)
+            return await deliver(ErrorReply(error=problem or _unknown_model(call)), call, recording, request)
+        if spent := session.account.exhausted(free=upstream.price == FREE):
+            return await deliver(ErrorReply(error=_error(402, "budget", spent)), call, recording, request)
         session.note(*upstream.notes)
-        recording.price = upstream.price if self.resolve(ask.request.model) or upstream.price == FREE else None
-        if upstream.secret and upstream.secret.encode() in ask.body:
+        recording.price = upstream.price if self.resolve(call.request.model) or upstream.price == FREE else None
+        if upstream.secret and upstream.secret.encode() in call.body:
             recording.request = redacted(
                 recording.request, Redactor({"provider-key": upstream.secret}, vendors=False, digits=False)
             )
-        recording.owed = True
+        recording.awaiting_provider = True
         fault = session.fault(recording.number)
         try:
             if fault is not None:
-                return await inject(fault, upstream, ask, recording, request)
-            async with upstream.answer(ask) as reply:
-                return await deliver(reply, ask, recording, request)
+                return await inject(fault, upstream, call, recording, request)
+            async with upstream.answer(call) as reply:
+                return await deliver(reply, call, recording, request)
         except ConnectionError:
-            return web.Response(status=_HUNG_UP)
+            return web.Response(status=_CLIENT_CLOSED_REQUEST)
         except Exception as error:
-            failure = _failure(500, "server", f"the gateway failed: {type(error).__name__}: {error}")
-            recording.failed(failure)
+            failure = _error(500, "server", f"the gateway failed: {type(error).__name__}: {error}")
+            recording.set_error(failure)
             if request.writer.output_size:
                 raise
-            return plain(ask.dialect.write_error(failure))
+            return to_http_response(call.dialect.write_error(failure))
 
     def _upstream(self, session: Session, model: str) -> Upstream | None:
-        """Who answers: the model's own upstream, or for a name that nobody knows, the one of the trial's subject."""
+        """The upstream of the model or, if the name is unknown, the one of the trial's subject."""
         own = self.resolve(model)
         if own is not None:
             return own
-        instead = session.trial.subject.model
-        stand_in = self.resolve(instead)
-        if stand_in is not None:
+        substitute = session.trial.subject.model
+        upstream = self.resolve(substitute)
+        if upstream is not None:
             session.note(
-                f"the agent asked for the model {model!r}, which is not configured; {instead!r} was asked instead"
+                f"the agent requested the model {model!r}, which is not configured; {substitute!r} was used instead"
             )
-        return stand_in
+        return upstream
 
 
 async def _read(
-    request: web.BaseRequest, session: Session, found: Match, headers: dict[str, str]
-) -> tuple[Ask, ProviderError | None]:
-    """What is asked, and what is wrong with it, if anything."""
+    request: web.BaseRequest, session: Session, found: RouteMatch, headers: dict[str, str]
+) -> tuple[ModelCall, ProviderError | None]:
+    """Read the call, and what is wrong with it, if anything."""
     body, asked, problem = b"", Request(model=found.route.model or "", messages=()), None
     try:
         if request.headers.get("Expect", "").lower() == "100-continue":
@@ -143,37 +148,37 @@ async def _read(
         session.touch()
         asked = found.dialect.read_request(body, found.route)
     except web.HTTPRequestEntityTooLarge:
-        problem = _failure(413, "bad_request", f"the request is larger than {LARGEST_BODY} bytes")
+        problem = _error(413, "bad_request", f"the request is larger than {MAX_BODY_BYTES} bytes")
     except Malformed as error:
-        problem = _failure(400, "bad_request", f"the request can't be read: {error}")
+        problem = _error(400, "bad_request", f"the request can't be read: {error}")
         asked = _unreadable(asked, body)
-    except Exception as error:  # noqa: BLE001 - a dialect that fails is a failed exchange, not a dead server
-        problem = _failure(500, "server", f"the gateway failed: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - a bug in a dialect fails the exchange, not the server
+        problem = _error(500, "server", f"the gateway failed: {type(error).__name__}: {error}")
         asked = _unreadable(asked, body)
     url = request.rel_url
-    ask = Ask(
+    call = ModelCall(
         request=asked,
         dialect=found.dialect,
         route=found.route,
         body=body,
-        path=onward(split_prefix(url.raw_path)[1], url.raw_query_string, session.token),
+        path=forward_path(split_prefix(url.raw_path)[1], url.raw_query_string, session.token),
         headers=headers,
         trial=session.trial.id,
         seed=session.seed,
         facts=session.facts,
         memory=session.memory,
     )
-    return ask, problem
+    return call, problem
 
 
 def _unreadable(asked: Request, body: bytes) -> Request:
-    shown = body[:_MOST_SHOWN].decode("utf-8", "backslashreplace")
+    shown = body[:_MAX_UNREADABLE_BYTES].decode("utf-8", "backslashreplace")
     return Request(model=asked.model, messages=(), extra={"unreadable": shown})
 
 
-def _failure(status: int, reason: Reason, message: str) -> ProviderError:
+def _error(status: int, reason: Reason, message: str) -> ProviderError:
     return ProviderError(status=status, reason=reason, message=message)
 
 
-def _unknown(ask: Ask) -> ProviderError:
-    return _failure(404, "bad_request", f"no model {ask.request.model!r} is configured")
+def _unknown_model(call: ModelCall) -> ProviderError:
+    return _error(404, "bad_request", f"no model {call.request.model!r} is configured")

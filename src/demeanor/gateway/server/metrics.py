@@ -1,4 +1,4 @@
-"""What goes on in the gateway right now, for progress displays."""
+"""Live counters of the gateway, for progress displays."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Counters:
-    """The gateway's numbers at one moment, over all sessions since it began."""
+    """The gateway's counters at one moment, over all sessions since it started."""
 
     sessions: int = 0
-    """Sessions that are open."""
+    """Open sessions."""
 
     open: int = 0
-    """Exchanges that are under way."""
+    """Exchanges in progress."""
 
     exchanges: int = 0
     """Exchanges that have ended."""
 
     input_tokens: int = 0
-    """Tokens sent, as far as providers said."""
+    """Tokens sent, as far as the providers reported them."""
 
     output_tokens: int = 0
-    """Tokens received, as far as providers said."""
+    """Tokens received, as far as the providers reported them."""
 
     cost_usd: float = 0.0
-    """Money, as far as prices are known."""
+    """Cost, as far as prices are known."""
 
     unpriced: int = 0
-    """Answers whose cost is not known."""
+    """Responses with an unknown cost."""
 
     errors: Mapping[str, int] = field(default_factory=dict)
-    """Reason → how many exchanges ended in such an error."""
+    """Error reason → number of exchanges that ended with it."""
 
 
 class MetricsCollector:
@@ -53,7 +53,7 @@ class MetricsCollector:
         self._unpriced = 0
         self._errors: Counter[str] = Counter()
 
-    def enter(self, exchange: Exchange) -> None:
+    def add(self, exchange: Exchange) -> None:
         """Add an exchange that has ended."""
         self._ended += 1
         if exchange.error:
@@ -65,8 +65,8 @@ class MetricsCollector:
         self._cost += exchange.cost_usd or 0.0
         self._unpriced += exchange.cost_usd is None
 
-    def read(self) -> Counters:
-        """The numbers now."""
+    def snapshot(self) -> Counters:
+        """The counters now."""
         return Counters(
             sessions=self.sessions,
             open=self.open,

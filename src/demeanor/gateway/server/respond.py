@@ -1,4 +1,4 @@
-"""Telling an agent what its upstream replied, in the agent's own dialect, while recording it."""
+"""Sends an upstream's reply to the agent in the agent's dialect, and records it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from demeanor.gateway.dialects.stream_events import Broke, PartGrew, deltas_of
-from demeanor.gateway.models.upstream import Answered, Passed, ProviderRefused, Streamed, UpstreamBroke
-from demeanor.gateway.server.tee import listener
+from demeanor.gateway.dialects.stream_events import Interrupted, PartGrew, deltas_of
+from demeanor.gateway.models.upstream import ErrorReply, FullReply, PassthroughReply, StreamReply, UpstreamInterrupted
+from demeanor.gateway.server.tee import response_tee
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,33 +17,35 @@ if TYPE_CHECKING:
     from demeanor.core.exchange import Response
     from demeanor.gateway.dialects.dialect import WireFormat
     from demeanor.gateway.dialects.stream_events import Delta
-    from demeanor.gateway.models.upstream import Ask, Reply
+    from demeanor.gateway.models.upstream import ModelCall, Reply
     from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
-_PIECE = 40
-"""Characters of a known answer that are told at a time when a stream is wanted."""
+_MAX_DELTA_CHARS = 40
+"""Longest piece of text, in characters, when a complete response is sent as a stream."""
 
 
-async def deliver(reply: Reply, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest) -> web.StreamResponse:
-    """Send a reply to the agent and note in the recording what it says."""
-    if isinstance(reply, Answered):
-        recording.answered(reply.response)
-        if ask.request.stream:
-            return await _stream_known(reply.response, ask, recording, request)
-        recording.answering()
-        return plain(ask.dialect.write_response(reply.response, ask.request))
-    if isinstance(reply, Streamed):
-        return await _stream(reply, ask, recording, request)
-    if isinstance(reply, Passed):
-        return await _pass(reply, ask, recording, request)
-    if isinstance(reply, ProviderRefused):
-        recording.failed(reply.error)
-        return plain(ask.dialect.write_error(reply.error), reply.headers)
-    return plain(ask.dialect.write_count(reply.tokens))
+async def deliver(
+    reply: Reply, call: ModelCall, recording: ExchangeRecorder, request: web.BaseRequest
+) -> web.StreamResponse:
+    """Send a reply to the agent and record it."""
+    if isinstance(reply, FullReply):
+        recording.set_response(reply.response)
+        if call.request.stream:
+            return await _stream_full_reply(reply.response, call, recording, request)
+        recording.touch_response()
+        return to_http_response(call.dialect.write_response(reply.response, call.request))
+    if isinstance(reply, StreamReply):
+        return await _stream(reply, call, recording, request)
+    if isinstance(reply, PassthroughReply):
+        return await _pass(reply, call, recording, request)
+    if isinstance(reply, ErrorReply):
+        recording.set_error(reply.error)
+        return to_http_response(call.dialect.write_error(reply.error), reply.headers)
+    return to_http_response(call.dialect.write_count(reply.tokens))
 
 
-def plain(wire: WireFormat, headers: Mapping[str, str] | None = None) -> web.Response:
-    """A message of the wire format as an HTTP response."""
+def to_http_response(wire: WireFormat, headers: Mapping[str, str] | None = None) -> web.Response:
+    """A wire message as an HTTP response."""
     return web.Response(
         status=wire.status,
         body=wire.body,
@@ -51,40 +53,40 @@ def plain(wire: WireFormat, headers: Mapping[str, str] | None = None) -> web.Res
     )
 
 
-def told(response: Response) -> Iterator[Delta]:
-    """A whole answer in small pieces, as a provider would have streamed it."""
+def small_deltas(response: Response) -> Iterator[Delta]:
+    """A complete response as small deltas, as a provider would have streamed it."""
     for delta in deltas_of(response):
-        if isinstance(delta, PartGrew) and len(delta.text) > _PIECE:
-            for start in range(0, len(delta.text), _PIECE):
-                yield replace(delta, text=delta.text[start : start + _PIECE])
+        if isinstance(delta, PartGrew) and len(delta.text) > _MAX_DELTA_CHARS:
+            for start in range(0, len(delta.text), _MAX_DELTA_CHARS):
+                yield replace(delta, text=delta.text[start : start + _MAX_DELTA_CHARS])
         else:
             yield delta
 
 
-async def _stream_known(
-    response: Response, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest
+async def _stream_full_reply(
+    response: Response, call: ModelCall, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
-    writer = ask.dialect.stream_writer(ask.request)
+    writer = call.dialect.stream_writer(call.request)
     answer = await _begin(request, writer.content_type)
-    for delta in told(response):
-        recording.answering()
+    for delta in small_deltas(response):
+        recording.touch_response()
         await answer.write(writer.write(delta))
     await answer.write_eof(writer.close())
     return answer
 
 
 async def _stream(
-    reply: Streamed, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest
+    reply: StreamReply, call: ModelCall, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
-    """Tell deltas in the agent's dialect, each as soon as it is known."""
-    writer = ask.dialect.stream_writer(ask.request)
+    """Write deltas in the agent's dialect, each as soon as it arrives."""
+    writer = call.dialect.stream_writer(call.request)
     answer = await _begin(request, writer.content_type)
     async for delta in reply.deltas:
-        recording.owed = False
-        recording.answering()
+        recording.awaiting_provider = False
+        recording.touch_response()
         await answer.write(writer.write(delta))
-        recording.heard([delta])
-        recording.owed = not isinstance(delta, Broke)
+        recording.add_deltas([delta])
+        recording.awaiting_provider = not isinstance(delta, Interrupted)
     await answer.write_eof(writer.close())
     return answer
 
@@ -95,23 +97,25 @@ async def _begin(request: web.BaseRequest, content_type: str) -> web.StreamRespo
     return answer
 
 
-async def _pass(reply: Passed, ask: Ask, recording: ExchangeRecorder, request: web.BaseRequest) -> web.StreamResponse:
-    """Pass bytes on as they come: first on their way, then into the side reader."""
+async def _pass(
+    reply: PassthroughReply, call: ModelCall, recording: ExchangeRecorder, request: web.BaseRequest
+) -> web.StreamResponse:
+    """Forward bytes as they arrive: first to the agent, then to the tee that reads them."""
     answer = web.StreamResponse(status=reply.status, headers=reply.headers)
-    aside = listener(ask, reply, recording)
+    tee = response_tee(call, reply, recording)
     await answer.prepare(request)
     try:
         async for chunk in reply.chunks:
-            recording.owed = False
-            recording.answering()
+            recording.awaiting_provider = False
+            recording.touch_response()
             await answer.write(chunk)
-            aside.feed(chunk)
-            recording.owed = True
-    except UpstreamBroke as broke:
-        recording.failed(broke.error)
+            tee.feed(chunk)
+            recording.awaiting_provider = True
+    except UpstreamInterrupted as broke:
+        recording.set_error(broke.error)
         if request.transport:
             request.transport.abort()
         return answer
-    aside.close()
+    tee.close()
     await answer.write_eof()
     return answer

@@ -1,4 +1,4 @@
-"""Which dialect a request speaks, what it wants, and whether it may."""
+"""Finds the dialect and the operation of a request, and checks its token."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Match:
-    """A request that a dialect understands."""
+class RouteMatch:
+    """A request that matches a route of a dialect."""
 
     dialect: Dialect
     """The dialect."""
 
     route: Route
-    """What is wanted."""
+    """The operation."""
 
-    admitted: bool
-    """Whether the session's token was presented in one of the dialect's places."""
+    authorized: bool
+    """Whether the session's token was presented in one of the places that the dialect uses for keys."""
 
 
 def split_prefix(path: str) -> tuple[str, str]:
-    """`/t/<id>/rest` as the session's id and `/rest`; an empty id where the path is none of ours."""
+    """Split `/t/<id>/rest` into the session id and `/rest`; the id is empty if the path has no session prefix."""
     if not path.startswith("/t/"):
         return "", path
     session, slash, rest = path[3:].partition("/")
     return session, slash + rest or "/"
 
 
-def match(
+def match_route(
     dialects: Iterable[Dialect],
     method: str,
     path: str,
@@ -42,24 +42,24 @@ def match(
     query: Mapping[str, str],
     headers: Mapping[str, str],
     token: str,
-) -> Match | None:
-    """The dialect that is spoken; where several know the path (model lists), the one that presents the token."""
-    found: Match | None = None
+) -> RouteMatch | None:
+    """The dialect that matches; if several do (model lists), the one whose token is right."""
+    found: RouteMatch | None = None
     for dialect in dialects:
         route = dialect.route(method, path, query)
         if route is None:
             continue
         presented = dialect.token(headers, query) or ""
-        admitted = hmac.compare_digest(presented.encode(), token.encode())
-        if admitted:
-            return Match(dialect=dialect, route=route, admitted=True)
-        found = found or Match(dialect=dialect, route=route, admitted=False)
+        authorized = hmac.compare_digest(presented.encode(), token.encode())
+        if authorized:
+            return RouteMatch(dialect=dialect, route=route, authorized=True)
+        found = found or RouteMatch(dialect=dialect, route=route, authorized=False)
     return found
 
 
-def onward(path: str, query: str, token: str) -> str:
-    """Path and query as they go on to a provider: the agent's token taken out, all else as it was."""
+def forward_path(path: str, query: str, token: str) -> str:
+    """Path and query to forward to a provider: without the agent's token, otherwise unchanged."""
     if token in query:
-        kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if value != token]
-        query = urlencode(kept)
+        remaining = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if value != token]
+        query = urlencode(remaining)
     return f"{path}?{query}" if query else path

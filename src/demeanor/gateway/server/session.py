@@ -1,4 +1,4 @@
-"""One trial's own door to its model: its address, its token, and everything that went through."""
+"""The session of one trial: its URL, its token and its recorded exchanges."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from demeanor.gateway.models.upstream import estimated_tokens
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
 if TYPE_CHECKING:
@@ -21,18 +22,15 @@ if TYPE_CHECKING:
     from demeanor.gateway.server.budget import BudgetAccount
     from demeanor.gateway.server.metrics import MetricsCollector
 
-Serve: TypeAlias = "Callable[[socket.socket, Session], Awaitable[None]]"
-"""Serves one session on a socket of its own; `GatewayServer.listen` is one."""
-
-BYTES_PER_TOKEN = 4
-"""What is spent where nobody counts: a rough and steady guess."""
+ServeSession: TypeAlias = "Callable[[socket.socket, Session], Awaitable[None]]"
+"""Serves one session on its own socket; `GatewayServer.listen` is one."""
 
 
-def shared(request: Request, earlier: Request | None) -> Request:
-    """The same request, made of the earlier one's parts where they are equal.
+def share_with_previous(request: Request, earlier: Request | None) -> Request:
+    """The same request, sharing with the previous one the parts that are equal.
 
-    Every request repeats the whole conversation so far; kept like this, a trial's requests take as much room as its
-    last one, and not as the sum of all.
+    Every request repeats the whole conversation. With shared parts, the requests of a trial take about as much
+    memory as the last one alone.
     """
     if earlier is None:
         return request
@@ -43,22 +41,29 @@ def shared(request: Request, earlier: Request | None) -> Request:
 
 
 class Session:
-    """What one attempt at one trial is given; see `GatewaySession` in core/ports.py."""
+    """The gateway's side of one attempt at one trial; see `GatewaySession` in core/ports.py."""
 
     def __init__(
-        self, trial: Trial, *, seed: int, address: str, purse: BudgetAccount, books: MetricsCollector, serve: Serve
+        self,
+        trial: Trial,
+        *,
+        seed: int,
+        address: str,
+        account: BudgetAccount,
+        metrics: MetricsCollector,
+        serve: ServeSession,
     ) -> None:
         self.id = secrets.token_hex(8)
         self.trial = trial
         self.seed = seed
         self.address = address
-        self.purse = purse
+        self.account = account
         self.closing = AsyncExitStack()
         self.facts: dict[str, str] = {}
         self.memory: dict[object, Any] = {}
-        self.over = False
+        self.closed = False
         self._token = "hf-" + secrets.token_hex(20)
-        self._books = books
+        self._metrics = metrics
         self._serve = serve
         self._began = self._activity = time.monotonic()
         self._entries: list[Exchange | ExchangeRecorder] = []
@@ -69,54 +74,54 @@ class Session:
 
     @property
     def base_url(self) -> str:
-        """Where the agent finds it, without a version path such as /v1."""
+        """The base URL for the agent, without a version path such as /v1."""
         return f"{self.address}/t/{self.id}"
 
     @property
     def token(self) -> str:
-        """The key the agent presents."""
+        """The API key for the agent."""
         return self._token
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the model that answers, and of faults that never came to be."""
-        return (*self._notes, *self._unmet())
+        """Notes for the user on the model, and on faults that were not injected."""
+        return (*self._notes, *self._faults_not_injected())
 
     def set_address(self, address: tuple[str, int]) -> None:
-        """From now on `base_url` is at an address of the session's own, at which it will `listen`."""
+        """Use this address in `base_url`; the session will `listen` on it."""
         self.address = f"http://{address[0]}:{address[1]}"
 
     async def listen(self, listener: socket.socket) -> None:
-        """Serve this session, and no other, on a socket of its own."""
+        """Serve this session, and no other, on its own socket."""
         await self._serve(listener, self)
 
     async def close_connections(self) -> None:
-        """End what is under way and answer nothing any more; what went over the wire can still be asked."""
-        self.over = True
+        """Cancel requests in progress and refuse new ones; the recorded exchanges stay available."""
+        self.closed = True
         await self.close()
 
     def note(self, *texts: str) -> None:
-        """Add what a person should know, each thing once."""
+        """Add notes for the user, each text once."""
         self._notes.update(dict.fromkeys(texts))
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
-        """Take note of the bench that the agent works on."""
+        """Set facts about the attempt's environment: `workspace`, `home`, …"""
         self.facts.update(facts)
 
     def last_activity(self) -> float:
         """The monotonic time of the last byte in either direction."""
-        return max([self._activity, *(recording.activity for recording in self._open)])
+        return max([self._activity, *(recorder.activity for recorder in self._open)])
 
     def waiting(self) -> bool:
-        """Whether the provider owes an answer right now."""
-        return any(recording.owed for recording in self._open)
+        """Whether a provider owes a response right now."""
+        return any(recorder.awaiting_provider for recorder in self._open)
 
     def exchanges(self) -> tuple[Exchange, ...]:
-        """Everything that went over the wire, in order of arrival; also what is still under way, as far as it came."""
+        """All exchanges in order of arrival, including those in progress as far as they got."""
         return tuple(entry.exchange() if isinstance(entry, ExchangeRecorder) else entry for entry in self._entries)
 
     def fault(self, number: int) -> Fault | None:
-        """The fault that goes into the answer of exchange `number`, if any; what is no exchange has none."""
+        """The fault for exchange `number`, if any; number 0 is not an exchange and has none."""
         rules = self.trial.eval.scenario.faults if number else ()
         return next((fault for fault in rules if fault.hits(number, self.seed)), None)
 
@@ -125,10 +130,10 @@ class Session:
         self._activity = time.monotonic()
 
     @contextmanager
-    def busy(self) -> Iterator[None]:
-        """While a request is served, so that `close` can end it."""
+    def track_request(self) -> Iterator[None]:
+        """Track the current task as a request, so that `close` can cancel it."""
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a request is always served in a task
+        assert task is not None  # noqa: S101 - a request is always handled in a task
         self._tasks.add(task)
         self.touch()
         try:
@@ -137,53 +142,53 @@ class Session:
             self._tasks.discard(task)
 
     @contextmanager
-    def recording(self, dialect: str, request: Request, *, started: float, size: int) -> Iterator[ExchangeRecorder]:
-        """Record one exchange from here to the end of the block, however that ends."""
-        recording = ExchangeRecorder(
+    def record(self, dialect: str, request: Request, *, started: float, size: int) -> Iterator[ExchangeRecorder]:
+        """Record one exchange until the end of the block, however the block ends."""
+        recorder = ExchangeRecorder(
             number=len(self._entries) + 1,
             dialect=dialect,
-            request=shared(request, self._latest),
+            request=share_with_previous(request, self._latest),
             started=started,
             origin=self._began,
         )
-        self._latest = recording.request
-        self._entries.append(recording)
-        self._open.add(recording)
-        self._books.open += 1
+        self._latest = recorder.request
+        self._entries.append(recorder)
+        self._open.add(recorder)
+        self._metrics.open += 1
         try:
-            yield recording
+            yield recorder
         finally:
-            recording.end()
-            exchange = recording.exchange()
-            self._entries[recording.number - 1] = exchange
-            self._open.discard(recording)
-            self._activity = max(self._activity, recording.activity)
-            self._books.open -= 1
-            self._books.enter(exchange)
-            self._spend(exchange, size)
+            recorder.end()
+            exchange = recorder.exchange()
+            self._entries[recorder.number - 1] = exchange
+            self._open.discard(recorder)
+            self._activity = max(self._activity, recorder.activity)
+            self._metrics.open -= 1
+            self._metrics.add(exchange)
+            self._charge(exchange, size)
 
     async def close(self) -> None:
-        """End what is still under way, and everything that listens for this session alone."""
+        """Cancel requests in progress and stop listening on the session's own sockets."""
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.closing.aclose()
 
-    def _unmet(self) -> Iterator[str]:
-        """Faults for exchanges that there were not enough of, or whose answers gave them nothing to break."""
+    def _faults_not_injected(self) -> Iterator[str]:
+        """Notes on faults that had no matching exchange, or whose responses had nothing to break."""
         injected = {entry.fault for entry in self._entries}
         for fault in self.trial.eval.scenario.faults:
             if fault.first is not None and str(fault) not in injected:
                 count = f"{len(self._entries)} exchange{'s' if len(self._entries) != 1 else ''}"
                 yield f"the fault {fault} was not injected: there were {count}, and none that it could break"
 
-    def _spend(self, exchange: Exchange, size: int) -> None:
-        """Take an exchange out of the purse. Where the provider did not count, the request counts by its size."""
+    def _charge(self, exchange: Exchange, size: int) -> None:
+        """Charge an exchange to the budget; without token counts of the provider, estimate them from the size."""
         if exchange.response is None:
             return
         usage = exchange.response.usage
         known = [n for n in (usage.input, usage.output) if n is not None]
-        self.purse.spend(sum(known) if known else size // BYTES_PER_TOKEN, exchange.cost_usd)
-        if exchange.cost_usd is None and self.purse.counts_usd():
-            self.note(f"the price of {exchange.request.model!r} is not known: a budget in dollars can't hold it back")
+        self.account.spend(sum(known) if known else estimated_tokens(size), exchange.cost_usd)
+        if exchange.cost_usd is None and self.account.has_usd_limit():
+            self.note(f"the price of {exchange.request.model!r} is unknown: a budget in dollars can't limit it")

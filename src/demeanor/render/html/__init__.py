@@ -1,1 +1,1 @@
-"""HTML and SVG that hostile text can not break."""
+"""HTML and SVG with safe escaping of untrusted text."""

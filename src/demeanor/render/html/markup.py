@@ -1,4 +1,4 @@
-"""HTML that can't be broken by what stands in it: text is escaped unless it is Markup, and only `el` makes Markup."""
+"""HTML elements. Text is escaped unless it is Markup, and only `el` and `joined` make Markup from text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EMPTY = frozenset({"meta", "br", "wbr", "line", "circle", "polyline", "rect"})
 
 
 class Markup(str):
-    """HTML that is right as it is."""
+    """HTML that is already escaped."""
 
     __slots__ = ()
 
@@ -31,16 +31,16 @@ def el(name: str, *children: str, **attributes: str | int | float | None) -> Mar
 
 @lru_cache(maxsize=8192)
 def _escaped(text: str) -> str:
-    """Most of a page are the same few texts."""
+    """Cached, because most of a page consists of the same few texts."""
     return escape(printable(text))
 
 
 def joined(*children: str) -> Markup:
-    """Pieces one after the other, those that are plain text escaped."""
+    """The parts, concatenated; plain text is escaped."""
     return Markup("".join(child if isinstance(child, Markup) else _escaped(child) for child in children))
 
 
 def breakable(name: str) -> Markup:
-    """A long name that may be broken after its `_`, `-`, `.` and `/`."""
+    """A long name that a browser may break after `_`, `-`, `.` and `/`."""
     pieces = re.split(r"(?<=[-_./])", name)
     return joined(*(part for piece in pieces for part in (piece, el("wbr")))) if len(pieces) > 1 else joined(name)

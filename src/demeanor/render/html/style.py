@@ -1,9 +1,9 @@
-"""The style sheet: light and dark, wide and narrow, print. Colours say nothing that words do not say too."""
+"""The style sheet: light and dark, wide and narrow, print. No information is shown by colour alone."""
 
 from __future__ import annotations
 
 LEVELS = 10
-"""Rates from 0 to 1 have so many colours and one more."""
+"""The colour scale of rates has this many steps."""
 
 _BASE = """
 :root{color-scheme:light dark;--ink:#16181d;--paper:#fff;--soft:#565d6b;--line:#d5d9e0;--band:#f4f6f9;
@@ -64,12 +64,12 @@ tbody th{max-width:9rem;min-width:7rem;font-size:.85rem}tbody th .eval{font-size
 
 
 def style() -> str:
-    """The whole sheet."""
+    """The complete style sheet."""
     light = "".join(f".h{level}{{background:{_colour(level, 82, 60)};color:#16181d}}" for level in range(LEVELS + 1))
     dark = "".join(f".h{level}{{background:{_colour(level, 24, 48)};color:#f2f4f8}}" for level in range(LEVELS + 1))
     return _BASE.strip() + "\n" + light + f"\n@media (prefers-color-scheme:dark){{{dark}}}"
 
 
 def _colour(level: int, lightness: int, saturation: int) -> str:
-    """From red (all failed) over yellow to green (all passed)."""
+    """From red (all failed) through yellow to green (all passed)."""
     return f"hsl({round(8 + 132 * level / LEVELS)} {saturation}% {lightness}%)"

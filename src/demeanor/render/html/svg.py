@@ -1,4 +1,4 @@
-"""Rates over time as a small drawing; a night without data is a hollow dot on the axis, and a gap in the line."""
+"""A sparkline of rates as SVG. A night without data is a hollow dot on the axis and a gap in the line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STEP, _HEIGHT, _EDGE = 12, 24, 4
 
 
 def sparkline(rates: Sequence[Estimate | None], changed: Sequence[bool]) -> Markup:
-    """The nights from left to right; a dashed line stands before the first night after a change."""
+    """The nights from left to right; a dashed line marks the first night after a change."""
     across = _STEP * (len(rates) - 1) + 2 * _EDGE
     told = ", ".join(figures.percent(rate.value) if rate else "no data" for rate in rates)
     parts: list[str] = [

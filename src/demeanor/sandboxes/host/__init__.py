@@ -1,1 +1,1 @@
-"""The host side of a sandbox: folders of an attempt, arguments, and clients of the supervisors."""
+"""The client side of the supervisors, in Demeanor's own process: launching programs, workspaces, environments."""

@@ -1,11 +1,11 @@
-"""What a program behind walls finds: the arguments of bubblewrap.
+"""The file system of a bubblewrap sandbox: the arguments of bubblewrap, and the generated /etc.
 
-The root is an allow-list. The host's /usr is there, read-only; /etc is made up, but for what programs need to find
-libraries and certificates; /tmp, /dev/shm, HOME and the workspace lie on the room's own disk; an agent's installation
-is shown read-only where it lies on the host. Everything else is not there at all.
+The root is an allow-list. The host's /usr is mounted read-only. /etc is generated, except for what programs need to
+find libraries and certificates. /tmp, /dev/shm, HOME and the workspace are on the sandbox's own disk. An agent's
+installation is mounted read-only at its path on the host. Nothing else exists in the sandbox.
 """
 
-# Paths are compared as text here, and nothing is opened.
+# Paths are compared as text here; no file is opened.
 # ruff: noqa: PTH100, PTH110, PTH112, PTH113, PTH114, PTH115
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from demeanor.sandboxes.supervisor.namespaces import HOME, MERGED, SCRATCH, SHARED, TEMP, read_at
+from demeanor.sandboxes.supervisor.namespaces import HOME, MERGED, SCRATCH, SHARED, TEMP, staged_path
 
-WORKSPACE_SEEN, HOME_SEEN, TEMP_SEEN = "/workspace", "/home/agent", "/tmp"  # noqa: S108 - inside, it is the agent's own
-"""Where a program finds its folders."""
+WORKSPACE_PATH, HOME_PATH, TEMP_PATH = "/workspace", "/home/agent", "/tmp"  # noqa: S108 - inside, it is the agent's own
+"""The paths of a program's folders in the sandbox."""
 
 UID = 1000
-"""Who a program finds itself to be."""
+"""The uid of programs in the sandbox."""
 
 PORT = 11811
-"""Where a program in a network of its own finds the gateway: an unusual number, the same everywhere."""
+"""The gateway's port in a private network: an unusual number, the same in all sandboxes."""
 
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-"""What is shown of the host's system, as far as it is there."""
+SYSTEM_PATHS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+"""The host's system folders that are mounted, if they exist."""
 
 HOST_ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem",
     "pki/tls", "pki/ca-trust", "ca-certificates", "localtime", "services", "protocols", "mime.types", "os-release",
 )  # fmt: skip
-"""What is shown of the host's /etc, as far as it is there: nothing that tells who or where we are."""
+"""The files and folders of the host's /etc that are mounted or copied, if they exist. They don't identify the host."""
 
 _ETC = {
     "hosts": "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n",
@@ -44,11 +44,9 @@ _ETC = {
 }
 
 
-def lay_etc(folder: Path, uid: int = UID, home: str = HOME_SEEN) -> None:
-    """Write /etc into a new folder: what is made up, copies of files of the host's, and empty places for folders of it.
-    The agent is the user `uid`.
-
-    Each thing that is mounted costs time at every start; a copy costs some once.
+def write_etc(folder: Path, uid: int = UID, home: str = HOME_PATH) -> None:
+    """Write /etc into a new folder: generated files, copies of the host's files, and mount points for its folders. The
+    agent is the user `uid`. Files are copied because each mount costs time at every start.
     """
     folder.mkdir(mode=0o755)
     for name in HOST_ETC:
@@ -66,53 +64,53 @@ def lay_etc(folder: Path, uid: int = UID, home: str = HOME_SEEN) -> None:
         (folder / name).chmod(0o644)
 
 
-def visible(path: str, also: Sequence[str] = ()) -> bool:
-    """Whether something of the host is seen anyway."""
-    return any(path == top or path.startswith(f"{top}/") for top in (*SYSTEM, *also))
+def is_visible(path: str, also: Sequence[str] = ()) -> bool:
+    """Whether a path of the host is mounted anyway."""
+    return any(path == top or path.startswith(f"{top}/") for top in (*SYSTEM_PATHS, *also))
 
 
-def path_seen(path: str, also: Sequence[str] = ()) -> str:
-    """PATH as far as it can be seen."""
-    return os.pathsep.join(folder for folder in path.split(os.pathsep) if visible(folder, also)) or os.defpath
+def visible_path(path: str, also: Sequence[str] = ()) -> str:
+    """The part of PATH that is visible in the sandbox."""
+    return os.pathsep.join(folder for folder in path.split(os.pathsep) if is_visible(folder, also)) or os.defpath
 
 
-def to_show(reads: Iterable[str]) -> tuple[str, ...]:
-    """What must be shown besides the system: each thing where it is named and where it really lies, outer first."""
+def paths_to_bind(reads: Iterable[str]) -> tuple[str, ...]:
+    """The paths to mount besides the system folders: each as given and with its links resolved, outer folders first."""
     found: set[str] = set()
     for path in reads:
-        plain = os.path.abspath(path)
-        found.update(place for place in (plain, os.path.realpath(plain)) if os.path.exists(place))
+        absolute = os.path.abspath(path)
+        found.update(candidate for candidate in (absolute, os.path.realpath(absolute)) if os.path.exists(candidate))
     shown: list[str] = []
     for path in sorted(found):
-        if not visible(path, shown) and path != "/":
+        if not is_visible(path, shown) and path != "/":
             shown.append(path)
     return tuple(shown)
 
 
-def arguments(
+def bwrap_arguments(
     *, env: Mapping[str, str], shown: Sequence[str], fds: tuple[int, int], host_network: bool = False
 ) -> list[str]:
-    """What bubblewrap is told. The stage has the made-up /etc, then what is `shown`, in this order; `fds` are those of
-    the filter and of the status.
+    """The arguments of bubblewrap. The staging folder has the generated /etc and then the paths in `shown`, in this
+    order; `fds` are the descriptors of the seccomp filter and of the status.
     """
-    words = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    words += ["--disable-userns", "--new-session", "--uid", str(UID), "--gid", str(UID), "--hostname", "sandbox"]
-    words += [*_system(), "--ro-bind", read_at(0), "/etc"]
+    args = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    args += ["--disable-userns", "--new-session", "--uid", str(UID), "--gid", str(UID), "--hostname", "sandbox"]
+    args += [*_system_arguments(), "--ro-bind", staged_path(0), "/etc"]
     for name in (*etc_folders(), *(("resolv.conf", "hosts") if host_network else ())):
-        words += ["--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
-    words += ["--proc", "/proc", "--dev", "/dev"]
-    for seen, name in ((TEMP_SEEN, TEMP), ("/dev/shm", SHARED), (HOME_SEEN, HOME), (WORKSPACE_SEEN, MERGED)):  # noqa: S108
-        words += ["--bind", f"{SCRATCH}/{name}", seen]
+        args += ["--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
+    args += ["--proc", "/proc", "--dev", "/dev"]
+    for target, name in ((TEMP_PATH, TEMP), ("/dev/shm", SHARED), (HOME_PATH, HOME), (WORKSPACE_PATH, MERGED)):  # noqa: S108
+        args += ["--bind", f"{SCRATCH}/{name}", target]
     for number, path in enumerate(shown, 1):
-        words += ["--ro-bind", read_at(number), path]
-    words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKSPACE_SEEN, "--clearenv"]
+        args += ["--ro-bind", staged_path(number), path]
+    args += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKSPACE_PATH, "--clearenv"]
     for name, value in env.items():
-        words += ["--setenv", name, value]
-    return [*words, "--seccomp", str(fds[0]), "--json-status-fd", str(fds[1])]
+        args += ["--setenv", name, value]
+    return [*args, "--seccomp", str(fds[0]), "--json-status-fd", str(fds[1])]
 
 
-def _system() -> Iterator[str]:
-    for path in SYSTEM:
+def _system_arguments() -> Iterator[str]:
+    for path in SYSTEM_PATHS:
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)
         elif os.path.isdir(path):
@@ -121,11 +119,11 @@ def _system() -> Iterator[str]:
 
 @cache
 def system_folders() -> tuple[str, ...]:
-    """What is shown of the host's system, without links to it."""
-    return tuple(path for path in SYSTEM if os.path.isdir(path) and not os.path.islink(path))
+    """The system folders that exist and are not links."""
+    return tuple(path for path in SYSTEM_PATHS if os.path.isdir(path) and not os.path.islink(path))
 
 
 @cache
 def etc_folders() -> tuple[str, ...]:
-    """The folders that are shown of the host's /etc."""
+    """The folders of the host's /etc that are mounted."""
     return tuple(name for name in HOST_ETC if os.path.isdir(f"/etc/{name}"))

@@ -1,169 +1,127 @@
-"""A room as Demeanor has it: the way to its warden, the socket that listens in it, and its disk. See warden.py."""
+"""The client of a bubblewrap sandbox: its supervisor's control socket, its listener, and its disk."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import marshal
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 from demeanor.core.errors import WorldError
 from demeanor.core.text import one_line
 from demeanor.core.verdict import VoidCause
-from demeanor.sandboxes.host.launcher import Launcher, hand_over
-from demeanor.sandboxes.supervisor.supervisor import LENGTH
+from demeanor.sandboxes.host.launcher import Launcher
+from demeanor.sandboxes.host.messages import SupervisorClient, encode
 
-_PATIENCE = 30.0
-_WORDS = 4096
+_START_TIMEOUT = 30.0
+_SIZE = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BwrapSpec:
-    """What kind of room it is to be."""
+    """What the supervisor needs to know to set up a sandbox."""
 
     bwrap: str
-    """Where bubblewrap lies."""
+    """The path of bubblewrap."""
 
     filter: bytes
-    """The system calls that are refused."""
+    """The seccomp filter."""
 
     lower: str
-    """The folder that the workspace starts from; it is only read."""
+    """The folder with the workspace's starting state; it is only read."""
 
     network: Literal["gateway", "none", "host"]
-    """What can be reached from in there."""
+    """What programs can connect to."""
 
     port: int
-    """Where the room's own socket listens."""
+    """The port of the listener."""
 
     uid: int | None
-    """Whom the warden becomes where it is root; None where it is an ordinary user."""
+    """The user that the supervisor switches to when it is root; None when it is an ordinary user."""
 
     disk: int
-    """Bytes that everything written in there may take."""
+    """The size of the disk, in bytes."""
 
     inodes: int
-    """Files and folders that may be made in there."""
+    """How many files and folders can be created on it."""
 
     memory: int
-    """Bytes of memory that everything in there may hold."""
+    """The memory limit of all processes together, in bytes."""
 
     rlimits: Mapping[str, int]
-    """Limits of the kernel, by name."""
+    """Resource limits, by name."""
 
     overlay: bool = True
-    """Whether to try an overlay before copying."""
+    """Whether to try an overlay before copying the workspace."""
 
 
-def message(order: Mapping[str, object]) -> bytes:
-    """An order as bytes."""
-    body = marshal.dumps(dict(order))
-    return LENGTH.pack(len(body)) + body
+class BwrapClient(SupervisorClient):
+    """One sandbox and its supervisor."""
 
-
-def launch_message(
-    argv: Sequence[str], arguments: Sequence[str], *, reads: Sequence[str], home: Mapping[str, bytes]
-) -> bytes:
-    """A launch as bytes; raises WorldError for what no program can be given."""
-    check_words((*argv, *arguments))
-    return message({"argv": list(argv), "arguments": list(arguments), "reads": list(reads), "home": dict(home)})
-
-
-def check_words(words: Iterable[str]) -> None:
-    """Raise WorldError for what no program can be given."""
-    for word in words:
-        if "\0" in word:
-            raise WorldError(VoidCause.HARNESS, f"a NUL character in {one_line(word)!r}: no program can be given that")
-        try:
-            os.fsencode(word)
-        except UnicodeEncodeError as error:
-            why = f"an argument of the program is no Unicode text: {error.reason}"
-            raise WorldError(VoidCause.HARNESS, why) from None
-
-
-class BwrapClient:
-    """One room, and whoever watches over it."""
-
-    def __init__(self, launcher: Launcher, plan: BwrapSpec) -> None:
-        self.door: socket.socket | None = None
-        """The socket that listens in there."""
+    def __init__(self, launcher: Launcher, spec: BwrapSpec) -> None:
+        super().__init__(launcher.bwrap_supervisor())
+        self.listener: socket.socket | None = None
+        """The socket that listens in the sandbox."""
         self.disk: int | None = None
-        """Its disk, opened; None until the first program is started."""
-        self.layered = False
+        """The disk, as an open folder; None until the first program is started."""
+        self.overlay = False
         """Whether the workspace is an overlay."""
-        self._control = launcher.warden()
-        try:
-            hand_over(self._control, message(asdict(plan)))
-        except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"the warden has died before it began ({error})") from None
+        self.launch(encode(asdict(spec)), ())
 
-    async def entered(self) -> None:
-        """Wait until the room is there."""
+    async def wait_ready(self) -> None:
+        """Wait until the namespaces are set up."""
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
 
-        def hear() -> None:
+        def on_readable() -> None:
             if not ready.done():
                 ready.set_result(None)
 
-        loop.add_reader(self._control, hear)
+        loop.add_reader(self._control, on_readable)
         try:
-            await asyncio.wait_for(ready, _PATIENCE)
+            await asyncio.wait_for(ready, _START_TIMEOUT)
         except TimeoutError:
-            raise WorldError(VoidCause.SANDBOX, f"the sandbox was not there within {_PATIENCE:g} s") from None
+            raise WorldError(VoidCause.SANDBOX, f"the sandbox was not ready within {_START_TIMEOUT:g} s") from None
         finally:
             loop.remove_reader(self._control)
-        self._take_door()
+        self._receive_listener()
 
-    def entered_blocking(self) -> None:
+    def wait_ready_blocking(self) -> None:
         """The same in a worker thread."""
-        self._control.settimeout(_PATIENCE)
-        self._take_door()
+        self._control.settimeout(_START_TIMEOUT)
+        self._receive_listener()
 
-    def _take_door(self) -> None:
+    def _receive_listener(self) -> None:
         try:
-            words, fds, _, _ = socket.recv_fds(self._control, _WORDS, 1)
+            answer, fds, _, _ = socket.recv_fds(self._control, _SIZE, 1)
         except OSError as error:
-            words, fds = str(error).encode(), []
+            answer, fds = str(error).encode(), []
         if fds:
-            self.door = socket.socket(fileno=fds[0])
-        if words != b"ready\n":
-            why = (
-                one_line(words.removeprefix(b"fail ").removeprefix(b"room ").decode("utf-8", "backslashreplace"))
-                or "its warden died"
-            )
-            raise WorldError(VoidCause.SANDBOX, f"no sandbox can be made here: {why}")
+            self.listener = socket.socket(fileno=fds[0])
+        if answer != b"ready\n":
+            text = answer.removeprefix(b"fail ").removeprefix(b"setup ").decode("utf-8", "backslashreplace")
+            why = one_line(text) or "the supervisor exited"
+            raise WorldError(VoidCause.SANDBOX, f"the sandbox can't be set up: {why}")
 
-    def launch(self, launch: bytes, fds: tuple[int, int]) -> socket.socket:
-        """Hand a launch to the warden; the socket to control it by."""
-        try:
-            return hand_over(self._control, launch, fds)
-        except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"the warden has died ({error})") from None
-
-    def give_back(self, control: socket.socket, *, in_peace: bool) -> None:
-        """A room is left as a whole."""
-
-    def hear(self, control: socket.socket) -> bytes | None:
-        """What the warden says of its program; None for its word that the room is furnished, with the disk."""
-        words, fds, _, _ = socket.recv_fds(control, _WORDS, 1)
+    def receive(self, control: socket.socket) -> bytes | None:
+        """Receive from the supervisor. Its message that the workspace is mounted carries the disk, and gives None."""
+        data, fds, _, _ = socket.recv_fds(control, _SIZE, 1)
         if not fds:
-            return words
+            return data
         self.disk = fds[0]
-        line, _, rest = words.partition(b"\n")
-        self.layered = line == b"furnished overlay"
+        line, _, rest = data.partition(b"\n")
+        self.overlay = line == b"mounted overlay"
         return rest or None
 
     def close(self) -> None:
-        """Leave the room: whoever is still in there is killed. The disk goes with the last who has it open."""
-        self._control.close()
-        if self.door is not None:
+        """Hang up: the supervisor kills the processes that are left. The disk is gone when it is closed everywhere."""
+        super().close()
+        if self.listener is not None:
             with contextlib.suppress(OSError):  # the gateway may have closed it
-                self.door.close()
+                self.listener.close()
         if self.disk is not None:
             os.close(self.disk)
             self.disk = None

@@ -1,7 +1,7 @@
-"""A container engine by its command line: docker's and podman's words are the same, but for a few.
+"""The command line of a container engine. Those of docker and podman are the same but for a few options.
 
-The engine is asked, never configured: what it takes to run containers at all (a runtime, a daemon, rights) is between
-it and whoever installed it. The image has nothing in it but empty folders, and is made here: no registry is asked.
+The engine is used as it is installed; its runtime, daemon and permissions are not configured here. The image contains
+only empty folders and is created locally, so no registry is contacted.
 """
 
 from __future__ import annotations
@@ -24,165 +24,167 @@ from demeanor.core.errors import WorldError
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.core.text import one_line
 from demeanor.core.verdict import VoidCause
-from demeanor.sandboxes.host.bwrap_args import SYSTEM, TEMP_SEEN
-from demeanor.sandboxes.supervisor.container_init import OWN, ROOM
+from demeanor.sandboxes.host.bwrap_args import SYSTEM_PATHS, TEMP_PATH
+from demeanor.sandboxes.supervisor.container_init import DISK, RUN
 
 EngineName: TypeAlias = Literal["docker", "podman"]
 
-_ASK: Mapping[EngineName, str] = {
+_INFO_FORMAT: Mapping[EngineName, str] = {
     "docker": "{{.ServerVersion}} {{.SecurityOptions}}",
     "podman": "{{.Version.Version}} rootless={{.Host.Security.Rootless}}",
 }
-_ONLY: Mapping[EngineName, tuple[str, ...]] = {
+_EXTRA_OPTIONS: Mapping[EngineName, tuple[str, ...]] = {
     "docker": (),
     "podman": ("--read-only-tmpfs=false", "--passwd=false", "--no-hosts"),
 }
 _IMAGE = "localhost/demeanor-empty"
 _SHARED_MEMORY = 64 * 2**20
-_FILES, _PROCESSES = 65_536, 32_768
-"""What a user may have at once: files of one process, and processes in all. podman can't hand out more."""
-_TAKES = 60.0
+_MAX_FILES, _MAX_PROCESSES = 65_536, 32_768
+"""The most open files of a process and processes of a user. podman can't set higher limits."""
+_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContainerEngine:
-    """An engine that answers."""
+    """A container engine that works."""
 
     name: EngineName
-    """What it is."""
+    """Its name."""
 
     path: str
-    """Where its program lies."""
+    """The path of its program."""
 
     version: str
-    """The version that answers."""
+    """The version of its server."""
 
     rootless: bool
-    """Whether it runs as an ordinary user, whose containers can't be anybody else either."""
+    """Whether it runs as an ordinary user, so that its containers can have no other user."""
 
-    def ask(self, *words: str, give: bytes = b"", at: str = "/") -> subprocess.CompletedProcess[bytes]:
-        """Have it do something; raises WorldError where it does not come to an end.
+    def run(self, *args: str, stdin: bytes = b"", cwd: str = "/") -> subprocess.CompletedProcess[bytes]:
+        """Run the engine's program; raises WorldError when it can't be started or does not exit.
 
-        `at`: where. What watches over a container may leave files there (podman's, one that is called `oom`).
+        podman's monitor process may leave files (called `oom`) in the working directory.
         """
         try:
             return subprocess.run(
-                [self.path, *words], input=give, capture_output=True, check=False, timeout=_TAKES, cwd=at
+                [self.path, *args], input=stdin, capture_output=True, check=False, timeout=_TIMEOUT, cwd=cwd
             )
         except OSError as error:
-            raise WorldError(VoidCause.SANDBOX, f"{self.name} {words[0]}: {error}") from None
+            raise WorldError(VoidCause.SANDBOX, f"{self.name} {args[0]}: {error}") from None
         except subprocess.TimeoutExpired:
-            raise WorldError(VoidCause.SANDBOX, f"{self.name} {words[0]}: no end within {_TAKES:g} s") from None
+            raise WorldError(
+                VoidCause.SANDBOX, f"{self.name} {args[0]}: it did not exit within {_TIMEOUT:g} s"
+            ) from None
 
-    def do(self, *words: str, give: bytes = b"", at: str = "/") -> str:
-        """The same for what must work: what it printed, or a WorldError with its last words."""
-        done = self.ask(*words, give=give, at=at)
+    def check_output(self, *args: str, stdin: bytes = b"", cwd: str = "/") -> str:
+        """Run the engine's program and return its output; raises WorldError with its error message when it fails."""
+        done = self.run(*args, stdin=stdin, cwd=cwd)
         if done.returncode != 0:
-            raise WorldError(VoidCause.SANDBOX, f"{self.name} {words[0]}: {last_words(done)}")
+            raise WorldError(VoidCause.SANDBOX, f"{self.name} {args[0]}: {error_text(done)}")
         return done.stdout.decode("utf-8", "replace").strip()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContainerSpec:
-    """What kind of container it is to be."""
+    """The options of a container."""
 
     name: str
-    """Its name, which no other has."""
+    """Its name, which must be unique."""
 
     image: str
-    """What its root is."""
+    """The name of its image."""
 
     user: str
-    """Who its programs are: numbers of a user and a group."""
+    """The user of its programs, as `UID:GID`."""
 
     network: Network
-    """What can be reached from in there."""
+    """What programs can connect to."""
 
     ceilings: Ceilings
-    """What everything in there may use."""
+    """The limits of all its programs together."""
 
-    shows: Mapping[str, str]
-    """What is shown in there, read-only: places of the host by where they are found."""
+    mounts: Mapping[str, str]
+    """Read-only bind mounts: paths of the host by path in the container."""
 
 
-def last_words(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Why an engine did not do what it was told."""
-    said = done.stderr.decode("utf-8", "replace").strip() or f"ended with {done.returncode} and said nothing"
-    return one_line(said.rpartition("\n")[2].removeprefix("Error: "), width=300)
+def error_text(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The error message of an engine."""
+    text = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode} without a message"
+    return one_line(text.rpartition("\n")[2].removeprefix("Error: "), width=300)
 
 
 def find_engine(name: EngineName) -> ContainerEngine:
-    """The engine of that name; raises WorldError where it does not answer."""
+    """The engine of that name; raises WorldError when it does not work."""
     if sys.platform != "linux":
         raise WorldError(
-            VoidCause.SANDBOX, f"containers that show parts of this machine need Linux, not {sys.platform}"
+            VoidCause.SANDBOX, f"containers with bind mounts of this machine's folders need Linux, not {sys.platform}"
         )
     path = shutil.which(name)
     if path is None:
         raise WorldError(VoidCause.SANDBOX, f"{name} is not on PATH")
     asked = ContainerEngine(name=name, path=path, version="", rootless=False)
-    done = asked.ask("info", "--format", _ASK[name])
+    done = asked.run("info", "--format", _INFO_FORMAT[name])
     version, _, security = done.stdout.decode("utf-8", "replace").strip().partition(" ")
     if done.returncode != 0 or not version:
-        raise WorldError(VoidCause.SANDBOX, f"{name} is installed, but no engine answers: {last_words(done)}")
+        raise WorldError(VoidCause.SANDBOX, f"{name} is installed, but does not work: {error_text(done)}")
     rootless = "rootless=true" in security or "name=rootless" in security
     return ContainerEngine(name=name, path=path, version=version, rootless=rootless)
 
 
-def run_words(engine: ContainerEngine, plan: ContainerSpec, program: Sequence[str]) -> list[str]:
-    """How an engine is told to start a container, and to be done with it when that ends."""
-    most = plan.ceilings
-    words = ["run", "--detach", "--rm", "--name", plan.name, "--label", "demeanor", "--pull", "never"]
-    words += ["--network", "host" if plan.network == "host" else "none", "--hostname", "sandbox", "--ipc", "private"]
-    words += ["--user", plan.user, "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
-    words += ["--security-opt", "label=disable", "--read-only", *_ONLY[engine.name]]
+def run_arguments(engine: ContainerEngine, spec: ContainerSpec, program: Sequence[str]) -> list[str]:
+    """The arguments to start a container that is removed when it exits."""
+    limits = spec.ceilings
+    args = ["run", "--detach", "--rm", "--name", spec.name, "--label", "demeanor", "--pull", "never"]
+    args += ["--network", "host" if spec.network == "host" else "none", "--hostname", "sandbox", "--ipc", "private"]
+    args += ["--user", spec.user, "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    args += ["--security-opt", "label=disable", "--read-only", *_EXTRA_OPTIONS[engine.name]]
     if engine.rootless and engine.name == "podman":
-        words += ["--userns", "keep-id"]
-    memory = f"{most.memory + most.disk}b"
-    words += ["--memory", memory, "--memory-swap", memory, "--pids-limit", str(most.processes)]
+        args += ["--userns", "keep-id"]
+    memory = f"{limits.memory + limits.disk}b"
+    args += ["--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes)]
     for limit, number in (
-        ("nofile", _most("RLIMIT_NOFILE", _FILES)),
-        ("nproc", _most("RLIMIT_NPROC", _PROCESSES)),
+        ("nofile", _up_to_hard_limit("RLIMIT_NOFILE", _MAX_FILES)),
+        ("nproc", _up_to_hard_limit("RLIMIT_NPROC", _MAX_PROCESSES)),
         ("core", 0),
     ):
-        words += ["--ulimit", f"{limit}={number}:{number}"]
-    words += ["--log-driver", "none", "--stop-signal", "KILL", "--stop-timeout", "0", "--workdir", "/"]
-    for folder in (ROOM, TEMP_SEEN):
-        words += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,size={most.disk}"]
-    words += ["--shm-size", f"{_SHARED_MEMORY}b"]
-    for target, source in plan.shows.items():
-        words += ["--mount", f"type=bind,source={_plain(source)},target={_plain(target)},readonly"]
-    return [*words, plan.image, *program]
+        args += ["--ulimit", f"{limit}={number}:{number}"]
+    args += ["--log-driver", "none", "--stop-signal", "KILL", "--stop-timeout", "0", "--workdir", "/"]
+    for folder in (DISK, TEMP_PATH):
+        args += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,size={limits.disk}"]
+    args += ["--shm-size", f"{_SHARED_MEMORY}b"]
+    for target, source in spec.mounts.items():
+        args += ["--mount", f"type=bind,source={_checked_path(source)},target={_checked_path(target)},readonly"]
+    return [*args, spec.image, *program]
 
 
-def _most(name: str, wanted: int) -> int:
-    """As much of a limit as there is here: an engine may not be able to raise it."""
+def _up_to_hard_limit(name: str, wanted: int) -> int:
+    """The limit, or the hard limit of this process if that is lower: an engine may be unable to raise it."""
     hard = resource.getrlimit(getattr(resource, name))[1]
     return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
-def _plain(path: str) -> str:
+def _checked_path(path: str) -> str:
     if "," in path or '"' in path or "\n" in path:
-        why = "an engine can't be told to show a path with a comma, a quote or a new line in it"
+        why = "container engines can't mount a path that contains a comma, a quote or a newline"
         raise WorldError(VoidCause.SANDBOX, f"{one_line(path, width=200)}: {why}; install it somewhere else")
     return path
 
 
-def image(engine: ContainerEngine) -> str:
-    """The name of the image, which is made where it is not there."""
-    content = _empty_root()
+def ensure_image(engine: ContainerEngine) -> str:
+    """The name of the image, which is created if it does not exist."""
+    content = _empty_image()
     name = f"{_IMAGE}:{hashlib.sha256(content).hexdigest()[:12]}"
-    if engine.ask("image", "inspect", name).returncode != 0:
-        engine.do("import", "-", name, give=content)
+    if engine.run("image", "inspect", name).returncode != 0:
+        engine.check_output("import", "-", name, stdin=content)
     return name
 
 
 @cache
-def _empty_root() -> bytes:
-    """A root to mount things in, as an archive: the same bytes for the same system."""
-    folders = {**dict.fromkeys(("etc", "proc", "sys", "dev", OWN[1:]), 0o755), ROOM[1:]: 0o1777, TEMP_SEEN[1:]: 0o1777}
+def _empty_image() -> bytes:
+    """An archive of mount points for the image: the same bytes on the same system."""
+    folders = {**dict.fromkeys(("etc", "proc", "sys", "dev", RUN[1:]), 0o755), DISK[1:]: 0o1777, TEMP_PATH[1:]: 0o1777}
     links = {}
-    for path in SYSTEM:
+    for path in SYSTEM_PATHS:
         if Path(path).is_symlink():
             links[path[1:]] = str(Path(path).readlink())
         elif Path(path).is_dir():
@@ -200,8 +202,8 @@ def _empty_root() -> bytes:
     return archive.getvalue()
 
 
-def whom(engine: ContainerEngine, spare: int | None) -> tuple[int, int]:
-    """Who programs in a container are, user and group: somebody that root is not, or we ourselves."""
-    if spare is not None:
-        return spare, spare
+def container_user(engine: ContainerEngine, unused: int | None) -> tuple[int, int]:
+    """The user and group of programs in a container: an unused uid when we are root, else our own."""
+    if unused is not None:
+        return unused, unused
     return (0, 0) if engine.rootless and engine.name == "docker" else (os.getuid(), os.getgid())

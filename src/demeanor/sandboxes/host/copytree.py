@@ -1,6 +1,6 @@
-"""Workspaces on disk: copied quickly from a template, and removed whatever an agent did to them."""
+"""Copies workspaces quickly from a template, and removes them whatever an agent did to them."""
 
-# pathlib costs more than the system calls that are made here in large numbers.
+# pathlib is slower than the system calls, of which there are many here.
 # ruff: noqa: PTH101, PTH102, PTH106, PTH108, PTH115, PTH123, PTH211
 
 from __future__ import annotations
@@ -18,59 +18,59 @@ from demeanor.core.errors import WorldError
 from demeanor.core.tree_io import Stamp, stamp
 from demeanor.core.verdict import VoidCause
 
-_IN_MEMORY = 64 * 1024
-_ALL_IN_MEMORY = 2**20
+_SMALL_FILE = 64 * 1024
+_TOTAL_IN_MEMORY = 2**20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_DEEP = 100
-_MANY = 500
+_MAX_DEPTH = 100
+_USE_CP = 500
 SMALL = 200
-"""So many files are dealt with at once; more of them in a thread, so that other trials go on meanwhile."""
+"""Up to this many files are handled in the event loop; more of them in a thread, so that other trials go on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Piece:
-    """One file of a master copy."""
+class TemplateFile:
+    """One file of a template."""
 
     mode: int
     """Its permission bits."""
 
     mtime_ns: int
-    """When it was changed."""
+    """Its modification time."""
 
     content: bytes | None
-    """What it holds; None for a large file, which is copied from disk."""
+    """Its content; None for a large file, which is copied from disk."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TemplateCopy:
-    """A folder made ready to be copied many times."""
+    """A folder that was read in order to be copied many times."""
 
     folder: str
-    """Where it lies."""
+    """Its path."""
 
     folders: Mapping[str, int]
     """Its folders by relative path, with their permission bits; outer ones first."""
 
-    pieces: Mapping[str, Piece]
+    files: Mapping[str, TemplateFile]
     """Its files by relative path."""
 
     links: Mapping[str, str]
-    """Its links by relative path, and where they point."""
+    """Its links by relative path, with their targets."""
 
     @property
     def small(self) -> bool:
-        """Whether it is copied in a moment."""
-        return len(self.pieces) <= SMALL and all(piece.content is not None for piece in self.pieces.values())
+        """Whether copying takes only a moment."""
+        return len(self.files) <= SMALL and all(file.content is not None for file in self.files.values())
 
 
-def read_master(folder: Path) -> TemplateCopy:
-    """Make `folder` ready to be copied. Small files are held in memory, up to a limit."""
-    folders, pieces, links, room = {}, {}, {}, _ALL_IN_MEMORY
-    for top, names, files in os.walk(folder):
+def read_template(folder: Path) -> TemplateCopy:
+    """Read a folder in order to copy it. Small files are held in memory, up to a limit."""
+    folders, files, links, budget = {}, {}, {}, _TOTAL_IN_MEMORY
+    for top, folder_names, file_names in os.walk(folder):
         below = os.path.relpath(top, folder)
         prefix = "" if below == "." else f"{below}/"
-        for name in (*names, *files):
+        for name in (*folder_names, *file_names):
             found = os.lstat(f"{top}/{name}")
             mode = stat.S_IMODE(found.st_mode)
             if stat.S_ISLNK(found.st_mode):
@@ -78,31 +78,31 @@ def read_master(folder: Path) -> TemplateCopy:
             elif stat.S_ISDIR(found.st_mode):
                 folders[prefix + name] = mode
             else:
-                small = found.st_size <= min(_IN_MEMORY, room)
+                small = found.st_size <= min(_SMALL_FILE, budget)
                 content = Path(top, name).read_bytes() if small else None
-                room -= len(content or b"")
-                pieces[prefix + name] = Piece(mode=mode, mtime_ns=found.st_mtime_ns, content=content)
-    return TemplateCopy(folder=str(folder), folders=folders, pieces=pieces, links=links)
+                budget -= len(content or b"")
+                files[prefix + name] = TemplateFile(mode=mode, mtime_ns=found.st_mtime_ns, content=content)
+    return TemplateCopy(folder=str(folder), folders=folders, files=files, links=links)
 
 
-def copy(master: TemplateCopy, into: str) -> dict[str, Stamp]:
-    """Copy a folder to `into`, which is made; the stamps of the copied files."""
+def copy(template: TemplateCopy, into: str) -> dict[str, Stamp]:
+    """Copy a template to a new folder `into`; returns the stamps of the copied files."""
     os.mkdir(into)
-    if len(master.pieces) > _MANY and _copy_by_program(master.folder, into):
-        return {path: stamp(os.lstat(f"{into}/{path}")) for path in master.pieces}
-    for path in master.folders:
+    if len(template.files) > _USE_CP and _copy_with_cp(template.folder, into):
+        return {path: stamp(os.lstat(f"{into}/{path}")) for path in template.files}
+    for path in template.folders:
         os.mkdir(f"{into}/{path}")
-    stamps = {path: copy_piece(master, path, into) for path in master.pieces}
-    for path, target in master.links.items():
+    stamps = {path: copy_file(template, path, into) for path in template.files}
+    for path, target in template.links.items():
         os.symlink(target, f"{into}/{path}")
-    for path, mode in reversed(tuple(master.folders.items())):
+    for path, mode in reversed(tuple(template.folders.items())):
         if stat.S_IMODE(os.lstat(f"{into}/{path}").st_mode) != mode:
             os.chmod(f"{into}/{path}", mode)
     return stamps
 
 
-def _copy_by_program(folder: str, into: str) -> bool:
-    """Copy with `cp`, which is faster for many files and shares blocks where the disk can."""
+def _copy_with_cp(folder: str, into: str) -> bool:
+    """Copy with `cp`, which is faster for many files and shares blocks where the file system can."""
     sharing = ["--reflink=auto"] if sys.platform == "linux" else []
     command = ["cp", "-a", *sharing, f"{folder}/.", into]
     if shutil.which("cp") and subprocess.run(command, capture_output=True, check=False).returncode == 0:
@@ -112,19 +112,19 @@ def _copy_by_program(folder: str, into: str) -> bool:
     return False
 
 
-def copy_piece(master: TemplateCopy, path: str, into: str) -> Stamp:
-    """Copy one file, which must not be there yet."""
-    piece = master.pieces[path]
-    handle = os.open(f"{into}/{path}", _NEW, piece.mode)
+def copy_file(template: TemplateCopy, path: str, into: str) -> Stamp:
+    """Copy one file, which must not exist yet."""
+    file = template.files[path]
+    handle = os.open(f"{into}/{path}", _NEW, file.mode)
     try:
-        if piece.content is None:
-            _copy_large(f"{master.folder}/{path}", handle)
-        elif piece.content:
-            os.write(handle, piece.content)
-        os.utime(handle, ns=(piece.mtime_ns, piece.mtime_ns))
+        if file.content is None:
+            _copy_large(f"{template.folder}/{path}", handle)
+        elif file.content:
+            os.write(handle, file.content)
+        os.utime(handle, ns=(file.mtime_ns, file.mtime_ns))
         found = os.fstat(handle)
-        if stat.S_IMODE(found.st_mode) != piece.mode:
-            os.fchmod(handle, piece.mode)
+        if stat.S_IMODE(found.st_mode) != file.mode:
+            os.fchmod(handle, file.mode)
             found = os.fstat(handle)
     finally:
         os.close(handle)
@@ -143,12 +143,12 @@ def _copy_large(source: str, handle: int) -> None:
             shutil.copyfileobj(original, copied, 2**20)
 
 
-def remove(folder: str, *, at_most: int | None = None) -> bool:
+def remove(folder: str, *, limit: int | None = None) -> bool:
     """Remove a folder with everything in it, whatever its permissions.
 
-    With `at_most` it does only what is done in a moment, and False says that more is left.
+    With `limit`, remove at most about that many files; False when more is left.
     """
-    remover = _Remover(at_most)
+    remover = _Remover(limit)
     try:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             os.unlink(folder)
@@ -161,17 +161,17 @@ def remove(folder: str, *, at_most: int | None = None) -> bool:
         os.rmdir(folder)
     except FileNotFoundError:
         return True
-    except _Enough:
+    except _LimitReached:
         return False
     except OSError:
-        if at_most is not None:
+        if limit is not None:
             return False
-        _remove_by_program(folder)
+        _remove_with_rm(folder)
     return True
 
 
-def _remove_by_program(folder: str) -> None:
-    """Remove what is too odd for us: folders nested a thousand deep."""
+def _remove_with_rm(folder: str) -> None:
+    """Remove what the recursive function can't, such as folders nested a thousand deep."""
     subprocess.run(["chmod", "-R", "u+rwx", folder], capture_output=True, check=False)
     done = subprocess.run(["rm", "-rf", "--", folder], capture_output=True, check=False)
     if done.returncode != 0:
@@ -187,19 +187,19 @@ def _open_folder(name: str, parent: int | None = None) -> int:
         return os.open(name, _FOLDER, dir_fd=parent)
 
 
-class _Enough(Exception):
-    """As much was removed as was asked for."""
+class _LimitReached(Exception):
+    """The limit was reached."""
 
 
 class _Remover:
-    """One walk that removes what it meets."""
+    """Removes files recursively, up to a limit."""
 
-    def __init__(self, at_most: int | None) -> None:
-        self._left = at_most
+    def __init__(self, limit: int | None) -> None:
+        self._left = limit
 
     def empty(self, folder: int, depth: int) -> None:
         """Remove everything in an open folder."""
-        if depth > _DEEP:
+        if depth > _MAX_DEPTH:
             raise OSError("nested too deep")
         with os.scandir(folder) as items:
             for item in items:
@@ -209,16 +209,16 @@ class _Remover:
                         self.empty(inner, depth + 1)
                     finally:
                         os.close(inner)
-                    _forced(os.rmdir, item.name, folder)
+                    _with_permission(os.rmdir, item.name, folder)
                 else:
-                    _forced(os.unlink, item.name, folder)
+                    _with_permission(os.unlink, item.name, folder)
                 if self._left is not None:
                     self._left -= 1
                     if self._left < 0:
-                        raise _Enough
+                        raise _LimitReached
 
 
-def _forced(act: Callable[..., None], name: str, folder: int) -> None:
+def _with_permission(act: Callable[..., None], name: str, folder: int) -> None:
     try:
         act(name, dir_fd=folder)
     except PermissionError:

@@ -1,7 +1,6 @@
-"""One program under its supervisor: what it prints, how long it may take, and how it ended.
+"""One program that a supervisor runs: its output, its time limits, and how it ended.
 
-The same program can be attended in two ways: `attend` in an event loop, for agents; `attend_blocking` in a worker
-thread, for checks.
+`supervise` waits for it in an event loop, for agents; `supervise_blocking` in a worker thread, for checks.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from demeanor.core.bounded_output import BoundedOutput
@@ -23,51 +22,51 @@ from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.supervisor.supervisor import KILL, TERM
 
 _CHUNK = 65536
-_DEATH_TAKES = 10.0
+_KILL_TIMEOUT = 10.0
 _STRERRORS = {os.strerror(number): number for number in errno.errorcode}
-_NOT_THERE = {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP, errno.EISDIR}
+_MISSING = {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP, errno.EISDIR}
 
 
 async def supervise(program: SupervisedProcess, last_activity: Callable[[], float]) -> ProcessEnd:
-    """See a program to its end. When this returns or raises, every process it started is gone."""
+    """Wait for a program. When this returns or raises, every process it started is gone."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
     timer: asyncio.TimerHandle | None = None
 
-    def listen() -> None:
-        if program.listen() and not over.done():
+    def read_report() -> None:
+        if program.read_report() and not over.done():
             over.set_result(None)
 
-    def hear(pipe: int, kept: BoundedOutput) -> None:
-        if not program.hear(pipe, kept):
+    def read_output(pipe: int, output: BoundedOutput) -> None:
+        if not program.read_output(pipe, output):
             loop.remove_reader(pipe)
 
-    def look_at_clock() -> None:
+    def check_limits() -> None:
         nonlocal timer
         if timer:
             timer.cancel()
         try:
-            timer = loop.call_at(program.keep_limits(last_activity), look_at_clock)
+            timer = loop.call_at(program.enforce_limits(last_activity), check_limits)
         except WorldError as error:
             if not over.done():
                 over.set_exception(error)
 
-    look_at_clock()
-    loop.add_reader(program.control, listen)
-    for pipe, kept in program.streams:
-        loop.add_reader(pipe, hear, pipe, kept)
+    check_limits()
+    loop.add_reader(program.control, read_report)
+    for pipe, output in program.streams:
+        loop.add_reader(pipe, read_output, pipe, output)
     try:
         await over
         return program.end()
     except asyncio.CancelledError:
         over = loop.create_future()
-        program.ask_to_end()
-        look_at_clock()
+        program.terminate()
+        check_limits()
         while not (program.over or over.done()):
             try:
                 await asyncio.wait([over])
             except asyncio.CancelledError:
-                continue  # being asked twice is no reason to leave processes behind
+                continue  # a second cancellation does not leave processes behind
         if over.done():
             over.exception()
         raise
@@ -79,46 +78,46 @@ async def supervise(program: SupervisedProcess, last_activity: Callable[[], floa
             loop.remove_reader(pipe)
 
 
-def attend_blocking(program: SupervisedProcess) -> ProcessEnd:
-    """See a program to its end in a worker thread."""
-    ears = select.poll()
-    ears.register(program.control, select.POLLIN)
-    kept_of = dict(program.streams)
-    for pipe in kept_of:
-        ears.register(pipe, select.POLLIN)
+def supervise_blocking(program: SupervisedProcess) -> ProcessEnd:
+    """Wait for a program, in a worker thread."""
+    poller = select.poll()
+    poller.register(program.control, select.POLLIN)
+    outputs = dict(program.streams)
+    for pipe in outputs:
+        poller.register(pipe, select.POLLIN)
     while not program.over:
-        wait = program.keep_limits(time.monotonic) - time.monotonic()
-        for fd, _ in ears.poll(max(wait, 0) * 1000 + 1):
-            if fd not in kept_of:
-                program.listen()
-            elif not program.hear(fd, kept_of[fd]):
-                ears.unregister(fd)
+        wait = program.enforce_limits(time.monotonic) - time.monotonic()
+        for fd, _ in poller.poll(max(wait, 0) * 1000 + 1):
+            if fd not in outputs:
+                program.read_report()
+            elif not program.read_output(fd, outputs[fd]):
+                poller.unregister(fd)
     return program.end()
 
 
-class Starter(Protocol):
-    """Whoever has supervisors: the launcher, or a room with its own."""
+class ProcessStarter(Protocol):
+    """Hands programs to supervisors: the launcher, or the client of one sandbox's own supervisor."""
 
     def launch(self, message: bytes, fds: tuple[int, int]) -> socket.socket:
-        """Hand a launch to a supervisor, with the pipes to print to; the socket to control it by."""
+        """Send a launch to a supervisor, with the pipes for its output; returns the control socket."""
         ...
 
-    def hear(self, control: socket.socket) -> bytes | None:
-        """What the supervisor says; empty when it has gone, None where it is not about its program."""
+    def receive(self, control: socket.socket) -> bytes | None:
+        """Receive from the supervisor; empty when it has exited, None when it is not part of the report."""
         ...
 
-    def give_back(self, control: socket.socket, *, in_peace: bool) -> None:
-        """Take the supervisor back; in peace means that its program ended by itself and left nothing running."""
+    def release(self, control: socket.socket, *, clean: bool) -> None:
+        """Take the supervisor back; `clean` when its program exited by itself and left nothing running."""
         ...
 
 
 class SupervisedProcess:
-    """A program that was handed to its supervisor, and what is known of it so far."""
+    """A program that was handed to its supervisor, and its state so far."""
 
-    def __init__(self, starter: Starter, message: bytes, *, name: str, limits: Limits) -> None:
+    def __init__(self, starter: ProcessStarter, message: bytes, *, argv: Sequence[str], limits: Limits) -> None:
         self.over = False
         self._starter = starter
-        self._name = name
+        self._name = argv[0] if argv else ""
         self._limits = limits
         self._ended_by: Literal["exit", "wall", "idle"] = "exit"
         self._report = b""
@@ -129,7 +128,7 @@ class SupervisedProcess:
         os.set_blocking(out, False)
         os.set_blocking(err, False)
         self.streams = ((out, BoundedOutput(limits.output_bytes)), (err, BoundedOutput(limits.output_bytes)))
-        self._started = self._heard = time.monotonic()
+        self._started = self._last_output = time.monotonic()
         try:
             self.control = starter.launch(message, (to_out, to_err))
         except BaseException:
@@ -141,117 +140,121 @@ class SupervisedProcess:
             os.close(to_err)
 
     def close(self) -> None:
-        """Let go of everything. A supervisor that is still at work takes this for the order to kill."""
+        """Close the pipes and release the supervisor. If the program still runs, its supervisor kills it."""
         for pipe, _ in self.streams:
             os.close(pipe)
-        self._starter.give_back(self.control, in_peace=self._in_peace())
+        self._starter.release(self.control, clean=self._is_clean())
 
-    def _in_peace(self) -> bool:
-        """Whether it ended by itself and left nothing running."""
+    def _is_clean(self) -> bool:
+        """Whether the program exited by itself and left nothing running."""
         return self._next is None and self._report.startswith(b"end") and self._report.split()[2] == b"0"
 
-    def hear(self, pipe: int, kept: BoundedOutput) -> bool:
-        """Take in what was printed; whether there may be more."""
+    def read_output(self, pipe: int, output: BoundedOutput) -> bool:
+        """Read what was printed; False at the end of the stream."""
         try:
             data = os.read(pipe, _CHUNK)
         except BlockingIOError:
             return True
         if data:
-            self._heard = time.monotonic()
-            kept.add(data)
+            self._last_output = time.monotonic()
+            output.add(data)
         return bool(data)
 
-    def listen(self) -> bool:
-        """Take in what the supervisor says; whether that was its last word."""
+    def read_report(self) -> bool:
+        """Read from the supervisor; whether the report is complete."""
         try:
-            words = self._starter.hear(self.control)
+            data = self._starter.receive(self.control)
         except BlockingIOError:
             return False
         except OSError:
-            words = b""
-        if words is None:
+            data = b""
+        if data is None:
             return False
-        self._report += words
-        self.over = not words or self._report.endswith(b"\n")
+        self._report += data
+        self.over = not data or self._report.endswith(b"\n")
         return self.over
 
-    def ask_to_end(self) -> None:
-        """End all its processes because nobody wants it any more: now, unless it is to say farewell."""
+    def terminate(self) -> None:
+        """Stop the program because it was cancelled: kill it, unless its limits give it time to exit (`farewell`)."""
         if not self._limits.farewell:
             self.kill()
         elif self._next is None:
-            self._say(TERM)
+            self._send(TERM)
             self._next = time.monotonic() + self._limits.farewell
 
     def kill(self) -> None:
-        """End all its processes now."""
+        """Kill all its processes."""
         self._killed = True
-        self._next = time.monotonic() + _DEATH_TAKES
-        self._say(KILL)
+        self._next = time.monotonic() + _KILL_TIMEOUT
+        self._send(KILL)
 
-    def keep_limits(self, last_activity: Callable[[], float]) -> float:
-        """Do what the clock demands; the moment at which to look again. Activity is asked until a limit is reached."""
+    def enforce_limits(self, last_activity: Callable[[], float]) -> float:
+        """Enforce the time limits; returns when to call again. `last_activity` is called until a limit is reached."""
         now = time.monotonic()
         if self.over:
-            return now + _DEATH_TAKES
+            return now + _KILL_TIMEOUT
         if self._next is None:
             return self._watch(now, last_activity)
         if now < self._next:
             return self._next
         if self._killed:
-            raise WorldError(VoidCause.SANDBOX, f"its processes did not die within {_DEATH_TAKES:g} s")
+            raise WorldError(
+                VoidCause.SANDBOX, f"the program's processes were killed, but did not exit within {_KILL_TIMEOUT:g} s"
+            )
         self.kill()
-        return now + _DEATH_TAKES
+        return now + _KILL_TIMEOUT
 
     def _watch(self, now: float, last_activity: Callable[[], float]) -> float:
         if now < (due := self._due(last_activity)):
             return due
-        # A busy machine may come here late. What the program did in time is in the socket and the pipes, and counts.
+        # On a busy machine this may run late. What the program did in time is still in the socket and the pipes.
         if self._has_reported():
             return now
-        for pipe, kept in self.streams:
-            self.hear(pipe, kept)
+        for pipe, output in self.streams:
+            self.read_output(pipe, output)
         if now < (due := self._due(last_activity)):
             return due
         self._ended_by = "wall" if now >= self._started + self._limits.wall else "idle"
-        self._say(TERM)
+        self._send(TERM)
         self._next = now + self._limits.grace
         return self._next
 
     def _due(self, last_activity: Callable[[], float]) -> float:
-        """When the first of its limits is reached, as far as we know now."""
+        """When the next limit is reached, as far as is known now. `last_activity` is always called: from its last call,
+        callers learn whether the provider was silent.
+        """
+        active = max(self._last_output, last_activity())
         due = self._started + self._limits.wall
-        if self._limits.idle is None:
-            return due
-        return min(due, max(self._heard, last_activity()) + self._limits.idle)
+        return due if self._limits.idle is None else min(due, active + self._limits.idle)
 
     def _has_reported(self) -> bool:
-        """Whether the supervisor has said something that was not read yet."""
-        ear = select.poll()
-        ear.register(self.control, select.POLLIN)
-        return bool(ear.poll(0))
+        """Whether there is unread data from the supervisor."""
+        poller = select.poll()
+        poller.register(self.control, select.POLLIN)
+        return bool(poller.poll(0))
 
-    def _say(self, word: bytes) -> None:
+    def _send(self, command: bytes) -> None:
         try:
-            self.control.send(word)
+            self.control.send(command)
         except OSError:
-            return  # it has gone; `listen` will hear so
+            return  # it has exited; `read_report` will see that
 
     def end(self) -> ProcessEnd:
-        """How it ended; raises WorldError where it could not be started, or where its supervisor died."""
+        """How it ended; raises WorldError when it could not be started, or when its supervisor died."""
         seconds = time.monotonic() - self._started
         (_, out), (_, err) = self.streams
-        for pipe, kept in self.streams:
-            self._drain(pipe, kept)
-        word, *numbers = self._report.split() or [b"nothing"]
+        for pipe, output in self.streams:
+            self._drain(pipe, output)
+        word, *numbers = self._report.split() or [b""]
         if word == b"fail" and numbers[0] == b"bwrap":
-            raise _wall_error(err.output().text, self._name)
-        if word == b"fail" and numbers[0] == b"room":
-            raise WorldError(VoidCause.SANDBOX, f"the sandbox can't be furnished: {self._report[10:].decode().strip()}")
+            raise _bwrap_error(err.output().text, self._name)
+        if word == b"fail" and numbers[0] == b"setup":
+            why = self._report.removeprefix(b"fail setup ").decode().strip()
+            raise WorldError(VoidCause.SANDBOX, f"the sandbox can't be set up: {why}")
         if word == b"fail":
             raise _start_error(numbers[0] == b"enter", int(numbers[1]), self._name)
         if word != b"end":
-            raise WorldError(VoidCause.SANDBOX, "the supervisor was killed; all processes of the attempt were ended")
+            raise WorldError(VoidCause.SANDBOX, "the supervisor was killed; all processes of the attempt were killed")
         status, leftovers, cpu, peak, *limit = numbers
         code = os.waitstatus_to_exitcode(int(status))
         return ProcessEnd(
@@ -266,8 +269,8 @@ class SupervisedProcess:
             peak_bytes=int(peak),
         )
 
-    def _drain(self, pipe: int, kept: BoundedOutput) -> None:
-        """Take what is in the pipe, and no more: somebody else may hold it open."""
+    def _drain(self, pipe: int, output: BoundedOutput) -> None:
+        """Read what is in the pipe, without waiting for its end: another process may hold it open."""
         for _ in range(64):
             try:
                 data = os.read(pipe, _CHUNK)
@@ -275,32 +278,34 @@ class SupervisedProcess:
                 return
             if not data:
                 return
-            kept.add(data)
+            output.add(data)
 
 
-def _wall_error(said: str, name: str) -> WorldError:
-    """Why bubblewrap did not come to start the program."""
-    last = one_line(said.strip().rpartition("\n")[2].removeprefix("bwrap: "), width=300)
+def _bwrap_error(stderr: str, name: str) -> WorldError:
+    """Why bubblewrap did not start the program."""
+    last = one_line(stderr.strip().rpartition("\n")[2].removeprefix("bwrap: "), width=300)
     program, _, why = last.removeprefix("execvp ").rpartition(": ")
     if last.startswith("execvp ") and why in _STRERRORS:
         return _start_error(False, _STRERRORS[why], program or name)
-    return WorldError(VoidCause.SANDBOX, f"bubblewrap could not start {one_line(name, width=200)}: {last or 'no word'}")
+    return WorldError(
+        VoidCause.SANDBOX, f"bubblewrap could not start {one_line(name, width=200)}: {last or 'no message'}"
+    )
 
 
 def _start_error(entering: bool, number: int, name: str) -> WorldError:
     program = one_line(name, width=200) or "(no program)"
     if entering:
-        return WorldError(VoidCause.SANDBOX, f"the workspace can't be entered: {os.strerror(number)}")
+        return WorldError(VoidCause.SANDBOX, f"can't change to the workspace: {os.strerror(number)}")
     if number == errno.E2BIG:
         return WorldError(
             VoidCause.HARNESS,
-            f"{program}: its arguments and environment are too long for this system; hand long prompts over in a file",
+            f"{program}: its arguments and environment are too long for this system; pass long prompts in a file",
         )
-    if number not in _NOT_THERE:
-        return WorldError(VoidCause.SANDBOX, f"{program}: can't be started: {os.strerror(number)}")
+    if number not in _MISSING:
+        return WorldError(VoidCause.SANDBOX, f"can't start {program}: {os.strerror(number)}")
     why = {
         errno.ENOENT: "not found",
         errno.EACCES: "is not executable",
-        errno.ENOEXEC: "is no program (a script needs a first line like #!/bin/sh)",
+        errno.ENOEXEC: "is not a program (a script needs a first line like #!/bin/sh)",
     }.get(number, os.strerror(number))
     return WorldError(VoidCause.MISSING, f"{program}: {why}; install it, or correct the agent's command")

@@ -1,16 +1,17 @@
-"""The system calls that a sandboxed program does without, as a filter for the kernel (seccomp BPF).
+"""The seccomp filter (BPF): the system calls that are refused to programs in a sandbox.
 
-A network namespace does not cover every kind of socket (AF_VSOCK reaches the hypervisor), io_uring makes sockets
-without calling `socket`, and a new namespace hands out capabilities inside it. So: a short list of socket families, no
-io_uring, no new namespaces, no mounts, and none of the calls that only administrators need. Everything else is allowed.
+A network namespace does not cover every kind of socket (AF_VSOCK reaches the hypervisor), io_uring creates sockets
+without calling `socket`, and a new namespace grants capabilities inside it. So the filter allows a short list of socket
+families and refuses io_uring, new namespaces, mounts, and the calls that only administrators need. Everything else is
+allowed.
 
-Where there is no network namespace (the level `landlock`) the filter has more to do. Landlock rules over TCP only, so
-there is no socket but TCP's: no datagrams, no unix sockets but connected pairs, and no multipath TCP nor data before
-the connection (fast open), which landlock does not see. It knows nothing of System V's shared memory and queues, nor
-of limits set upon other processes: those calls are not there.
+Without a network namespace (the level `landlock`) the filter has to do more. Landlock restricts TCP only, so only TCP
+sockets are allowed: no datagrams, no unix sockets except connected pairs, and neither multipath TCP nor TCP fast open,
+which landlock does not cover. Landlock does not cover System V shared memory and queues, or setting limits of other
+processes, so those calls are refused too.
 
-The filter is written out here rather than made with libseccomp, which may not be there. `clone3` hides its flags in
-memory where no filter can look, so it is said not to exist, and C libraries fall back on `clone`.
+The filter is written here rather than with libseccomp, which may not be installed. The flags of `clone3` are in memory
+that no filter can read, so it fails with ENOSYS, and C libraries fall back on `clone`.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ _NUMBER, _ARCH, _FIRST_ARGUMENT, _ARGUMENT = 0, 4, 16, 8
 _X32 = 0x40000000
 
 FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
-"""The kinds of sockets that may be made where the network is one's own."""
+"""The socket families that are allowed in a private network."""
 
 _UNIX, _INET, _INET6, _NETLINK = FAMILIES.values()
 _STREAM, _PACKETS, _TYPE = 1, 5, 0xF
 _TCP, _FAST_OPEN = 6, 0x20000000
 
-Reach: TypeAlias = Literal["room", "gateway", "none", "host"]
-"""What sockets are for: anything, in a network of one's own; or, in the host's: TCP alone, nothing, or what it has."""
+Reach: TypeAlias = Literal["private", "gateway", "none", "host"]
+"""Which sockets are allowed: `private` for all families above, in a private network; else, in the host's network, TCP
+only, none, or those for internet access.
+"""
 
 _NAMESPACES = 0x7E020000 | 0x80
 """Every CLONE_NEW… flag: cgroup, uts, ipc, user, pid, net, mounts, time."""
@@ -42,13 +45,13 @@ _NAMESPACES = 0x7E020000 | 0x80
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Machine:
-    """How a kind of processor numbers its system calls."""
+    """The system call numbers of an architecture."""
 
     audit: int
-    """Its name in the kernel's audit interface."""
+    """Its number in the kernel's audit interface."""
 
     numbers: Mapping[str, int]
-    """Numbers by system call, where they differ from one kind to the other."""
+    """The numbers that differ between architectures, by system call."""
 
 
 _SAME_EVERYWHERE = {
@@ -87,10 +90,10 @@ MACHINES: Mapping[str, Machine] = {
         },
     ),
 }  # fmt: skip
-"""Processors that a filter is known for, by `os.uname().machine`."""
+"""The supported architectures, by `os.uname().machine`."""
 
-NOT_THERE = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
-"""Calls that are said not to exist, so that programs do without."""
+UNIMPLEMENTED = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
+"""Calls that fail with ENOSYS, so that programs do without them."""
 
 FORBIDDEN = (
     "setns", "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount",
@@ -99,17 +102,17 @@ FORBIDDEN = (
     "reboot", "acct", "quotactl", "settimeofday", "clock_settime", "sethostname", "setdomainname", "syslog",
     "open_by_handle_at",
 )  # fmt: skip
-"""Calls that are refused."""
+"""Calls that fail with EPERM."""
 
 _SHARED_WITH_HOST = (
     "shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl",
     "mq_open", "mq_unlink",
 )  # fmt: skip
-"""Calls that reach other processes of this machine where there is no ipc namespace."""
+"""Calls that affect other processes of this machine when there is no ipc namespace."""
 
 
-def filter_for(machine: str, reach: Reach = "room") -> bytes | None:
-    """The filter for a kind of processor; None where none is known."""
+def filter_for(machine: str, reach: Reach = "private") -> bytes | None:
+    """The filter for an architecture; None for an unknown one."""
     known = MACHINES.get(machine)
     if known is None:
         return None
@@ -122,7 +125,7 @@ def filter_for(machine: str, reach: Reach = "room") -> bytes | None:
     ]
     if machine == "x86_64":
         program += [_op(_AT_LEAST, _X32, 0, 1), _refuse(errno.ENOSYS)]
-    for name in (*NOT_THERE, *(() if reach == "room" else _SHARED_WITH_HOST)):
+    for name in (*UNIMPLEMENTED, *(() if reach == "private" else _SHARED_WITH_HOST)):
         program += [_op(_EQUAL, numbers[name], 0, 1), _refuse(errno.ENOSYS)]
     for name in (*FORBIDDEN, *(("listen",) if reach in ("gateway", "none") else ())):
         program += [_op(_EQUAL, numbers[name], 0, 1), _refuse(errno.EPERM)]
@@ -134,8 +137,8 @@ def filter_for(machine: str, reach: Reach = "room") -> bytes | None:
 
 
 def _socket_rules(reach: Reach) -> dict[str, list[bytes]]:
-    """What is asked of calls that make and use sockets, and of one that reaches other processes."""
-    if reach == "room":
+    """The conditions for calls that create and use sockets, and for prlimit64."""
+    if reach == "private":
         family = _among(0, tuple(FAMILIES.values()), errno.EAFNOSUPPORT)
         return {"socket": family, "socketpair": family}
     pair = _among(0, (_UNIX,), errno.EAFNOSUPPORT) + _among(1, (_STREAM, _PACKETS), errno.EAFNOSUPPORT, mask=_TYPE)
@@ -152,12 +155,12 @@ def _socket_rules(reach: Reach) -> dict[str, list[bytes]]:
 
 
 def _call(number: int, body: list[bytes]) -> list[bytes]:
-    """What is asked of one system call; then it is allowed."""
+    """The conditions for one system call; when they hold, it is allowed."""
     return [_op(_EQUAL, number, 0, len(body) + 1), *body, _op(_RETURN, _ALLOW)]
 
 
 def _among(argument: int, values: tuple[int, ...], otherwise: int, *, mask: int | None = None) -> list[bytes]:
-    """An argument must be one of these."""
+    """The argument must have one of these values."""
     body = [_op(_LOAD, _FIRST_ARGUMENT + _ARGUMENT * argument)]
     if mask is not None:
         body.append(_op(_AND, mask))
@@ -166,13 +169,13 @@ def _among(argument: int, values: tuple[int, ...], otherwise: int, *, mask: int 
 
 
 def _without_bits(argument: int, bits: int, otherwise: int) -> list[bytes]:
-    """An argument must have none of these bits."""
+    """The argument must have none of these bits."""
     load = _op(_LOAD, _FIRST_ARGUMENT + _ARGUMENT * argument)
     return [load, _op(_ANY_BIT, bits, 0, 1), _refuse(otherwise)]
 
 
 def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """One instruction: what, with which value, and how many to skip next."""
+    """One BPF instruction: its code, its value, and how many instructions to skip."""
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 

@@ -1,4 +1,4 @@
-"""Whom root lets trials run as: a user that nobody has. Never root itself, whatever walls there are."""
+"""Unused user ids: when Demeanor runs as root, trials run as one of these, never as root."""
 
 from __future__ import annotations
 
@@ -10,51 +10,53 @@ from pathlib import Path
 from demeanor.core.errors import WorldError
 from demeanor.core.verdict import VoidCause
 
-_USERS = (0x70000000, 100_000, 65_533)
-"""The first of them that there is here. systemd hands out lower ones."""
+_CANDIDATES = (0x70000000, 100_000, 65_533)
+"""The first of these that is mapped in our user namespace is used. systemd hands out lower ones."""
 
-_MANY = 60_000
+_ATTEMPT_UIDS = 60_000
 
-MANY = 65_536
+RANGE_SIZE = 65_536
 """How many users a container usually has."""
 
-_RANGES, _SLOTS = 0x71000000, 512
-_numbers = itertools.count(int.from_bytes(os.urandom(2), "big") % _MANY)
+_FIRST_RANGE, _RANGES = 0x71000000, 512
+_numbers = itertools.count(int.from_bytes(os.urandom(2), "big") % _ATTEMPT_UIDS)
 
 
 @cache
-def spare_user() -> int | None:
-    """A user that nobody has; None where we are no root whose rights could be given up.
+def unused_uid() -> int | None:
+    """A uid that no user has; None when we are not root, or not root outside of our user namespace.
 
-    Root of a user namespace may be an ordinary user outside, for whom nobody else is there to become.
+    Root of a user namespace may be an ordinary user outside, with no other user mapped.
     """
     if os.getuid() != 0:
         return None
-    found = next((uid for uid in _USERS if _is_here(uid)), None)
-    if found is None and any(first == 0 == outside for first, outside, _ in _ranges()):
-        raise WorldError(VoidCause.SANDBOX, "we are root, and in this user namespace there is nobody else to become")
+    found = next((uid for uid in _CANDIDATES if _is_mapped(uid)), None)
+    if found is None and any(first == 0 == outside for first, outside, _ in _mappings()):
+        raise WorldError(
+            VoidCause.SANDBOX, "Demeanor runs as root, in a user namespace with no other user to switch to"
+        )
     return found
 
 
-def own_user() -> int:
-    """A user that nobody has and that was not given to another attempt, as far as there are so many; else ourselves."""
-    spare = spare_user()
-    if spare is None:
+def attempt_uid() -> int:
+    """A uid that no user and no other running attempt has, as far as there are enough; our own when we are not root."""
+    first = unused_uid()
+    if first is None:
         return os.getuid()
-    uid = spare + next(_numbers) % _MANY
-    return uid if spare != _USERS[-1] and _is_here(uid) else spare
+    uid = first + next(_numbers) % _ATTEMPT_UIDS
+    return uid if first != _CANDIDATES[-1] and _is_mapped(uid) else first
 
 
-def many_users() -> int | None:
-    """The first of many users in a row that nobody has, others each time; None where we are no root, or where there are
-    not so many.
+def unused_uid_range() -> int | None:
+    """The first of `RANGE_SIZE` uids that no user has, a new range each time; None when we are not root, or when so
+    many are not mapped.
     """
-    first = _RANGES + next(_numbers) % _SLOTS * MANY
-    return first if os.getuid() == 0 and _is_here(first) and _is_here(first + MANY - 1) else None
+    first = _FIRST_RANGE + next(_numbers) % _RANGES * RANGE_SIZE
+    return first if os.getuid() == 0 and _is_mapped(first) and _is_mapped(first + RANGE_SIZE - 1) else None
 
 
-def give_to(folder: str, uid: int) -> None:
-    """Let everything in a folder of ours belong to somebody else."""
+def chown_tree(folder: str, uid: int) -> None:
+    """Change the owner of a folder and everything in it."""
     os.lchown(folder, uid, uid)
     for top, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -62,11 +64,11 @@ def give_to(folder: str, uid: int) -> None:
 
 
 @cache
-def _ranges() -> tuple[tuple[int, int, int], ...]:
-    """The users there are: the first one here, who that is outside, and how many follow."""
+def _mappings() -> tuple[tuple[int, int, int], ...]:
+    """The rows of /proc/self/uid_map: the first uid here, the first uid outside, and the count."""
     lines = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
     return tuple((int(first), int(outside), int(count)) for first, outside, count in lines)
 
 
-def _is_here(uid: int) -> bool:
-    return any(0 <= uid - first < count for first, _, count in _ranges())
+def _is_mapped(uid: int) -> bool:
+    return any(0 <= uid - first < count for first, _, count in _mappings())

@@ -1,1 +1,1 @@
-"""The isolation levels: none, landlock, bubblewrap, docker/podman and seatbelt."""
+"""The isolation levels, one module for each value of `--sandbox`."""

@@ -1,6 +1,6 @@
-"""`--sandbox bubblewrap`: agents see an allow-list of the host, one socket, and each other not at all.
+"""`--sandbox bubblewrap`: agents see an allow-list of the host, one socket, and nothing of other attempts.
 
-What this level promises, and what it does not, is said in docs/sandboxes.md.
+docs/sandboxes.md says what this level guarantees, and what not.
 """
 
 from __future__ import annotations
@@ -10,53 +10,51 @@ import shutil
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 from demeanor.core.errors import WorldError
 from demeanor.core.overlay import Layer
 from demeanor.core.ports import CommandResult, Template
-from demeanor.core.process import Launch, Limits, ProcessEnd
+from demeanor.core.process import Launch, Limits
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.core.tree import Tree
 from demeanor.core.tree_io import Known, TooMany, scan
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import WORKSPACE
 from demeanor.sandboxes.host.bwrap_args import (
-    HOME_SEEN,
+    HOME_PATH,
     PORT,
-    TEMP_SEEN,
-    WORKSPACE_SEEN,
-    arguments,
-    lay_etc,
-    path_seen,
-    to_show,
+    TEMP_PATH,
+    WORKSPACE_PATH,
+    bwrap_arguments,
+    paths_to_bind,
+    visible_path,
+    write_etc,
 )
-from demeanor.sandboxes.host.bwrap_client import BwrapClient, BwrapSpec, launch_message
+from demeanor.sandboxes.host.bwrap_client import BwrapClient, BwrapSpec
 from demeanor.sandboxes.host.copytree import SMALL
-from demeanor.sandboxes.host.process import SupervisedProcess, supervise
-from demeanor.sandboxes.host.runtime import (
-    SandboxRuntime,
-    address_of,
-    base_environment,
+from demeanor.sandboxes.host.level import (
+    LevelSession,
+    SandboxLevel,
     check_home_files,
     command_limits,
     command_result,
-    environment,
-    in_thread,
-    leavings_in,
-    prove_by,
+    read_home_files,
+    seccomp_filter,
 )
-from demeanor.sandboxes.host.seccomp import filter_for
-from demeanor.sandboxes.host.uids import spare_user
-from demeanor.sandboxes.supervisor.bwrap_supervisor import FILTER, STATUS
+from demeanor.sandboxes.host.messages import check_words, encode
+from demeanor.sandboxes.host.process import SupervisedProcess
+from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
+from demeanor.sandboxes.host.uids import unused_uid
+from demeanor.sandboxes.supervisor.bwrap_supervisor import FILTER_FD, STATUS_FD
 from demeanor.sandboxes.supervisor.namespaces import HOME, MERGED, UPPER
 
 
-class BubblewrapSandbox:
-    """Each attempt runs behind walls of its own."""
+class BubblewrapSandbox(SandboxLevel):
+    """Each attempt runs in its own namespaces."""
 
     name = "bubblewrap"
 
@@ -70,198 +68,165 @@ class BubblewrapSandbox:
         network: Network = "gateway",
         overlay: bool = True,
     ) -> None:
-        self._path = path if path is not None else os.environ.get("PATH", os.defpath)
-        self._pass_env = tuple(pass_env)
-        self._ceilings = ceilings or Ceilings()
-        self._runtime = SandboxRuntime(root, memory=self._ceilings.memory + self._ceilings.disk)
-        self._network = network
+        ceilings = ceilings or Ceilings()
+        runtime = SandboxRuntime(root, memory=ceilings.memory + ceilings.disk)
+        super().__init__(runtime, path=path, pass_env=pass_env, ceilings=ceilings, network=network)
         self._overlay = overlay
-        self._laying = threading.Lock()
-        self.proof: dict[str, str] = {}
-        """What was proven of it."""
+        self._etc_lock = threading.Lock()
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this level."""
-        most, branch = self._ceilings, self._runtime.branch
+        """What a trial's record says about this level."""
+        limits, cgroups = self._ceilings, self._runtime.cgroup_parent
         return {
             "sandbox": self.name,
             "ends": "pid namespace",
             "network": self._network,
             "limit.wall": "hard",
             "limit.idle": "hard",
-            "limit.processes": f"hard {most.processes}",
-            "limit.disk": f"hard {most.disk}",
-            "limit.files": f"hard {most.files}",
-            "limit.memory": f"soft {most.memory}" + (f", hard {branch.memory} with the disk" if branch else ""),
+            "limit.processes": f"hard {limits.processes}",
+            "limit.disk": f"hard {limits.disk}",
+            "limit.files": f"hard {limits.files}",
+            "limit.memory": f"soft {limits.memory}" + (f", hard {cgroups.memory} with the disk" if cgroups else ""),
             "limit.output": "hard",
-            **self.proof,
+            **self.probe_facts,
         }
 
-    @property
-    def folder(self) -> Path:
-        """Everything lies in here; it is removed at the end, also when Demeanor itself is killed."""
-        return self._runtime.ready().folder
-
-    def prove(self) -> None:
-        """Run a program in it, really; raises WorldError where that does not work."""
-        prove_by(self.command)
-
-    async def start(self) -> None:
-        """Make ready; raises WorldError where that is not possible."""
-        self._runtime.ready()
-
-    async def stop(self) -> None:
-        """Take everything down."""
-        await in_thread(self._runtime.leave)
-
     @asynccontextmanager
-    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[BubblewrapSession]:
-        """A fresh bench whose workspace starts as the template."""
-        lower = await self._runtime.start_of(template.folder)
-        room = BwrapClient(self._runtime.ready(), self._plan(lower, network or self._network))
+    async def open_session(
+        self, template: Template, *, network: Network | None = None
+    ) -> AsyncIterator[BubblewrapSession]:
+        """A new session whose workspace starts as the template."""
+        lower = await self._runtime.readable_template(template.folder)
+        client = BwrapClient(self._runtime.launcher(), self._spec(lower, network or self._network))
         try:
-            await room.entered()
-            yield BubblewrapSession(room, self, template.tree, network or self._network)
+            await client.wait_ready()
+            yield BubblewrapSession(client, self, template.tree, network or self._network)
         finally:
-            room.close()
+            client.close()
 
-    def _plan(self, lower: str, network: Network) -> BwrapSpec:
-        ceilings = self._ceilings
-        bwrap, rules = means()
+    def _spec(self, lower: str, network: Network) -> BwrapSpec:
+        limits = self._ceilings
+        bwrap, rules = find_bwrap()
         return BwrapSpec(
             bwrap=bwrap,
             filter=rules,
             lower=lower,
             network=network,
             port=PORT,
-            uid=spare_user(),
-            disk=ceilings.disk,
-            inodes=ceilings.files,
-            memory=ceilings.memory,
-            rlimits={"RLIMIT_NPROC": ceilings.processes, "RLIMIT_CORE": 0},
+            uid=unused_uid(),
+            disk=limits.disk,
+            inodes=limits.files,
+            memory=limits.memory,
+            rlimits={"RLIMIT_NPROC": limits.processes, "RLIMIT_CORE": 0},
             overlay=self._overlay,
         )
 
     def start_program(
         self,
-        room: BwrapClient,
+        client: BwrapClient,
         launch: Launch,
-        home: Mapping[str, bytes],
+        home_files: Mapping[str, bytes],
         limits: Limits,
         *,
         host_network: bool = False,
     ) -> SupervisedProcess:
-        """Start a program in a room."""
-        shown = to_show(launch.reads)
-        base = base_environment(path_seen(self._path, shown), self._pass_env)
-        env = {**environment(base, HOME_SEEN, TEMP_SEEN), **launch.env}
-        words = arguments(env=env, shown=shown, fds=(FILTER, STATUS), host_network=host_network)
-        message = launch_message(launch.argv, words, reads=(self._etc(), *shown), home=home)
-        return SupervisedProcess(room, message, name=launch.argv[0] if launch.argv else "", limits=limits)
+        """Start a program in a sandbox."""
+        shown = paths_to_bind(launch.reads)
+        env = {**self.program_environment(visible_path(self._path, shown), HOME_PATH, TEMP_PATH), **launch.env}
+        arguments = bwrap_arguments(env=env, shown=shown, fds=(FILTER_FD, STATUS_FD), host_network=host_network)
+        check_words((*launch.argv, *arguments))
+        message = encode(
+            {
+                "argv": list(launch.argv),
+                "arguments": arguments,
+                "reads": [self._etc(), *shown],
+                "home": dict(home_files),
+            }
+        )
+        return SupervisedProcess(client, message, argv=launch.argv, limits=limits)
 
     def _etc(self) -> str:
         folder = self.folder / "etc"
-        with self._laying:  # checks run commands in threads of their own
+        with self._etc_lock:  # checks run commands in their own threads
             if not folder.exists():
-                lay_etc(folder)
+                write_etc(folder)
         return str(folder)
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
-        """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        with self._runtime.laid_out(tree, spare_user()) as place:
-            room = BwrapClient(self._runtime.ready(), self._plan(f"{place}/{WORKSPACE}", "none"))
+        """Run a command in a temporary copy of a workspace; for checks, called from a worker thread."""
+        with self._runtime.temporary_workspace(tree, unused_uid()) as folder:
+            client = BwrapClient(self._runtime.launcher(), self._spec(f"{folder}/{WORKSPACE}", "none"))
             try:
-                room.entered_blocking()
-                return command_result(self.start_program(room, Launch(argv=argv), {}, command_limits(timeout)))
+                client.wait_ready_blocking()
+                return command_result(self.start_program(client, Launch(argv=argv), {}, command_limits(timeout)))
             finally:
-                room.close()
+                client.close()
 
 
-class BubblewrapSession:
-    """One attempt's room, and the programs run in it."""
+class BubblewrapSession(LevelSession):
+    """One attempt's namespaces, and the programs run in them."""
 
-    workspace = Path(WORKSPACE_SEEN)
-    home = Path(HOME_SEEN)
+    workspace = Path(WORKSPACE_PATH)
+    home = Path(HOME_PATH)
 
-    def __init__(self, room: BwrapClient, sandbox: BubblewrapSandbox, before: Tree, network: Network) -> None:
-        self._room = room
+    def __init__(self, client: BwrapClient, sandbox: BubblewrapSandbox, before: Tree, network: Network) -> None:
+        self._client = client
         self._sandbox = sandbox
         self._before = before
         self._network = network
         self._home_files: dict[str, bytes] = {}
 
     @property
-    def address(self) -> tuple[str, int] | None:
-        """Where programs find whoever serves the door."""
-        return address_of(self._room.door)
-
-    @property
     def listener(self) -> socket.socket | None:
-        """The socket on which this bench's programs, and nobody else, can reach whoever serves it."""
-        return self._room.door
+        """The socket that listens in the sandbox's network namespace."""
+        return self._client.listener
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this bench."""
-        return {"network": self._network, "disk": "overlay" if self._room.layered else "copy"}
+        """What a trial's record says about this session."""
+        return {"network": self._network, "disk": "overlay" if self._client.overlay else "copy"}
 
     def write_home_files(self, files: Mapping[str, bytes]) -> None:
-        """Write configuration files into HOME, before the first program runs."""
+        """Write configuration files to HOME, before the first program runs."""
         check_home_files(files)
         self._home_files.update(files)
 
-    async def furnish(self, launches: Sequence[Launch]) -> None:
-        """The room is furnished with the first program."""
-
-    async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
-        """Run a program to its end; when this returns or raises, every process it started is gone."""
+    def _start(self, launch: Launch, limits: Limits) -> SupervisedProcess:
         files, self._home_files = self._home_files, {}
-        program = self._sandbox.start_program(self._room, launch, files, limits, host_network=self._network == "host")
-        try:
-            return await supervise(program, last_activity)
-        finally:
-            program.close()
+        return self._sandbox.start_program(self._client, launch, files, limits, host_network=self._network == "host")
 
-    def leavings(self, paths: tuple[str, ...]) -> dict[str, bytes]:
-        """Files that the agent left in its HOME, as far as they are there; links are not followed."""
-        if self._room.disk is None:
+    def collect_files(self, paths: tuple[str, ...]) -> dict[str, bytes]:
+        """The files that the agent left in HOME; links are not followed."""
+        if self._client.disk is None:
             return {}
-        home = os.open(HOME, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self._room.disk)
+        home = os.open(HOME, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self._client.disk)
         try:
-            return leavings_in(home, paths)
+            return read_home_files(home, paths)
         finally:
             os.close(home)
 
     async def snapshot(self) -> Tree:
         """The workspace's content now."""
-        room, before = self._room, self._before
-        if room.disk is None:
+        client, before = self._client, self._before
+        if client.disk is None:
             return before
-        look = partial(
+        scan_disk = partial(
             scan,
-            Path(f"/proc/self/fd/{room.disk}", UPPER if room.layered else MERGED),
+            Path(f"/proc/self/fd/{client.disk}", UPPER if client.overlay else MERGED),
             known=Known(entries=before.entries),
         )
         try:
-            return look(layer=Layer(before.entries) if room.layered else None, at_most=SMALL)
+            return scan_disk(layer=Layer(before.entries) if client.overlay else None, at_most=SMALL)
         except TooMany:
-            return await in_thread(partial(look, layer=Layer(before.entries) if room.layered else None))
+            return await in_thread(partial(scan_disk, layer=Layer(before.entries) if client.overlay else None))
 
 
-@cache
-def _filter() -> bytes | None:
-    return filter_for(os.uname().machine)
-
-
-def means() -> tuple[str, bytes]:
-    """bubblewrap, and the filter for this machine; raises WorldError where one of them is missing."""
+def find_bwrap() -> tuple[str, bytes]:
+    """The path of bubblewrap and the seccomp filter for this machine; raises WorldError when one is missing."""
     if sys.platform != "linux":
-        raise WorldError(VoidCause.SANDBOX, f"bubblewrap needs Linux, and this is {sys.platform}")
+        raise WorldError(VoidCause.SANDBOX, f"bubblewrap needs Linux; this is {sys.platform}")
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise WorldError(VoidCause.SANDBOX, "bwrap is not on PATH")
-    rules = _filter()
-    if rules is None:
-        raise WorldError(VoidCause.SANDBOX, f"no filter of system calls is known for {os.uname().machine}")
-    return bwrap, rules
+    return bwrap, seccomp_filter()

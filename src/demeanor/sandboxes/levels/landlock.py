@@ -1,6 +1,6 @@
-"""`--sandbox landlock`: agents read an allow-list, write their own folders, and connect to their gateway's port.
+"""`--sandbox landlock`: agents read an allow-list, write to their own folders, and connect to their gateway's port.
 
-For machines where user namespaces can't be made. It keeps less apart than bubblewrap: docs/sandboxes.md says what.
+For machines where user namespaces can't be created. It isolates less than bubblewrap: docs/sandboxes.md says what.
 """
 
 from __future__ import annotations
@@ -9,40 +9,62 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from demeanor.core.errors import WorldError
 from demeanor.core.ports import CommandResult, Template
-from demeanor.core.process import Launch, Limits, ProcessEnd
+from demeanor.core.process import Launch, Limits
 from demeanor.core.sandbox_spec import Ceilings, Network
 from demeanor.core.tree import Tree
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
-from demeanor.sandboxes.host.bwrap_args import path_seen, to_show
-from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_master, remove
-from demeanor.sandboxes.host.landlock_client import LandlockClient, LandlockSpec, launch_message
-from demeanor.sandboxes.host.landlock_paths import check_readable, devices, readable
-from demeanor.sandboxes.host.process import SupervisedProcess, supervise
-from demeanor.sandboxes.host.runtime import (
-    SandboxRuntime,
-    base_environment,
-    command_limits,
-    command_result,
-    environment,
-    in_thread,
-    prove_by,
-)
-from demeanor.sandboxes.host.seccomp import filter_for
-from demeanor.sandboxes.host.uids import give_to, own_user, spare_user
+from demeanor.sandboxes.host.bwrap_args import HOST_ETC, SYSTEM_PATHS, paths_to_bind, visible_path
+from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_template, remove
+from demeanor.sandboxes.host.level import SandboxLevel, command_limits, command_result, seccomp_filter
+from demeanor.sandboxes.host.messages import SupervisorClient, check_environment, check_words, encode
+from demeanor.sandboxes.host.process import SupervisedProcess
+from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
+from demeanor.sandboxes.host.uids import attempt_uid, chown_tree, unused_uid
 from demeanor.sandboxes.levels.none import NoneSession
-from demeanor.sandboxes.supervisor import landlock_abi as ruleset
+from demeanor.sandboxes.supervisor import landlock_abi
+
+_ETC = (*HOST_ETC, "passwd", "group", "hosts", "nsswitch.conf")
+"""The readable part of /etc; it includes the host's users."""
+
+_DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
-class LandlockSandbox:
-    """Each attempt runs behind a fence of its own."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LandlockSpec:
+    """What the programs of one attempt may use."""
+
+    folder: str
+    """The folder that contains the attempt's workspace, HOME and temp folder."""
+
+    uid: int
+    """The user of its programs."""
+
+    listener: socket.socket | None
+    """The socket that they may connect to."""
+
+    network: Network
+    """What they may connect to at all."""
+
+    filter: bytes
+    """The seccomp filter."""
+
+    @property
+    def port(self) -> int | None:
+        """The port of the listener."""
+        return int(self.listener.getsockname()[1]) if self.listener is not None else None
+
+
+class LandlockSandbox(SandboxLevel):
+    """Each attempt runs restricted by landlock, as its own user when Demeanor is root."""
 
     name = "landlock"
 
@@ -55,181 +77,193 @@ class LandlockSandbox:
         ceilings: Ceilings | None = None,
         network: Network = "gateway",
     ) -> None:
-        self._path = path if path is not None else os.environ.get("PATH", os.defpath)
-        self._pass_env = tuple(pass_env)
-        self._ceilings = ceilings or Ceilings()
-        mode = 0o711 if os.getuid() == 0 else 0o700  # whom root becomes must be able to enter what is its own
-        self._runtime = SandboxRuntime(root, mode, memory=self._ceilings.memory)
-        self._network = network
-        self.proof: dict[str, str] = {}
-        """What was proven of it."""
-        self._masters: dict[Path, TemplateCopy] = {}
+        ceilings = ceilings or Ceilings()
+        mode = 0o711 if os.getuid() == 0 else 0o700  # the attempt's own user must be able to enter its folder
+        runtime = SandboxRuntime(root, mode, memory=ceilings.memory)
+        super().__init__(runtime, path=path, pass_env=pass_env, ceilings=ceilings, network=network)
+        self._templates: dict[Path, TemplateCopy] = {}
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this level, and of what it leaves open."""
-        most = self._ceilings
-        version = ruleset.version()
-        own = spare_user() not in {None, own_user()}
+        """What a trial's record says about this level, and about what it leaves open."""
+        limits = self._ceilings
+        version = landlock_abi.version()
+        own_user = unused_uid() not in {None, attempt_uid()}
         return {
             "sandbox": self.name,
             "ends": "process tree",
             "network": self._network,
             "landlock": f"version {version}",
             "open.address": "any, at the port of the gateway",
-            "open.processes": "seen" if version >= ruleset.SIGNALS else "seen and signalled",
+            "open.processes": "seen" if version >= landlock_abi.SIGNALS_VERSION else "seen and signalled",
             "open.permissions": "none" if os.getuid() == 0 else "of this user's files everywhere",
             "open.tmp": "shared, and out of reach: TMPDIR is its own",
             "limit.wall": "hard",
             "limit.idle": "hard",
-            "limit.processes": f"{'hard' if own else 'soft'} {most.processes}",
+            "limit.processes": f"{'hard' if own_user else 'soft'} {limits.processes}",
             "limit.disk": "unsupported",
-            "limit.file_size": f"hard {most.disk}",
+            "limit.file_size": f"hard {limits.disk}",
             "limit.files": "unsupported",
-            "limit.memory": f"{'hard' if self._runtime.branch else 'soft'} {most.memory}",
+            "limit.memory": f"{'hard' if self._runtime.cgroup_parent else 'soft'} {limits.memory}",
             "limit.output": "hard",
-            **self.proof,
+            **self.probe_facts,
         }
 
-    @property
-    def folder(self) -> Path:
-        """Everything lies in here; it is removed at the end, also when Demeanor itself is killed."""
-        return self._runtime.ready().folder
-
-    def prove(self) -> None:
-        """Run a program in it, really; raises WorldError where that does not work."""
-        script = 'cd "$HOME" && echo works > "$TMPDIR/x" && cat "$TMPDIR/x"'
+    def verify(self) -> None:
+        """Run a program in the sandbox; raises WorldError when that does not work."""
         hint = "; may other users enter the temp folder?" if os.getuid() == 0 else ""
-        prove_by(self.command, script, hint)
-
-    async def start(self) -> None:
-        """Make ready; raises WorldError where that is not possible."""
-        self._runtime.ready()
-
-    async def stop(self) -> None:
-        """Take everything down."""
-        await in_thread(self._runtime.leave)
+        self._verify('cd "$HOME" && echo works > "$TMPDIR/x" && cat "$TMPDIR/x"', hint)
 
     @asynccontextmanager
-    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[LandlockSession]:
-        """A fresh bench whose workspace is a copy of the template."""
-        calls = _calls(network or self._network)
-        master = self._masters.get(template.folder)
-        if master is None:
-            master = self._masters[template.folder] = await in_thread(read_master, template.folder)
-        place = AttemptDir(self._runtime.new_path(), master)
-        uid = own_user()
-        client: LandlockClient | None = None
-        door: socket.socket | None = None
+    async def open_session(
+        self, template: Template, *, network: Network | None = None
+    ) -> AsyncIterator[LandlockSession]:
+        """A new session whose workspace is a copy of the template."""
+        network = network or self._network
+        rules = _checked_filter(network)
+        copy = self._templates.get(template.folder)
+        if copy is None:
+            copy = self._templates[template.folder] = await in_thread(read_template, template.folder)
+        attempt_dir = AttemptDir(self._runtime.new_path(), copy)
+        uid = attempt_uid()
+        client: SupervisorClient | None = None
+        listener: socket.socket | None = None
         try:
             try:
-                await in_thread(_lay_out, place, uid)
-                if (network or self._network) == "gateway":
-                    door = socket.create_server(("127.0.0.1", 0), backlog=128)
+                await in_thread(_create, attempt_dir, uid)
+                if network == "gateway":
+                    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
             except OSError as error:
-                raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
-            client = LandlockClient(self._runtime.ready())
-            grounds = LandlockSpec(place=place.path, uid=uid, door=door, network=network or self._network, filter=calls)
-            yield LandlockSession(place, self, client, grounds, template.tree)
+                raise WorldError(VoidCause.SANDBOX, f"can't create the workspace: {error}") from error
+            client = SupervisorClient(self._runtime.launcher().landlock_supervisor())
+            spec = LandlockSpec(folder=attempt_dir.path, uid=uid, listener=listener, network=network, filter=rules)
+            yield LandlockSession(attempt_dir, self, client, spec, template.tree)
         finally:
             if client is not None:
                 client.close()
-            if door is not None:
+            if listener is not None:
                 with contextlib.suppress(OSError):  # the gateway may have closed it
-                    door.close()
-            if not remove(place.path, at_most=SMALL):
-                await in_thread(remove, place.path)
+                    listener.close()
+            if not remove(attempt_dir.path, limit=SMALL):
+                await in_thread(remove, attempt_dir.path)
 
     def start_program(
-        self, client: LandlockClient, grounds: LandlockSpec, launch: Launch, limits: Limits
+        self, client: SupervisorClient, spec: LandlockSpec, launch: Launch, limits: Limits
     ) -> SupervisedProcess:
-        """Start a program behind the fence."""
-        shown = to_show(launch.reads)
-        if grounds.uid != os.getuid():
+        """Start a program."""
+        shown = paths_to_bind(launch.reads)
+        if spec.uid != os.getuid():
             check_readable(shown)
-        place, most = grounds.place, self._ceilings
-        base = base_environment(path_seen(self._path, shown), self._pass_env)
-        message = launch_message(
+        folder, ceilings = spec.folder, self._ceilings
+        path = visible_path(self._path, shown)
+        env = {**self.program_environment(path, f"{folder}/{HOME}", f"{folder}/{TEMP}"), **launch.env}
+        check_words(launch.argv)
+        check_environment(env)
+        message = encode(
             {
                 "argv": list(launch.argv),
-                "env": {**environment(base, f"{place}/{HOME}", f"{place}/{TEMP}"), **launch.env},
-                "cwd": f"{place}/{WORKSPACE}",
-                "uid": grounds.uid,
-                "reads": [*readable(host_network=grounds.network == "host"), *shown],
-                "uses": list(devices()),
-                "writes": [f"{place}/{name}" for name in (WORKSPACE, HOME, TEMP)],
-                "ports": None if grounds.network == "host" else [grounds.port] if grounds.port else [],
-                "filter": grounds.filter,
-                "processes": most.processes,
-                "memory": most.memory,
-                "rlimits": {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": most.disk},
+                "env": env,
+                "cwd": f"{folder}/{WORKSPACE}",
+                "uid": spec.uid,
+                "reads": [*readable_paths(host_network=spec.network == "host"), *shown],
+                "devices": list(devices()),
+                "writes": [f"{folder}/{name}" for name in (WORKSPACE, HOME, TEMP)],
+                "ports": None if spec.network == "host" else [spec.port] if spec.port else [],
+                "filter": spec.filter,
+                "processes": ceilings.processes,
+                "memory": ceilings.memory,
+                "rlimits": {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": ceilings.disk},
             }
         )
-        return SupervisedProcess(client, message, name=launch.argv[0] if launch.argv else "", limits=limits)
+        return SupervisedProcess(client, message, argv=launch.argv, limits=limits)
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
-        """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        calls, uid = _calls("none"), own_user()
-        with self._runtime.laid_out(tree, uid if os.getuid() == 0 else None) as place:
-            client = LandlockClient(self._runtime.ready())
+        """Run a command in a temporary copy of a workspace; for checks, called from a worker thread."""
+        rules, uid = _checked_filter("none"), attempt_uid()
+        with self._runtime.temporary_workspace(tree, uid if os.getuid() == 0 else None) as folder:
+            client = SupervisorClient(self._runtime.launcher().landlock_supervisor())
             try:
-                grounds = LandlockSpec(place=place, uid=uid, door=None, network="none", filter=calls)
-                return command_result(self.start_program(client, grounds, Launch(argv=argv), command_limits(timeout)))
+                spec = LandlockSpec(folder=folder, uid=uid, listener=None, network="none", filter=rules)
+                return command_result(self.start_program(client, spec, Launch(argv=argv), command_limits(timeout)))
             finally:
                 client.close()
 
 
 class LandlockSession(NoneSession):
-    """One attempt's folders, and the programs run in them behind the fence."""
+    """One attempt's folders, and the programs run in them, restricted by landlock."""
 
     def __init__(
-        self, place: AttemptDir, sandbox: LandlockSandbox, client: LandlockClient, grounds: LandlockSpec, before: Tree
+        self,
+        attempt_dir: AttemptDir,
+        sandbox: LandlockSandbox,
+        client: SupervisorClient,
+        spec: LandlockSpec,
+        before: Tree,
     ) -> None:
-        super().__init__(place, client.launcher, {}, before)
+        super().__init__(attempt_dir, client, {}, before)
         self._sandbox = sandbox
         self._client = client
-        self._grounds = grounds
+        self._spec = spec
 
     @property
     def listener(self) -> socket.socket | None:
-        """A socket at a port of its own, the only one that this bench's programs can connect to."""
-        return self._grounds.door
+        """A socket at its own port, the only one that this session's programs can connect to."""
+        return self._spec.listener
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this bench."""
-        return {"network": self._grounds.network, "disk": "copy"}
+        """What a trial's record says about this session."""
+        return {"network": self._spec.network, "disk": "copy"}
 
     def write_home_files(self, files: Mapping[str, bytes]) -> None:
-        """Write configuration files into HOME, before the first program runs."""
+        """Write configuration files to HOME, before the first program runs."""
         super().write_home_files(files)
         if os.getuid() == 0:
-            give_to(str(self.home), self._grounds.uid)
+            chown_tree(str(self.home), self._spec.uid)
 
-    async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
-        """Run a program to its end; when this returns or raises, every process it started is gone."""
-        program = self._sandbox.start_program(self._client, self._grounds, launch, limits)
-        try:
-            return await supervise(program, last_activity)
-        finally:
-            program.close()
+    def _start(self, launch: Launch, limits: Limits) -> SupervisedProcess:
+        return self._sandbox.start_program(self._client, self._spec, launch, limits)
 
 
-def _lay_out(place: AttemptDir, uid: int) -> None:
-    place.make()
+def _create(attempt_dir: AttemptDir, uid: int) -> None:
+    attempt_dir.create()
     if os.getuid() == 0:
-        give_to(place.path, uid)
+        chown_tree(attempt_dir.path, uid)
 
 
 @cache
-def _calls(network: Network) -> bytes:
-    """The filter for this machine; raises WorldError where something that is needed is missing."""
+def readable_paths(*, host_network: bool) -> tuple[str, ...]:
+    """The paths that every program may read, if they exist: those that bubblewrap mounts, and more of /etc."""
+    etc = (*_ETC, *(("resolv.conf",) if host_network else ()))
+    return _existing((*SYSTEM_PATHS, *(f"/etc/{name}" for name in etc), "/proc"))
+
+
+@cache
+def devices() -> tuple[str, ...]:
+    """The devices that every program may read and write, if they exist."""
+    return _existing(f"/dev/{name}" for name in _DEVICES)
+
+
+def _existing(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(path for path in paths if Path(path).exists())
+
+
+def check_readable(paths: tuple[str, ...]) -> None:
+    """Raise WorldError for an installation that the attempt's user can't reach."""
+    for path in paths:
+        for folder in Path(path).parents:
+            if not folder.stat().st_mode & 0o001:
+                why = (
+                    f"Demeanor runs as root and agents as another user, who can't enter {folder}, which contains {path}"
+                )
+                raise WorldError(VoidCause.MISSING, f"{why}; install it elsewhere, or use --sandbox bubblewrap")
+
+
+def _checked_filter(network: Network) -> bytes:
+    """The seccomp filter for this machine; raises WorldError when landlock or the filter is missing."""
     if sys.platform != "linux":
-        raise WorldError(VoidCause.SANDBOX, f"landlock needs Linux, and this is {sys.platform}")
-    problem = ruleset.obstacle(ruleset.version())
+        raise WorldError(VoidCause.SANDBOX, f"landlock needs Linux; this is {sys.platform}")
+    problem = landlock_abi.unsupported_reason(landlock_abi.version())
     if problem:
         raise WorldError(VoidCause.SANDBOX, problem)
-    rules = filter_for(os.uname().machine, network)
-    if rules is None:
-        raise WorldError(VoidCause.SANDBOX, f"no filter of system calls is known for {os.uname().machine}")
-    return rules
+    return seccomp_filter(network)

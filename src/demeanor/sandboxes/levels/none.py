@@ -1,13 +1,12 @@
-"""`--sandbox none`: a fresh folder, a clean environment and certain death, but no wall around the agent.
+"""`--sandbox none`: new folders, a clean environment, and every process is killed at the end; no other isolation.
 
-What this level promises, and what it does not, is said in docs/sandboxes.md.
+docs/sandboxes.md says what this level guarantees, and what not.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -22,164 +21,143 @@ from demeanor.core.tree import Tree
 from demeanor.core.tree_io import Known, TooMany, scan
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
-from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_master, remove
-from demeanor.sandboxes.host.launcher import Launcher, pack
-from demeanor.sandboxes.host.process import SupervisedProcess, supervise
-from demeanor.sandboxes.host.runtime import (
-    SandboxRuntime,
-    address_of,
-    base_environment,
+from demeanor.sandboxes.host.copytree import SMALL, TemplateCopy, read_template, remove
+from demeanor.sandboxes.host.level import (
+    LevelSession,
+    SandboxLevel,
     check_home_files,
     command_limits,
     command_result,
-    environment,
-    in_thread,
-    leavings_in,
-    prove_by,
+    read_home_files,
 )
-from demeanor.sandboxes.supervisor.process_tree import WHOLE
+from demeanor.sandboxes.host.messages import check_environment, check_words, encode
+from demeanor.sandboxes.host.process import ProcessStarter, SupervisedProcess
+from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
+from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
 
-_MOST_IDLE = 64
+_MAX_IDLE_DIRS = 64
 
 
-class NoneSandbox:
-    """Agents run as ordinary processes of this user, each attempt in folders of its own."""
+class NoneSandbox(SandboxLevel):
+    """Agents run as ordinary processes of this user, each attempt in its own folders."""
 
     name = "none"
 
     def __init__(self, root: Path | None = None, pass_env: Sequence[str] = (), path: str | None = None) -> None:
-        self._base = base_environment(path if path is not None else _host_path(), tuple(pass_env))
-        self._runtime = SandboxRuntime(root)
-        self._masters: dict[Path, TemplateCopy] = {}
+        super().__init__(SandboxRuntime(root), path=path, pass_env=pass_env, network="host")
+        self._templates: dict[Path, TemplateCopy] = {}
         self._idle: dict[str, list[AttemptDir]] = {}
-        self.proof: dict[str, str] = {}
-        """What was proven of it: nothing is promised that could be."""
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this level."""
-        not_here = dict.fromkeys(("processes", "disk", "files", "memory"), "unsupported")
-        limits = {"wall": "hard", "idle": "hard", **not_here, "output": "hard"}
-        ends = "process tree" if WHOLE else "process group"
+        """What a trial's record says about this level."""
+        unsupported = dict.fromkeys(("processes", "disk", "files", "memory"), "unsupported")
+        limits = {"wall": "hard", "idle": "hard", **unsupported, "output": "hard"}
         return {
             "sandbox": self.name,
-            "ends": ends,
-            "network": "host",
+            "ends": "process tree" if HAS_SUBREAPERS else "process group",
+            "network": self._network,
             **{f"limit.{name}": how for name, how in limits.items()},
         }
 
-    @property
-    def folder(self) -> Path:
-        """Everything lies in here; it is removed at the end, also when Demeanor itself is killed."""
-        return self._runtime.ready().folder
-
-    def prove(self) -> None:
-        """Run a program in it, really; raises WorldError where that does not work."""
-        prove_by(self.command)
-
-    async def start(self) -> None:
-        """Make ready; raises WorldError where that is not possible."""
-        self._runtime.ready()
-
     async def stop(self) -> None:
-        """Take everything down."""
+        """Remove the folder, and stop the fork server."""
         self._idle.clear()
-        await in_thread(self._runtime.leave)
+        await super().stop()
 
     @asynccontextmanager
-    async def bench(self, template: Template, *, network: Network | None = None) -> AsyncIterator[NoneSession]:
-        """A fresh bench whose workspace is a copy of the template. Its network is the host's, whatever is asked for."""
-        master = self._masters.get(template.folder)
-        if master is None:
-            master = self._masters[template.folder] = await asyncio.to_thread(read_master, template.folder)
-        place = await self._take_place(master, self._runtime.new_path())
-        bench = self._bench(place, template, network)
-        in_peace = False
+    async def open_session(self, template: Template, *, network: Network | None = None) -> AsyncIterator[NoneSession]:
+        """A new session whose workspace is a copy of the template. Its network is the host's, also for other values."""
+        copy = self._templates.get(template.folder)
+        if copy is None:
+            copy = self._templates[template.folder] = await asyncio.to_thread(read_template, template.folder)
+        attempt_dir = await self._take_dir(copy, self._runtime.new_path())
+        session = self._new_session(attempt_dir, template, network)
+        clean = False
         try:
-            yield bench
-            in_peace = bench.in_peace
+            yield session
+            clean = session.clean
         finally:
-            bench.close()
-            await self._leave_place(place, master, in_peace)
+            session.close()
+            await self._release_dir(attempt_dir, copy, clean)
 
-    def _bench(self, place: AttemptDir, template: Template, network: Network | None) -> NoneSession:
-        return NoneSession(place, self._runtime.ready(), self.environment(place.path), template.tree)
+    def _new_session(self, attempt_dir: AttemptDir, template: Template, network: Network | None) -> NoneSession:
+        env = self._environment(attempt_dir.path)
+        return NoneSession(attempt_dir, self._runtime.launcher(), env, template.tree)
 
-    def fenced(self, launch: Launch, place: str, network: Network, port: int | None) -> Launch:
-        """A launch as it is carried out at this level: as it is."""
+    def wrap(self, launch: Launch, folder: str, network: Network, port: int | None) -> Launch:
+        """The launch as this level carries it out: unchanged."""
         return launch
 
-    async def _take_place(self, master: TemplateCopy, path: str) -> AttemptDir:
-        if idle := self._idle.get(master.folder):
-            with contextlib.suppress(OSError):  # somebody has removed it
-                return idle.pop().moved(path)
-        place = AttemptDir(path, master)
+    async def _take_dir(self, template: TemplateCopy, path: str) -> AttemptDir:
+        if idle := self._idle.get(template.folder):
+            with contextlib.suppress(OSError):  # it was removed from outside
+                return idle.pop().rename(path)
+        attempt_dir = AttemptDir(path, template)
         try:
-            if master.small:
-                place.make()
+            if template.small:
+                attempt_dir.create()
             else:
-                await in_thread(place.make)
+                await in_thread(attempt_dir.create)
         except BaseException as error:
             await in_thread(remove, path)
             if isinstance(error, OSError):
-                raise WorldError(VoidCause.SANDBOX, f"the bench can't be set up: {error}") from error
+                raise WorldError(VoidCause.SANDBOX, f"can't create the workspace: {error}") from error
             raise
-        return place
+        return attempt_dir
 
-    async def _leave_place(self, place: AttemptDir, master: TemplateCopy, in_peace: bool) -> None:
-        if in_peace and master.small and sum(map(len, self._idle.values())) < _MOST_IDLE and place.reset():
-            self._idle.setdefault(master.folder, []).append(place)
-        elif not remove(place.path, at_most=SMALL):
-            await in_thread(remove, place.path)
+    async def _release_dir(self, attempt_dir: AttemptDir, template: TemplateCopy, clean: bool) -> None:
+        idle = sum(map(len, self._idle.values()))
+        if clean and template.small and idle < _MAX_IDLE_DIRS and attempt_dir.reset():
+            self._idle.setdefault(template.folder, []).append(attempt_dir)
+        elif not remove(attempt_dir.path, limit=SMALL):
+            await in_thread(remove, attempt_dir.path)
 
-    def environment(self, place: str) -> dict[str, str]:
-        """All that a program in `place` gets to know of the host, and where its own folders are."""
-        return environment(self._base, f"{place}/{HOME}", f"{place}/{TEMP}")
+    def _environment(self, folder: str) -> dict[str, str]:
+        return self.program_environment(self._path, f"{folder}/{HOME}", f"{folder}/{TEMP}")
 
     def command(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
-        """Run a command in a throw-away copy of a workspace; for checks, called from a worker thread."""
-        launcher = self._runtime.ready()
-        with self._runtime.laid_out(tree) as place:
-            fenced = self.fenced(Launch(argv=argv), place, "none", None)
-            message = pack(f"{place}/{WORKSPACE}", fenced.argv, self.environment(place))
-            program = SupervisedProcess(launcher, message, name=argv[0] if argv else "", limits=command_limits(timeout))
+        """Run a command in a temporary copy of a workspace; for checks, called from a worker thread."""
+        launcher = self._runtime.launcher()
+        with self._runtime.temporary_workspace(tree) as folder:
+            launch = self.wrap(Launch(argv=argv), folder, "none", None)
+            message = encode_plain_launch(f"{folder}/{WORKSPACE}", launch.argv, self._environment(folder))
+            program = SupervisedProcess(launcher, message, argv=argv, limits=command_limits(timeout))
             return command_result(program)
 
 
-def _host_path() -> str:
-    return os.environ.get("PATH", os.defpath)
+def encode_plain_launch(cwd: str, argv: tuple[str, ...], env: Mapping[str, str]) -> bytes:
+    """A launch for the plain supervisor; raises WorldError for what can't be an argument or a variable."""
+    check_words(argv)
+    check_environment(env)
+    return encode({"cwd": cwd, "argv": list(argv), "env": dict(env)})
 
 
-class NoneSession:
+class NoneSession(LevelSession):
     """One attempt's folders, and the programs run in them."""
 
-    def __init__(self, place: AttemptDir, launcher: Launcher, env: Mapping[str, str], before: Tree) -> None:
-        self.workspace = Path(place.path, WORKSPACE)
-        self.home = Path(place.path, HOME)
-        self.in_peace = True
-        """Whether every program ended by itself and left nothing running."""
-        self._place = place
-        self._launcher = launcher
+    def __init__(self, attempt_dir: AttemptDir, starter: ProcessStarter, env: Mapping[str, str], before: Tree) -> None:
+        self.workspace = Path(attempt_dir.path, WORKSPACE)
+        self.home = Path(attempt_dir.path, HOME)
+        self.clean = True
+        """Whether every program exited by itself and left nothing running."""
+        self._attempt_dir = attempt_dir
+        self._starter = starter
         self._env = env
         self._before = before
 
     @property
-    def address(self) -> tuple[str, int] | None:
-        """Where programs find whoever serves the listener."""
-        return address_of(self.listener)
-
-    @property
     def listener(self) -> socket.socket | None:
-        """There is none: the gateway's own address is within reach."""
+        """None: programs connect to the gateway's own address."""
         return None
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this bench: nothing that its sandbox does not say."""
+        """What a trial's record says about this session, besides the facts of its level."""
         return {}
 
     def write_home_files(self, files: Mapping[str, bytes]) -> None:
-        """Write configuration files into HOME, before the first program runs."""
+        """Write configuration files to HOME, before the first program runs."""
         check_home_files(files)
         for path, content in files.items():
             if "/" in path:
@@ -187,35 +165,32 @@ class NoneSession:
             with open(f"{self.home}/{path}", "wb", buffering=0) as file:  # noqa: PTH123 - once per attempt
                 file.write(content)
 
-    async def furnish(self, launches: Sequence[Launch]) -> None:
-        """There is nothing to be shown that is not there anyway."""
-
     async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
         """Run a program to its end; when this returns or raises, every process it started is gone."""
-        peace, self.in_peace = self.in_peace, False
-        env = {**self._env, **launch.env}
-        message = pack(str(self.workspace), launch.argv, env)
-        program = SupervisedProcess(self._launcher, message, name=launch.argv[0] if launch.argv else "", limits=limits)
-        try:
-            end = await supervise(program, last_activity)
-        finally:
-            program.close()
-        self.in_peace = peace and end.ended_by == "exit" and not end.leftovers
+        clean, self.clean = self.clean, False
+        end = await super().run(launch, limits=limits, last_activity=last_activity)
+        self.clean = clean and end.ended_by == "exit" and not end.leftovers
         return end
 
-    def close(self) -> None:
-        """There is nothing to let go of."""
+    def _start(self, launch: Launch, limits: Limits) -> SupervisedProcess:
+        message = encode_plain_launch(str(self.workspace), launch.argv, {**self._env, **launch.env})
+        return SupervisedProcess(self._starter, message, argv=launch.argv, limits=limits)
 
-    def leavings(self, paths: tuple[str, ...]) -> dict[str, bytes]:
-        """Files that the agent left in its HOME, as far as they are there; links are not followed."""
-        return leavings_in(self.home, paths)
+    def close(self) -> None:
+        """Close what the session has open."""
+
+    def collect_files(self, paths: tuple[str, ...]) -> dict[str, bytes]:
+        """The files that the agent left in HOME; links are not followed."""
+        return read_home_files(self.home, paths)
 
     async def snapshot(self) -> Tree:
         """The workspace's content now."""
-        place = self._place
-        if not place.still_there():
+        attempt_dir = self._attempt_dir
+        if not attempt_dir.exists():
             return Tree(gaps=("the folder of the attempt was moved away",))
-        known = Known(entries=self._before.entries, stamps=place.stamps, settled_before=place.settled_before)
+        known = Known(
+            entries=self._before.entries, stamps=attempt_dir.stamps, settled_before=attempt_dir.settled_before
+        )
         try:
             return scan(self.workspace, known=known, at_most=SMALL)
         except TooMany:

@@ -1,11 +1,11 @@
-"""`--sandbox seatbelt`: macOS's own fence, `sandbox-exec`, around what is otherwise the level `none`. Best effort.
+"""`--sandbox seatbelt`: the level `none` plus macOS's own sandbox, `sandbox-exec`. Best effort.
 
-Apple calls the program deprecated, and ships it; other coding agents fence themselves in with it too. Nobody has run
-this level on a Mac for us yet: the profile is tested as text, and the level refuses to work anywhere else. What it
-promises is said in docs/sandboxes.md.
+Apple calls `sandbox-exec` deprecated, but ships it, and other coding agents use it too. This level has not been run on
+a Mac yet: the profile is tested as text, and the level refuses to work on other systems. docs/sandboxes.md says what it
+guarantees.
 """
 
-# Paths are compared as text here, and nothing is opened.
+# Paths are compared as text here; no file is opened.
 # ruff: noqa: PTH110
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from demeanor.core.errors import WorldError
 from demeanor.core.ports import Template
-from demeanor.core.process import Launch, Limits, ProcessEnd
+from demeanor.core.process import Launch, Limits
 from demeanor.core.sandbox_spec import Network
 from demeanor.core.tree import Tree
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.attempt_dir import HOME, TEMP, WORKSPACE, AttemptDir
-from demeanor.sandboxes.host.launcher import Launcher
-from demeanor.sandboxes.host.runtime import prove_by
+from demeanor.sandboxes.host.process import ProcessStarter, SupervisedProcess
 from demeanor.sandboxes.levels.none import NoneSandbox, NoneSession
 
 _PROGRAM = "/usr/bin/sandbox-exec"
@@ -48,7 +47,7 @@ _NETWORK_SERVICES = ("com.apple.SystemConfiguration.configd", "com.apple.trustd.
 
 
 def profile(*, reads: Iterable[str], writes: Iterable[str], network: Network, port: int | None) -> str:
-    """What `sandbox-exec` is told: nothing is allowed but what is named. Paths must be without links."""
+    """The profile for `sandbox-exec`: only what it names is allowed. Paths must not contain links."""
     rules = [
         "(version 1)",
         "(deny default)",
@@ -79,90 +78,89 @@ def _rule(what: str, how: str, names: Sequence[str]) -> str:
 
 def _quoted(text: str) -> str:
     if any(ord(letter) < ord(" ") for letter in text):
-        raise WorldError(VoidCause.SANDBOX, f"{text!r}: a path with control characters can't be shown")
+        raise WorldError(VoidCause.SANDBOX, f"{text!r}: a path with control characters can't be made readable")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class SeatbeltSandbox(NoneSandbox):
-    """Agents run as processes of this user, fenced in by the system."""
+    """Agents run as processes of this user, restricted by `sandbox-exec`."""
 
     name = "seatbelt"
 
     def __init__(self, root: Path | None = None, *, network: Network = "gateway") -> None:
         super().__init__(root)
-        self._network: Network = network
+        self._network = network
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this level, and of what it leaves open."""
+        """What a trial's record says about this level, and about what it leaves open."""
         return {
             **super().facts,
             "network": self._network,
             "open.metadata": "names, sizes and dates of files can be seen everywhere",
             "open.end": "a daemon in a session of its own may survive",
-            **self.proof,
+            **self.probe_facts,
         }
 
-    def prove(self) -> None:
-        """Run a program in it, really; raises WorldError where that does not work."""
-        _check_here()
-        prove_by(self.command)
+    def verify(self) -> None:
+        """Run a program in the sandbox; raises WorldError when that does not work."""
+        _check_supported()
+        super().verify()
 
-    def fenced(self, launch: Launch, place: str, network: Network, port: int | None) -> Launch:
-        """A launch as it is carried out: behind the fence."""
-        _check_here()
-        writes = (os.path.realpath(f"{place}/{name}") for name in (WORKSPACE, HOME, TEMP))
+    def wrap(self, launch: Launch, folder: str, network: Network, port: int | None) -> Launch:
+        """The launch as this level carries it out: with `sandbox-exec`."""
+        _check_supported()
+        writes = (os.path.realpath(f"{folder}/{name}") for name in (WORKSPACE, HOME, TEMP))
         reads = sorted({os.path.realpath(path) for path in launch.reads if os.path.exists(path)})
         rules = profile(reads=reads, writes=writes, network=network, port=port)
         return replace(launch, argv=(_PROGRAM, "-p", rules, *launch.argv))
 
-    def _bench(self, place: AttemptDir, template: Template, network: Network | None) -> SeatbeltSession:
-        env = self.environment(place.path)
-        return SeatbeltSession(place, self._runtime.ready(), env, template.tree, self, network or self._network)
+    def _new_session(self, attempt_dir: AttemptDir, template: Template, network: Network | None) -> SeatbeltSession:
+        env = self._environment(attempt_dir.path)
+        starter = self._runtime.launcher()
+        return SeatbeltSession(attempt_dir, starter, env, template.tree, self, network or self._network)
 
 
 class SeatbeltSession(NoneSession):
-    """One attempt's folders, a port of its own, and the programs run behind the fence."""
+    """One attempt's folders, its own port, and the programs run with `sandbox-exec`."""
 
     def __init__(
         self,
-        place: AttemptDir,
-        launcher: Launcher,
+        attempt_dir: AttemptDir,
+        starter: ProcessStarter,
         env: Mapping[str, str],
         before: Tree,
         sandbox: SeatbeltSandbox,
         network: Network,
     ) -> None:
-        super().__init__(place, launcher, env, before)
+        super().__init__(attempt_dir, starter, env, before)
         self._sandbox = sandbox
         self._network = network
-        self._door = socket.create_server(("127.0.0.1", 0), backlog=128) if network == "gateway" else None
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128) if network == "gateway" else None
 
     @property
     def listener(self) -> socket.socket | None:
-        """A socket at a port of its own, the only one that this bench's programs can connect to."""
-        return self._door
+        """A socket at its own port, the only one that this session's programs can connect to."""
+        return self._listener
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a trial's record should say of this bench."""
+        """What a trial's record says about this session."""
         return {"network": self._network, "disk": "copy"}
 
-    async def run(self, launch: Launch, *, limits: Limits, last_activity: Callable[[], float]) -> ProcessEnd:
-        """Run a program to its end; when this returns or raises, its process group is gone."""
+    def _start(self, launch: Launch, limits: Limits) -> SupervisedProcess:
         port = self.address[1] if self.address else None
-        fenced = self._sandbox.fenced(launch, self._place.path, self._network, port)
-        return await super().run(fenced, limits=limits, last_activity=last_activity)
+        return super()._start(self._sandbox.wrap(launch, self._attempt_dir.path, self._network, port), limits)
 
     def close(self) -> None:
-        """Let go of the port."""
-        if self._door is not None:
+        """Close the listener."""
+        if self._listener is not None:
             with contextlib.suppress(OSError):  # the gateway may have closed it
-                self._door.close()
+                self._listener.close()
 
 
-def _check_here() -> None:
+def _check_supported() -> None:
     if sys.platform != "darwin":
-        raise WorldError(VoidCause.SANDBOX, f"seatbelt needs macOS with {_PROGRAM}, and this is {sys.platform}")
+        raise WorldError(VoidCause.SANDBOX, f"seatbelt needs macOS with {_PROGRAM}; this is {sys.platform}")
     if not os.path.exists(_PROGRAM):
-        raise WorldError(VoidCause.SANDBOX, f"{_PROGRAM} is not there")
+        raise WorldError(VoidCause.SANDBOX, f"{_PROGRAM} does not exist")

@@ -1,6 +1,7 @@
-"""A sandbox that lasts: walls behind which programs come and go for as long as a whole task does.
+"""A persistent sandbox: a container-like sandbox in which programs run for as long as a whole task lasts.
 
-On our side: lodgings.py makes lodges by a plan (plan.py), lodge.py is one of them, to which errands (errand.py) go over
-a line (line.py). On the other side, in small programs of their own: keeper.py keeps it and furnishes its root (root.py,
-idmap.py); porter.py runs one errand in there, with parcels of files (parcel.py).
+factory.py creates sandboxes from a spec (spec.py). client.py is one of them: it sends requests to its supervisor, and
+each request is answered over its own socket (channel.py). On the other side, in small programs of their own, are
+supervisor/persistent.py, which sets up the root file system (rootfs.py, idmap.py), and supervisor/exec.py, which
+handles one request inside, with tar streams of files (archive.py).
 """

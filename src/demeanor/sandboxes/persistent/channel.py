@@ -1,4 +1,4 @@
-"""Listening in an event loop: to what is said over a socket, with what is handed over, and to what a program prints."""
+"""Receiving from a socket or from a program's pipes in an event loop."""
 
 from __future__ import annotations
 
@@ -8,67 +8,66 @@ import socket
 
 from demeanor.core.bounded_output import BoundedOutput
 
-_WORDS = 65536
-_CHUNK = 65536
+_SIZE = 65536
 
 
-async def receive(line: socket.socket, timeout: float | None) -> tuple[bytes, list[int]]:  # noqa: ASYNC109 - one wait
-    """The next words, and the file descriptors that came with them; no words when the other end has gone."""
+async def receive(channel: socket.socket, timeout: float | None) -> tuple[bytes, list[int]]:  # noqa: ASYNC109 - one wait
+    """Receive the next message with its file descriptors; empty when the other end has closed the socket."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
 
-    def hear() -> None:
+    def on_readable() -> None:
         if not ready.done():
             ready.set_result(None)
 
-    loop.add_reader(line, hear)
+    loop.add_reader(channel, on_readable)
     try:
         await asyncio.wait_for(ready, timeout)
     except TimeoutError:
-        if not ready.done() or ready.cancelled():  # both may happen at once, and what was said in time counts
+        if not ready.done() or ready.cancelled():  # both may happen at once; a message in time counts
             raise
     finally:
-        loop.remove_reader(line)
+        loop.remove_reader(channel)
     try:
-        words, fds, _, _ = socket.recv_fds(line, _WORDS, 2)
+        message, fds, _, _ = socket.recv_fds(channel, _SIZE, 2)
     except OSError:
         return b"", []
     for fd in fds:
         os.set_inheritable(fd, False)
-    return words, fds
+    return message, fds
 
 
 class OutputReader:
-    """Takes in what a program prints while it runs."""
+    """Reads the output of a program while it runs."""
 
-    def __init__(self, pipes: list[int], kept: tuple[BoundedOutput, BoundedOutput]) -> None:
+    def __init__(self, pipes: list[int], outputs: tuple[BoundedOutput, BoundedOutput]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._streams = dict(zip(pipes, kept, strict=True))
+        self._outputs = dict(zip(pipes, outputs, strict=True))
         for pipe in pipes:
             os.set_blocking(pipe, False)
-            self._loop.add_reader(pipe, self._hear, pipe)
+            self._loop.add_reader(pipe, self._read, pipe)
 
-    def _hear(self, pipe: int) -> bool:
-        """Take in what there is; whether there may be more at once."""
+    def _read(self, pipe: int) -> bool:
+        """Read what is available; whether there may be more."""
         try:
-            data = os.read(pipe, _CHUNK)
+            data = os.read(pipe, _SIZE)
         except BlockingIOError:
             return False
         if not data:
             self._loop.remove_reader(pipe)
             return False
-        self._streams[pipe].add(data)
+        self._outputs[pipe].add(data)
         return True
 
     def drain(self) -> None:
-        """Take what was printed before the end, and no more: what lives on may print for ever."""
-        for pipe in self._streams:
+        """Read what is in the pipes, without waiting for their end: processes that live on may print for ever."""
+        for pipe in self._outputs:
             for _ in range(64):
-                if not self._hear(pipe):
+                if not self._read(pipe):
                     break
 
     def close(self) -> None:
-        """Let go."""
-        for pipe in self._streams:
+        """Close the pipes."""
+        for pipe in self._outputs:
             self._loop.remove_reader(pipe)
             os.close(pipe)

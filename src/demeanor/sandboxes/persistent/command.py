@@ -1,4 +1,4 @@
-"""A program to be run in a lodge, and how that went."""
+"""A program to run in a persistent sandbox, and its result."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExecRequest:
-    """A program to be run in a lodge."""
+    """A program to run."""
 
     argvs: tuple[tuple[str, ...], ...]
-    """The program with its arguments; the first of several that is there is run."""
+    """The program with its arguments. Of several, the first whose program exists is run."""
 
     env: Mapping[str, str]
-    """Its whole environment, but for HOME."""
+    """Its whole environment except HOME."""
 
     cwd: str = "/"
-    """Where it is run."""
+    """Its working directory."""
 
     user: str = "root"
-    """Whom it is run as: a name or a number, also `user:group`."""
+    """The user to run it as: a name or a number, or `user:group`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExecResult:
-    """How an errand went."""
+    """How a program ended."""
 
     code: int
-    """The exit code; 128 and the signal where one ended it."""
+    """The exit code; 128 + N when signal N ended it."""
 
     stdout: str
-    """What it printed."""
+    """Its standard output."""
 
     stderr: str
-    """What it printed to standard error."""
+    """Its standard error."""
 
     timed_out: bool = False
-    """Whether it was ended because it took too long."""
+    """Whether it was killed because it took too long."""

@@ -1,4 +1,4 @@
-"""Where lodges are made: one folder and one nursery for all of them, and what they have in common."""
+"""Creates persistent sandboxes, which share one folder, one fork server and one /etc."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.core.sandbox_spec import Ceilings, Network
-from demeanor.sandboxes.host.bwrap_args import HOST_ETC, PORT, SYSTEM, lay_etc, to_show
+from demeanor.sandboxes.host.bwrap_args import HOST_ETC, PORT, SYSTEM_PATHS, paths_to_bind, write_etc
 from demeanor.sandboxes.host.runtime import SandboxRuntime, in_thread
-from demeanor.sandboxes.host.uids import MANY, many_users, spare_user
-from demeanor.sandboxes.levels.bubblewrap import means
+from demeanor.sandboxes.host.uids import RANGE_SIZE, unused_uid, unused_uid_range
+from demeanor.sandboxes.levels.bubblewrap import find_bwrap
 from demeanor.sandboxes.persistent.client import PersistentSandbox
 from demeanor.sandboxes.persistent.spec import PersistentSpec
 
@@ -20,7 +20,7 @@ _MORE_ETC = (
     "login.defs", "adduser.conf", "deluser.conf", "default/useradd", "skel", "shells", "debian_version", "pam.d",
     "security", "bash.bashrc", "profile", "inputrc", "magic", "mailcap",
 )  # fmt: skip
-"""What is taken of the host's /etc besides: what a container's programs are used to finding. Nothing secret."""
+"""More files of the host's /etc that programs in a container expect. None of them is secret."""
 
 _SYSTEM_USERS = {
     "daemon": 1, "bin": 2, "sys": 3, "games": 5, "man": 6, "mail": 8, "www-data": 33, "backup": 34, "list": 38,
@@ -30,101 +30,101 @@ _SYSTEM_USERS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PersistentOptions:
-    """What is wanted of a lodge."""
+    """The options of a persistent sandbox."""
 
     network: Network = "none"
-    """What can be reached from in there."""
+    """What programs can connect to."""
 
     port: int = PORT
-    """Where its own socket listens."""
+    """The port of its listener."""
 
     rootfs: Path | None = None
-    """A root file system to start from; None for the host's programs."""
+    """A root file system to use instead of the host's programs."""
 
     reads: tuple[str, ...] = ()
-    """What else is shown of the host, read-only, where it lies."""
+    """Other paths of the host to mount read-only, at the same path."""
 
 
 class PersistentSandboxes:
-    """Makes lodges that may all use as much."""
+    """Creates persistent sandboxes with the same limits."""
 
-    def __init__(self, root: Path | None = None, *, ceilings: Ceilings | None = None, many: bool = True) -> None:
+    def __init__(self, root: Path | None = None, *, ceilings: Ceilings | None = None, many_users: bool = True) -> None:
         self._ceilings = ceilings or Ceilings()
         self._runtime = SandboxRuntime(root, memory=self._ceilings.memory + self._ceilings.disk)
-        self._many = many
-        self._laying = threading.Lock()
+        self._many_users = many_users
+        self._etc_lock = threading.Lock()
 
     @property
     def folder(self) -> Path:
-        """Everything lies in here; it is removed at the end, also when Demeanor itself is killed."""
-        return self._runtime.ready().folder
+        """The folder of all sandboxes. It is removed at the end, also when Demeanor itself is killed."""
+        return self._runtime.launcher().folder
 
     async def open(self, options: PersistentOptions) -> PersistentSandbox:
-        """A new lodge; raises WorldError where none can be had."""
-        plan = await in_thread(self._plan, options)
-        sandbox = PersistentSandbox(self._runtime.ready(), plan)
+        """Create a sandbox; raises WorldError when that is not possible."""
+        spec = await in_thread(self._spec, options)
+        sandbox = PersistentSandbox(self._runtime.launcher(), spec)
         try:
-            await sandbox.entered()
+            await sandbox.wait_ready()
         except BaseException:
             await sandbox.close()
             raise
         return sandbox
 
-    def leave(self) -> None:
-        """Remove what is left."""
-        self._runtime.leave()
+    def close(self) -> None:
+        """Remove the folder, and stop the fork server."""
+        self._runtime.close()
 
-    def _plan(self, options: PersistentOptions) -> PersistentSpec:
-        bwrap, rules = means()
-        most, first = self._ceilings, many_users() if self._many else None
+    def _spec(self, options: PersistentOptions) -> PersistentSpec:
+        bwrap, rules = find_bwrap()
+        limits, first_uid = self._ceilings, unused_uid_range() if self._many_users else None
         return PersistentSpec(
             bwrap=bwrap,
             filter=rules,
             etc=self._etc(host_network=options.network == "host"),
-            system=SYSTEM,
+            system=SYSTEM_PATHS,
             rootfs=str(options.rootfs.resolve()) if options.rootfs else None,
-            reads=to_show(options.reads),
+            reads=paths_to_bind(options.reads),
             network=options.network,
             port=options.port,
-            uid=spare_user(),
-            many=first is not None,
-            first=first or 0,
-            count=MANY,
-            disk=most.disk,
-            inodes=most.files,
-            memory=most.memory,
-            rlimits={"RLIMIT_NPROC": most.processes, "RLIMIT_CORE": 0},
+            uid=unused_uid(),
+            many_users=first_uid is not None,
+            first_uid=first_uid or 0,
+            uid_count=RANGE_SIZE,
+            disk=limits.disk,
+            inodes=limits.files,
+            memory=limits.memory,
+            rlimits={"RLIMIT_NPROC": limits.processes, "RLIMIT_CORE": 0},
         )
 
     def _etc(self, *, host_network: bool) -> str:
-        folder = self.folder / ("etc-of-host-network" if host_network else "etc-of-lodges")
-        with self._laying:  # several lodges may be opened at once, each in a thread of its own
+        folder = self.folder / ("etc-host-network" if host_network else "etc")
+        with self._etc_lock:  # several sandboxes may be opened at once, each in its own thread
             if not folder.exists():
-                lay_etc(folder)
-                _take((*HOST_ETC, *_MORE_ETC, *(("resolv.conf", "hosts") if host_network else ())), folder)
+                write_etc(folder)
+                _copy_host_etc((*HOST_ETC, *_MORE_ETC, *(("resolv.conf", "hosts") if host_network else ())), folder)
                 _add_users(folder)
         return str(folder)
 
 
-def _take(names: Iterable[str], folder: Path) -> None:
-    """Copy what is there of the host's /etc."""
+def _copy_host_etc(names: Iterable[str], folder: Path) -> None:
+    """Copy those files and folders of the host's /etc that exist."""
     for name in names:
         source, target = Path("/etc", name), folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=_closed)
+            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=_not_world_readable)
         elif source.is_file():
             shutil.copyfile(source, target)
             target.chmod(0o644)
 
 
-def _closed(folder: str, names: list[str]) -> list[str]:
-    """What others may not read stays where it is."""
+def _not_world_readable(folder: str, names: list[str]) -> list[str]:
+    """The files that other users may not read; they are not copied."""
     return [name for name in names if not Path(folder, name).lstat().st_mode & 0o004]
 
 
 def _add_users(folder: Path) -> None:
-    """The users that a container has, none of whom can log in."""
+    """Add the system users that a container has, without logins."""
     with (folder / "passwd").open("a") as passwd, (folder / "group").open("a") as group:
         for name, number in _SYSTEM_USERS.items():
             passwd.write(f"{name}:x:{number}:{number}:{name}:/nonexistent:/usr/sbin/nologin\n")

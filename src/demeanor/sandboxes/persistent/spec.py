@@ -1,4 +1,4 @@
-"""What kind of lodge it is to be, as its keeper is told."""
+"""The spec of a persistent sandbox, as it is sent to its supervisor."""
 
 from __future__ import annotations
 
@@ -9,52 +9,54 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PersistentSpec:
-    """What kind of lodge it is to be."""
+    """What the supervisor needs to know to set up a persistent sandbox."""
 
     bwrap: str
-    """Where bubblewrap lies."""
+    """The path of bubblewrap."""
 
     filter: bytes
-    """The system calls that are refused."""
+    """The seccomp filter."""
 
     etc: str
-    """The folder that /etc starts from."""
+    """The folder that is copied to /etc."""
 
     system: tuple[str, ...]
-    """The folders of the host's programs, and links to them, as far as they are there."""
+    """The folders of the host's programs, and links to them, if they exist."""
 
     rootfs: str | None
-    """A root file system to start from; None for the host's programs."""
+    """A root file system to use instead of the host's programs."""
 
     reads: tuple[str, ...]
-    """What else is shown of the host, read-only, where it lies."""
+    """Other paths of the host to mount read-only, at the same path."""
 
     network: Literal["gateway", "none", "host"]
-    """What can be reached from in there."""
+    """What programs can connect to."""
 
     port: int
-    """Where the lodge's own socket listens."""
+    """The port of the listener."""
 
     uid: int | None
-    """Whom the keeper becomes where it is root and there can't be many users; None where it is an ordinary user."""
+    """The user that the supervisor switches to when it is root and there can't be many users; None for an ordinary
+    user.
+    """
 
-    many: bool
-    """Whether to try to have many users in there."""
+    many_users: bool
+    """Whether to try to create a user namespace with many users."""
 
-    first: int
-    """Who its root is outside, where there are many."""
+    first_uid: int
+    """The uid outside of that namespace's root."""
 
-    count: int
-    """How many users there are then."""
+    uid_count: int
+    """How many users that namespace has."""
 
     disk: int
-    """Bytes that everything written in there may take."""
+    """The size of the disk, in bytes."""
 
     inodes: int
-    """Files and folders that may be made in there."""
+    """How many files and folders can be created on it."""
 
     memory: int
-    """Bytes of memory that everything in there may hold."""
+    """The memory limit of all processes together, in bytes."""
 
     rlimits: Mapping[str, int]
-    """Limits of the kernel, by name."""
+    """Resource limits, by name."""

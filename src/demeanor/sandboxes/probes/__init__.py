@@ -1,1 +1,1 @@
-"""Probes: what a hostile program tries to reach, tried for real at each level."""
+"""Probes: hostile actions, tried for real at each isolation level."""

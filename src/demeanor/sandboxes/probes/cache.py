@@ -1,7 +1,7 @@
-"""What hostile programs reached at a level on this machine, kept for later runs: to try everything takes a second.
+"""Caches the results of the probes of a level on this machine, since running them takes a second.
 
-What was found holds for one level, machine, kernel, user and version of what makes the walls, and is kept under a name
-made of these. Whatever can't be read, or is not what was written, is tried anew.
+A result holds for one level, machine, kernel, user and version of the code and tools, which are part of the file name.
+An entry that can't be read, or is not what was written, is ignored.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _TOOLS = {"bubblewrap": "bwrap"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedProbes:
-    """What came of all probes at one level."""
+    """The results of all probes at one level."""
 
     when: str
-    """When they were tried."""
+    """When they were run."""
 
     probes: tuple[Probe, ...]
-    """What came of each."""
+    """The results."""
 
     @property
     def broken(self) -> tuple[Probe, ...]:
-        """Those that show that the level does not keep what it promises."""
+        """The probes that show that the level breaks a guarantee."""
         return tuple(probe for probe in self.probes if not probe.expected)
 
     def facts(self) -> dict[str, str]:
-        """What a trial's record should say."""
+        """What a trial's record says about them."""
         counts = Counter(probe.state for probe in self.probes)
-        told = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
-        facts = {"probes": f"{len(self.probes)} tried {self.when}: {told}"}
+        summary = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
+        facts = {"probes": f"{len(self.probes)} tried {self.when}: {summary}"}
         for state in ("open", "inconclusive"):
             names = [probe.name for probe in self.probes if probe.state == state]
             if names:
@@ -50,14 +50,14 @@ class CachedProbes:
 
 
 class ProbeCache:
-    """The proofs that are kept in a folder."""
+    """The results that are cached in a folder."""
 
     def __init__(self, folder: Path, version: str) -> None:
         self._folder = folder
         self._version = version
 
     def get(self, level: str) -> CachedProbes | None:
-        """What is known of a level here; None where nothing is."""
+        """The cached results of a level; None when there are none."""
         try:
             found = json.loads(self._path(level).read_text())
             probes = tuple(Probe(**probe) for probe in found["probes"])
@@ -66,19 +66,19 @@ class ProbeCache:
             return None
         return CachedProbes(when=when, probes=probes) if probes else None
 
-    def keep(self, level: str, probes: Sequence[Probe], when: datetime) -> CachedProbes:
-        """Keep what came of the probes, unless a promise was broken; a folder that can't be written is no matter."""
-        proof = CachedProbes(when=when.isoformat(timespec="seconds"), probes=tuple(probes))
+    def store(self, level: str, probes: Sequence[Probe], when: datetime) -> CachedProbes:
+        """Store results, unless a guarantee is broken. A folder that can't be written is ignored."""
+        results = CachedProbes(when=when.isoformat(timespec="seconds"), probes=tuple(probes))
         path = self._path(level)
         with contextlib.suppress(OSError):
-            if proof.broken:
+            if results.broken:
                 path.unlink()
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 draft = path.with_suffix(f".{os.getpid()}")
-                draft.write_text(json.dumps(asdict(proof)))
+                draft.write_text(json.dumps(asdict(results)))
                 draft.replace(path)
-        return proof
+        return results
 
     def _path(self, level: str) -> Path:
         machine = os.uname()

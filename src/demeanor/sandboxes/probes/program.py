@@ -1,10 +1,10 @@
-"""What a hostile program tries; runs by itself in a sandbox, standard library only.
+"""The program that tries hostile actions; runs by itself in a sandbox, standard library only.
 
-It prints a JSON object: what it tried, and either `reached` or what kept it from it. Told to `stay` it leaves daemons
-behind instead, which give themselves names that can be found.
+It prints a JSON object: each action with `reached` or the error that prevented it. With the argument `stay` it leaves
+daemons behind instead, under names by which they can be found.
 """
 
-# It is not part of Demeanor when it runs, and means to be rude.
+# It is not part of Demeanor when it runs, and does what well-behaved programs don't.
 # ruff: noqa: PTH101, PTH123, PTH208, SIM115, T201
 
 from __future__ import annotations
@@ -25,41 +25,43 @@ _NEWUSER, _NEWNS = 0x10000000, 0x20000
 _IO_URING_SETUP = 425
 _MULTIPATH = 262
 _PR_SET_NAME = 15
-_STAYS = 20.0
+_DAEMON_SECONDS = 20.0
 
 
-def main(oracle: dict[str, str]) -> dict[str, str]:
-    """Try everything."""
+def main(targets: dict[str, str]) -> dict[str, str]:
+    """Try every action; returns the outcomes."""
     tries: dict[str, Callable[[], object]] = {
         "write in its workspace": lambda: _write("written"),
-        "reach its own door": lambda: _connect("127.0.0.1", int(oracle["door"])),
-        "read another user's file": lambda: _read(oracle["file"], oracle["secret"]),
-        "list the folder of another run": lambda: os.listdir(oracle["folder"]),
-        "write outside": lambda: _write(oracle["folder"] + "/written"),
+        "reach its gateway": lambda: _connect("127.0.0.1", int(targets["gateway"])),
+        "read another user's file": lambda: _read(targets["file"], targets["secret"]),
+        "list the folder of another run": lambda: os.listdir(targets["folder"]),
+        "write outside": lambda: _write(targets["folder"] + "/written"),
         "write in /usr or /etc": lambda: _write_somewhere(
             "/etc/demeanor-probe", "/usr/demeanor-probe", "/demeanor-probe"
         ),
-        "change permissions outside": lambda: os.chmod(oracle["file"], 0o644),
-        "reach another port": lambda: _connect("127.0.0.1", int(oracle["tcp"])),
-        "reach another port by multipath TCP": lambda: _multipath("127.0.0.1", int(oracle["tcp"])),
-        "reach another port by fast open": lambda: _fast_open("127.0.0.1", int(oracle["tcp"])),
-        "reach another address": lambda: _connect(oracle["address"], int(oracle["everywhere"])),
-        "reach another address at its door's port": lambda: _connect(oracle["address"], int(oracle["twin"])),
-        "send a datagram": lambda: _datagram(oracle["address"], 53),
-        "reach a socket by its path": lambda: _unix(oracle["socket"]),
-        "reach an abstract socket": lambda: _unix("\0" + oracle["secret"]),
-        "send to a socket by way of a pair": lambda: _by_pair(oracle["datagrams"]),
-        "share memory with the host": lambda: _call(_LIBC.shmget(int(oracle["shared"]), 1, 0)),
+        "change permissions outside": lambda: os.chmod(targets["file"], 0o644),
+        "reach another port": lambda: _connect("127.0.0.1", int(targets["tcp"])),
+        "reach another port by multipath TCP": lambda: _multipath("127.0.0.1", int(targets["tcp"])),
+        "reach another port by fast open": lambda: _fast_open("127.0.0.1", int(targets["tcp"])),
+        "reach another address": lambda: _connect(targets["address"], int(targets["everywhere"])),
+        "reach another address at the gateway's port": lambda: _connect(
+            targets["address"], int(targets["other_address"])
+        ),
+        "send a datagram": lambda: _datagram(targets["address"], 53),
+        "reach a socket by its path": lambda: _unix(targets["socket"]),
+        "reach an abstract socket": lambda: _unix("\0" + targets["secret"]),
+        "send to a socket by way of a pair": lambda: _send_from_pair(targets["datagrams"]),
+        "share memory with the host": lambda: _call(_LIBC.shmget(int(targets["shared"]), 1, 0)),
         "make a vsock": lambda: socket.socket(40, socket.SOCK_STREAM).close(),
-        "see a process of the host": lambda: _see(oracle["victim"]),
-        "signal a process of the host": lambda: os.kill(int(oracle["victim"]), 0),
+        "see a process of the host": lambda: _see(targets["victim"]),
+        "signal a process of the host": lambda: os.kill(int(targets["victim"]), 0),
         "set limits of a process of the host": lambda: resource.prlimit(
-            int(oracle["victim"]), resource.RLIMIT_CORE, (0, 0)
+            int(targets["victim"]), resource.RLIMIT_CORE, (0, 0)
         ),
         "read the environment of a process of the host": lambda: _read(
-            f"/proc/{oracle['victim']}/environ", oracle["secret"]
+            f"/proc/{targets['victim']}/environ", targets["secret"]
         ),
-        "read the supervisor's environment": lambda: _read(f"/proc/{oracle['supervisor']}/environ", "="),
+        "read the supervisor's environment": lambda: _read(f"/proc/{targets['supervisor']}/environ", "="),
         "make a user namespace": lambda: _in_child(lambda: _call(_LIBC.unshare(_NEWUSER))),
         "make a user namespace with clone": _call_clone,
         "mount": lambda: _in_child(_mount),
@@ -67,12 +69,12 @@ def main(oracle: dict[str, str]) -> dict[str, str]:
         "write to /proc/sys": lambda: open("/proc/sys/kernel/core_pattern", "ab").close(),
         "read /etc/shadow": lambda: open("/etc/shadow", "rb").read(1),
     }
-    return {name: _tried(act) for name, act in tries.items()}
+    return {name: _outcome(action) for name, action in tries.items()}
 
 
-def _tried(act: Callable[[], object]) -> str:
+def _outcome(action: Callable[[], object]) -> str:
     try:
-        act()
+        action()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
         return f"{type(error).__name__}: {error}"
     return "reached"
@@ -81,7 +83,7 @@ def _tried(act: Callable[[], object]) -> str:
 def _read(path: str, wanted: str) -> None:
     with open(path, "rb") as file:
         if wanted.encode() not in file.read():
-            raise ValueError("it is another one")
+            raise ValueError("not the expected content")
 
 
 def _write(path: str) -> None:
@@ -118,7 +120,7 @@ def _fast_open(address: str, port: int) -> None:
         sock.sendto(b"x", socket.MSG_FASTOPEN, (address, port))
 
 
-def _by_pair(path: str) -> None:
+def _send_from_pair(path: str) -> None:
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with one, other:
         one.sendto(b"x", path)
@@ -138,7 +140,7 @@ def _unix(address: str) -> None:
 def _see(pid: str) -> None:
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         if b"sleep" not in file.read():
-            raise ValueError("it is another one")
+            raise ValueError("not the expected content")
 
 
 def _call(result: int) -> None:
@@ -147,13 +149,13 @@ def _call(result: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _in_child(act: Callable[[], object]) -> None:
-    """Try something that would change this process in another one."""
+def _in_child(action: Callable[[], object]) -> None:
+    """Try an action in a child process, because it would change this one."""
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            act()
+            action()
             code = 0
         except OSError as error:
             code = error.errno or 1
@@ -165,7 +167,7 @@ def _in_child(act: Callable[[], object]) -> None:
 
 
 def _call_clone() -> None:
-    """clone(2) itself, since libraries prefer clone3."""
+    """clone(2) itself, since C libraries prefer clone3."""
     number = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
     pid = _LIBC.syscall(number, ctypes.c_ulong(_NEWUSER | signal.SIGCHLD), None, None, None, None)
     if pid == 0:
@@ -181,34 +183,34 @@ def _mount() -> None:
 
 
 def stay(names: list[str], stop: str) -> None:
-    """Leave two daemons behind: one in a session of its own, and one that forks itself anew all the time."""
-    until = time.monotonic() + _STAYS
-    for name, act in zip(names, (_last, _be_reborn), strict=True):
+    """Leave two daemons behind: one in its own session, and one that forks repeatedly."""
+    until = time.monotonic() + _DAEMON_SECONDS
+    for name, action in zip(names, (_wait, _fork_repeatedly), strict=True):
         reading, writing = os.pipe()
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
                 _LIBC.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
                 os.write(writing, b"x")
-                act(until, stop)
+                action(until, stop)
             os._exit(0)
         os.read(reading, 1)
         os.wait()
     print("up")
 
 
-def _last(until: float, stop: str) -> None:
+def _wait(until: float, stop: str) -> None:
     while time.monotonic() < until and not os.path.exists(stop):  # noqa: PTH110
         time.sleep(0.01)
     os._exit(0)
 
 
-def _be_reborn(until: float, stop: str) -> None:
-    """Most of its lives are short, lest it be caught; some are long enough to be seen in a list of processes."""
-    lives = 0
+def _fork_repeatedly(until: float, stop: str) -> None:
+    """Most generations are short, to be hard to catch; some are long enough to be seen in a list of processes."""
+    generations = 0
     while time.monotonic() < until and not os.path.exists(stop):  # noqa: PTH110
-        lives += 1
-        time.sleep(0.0005 if lives % 10 else 0.03)
+        generations += 1
+        time.sleep(0.0005 if generations % 10 else 0.03)
         if os.fork() != 0:
             os._exit(0)
     os._exit(0)

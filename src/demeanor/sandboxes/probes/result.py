@@ -1,4 +1,4 @@
-"""What came of something that a hostile program tries; conformance.py has it tried."""
+"""The result of one probe."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ State: TypeAlias = Literal["blocked", "open", "works", "broken", "inconclusive"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Probe:
-    """What came of one probe."""
+    """The result of one probe."""
 
     name: str
-    """What was tried."""
+    """The action that was tried."""
 
     state: State
-    """Whether the level keeps it from happening; inconclusive where it does not happen without it either. Of what must
-    be possible: whether it is.
+    """Whether the level prevents the action; `inconclusive` if it fails without the sandbox too. For an action that
+    must be possible: whether it works.
     """
 
     expected: bool
-    """Whether that is what the level promises; what proves nothing breaks no promise."""
+    """Whether that is what the level guarantees. An inconclusive result breaks no guarantee."""
 
     control: str
-    """What happened without a wall."""
+    """The outcome without the sandbox."""
 
     found: str
-    """What happened behind it."""
+    """The outcome in the sandbox."""

@@ -1,12 +1,12 @@
-"""Live probes of a level: what a hostile program tries, tried for real, beside a control that shows it can succeed.
+"""Runs the probes of a level: hostile actions, tried for real, beside a control that shows that each can succeed.
 
-Everything is tried twice: at the level `none`, where the thing must be within reach, and at the level in question. A
-probe whose control failed, or that could not be tried, proves nothing and is *inconclusive*: a socket that nobody
-listens on is out of any reach. What must be possible behind walls too is tried as well, lest a level in which nothing
-works be taken for a safe one. `demeanor doctor --sandboxes` and the tests ask these same questions.
+Everything is tried twice: at the level `none`, where it must succeed, and at the level in question. If the control
+fails, or the action could not be tried, the result proves nothing and is *inconclusive*: a socket on which no process
+listens can't be reached from anywhere. Some actions must be possible in a sandbox too; they are tried as well, so that
+a level in which nothing works does not pass for a safe one. `demeanor doctor --sandboxes` and the tests use them.
 """
 
-# /proc is read often and at once.
+# /proc is scanned often.
 # ruff: noqa: PTH208
 
 from __future__ import annotations
@@ -29,80 +29,89 @@ from demeanor.core.process import Launch, Limits, ProcessEnd
 from demeanor.core.tree_io import scan
 from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.sandboxes.probes.result import Probe, State
-from demeanor.sandboxes.probes.targets import door_and_twin, oracles
-from demeanor.sandboxes.supervisor import landlock_abi as ruleset
+from demeanor.sandboxes.probes.targets import gateway_targets, host_targets
+from demeanor.sandboxes.supervisor import landlock_abi
 
 PROGRAM = Path(__file__).with_name("program.py")
-WANTED = ("write in its workspace", "reach its own door")
-"""What must be possible."""
+REQUIRED = ("write in its workspace", "reach its gateway")
+"""Actions that must be possible."""
 
-SURVIVE = ("survive in a session of its own", "survive by forking itself anew")
+SURVIVAL = ("survive in a session of its own", "survive by forking repeatedly")
 """What daemons try."""
 
-_PORTS_ONLY = "reach another address at its door's port"
-_TAKES = 60.0
-_SILENT = "no answer"
-_LOOKS = 12
+_OTHER_ADDRESS = "reach another address at the gateway's port"
+_TIMEOUT = 60.0
+_NO_ANSWER = "no answer"
+_PROCESS_SCANS = 12
 
 
-def left_open(level: str, name: str) -> bool:
-    """Whether a level does not promise to keep something from happening."""
+def is_left_open(level: str, name: str) -> bool:
+    """Whether a level does not guarantee to prevent an action."""
     if level == "none":
-        return name not in SURVIVE
-    if level == "landlock":  # without namespaces: ports have no addresses, /proc is one, permissions are not ruled over
-        known = (_PORTS_ONLY, "see a process of the host", "change permissions outside")
-        return name in known or (name == "signal a process of the host" and ruleset.version() < ruleset.SIGNALS)
+        return name not in SURVIVAL
+    if (
+        level == "landlock"
+    ):  # no namespaces: rules for ports apply to any address, /proc is the host's, chmod is not restricted
+        known = (_OTHER_ADDRESS, "see a process of the host", "change permissions outside")
+        return name in known or (
+            name == "signal a process of the host" and landlock_abi.version() < landlock_abi.SIGNALS_VERSION
+        )
     return False
 
 
 async def probe(sandbox: Sandbox) -> tuple[Probe, ...]:
-    """Try everything in `sandbox` and give what came of it."""
+    """Run all probes in a sandbox."""
     return (await matrix({sandbox.name: sandbox}))[sandbox.name]
 
 
 async def matrix(sandboxes: Mapping[str, Sandbox]) -> dict[str, tuple[Probe, ...]]:
-    """Try everything in each of the sandboxes, beside one control."""
-    with oracles() as oracle, tempfile.TemporaryDirectory(prefix="demeanor-probe-") as folder:
+    """Run all probes in each of the sandboxes, with one control."""
+    with host_targets() as targets, tempfile.TemporaryDirectory(prefix="demeanor-probe-") as folder:
         template = _template(Path(folder))
         control = NoneSandbox()
         try:
-            free = {**await attempt(control, template, oracle), **await asyncio.to_thread(_stay_without_walls)}
+            unrestricted = {
+                **await attempt(control, template, targets),
+                **await asyncio.to_thread(_daemons_without_sandbox),
+            }
         finally:
             await control.stop()
         found = {}
         for level, sandbox in sandboxes.items():
-            kept = await attempt(sandbox, template, oracle)
-            found[level] = tuple(_compared(level, name, free[name], kept.get(name, _SILENT)) for name in free)
+            kept = await attempt(sandbox, template, targets)
+            found[level] = tuple(
+                _compare(level, name, unrestricted[name], kept.get(name, _NO_ANSWER)) for name in unrestricted
+            )
     return found
 
 
-def _compared(level: str, name: str, control: str, found: str) -> Probe:
+def _compare(level: str, name: str, control: str, found: str) -> Probe:
     state: State
-    if name in WANTED:
+    if name in REQUIRED:
         state = "works" if found == "reached" else "broken"
-    elif control != "reached" or found == _SILENT:
+    elif control != "reached" or found == _NO_ANSWER:
         state = "inconclusive"
     else:
         state = "open" if found == "reached" else "blocked"
-    expected = state not in ("open", "broken") or (state == "open" and left_open(level, name))
+    expected = state not in ("open", "broken") or (state == "open" and is_left_open(level, name))
     return Probe(name=name, state=state, expected=expected, control=control, found=found)
 
 
-async def attempt(sandbox: Sandbox, template: Template, oracle: Mapping[str, str]) -> dict[str, str]:
-    """What the probing programs reach in a sandbox, by what they try."""
-    async with sandbox.bench(template, network="gateway") as bench:
-        await bench.furnish((_launch(),))
-        with door_and_twin(bench.listener) as door:
-            end = await _run(bench, json.dumps({**oracle, **door}))
-        names = _names()
-        stayed = await _run(bench, "stay", "never", *names)
-        alive = _named(names) if stayed.stdout.text == "up\n" else None
-    survived = {} if alive is None else {SURVIVE[names.index(name)]: _survival(name in alive) for name in names}
+async def attempt(sandbox: Sandbox, template: Template, targets: Mapping[str, str]) -> dict[str, str]:
+    """The outcomes of the probing program in a sandbox, by action."""
+    async with sandbox.open_session(template, network="gateway") as session:
+        await session.prepare((_launch(),))
+        with gateway_targets(session.listener) as gateway:
+            end = await _run(session, json.dumps({**targets, **gateway}))
+        names = _daemon_names()
+        stayed = await _run(session, "stay", "never", *names)
+        alive = _running(names) if stayed.stdout.text == "up\n" else None
+    survived = {} if alive is None else {SURVIVAL[names.index(name)]: _survival(name in alive) for name in names}
     return {**_answers(end), **survived}
 
 
-async def _run(bench: SandboxSession, *words: str) -> ProcessEnd:
-    return await bench.run(_launch(*words), limits=Limits(wall=_TAKES), last_activity=time.monotonic)
+async def _run(session: SandboxSession, *words: str) -> ProcessEnd:
+    return await session.run(_launch(*words), limits=Limits(wall=_TIMEOUT), last_activity=time.monotonic)
 
 
 def _launch(*words: str) -> Launch:
@@ -111,7 +120,7 @@ def _launch(*words: str) -> Launch:
 
 
 def _python() -> tuple[str, tuple[str, ...]]:
-    """A Python that everybody may run, as far as there is one; and what it needs to read."""
+    """A Python that every user may run, if there is one; and the paths that it needs to read."""
     common = shutil.which("python3", path="/usr/bin:/bin")
     return (common, ()) if common else (sys.executable, (sys.prefix, sys.base_prefix, sys.executable))
 
@@ -129,34 +138,34 @@ def _answers(end: ProcessEnd) -> dict[str, str]:
     return {str(name): str(answer) for name, answer in found.items()} if isinstance(found, dict) else {}
 
 
-def _stay_without_walls() -> dict[str, str]:
-    """What becomes of the daemons of an ordinary process that ends. They are told to end when that has been seen."""
-    names = _names()
+def _daemons_without_sandbox() -> dict[str, str]:
+    """Whether daemons of an ordinary process survive it. They are stopped when that was seen."""
+    names = _daemon_names()
     with tempfile.TemporaryDirectory(prefix="demeanor-stay-") as folder:
         stop = Path(folder, "stop")
         argv = [_python()[0], "-I", "-S", str(PROGRAM), "stay", str(stop), *names]
-        subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=_TAKES)
-        alive = _named(names)
+        subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=_TIMEOUT)
+        alive = _running(names)
         stop.touch()
-        deadline = time.monotonic() + _TAKES
-        while _named(names) and time.monotonic() < deadline:
+        deadline = time.monotonic() + _TIMEOUT
+        while _running(names) and time.monotonic() < deadline:
             time.sleep(0.005)
-    return {what: _survival(name in alive) for what, name in zip(SURVIVE, names, strict=True)}
+    return {what: _survival(name in alive) for what, name in zip(SURVIVAL, names, strict=True)}
 
 
 def _survival(alive: bool) -> str:
-    return "reached" if alive else "it was ended"
+    return "reached" if alive else "it was killed"
 
 
-def _names() -> tuple[str, str]:
-    """Names that no other process has, as short as the kernel wants them."""
+def _daemon_names() -> tuple[str, str]:
+    """Unique process names, short enough for the kernel."""
     return f"hf-{uuid.uuid4().hex[:10]}", f"hf-{uuid.uuid4().hex[:10]}"
 
 
-def _named(names: tuple[str, ...]) -> set[str]:
-    """Those of the names that some process has. A list misses who comes and goes: several are looked at."""
+def _running(names: tuple[str, ...]) -> set[str]:
+    """The names that running processes have. One scan can miss a process that forks, so there are several."""
     found: set[str] = set()
-    for _ in range(_LOOKS):
+    for _ in range(_PROCESS_SCANS):
         for number in sorted(filter(str.isdigit, os.listdir("/proc")), key=int, reverse=True):
             with contextlib.suppress(OSError):
                 name, _, state = Path("/proc", number, "stat").read_text().partition("(")[2].rpartition(")")

@@ -1,4 +1,4 @@
-"""Things of the host that are within reach of an ordinary program, so that it means something when they are not.
+"""Targets on the host that an ordinary program can reach, so that it means something when a sandboxed one can't.
 
 Files, sockets of all kinds, shared memory, and a process with a secret.
 """
@@ -18,28 +18,30 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 _CREATE, _REMOVE = 0o1000, 0
-_MOST_LETTERS = 50
+_MAX_PATH = 50
 
 
 @contextmanager
-def oracles() -> Iterator[dict[str, str]]:
-    """What there is, by name."""
+def host_targets() -> Iterator[dict[str, str]]:
+    """Create the targets; returns their addresses by name."""
     secret = f"secret-{uuid.uuid4().hex}"
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="demeanor-oracle-", dir=_short())))
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="demeanor-probe-", dir=_short_temp_folder()))
+        )
         folder.chmod(0o777)
         (folder / "secret").write_text(secret)
         (folder / "secret").chmod(0o644)
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         everywhere = stack.enter_context(socket.create_server(("0.0.0.0", 0)))  # noqa: S104 - to be out of reach
-        path = _at_path(stack, folder / "socket", socket.SOCK_STREAM)
+        path = _bind_unix(stack, folder / "socket", socket.SOCK_STREAM)
         path.listen()
-        _at_path(stack, folder / "datagrams", socket.SOCK_DGRAM)
+        _bind_unix(stack, folder / "datagrams", socket.SOCK_DGRAM)
         abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
         abstract.bind(f"\0{secret}")
         abstract.listen()
         victim = subprocess.Popen(["sleep", "600"], env={"SECRET": secret})
-        stack.callback(_end, victim)
+        stack.callback(_kill, victim)
         yield {
             "secret": secret,
             "file": str(folder / "secret"),
@@ -49,39 +51,39 @@ def oracles() -> Iterator[dict[str, str]]:
             "everywhere": str(everywhere.getsockname()[1]),
             "socket": str(folder / "socket"),
             "datagrams": str(folder / "datagrams"),
-            "shared": str(_shared(stack)),
+            "shared": str(_shared_memory(stack)),
             "victim": str(victim.pid),
             "supervisor": str(os.getpid()),
         }
 
 
 @contextmanager
-def door_and_twin(door: socket.socket | None) -> Iterator[dict[str, str]]:
-    """The port of a door, one of our own where there is none; and whoever listens there at another address."""
+def gateway_targets(listener: socket.socket | None) -> Iterator[dict[str, str]]:
+    """The port of the gateway's listener, or of a new one; and a server at the same port of another address."""
     with ExitStack() as stack:
-        if door is None:
-            door = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        port = str(door.getsockname()[1])
-        twin = {"door": port, "twin": port}
-        with contextlib.suppress(OSError):  # somebody else listens there, which does as well
+        if listener is None:
+            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        port = str(listener.getsockname()[1])
+        found = {"gateway": port, "other_address": port}
+        with contextlib.suppress(OSError):  # another process listens there, which serves as well
             stack.enter_context(socket.create_server((own_address(), int(port))))
-        yield twin
+        yield found
 
 
-def _short() -> str | None:
-    """A folder for temporary things whose path is short enough for a socket; None for the usual one."""
-    return None if len(tempfile.gettempdir()) <= _MOST_LETTERS else "/tmp"  # noqa: S108 - a new folder is made in it
+def _short_temp_folder() -> str | None:
+    """A temp folder whose path is short enough for a unix socket; None for the default one."""
+    return None if len(tempfile.gettempdir()) <= _MAX_PATH else "/tmp"  # noqa: S108 - a new folder is made in it
 
 
-def _at_path(stack: ExitStack, path: Path, kind: int) -> socket.socket:
+def _bind_unix(stack: ExitStack, path: Path, kind: int) -> socket.socket:
     sock = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
     sock.bind(str(path))
     path.chmod(0o777)
     return sock
 
 
-def _shared(stack: ExitStack) -> int:
-    """The key of shared memory that everybody may use; one that nobody has where there is no such thing."""
+def _shared_memory(stack: ExitStack) -> int:
+    """The key of a shared memory segment that every user may use; a random key where there is no such thing."""
     key = int.from_bytes(os.urandom(3), "big") + 1
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
@@ -91,13 +93,13 @@ def _shared(stack: ExitStack) -> int:
     return key
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
 
 
 def own_address() -> str:
-    """An address of this machine that is not 127.0.0.1. Nothing is sent."""
+    """An address of this machine other than 127.0.0.1. Nothing is sent."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.connect(("192.0.2.1", 9))
         return str(sock.getsockname()[0])

@@ -1,1 +1,1 @@
-"""Programs that run on the other side: the fork server and the supervisors. They import the standard library only."""
+"""The programs that run beside and inside a sandbox: fork server, supervisors, set-up. Standard library only."""

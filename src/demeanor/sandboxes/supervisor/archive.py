@@ -1,7 +1,7 @@
-"""Files on their way into a lodge and out of it: tar streams, packed and unpacked by code of ours at both ends.
+"""Files copied into and out of a persistent sandbox: tar streams, packed and unpacked by our own code at both ends.
 
-What lies in a lodge is hostile: links that lead out, devices, fifos, files that grow while they are read, names that
-are no text. One bad thing never spoils the rest; what is left out is told.
+The content of a sandbox is untrusted: links that lead outside, devices, fifos, files that grow while they are read,
+names that are not valid text. A bad entry is skipped and reported, and never spoils the rest.
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -18,27 +18,26 @@ from typing import IO, TYPE_CHECKING, cast
 if TYPE_CHECKING:
     import tarfile
 
-BIG = 2**62
-"""As much as there is."""
+UNLIMITED = 2**62
 
 _PIECE = 2**20
-_TOLD, _WIDE = 50, 200
+_MAX_LINES, _MAX_WIDTH = 50, 200
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def pack_file(path: str, name: str, stream: IO[bytes], *, most: int = BIG) -> None:
-    """Write a single file as a tar stream, under another name. A link to one is followed."""
+def pack_file(path: str, name: str, stream: IO[bytes], *, max_bytes: int = UNLIMITED) -> None:
+    """Write a single file as a tar stream, under another name. A link is followed."""
     import tarfile
 
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT, errors="surrogateescape") as tar:
-        _add_file(tar, os.path.realpath(path), name, most)
+        _add_file(tar, os.path.realpath(path), name, max_bytes)
 
 
-def pack(path: str, stream: IO[bytes], *, most: int = BIG, files: int = BIG) -> list[str]:
-    """Write what lies in a folder as a tar stream; what was left out, with the reason."""
+def pack(path: str, stream: IO[bytes], *, max_bytes: int = UNLIMITED, max_files: int = UNLIMITED) -> list[str]:
+    """Write the content of a folder as a tar stream; returns what was skipped, with the reasons."""
     import tarfile
 
-    left_out: list[str] = []
+    skipped: list[str] = []
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT, errors="surrogateescape") as tar:
         waiting = [""]
         while waiting:
@@ -48,36 +47,36 @@ def pack(path: str, stream: IO[bytes], *, most: int = BIG, files: int = BIG) -> 
             except OSError as error:
                 if not folder:
                     raise
-                left_out.append(f"{folder}: {error.strerror}")
+                skipped.append(f"{folder}: {error.strerror}")
                 continue
             for name in names:
-                place = f"{folder}/{name}" if folder else name
+                entry = f"{folder}/{name}" if folder else name
                 try:
-                    files -= 1
-                    if files < 0:
-                        raise ValueError("there are too many files")  # noqa: TRY301
-                    size = _add(tar, f"{path}/{place}", place, most)
+                    max_files -= 1
+                    if max_files < 0:
+                        raise ValueError("too many files")  # noqa: TRY301
+                    size = _add(tar, f"{path}/{entry}", entry, max_bytes)
                 except (OSError, ValueError) as error:
-                    left_out.append(f"{place}: {getattr(error, 'strerror', None) or error}")
+                    skipped.append(f"{entry}: {getattr(error, 'strerror', None) or error}")
                     continue
                 if size is None:
-                    waiting.append(place)
+                    waiting.append(entry)
                 else:
-                    most -= size
-    return _told(left_out)
+                    max_bytes -= size
+    return _shortened(skipped)
 
 
-def _told(left_out: list[str]) -> list[str]:
-    """As much of it as anybody will read."""
-    told = [line if len(line) <= _WIDE else f"…{line[-_WIDE:]}" for line in left_out[:_TOLD]]
-    return told if len(left_out) <= _TOLD else [*told, f"and {len(left_out) - _TOLD} more"]
+def _shortened(skipped: list[str]) -> list[str]:
+    """The first lines, shortened."""
+    lines = [line if len(line) <= _MAX_WIDTH else f"…{line[-_MAX_WIDTH:]}" for line in skipped[:_MAX_LINES]]
+    return lines if len(skipped) <= _MAX_LINES else [*lines, f"and {len(skipped) - _MAX_LINES} more"]
 
 
-def _add(tar: tarfile.TarFile, path: str, name: str, most: int) -> int | None:
-    """Add one thing; the bytes that it takes, None for a folder. Raises ValueError for what can't be had."""
+def _add(tar: tarfile.TarFile, path: str, name: str, max_bytes: int) -> int | None:
+    """Add one entry; returns its size in bytes, None for a folder. Raises ValueError for what can't be packed."""
     found = os.lstat(path)
     if stat.S_ISREG(found.st_mode):
-        return _add_file(tar, path, name, most)
+        return _add_file(tar, path, name, max_bytes)
     info = tar.tarinfo(name)
     info.mode, info.mtime = stat.S_IMODE(found.st_mode), found.st_mtime
     if stat.S_ISDIR(found.st_mode):
@@ -85,26 +84,26 @@ def _add(tar: tarfile.TarFile, path: str, name: str, most: int) -> int | None:
     elif stat.S_ISLNK(found.st_mode):
         info.type, info.linkname = b"2", os.readlink(path)
     else:
-        raise ValueError("it is neither a file nor a folder nor a link")
+        raise ValueError("not a file, a folder or a link")
     tar.addfile(info)
     return None if info.isdir() else 0
 
 
-def _add_file(tar: tarfile.TarFile, path: str, name: str, most: int) -> int:
+def _add_file(tar: tarfile.TarFile, path: str, name: str, max_bytes: int) -> int:
     with open(os.open(path, _FILE), "rb", buffering=0) as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is no plain file")
-        if found.st_size > most:
-            raise ValueError(f"its {found.st_size} bytes are more than may be taken out")
+            raise ValueError("not a regular file")
+        if found.st_size > max_bytes:
+            raise ValueError(f"its {found.st_size} bytes exceed the limit")
         info = tar.tarinfo(name)
         info.mode, info.mtime, info.size = stat.S_IMODE(found.st_mode), found.st_mtime, found.st_size
-        tar.addfile(info, cast("IO[bytes]", _Exactly(file, found.st_size)))
+        tar.addfile(info, cast("IO[bytes]", _FixedSizeReader(file, found.st_size)))
     return found.st_size
 
 
-class _Exactly:
-    """A file as long as it was when it was looked at: what has gone meanwhile is told as zeros."""
+class _FixedSizeReader:
+    """Reads a file at the size it had when it was opened: what was truncated meanwhile is read as zeros."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         self._file, self._left = file, size
@@ -120,7 +119,7 @@ class _Exactly:
 
 
 def unpack(stream: IO[bytes], folder: str, *, owner: tuple[int, int], mode: int | None) -> None:
-    """Write what a tar stream of ours holds into a folder; all of it with another mode, where one is given."""
+    """Extract a trusted tar stream into a folder; all files get `mode`, where one is given."""
     import tarfile
 
     if not os.path.isdir(folder):
@@ -129,99 +128,103 @@ def unpack(stream: IO[bytes], folder: str, *, owner: tuple[int, int], mode: int 
     with tarfile.open(fileobj=stream, mode="r|", errors="surrogateescape") as tar:
         for info in tar:
             info.mode = info.mode if mode is None else mode
-            _lay(tar, info, folder)
+            _extract(tar, info, folder)
             os.lchown(f"{folder}/{info.name}", *owner)
 
 
-def unpack_hostile(
-    stream: IO[bytes], folder: str, *, most: int = BIG, wanted: Callable[[str, bool], bool] = lambda name, folder: True
+def unpack_untrusted(
+    stream: IO[bytes],
+    folder: str,
+    *,
+    max_bytes: int = UNLIMITED,
+    accepts: Callable[[str, bool], bool] = lambda name, folder: True,
 ) -> list[str]:
-    """Write what came out of a lodge into a folder; what was left out, with the reason. Links that lead out of the
-    folder are left out, and so is whatever would be written through a link.
+    """Extract a tar stream from a sandbox into a folder; returns what was skipped, with the reasons. Links that lead
+    out of the folder are skipped, and so is everything that would be written through a link.
     """
     import tarfile
 
-    left_out: list[str] = []
+    skipped: list[str] = []
     os.makedirs(folder, exist_ok=True)
     with tarfile.open(fileobj=stream, mode="r|", errors="surrogateescape") as tar:
         for info in tar:
-            if not wanted(info.name, info.isdir()):
+            if not accepts(info.name, info.isdir()):
                 continue
             try:
-                most -= info.size
-                if most < 0:
-                    raise ValueError("it is too large")  # noqa: TRY301
-                _check_apart(info, folder)
+                max_bytes -= info.size
+                if max_bytes < 0:
+                    raise ValueError("too large")  # noqa: TRY301
+                _check_inside(info, folder)
                 info.mode |= 0o600
-                _lay(tar, info, folder)
+                _extract(tar, info, folder)
             except (OSError, ValueError, OverflowError) as error:
-                left_out.append(f"{info.name}: {getattr(error, 'strerror', None) or error}")
-    return _told(left_out)
+                skipped.append(f"{info.name}: {getattr(error, 'strerror', None) or error}")
+    return _shortened(skipped)
 
 
-def unpack_file(stream: IO[bytes], place: str, *, most: int = BIG) -> None:
-    """Write the one file that a tar stream holds."""
+def unpack_file(stream: IO[bytes], target: str, *, max_bytes: int = UNLIMITED) -> None:
+    """Extract the only file of a tar stream."""
     import tarfile
 
-    os.makedirs(os.path.dirname(place) or ".", exist_ok=True)
+    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
     with tarfile.open(fileobj=stream, mode="r|", errors="surrogateescape") as tar:
         info = tar.next()
-        if info is None or not info.isreg() or info.size > most:
-            raise ValueError(f"no file for {place} came out of the sandbox")
-        _clear(place)
-        _write(tar, info, place)
+        if info is None or not info.isreg() or info.size > max_bytes:
+            raise ValueError(f"the sandbox sent no file for {target}")
+        _unlink(target)
+        _write(tar, info, target)
 
 
-def _lay(tar: tarfile.TarFile, info: tarfile.TarInfo, folder: str) -> None:
-    place = f"{folder}/{info.name}"
+def _extract(tar: tarfile.TarFile, info: tarfile.TarInfo, folder: str) -> None:
+    target = f"{folder}/{info.name}"
     if info.isdir():
-        if not os.path.isdir(place):
-            _clear(place)
-            os.mkdir(place)
-        os.chmod(place, info.mode & 0o777 | 0o700)
+        if not os.path.isdir(target):
+            _unlink(target)
+            os.mkdir(target)
+        os.chmod(target, info.mode & 0o777 | 0o700)
     elif info.issym():
-        _clear(place)
-        os.symlink(info.linkname, place)
+        _unlink(target)
+        os.symlink(info.linkname, target)
     elif info.isreg():
-        _clear(place)
-        _write(tar, info, place)
+        _unlink(target)
+        _write(tar, info, target)
     else:
-        raise ValueError("it is neither a file nor a folder nor a link")
+        raise ValueError("not a file, a folder or a link")
 
 
-def _clear(place: str) -> None:
+def _unlink(target: str) -> None:
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(place)
+        os.unlink(target)
 
 
-def _write(tar: tarfile.TarFile, info: tarfile.TarInfo, place: str) -> None:
+def _write(tar: tarfile.TarFile, info: tarfile.TarInfo, target: str) -> None:
     content = tar.extractfile(info)
-    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+    with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
         while content is not None and (piece := content.read(_PIECE)):
             file.write(piece)
         os.fchmod(file.fileno(), info.mode & 0o777)
-    os.utime(place, (info.mtime, info.mtime))
+    os.utime(target, (info.mtime, info.mtime))
 
 
-def _check_apart(info: tarfile.TarInfo, folder: str) -> None:
-    """Raise ValueError for what would reach beyond the folder."""
+def _check_inside(info: tarfile.TarInfo, folder: str) -> None:
+    """Raise ValueError for an entry that would be written outside of the folder."""
     parts = info.name.split("/")
     if any(part in ("", ".", "..") for part in parts):
-        raise ValueError("its name leads elsewhere")
-    place = folder
+        raise ValueError("its name leads out of the folder")
+    parent = folder
     for part in parts[:-1]:
-        place = f"{place}/{part}"
-        if os.path.islink(place):
-            raise ValueError("it lies behind a link")
-    if info.isdir() and os.path.islink(f"{place}/{parts[-1]}"):
-        raise ValueError("there is a link in its place")
+        parent = f"{parent}/{part}"
+        if os.path.islink(parent):
+            raise ValueError("a folder of its path is a link")
+    if info.isdir() and os.path.islink(f"{parent}/{parts[-1]}"):
+        raise ValueError("a link is in its place")
     if info.issym() and _leads_out(info.linkname.split("/"), len(parts) - 1):
-        raise ValueError(f"it is a link that leads out of the folder: {info.linkname}")
+        raise ValueError(f"a link that leads out of the folder: {info.linkname}")
 
 
 def _leads_out(steps: list[str], depth: int) -> bool:
-    """Whether a link may lead out of the folder, in which it lies so deep. Going up after having gone down is not
-    trusted: what was gone through may be a link, too.
+    """Whether a link at that depth may lead out of the folder. A `..` after a name is not trusted: the name may be a
+    link, too.
     """
     if steps[0] == "" or steps[-1:] == [""]:
         return True

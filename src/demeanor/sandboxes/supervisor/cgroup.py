@@ -1,12 +1,12 @@
-"""Memory that the kernel itself holds an attempt to: a control group for each, where we may make some.
+"""Control groups: one per attempt, with a memory limit that the kernel enforces, where we may create some.
 
-Of version 2 that is below the nearest group above us that hands `memory` on and lets us make groups in it: what systemd
-gives a user's own services, or a unit with `Delegate=yes`. Of version 1 it is memory's own hierarchy, in which root
-makes them. Everything an attempt starts is in its group from its first moment. What it writes lies in memory too and
-counts, so the group may hold both `memory` and `disk`; within that, `MemoryWatch` looks after `memory` alone.
+With version 2 they are created below the nearest group above ours that delegates `memory` and that we may write to:
+what systemd gives to a user's own services, or to a unit with `Delegate=yes`. With version 1 root creates them in the
+memory hierarchy. Everything an attempt starts is in its group from the first moment. Files on its tmpfs count as memory
+too, so the limit of the group is `memory` plus `disk`; within that, `MemoryWatch` enforces `memory` alone.
 
-The supervisor is in the group as well, and small: the kernel ends who is large. Whoever has been ended for it is seen
-in the group's count, and then the rest is ended too.
+The supervisor is in the group as well, but small: the OOM killer picks large processes. A kill is seen in the group's
+counter, and the supervisor then kills the rest.
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -20,40 +20,40 @@ import re
 import time
 from typing import Literal, NamedTuple
 
-ROOT, OF = "/sys/fs/cgroup", "/proc/self/cgroup"
-"""Where groups are, and what says in which of them we are."""
+ROOT, OWN_GROUPS = "/sys/fs/cgroup", "/proc/self/cgroup"
+"""Where control groups are mounted, and the file that lists ours."""
 
-_GOING_TAKES = 2.0
+_REMOVE_TIMEOUT = 2.0
 _PREFIX = "demeanor-"
-_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+_OOM_KILL = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
-class Leaf(NamedTuple):
-    """One attempt's group."""
+class Cgroup(NamedTuple):
+    """The control group of one attempt."""
 
     folder: str
-    """Where it is."""
+    """Its folder below /sys/fs/cgroup."""
 
     version: Literal[1, 2]
-    """Which kind."""
+    """The cgroup version."""
 
-    def kills(self) -> int:
-        """How many processes the kernel has ended in there because there was no memory left for them."""
+    def oom_kills(self) -> int:
+        """How many processes the OOM killer has killed in this group."""
         name = "memory.oom_control" if self.version == 1 else "memory.events"
         with contextlib.suppress(OSError), open(f"{self.folder}/{name}") as file:
-            found = _KILLS.search(file.read())
+            found = _OOM_KILL.search(file.read())
             return int(found[1]) if found else 0
         return 0
 
-    def holds(self, memory: int) -> bool:
-        """Whether the kernel lets nobody in there have more."""
+    def has_memory_limit(self, memory: int) -> bool:
+        """Whether the kernel limits this group to that many bytes or fewer."""
         name = "memory.limit_in_bytes" if self.version == 1 else "memory.max"
-        limit = _words(self.folder, name)
+        limit = _read_words(self.folder, name)
         return bool(limit) and limit[0].isdigit() and int(limit[0]) <= memory
 
     def remove(self) -> None:
-        """Take the group away; whoever is still in it is ended first, where the kernel does that."""
-        deadline = time.monotonic() + _GOING_TAKES
+        """Remove the group, and kill its processes first where the kernel can (`cgroup.kill`)."""
+        deadline = time.monotonic() + _REMOVE_TIMEOUT
         while os.path.exists(self.folder) and time.monotonic() < deadline:
             with contextlib.suppress(OSError):
                 os.rmdir(self.folder)
@@ -63,36 +63,36 @@ class Leaf(NamedTuple):
             time.sleep(0.005)
 
 
-class Branch(NamedTuple):
-    """Where attempts' groups are made, and what each may hold."""
+class CgroupParent(NamedTuple):
+    """The group below which the groups of attempts are created, and the limit of each."""
 
     folder: str
-    """The group above them."""
+    """Its folder below /sys/fs/cgroup."""
 
     version: Literal[1, 2]
-    """Which kind."""
+    """The cgroup version."""
 
     memory: int
-    """Bytes that everything in one of them may hold."""
+    """The memory limit of each attempt's group, in bytes."""
 
-    def words(self) -> tuple[str, ...]:
-        """The same as arguments of a program."""
+    def to_args(self) -> tuple[str, ...]:
+        """This value as command-line arguments."""
         return self.folder, str(self.version), str(self.memory)
 
     @staticmethod
-    def read(words: list[str]) -> Branch | None:
-        """What `words` gave; None of no words."""
-        if not words:
+    def from_args(args: list[str]) -> CgroupParent | None:
+        """The value that `to_args` was called on; None without arguments."""
+        if not args:
             return None
-        folder, version, memory = words
-        return Branch(folder, 1 if version == "1" else 2, int(memory))
+        folder, version, memory = args
+        return CgroupParent(folder, 1 if version == "1" else 2, int(memory))
 
-    def leaf(self, pid: int) -> Leaf:
+    def cgroup(self, pid: int) -> Cgroup:
         """The group of the attempt whose supervisor is `pid`."""
-        return Leaf(f"{self.folder}/{_PREFIX}{pid}", self.version)
+        return Cgroup(f"{self.folder}/{_PREFIX}{pid}", self.version)
 
-    def tidy(self) -> None:
-        """Take away what supervisors left that were killed, also those of other runs."""
+    def remove_stale(self) -> None:
+        """Remove empty groups of supervisors that no longer exist, also those of other runs."""
         with contextlib.suppress(OSError):
             for name in os.listdir(self.folder):
                 pid = name.removeprefix(_PREFIX)
@@ -100,56 +100,56 @@ class Branch(NamedTuple):
                     with contextlib.suppress(OSError):
                         os.rmdir(f"{self.folder}/{name}")
 
-    def grow(self, pid: int) -> Leaf:
-        """Make a group for `pid` and everything it will start, and have it enter. That takes 10 ms and more."""
-        leaf = self.leaf(pid)
-        os.mkdir(leaf.folder)
-        self.fill(leaf.folder, pid)
-        return leaf
+    def create(self, pid: int) -> Cgroup:
+        """Create a group and move `pid` into it. This takes 10 ms and more."""
+        cgroup = self.cgroup(pid)
+        os.mkdir(cgroup.folder)
+        self.limit_and_enter(cgroup.folder, pid)
+        return cgroup
 
-    def fill(self, folder: str, pid: int) -> None:
-        """Give a new group its limits, and then its first member."""
+    def limit_and_enter(self, folder: str, pid: int) -> None:
+        """Set the limits of a new group, and then move a process into it."""
         if self.version == 1:
             _write(folder, "memory.limit_in_bytes", str(self.memory))
             swap = "memory.memsw.limit_in_bytes", str(self.memory)
         else:
             _write(folder, "memory.max", str(self.memory))
             swap = "memory.swap.max", "0"
-        with contextlib.suppress(OSError):  # the kernel may not account for what is swapped out
+        with contextlib.suppress(OSError):  # the kernel may be built without swap accounting
             _write(folder, *swap)
         _write(folder, "cgroup.procs", str(pid))
 
 
-def branch(memory: int, *, root: str = ROOT, of: str = OF) -> Branch | None:
-    """Where groups that hold so much can be made; None where they can't."""
+def find_parent(memory: int, *, root: str = ROOT, own_groups: str = OWN_GROUPS) -> CgroupParent | None:
+    """Where groups with that memory limit can be created; None where they can't."""
     try:
-        with open(of) as file:
+        with open(own_groups) as file:
             paths = {kinds: path for _, kinds, path in (line.rstrip("\n").split(":", 2) for line in file)}
     except (OSError, ValueError):
         return None
     for kinds, path in paths.items():
         if "memory" in kinds.split(","):
             folder = os.path.join(root, "memory", path.lstrip("/"))
-            usable = _can_grow(folder) and os.path.exists(f"{folder}/memory.limit_in_bytes")
-            return Branch(folder, 1, memory) if usable else None
+            usable = _is_writable(folder) and os.path.exists(f"{folder}/memory.limit_in_bytes")
+            return CgroupParent(folder, 1, memory) if usable else None
     if "" not in paths:
         return None
     top = root if os.path.exists(f"{root}/cgroup.controllers") else f"{root}/unified"
     folder = os.path.join(top, paths[""].lstrip("/")).rstrip("/")
-    if _hands_over(folder):
-        return Branch(folder, 2, memory)
+    if _delegate_memory(folder):
+        return CgroupParent(folder, 2, memory)
     while folder != top:
         folder = os.path.dirname(folder)
-        if _can_grow(folder) and "memory" in _words(folder, "cgroup.subtree_control"):
-            return Branch(folder, 2, memory)
+        if _is_writable(folder) and "memory" in _read_words(folder, "cgroup.subtree_control"):
+            return CgroupParent(folder, 2, memory)
     return None
 
 
-def _hands_over(folder: str) -> bool:
-    """Whether our own group can be made to hand `memory` on. It must be ours alone: who hands on has no members."""
-    if not _can_grow(folder) or "memory" not in _words(folder, "cgroup.controllers"):
+def _delegate_memory(folder: str) -> bool:
+    """Try to make our own group delegate `memory`. Only we may be in it: a group that delegates has no processes."""
+    if not _is_writable(folder) or "memory" not in _read_words(folder, "cgroup.controllers"):
         return False
-    if _words(folder, "cgroup.procs") != [str(os.getpid())]:
+    if _read_words(folder, "cgroup.procs") != [str(os.getpid())]:
         return False
     try:
         os.makedirs(f"{folder}/demeanor", exist_ok=True)
@@ -160,24 +160,24 @@ def _hands_over(folder: str) -> bool:
     return True
 
 
-def around_us(root: str = ROOT) -> Leaf | None:
-    """The group of the container that we are the first program of; None where it can't be seen."""
+def container_cgroup(root: str = ROOT) -> Cgroup | None:
+    """The group of the container that this process runs in; None where it is not visible."""
     if os.path.exists(f"{root}/memory.events"):
-        return Leaf(root, 2)
-    return Leaf(f"{root}/memory", 1) if os.path.exists(f"{root}/memory/memory.oom_control") else None
+        return Cgroup(root, 2)
+    return Cgroup(f"{root}/memory", 1) if os.path.exists(f"{root}/memory/memory.oom_control") else None
 
 
-def counted_at_most(processes: int, root: str = ROOT) -> bool:
-    """Whether the kernel lets the container that we are in have no more processes."""
-    limit = _words(root, "pids.max") or _words(f"{root}/pids", "pids.max")
+def has_pids_limit(processes: int, root: str = ROOT) -> bool:
+    """Whether the kernel limits the container that this process runs in to that many processes or fewer."""
+    limit = _read_words(root, "pids.max") or _read_words(f"{root}/pids", "pids.max")
     return bool(limit) and limit[0].isdigit() and int(limit[0]) <= processes
 
 
-def _can_grow(folder: str) -> bool:
+def _is_writable(folder: str) -> bool:
     return os.access(folder, os.W_OK) and os.access(f"{folder}/cgroup.procs", os.W_OK)
 
 
-def _words(folder: str, name: str) -> list[str]:
+def _read_words(folder: str, name: str) -> list[str]:
     with contextlib.suppress(OSError), open(f"{folder}/{name}") as file:
         return file.read().split()
     return []
@@ -188,6 +188,6 @@ def _write(folder: str, name: str, value: str) -> None:
     try:
         os.write(handle, value.encode())
     except OSError as error:
-        raise OSError(error.errno, f"{name} of a control group: {error.strerror}") from None
+        raise OSError(error.errno, f"can't write {name} of a control group: {error.strerror}") from None
     finally:
         os.close(handle)

@@ -1,13 +1,13 @@
-"""The first program in a container: it makes the door, lays out the room, and runs one program after the other.
+"""PID 1 of a container: opens the listener, sets up the workspace, and runs one program after the other.
 
-    Demeanor ──(engine)──► container: steward ──spawn──► the agent ──► its children …
-        ▲                                │
-        └────(a unix socket of its own)──┘   the listening socket, the room's disk, launches, reports
+    Demeanor ──(docker or podman)──► container: init ──spawn──► agent ──► its children …
+        ▲                                        │
+        └───────────(a unix socket)──────────────┘   the listener, the disk, launches, reports
 
-What an engine can't be asked for, or not by everybody, is done from within: the socket that listens in the container's
-network and the disk, opened, are handed out over a socket that was mounted. That needs no right on the host. It is the
-init of the container's pid namespace: nobody in there can end it, and with it the kernel ends everybody. When
-Demeanor is gone the socket closes, and it ends.
+What an engine does not offer, or not to every user, is done from inside: the socket that listens in the container's
+network and the disk are opened here and sent to Demeanor over a mounted unix socket. That needs no privileges on the
+host. As the init of the container's pid namespace it can't be killed from inside, and the kernel kills all other
+processes with it. When Demeanor dies the socket closes, and it exits.
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -21,116 +21,110 @@ import signal
 import socket
 from typing import Any
 
-from demeanor.sandboxes.supervisor import linux as kernel
-from demeanor.sandboxes.supervisor.bwrap_supervisor import answer, receive
-from demeanor.sandboxes.supervisor.cgroup import around_us, counted_at_most
+from demeanor.sandboxes.supervisor import linux
+from demeanor.sandboxes.supervisor.cgroup import container_cgroup, has_pids_limit
 from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
-from demeanor.sandboxes.supervisor.namespaces import HOME, MERGED, copy_start, lay_home, listen_at
-from demeanor.sandboxes.supervisor.privileges import filter_calls, hold_to
-from demeanor.sandboxes.supervisor.process_tree import descendants, hear_children
-from demeanor.sandboxes.supervisor.supervisor import DEAF_TO, start, watch
+from demeanor.sandboxes.supervisor.messages import reason, receive, reply
+from demeanor.sandboxes.supervisor.namespaces import HOME, MERGED, copy_workspace, listen_on, write_home_files
+from demeanor.sandboxes.supervisor.privileges import install_seccomp, set_rlimits
+from demeanor.sandboxes.supervisor.process_tree import descendants, sigchld_fd
+from demeanor.sandboxes.supervisor.supervisor import IGNORED_SIGNALS, start, watch
 
-ROOM = "/room"
-"""The disk: the workspace and HOME. The temp folder is another one, which nobody looks at afterwards."""
+DISK = "/sandbox"
+"""The disk: workspace and HOME. /tmp is another one, of which nothing is collected."""
 
-OWN = "/run/demeanor"
-"""What is Demeanor's in a container."""
+RUN = "/run/demeanor"
+"""The folder for Demeanor's own files in a container."""
 
-SOCKET, START, CODE = f"{OWN}/socket", f"{OWN}/start", f"{OWN}/code"
-"""The way to Demeanor; the workspace's starting state; and this program."""
+SOCKET, START, CODE = f"{RUN}/socket", f"{RUN}/start", f"{RUN}/code"
+"""The socket to Demeanor; the starting state of the workspace; and this program."""
 
-_EVERYBODY = -1
+_ALL_PROCESSES = -1
 
 
 def main() -> None:
-    """Serve Demeanor until it lets go; then end, and everything with it."""
-    for number in DEAF_TO:
+    """Serve Demeanor until it hangs up. The kernel kills all other processes when this one exits."""
+    for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     os.umask(0o022)
-    turn = kernel.own_turn()
-    kernel.keep_to_oneself()
+    oom_score = linux.open_oom_score()
+    linux.disable_ptrace()
     control = socket.socket(socket.AF_UNIX)
     control.connect(SOCKET)
-    order, _ = receive(control, 0)
-    if order is None:
+    spec, _ = receive(control, 0)
+    if spec is None:
         return
-    bell = hear_children()
+    sigchld = sigchld_fd()
     try:
-        fds = _lay_out(order)
+        fds = _set_up(spec)
     except OSError as error:
-        answer(control, b"fail %s\n" % os.fsencode(error.strerror or str(error)))
+        reply(control, b"fail %s\n" % reason(error))
         return
-    if not answer(control, b"ready %s\n" % _limits(order), fds):
+    if not reply(control, b"ready %s\n" % _enforced_limits(spec), fds):
         return
     for fd in fds:
         os.close(fd)
     while True:
         launch, fds = receive(control, 2)
-        if launch is None or not answer(control, _run(launch, order["memory"], turn, fds, control, bell)):
+        if launch is None or not reply(control, _run(launch, spec["memory"], oom_score, fds, control, sigchld)):
             return
 
 
-def _lay_out(order: dict[str, Any]) -> list[int]:
-    """Make the room ready, and give up what no program in it needs; its disk, and the door where one is wanted."""
-    os.mkdir(f"{ROOM}/{MERGED}")
-    os.mkdir(f"{ROOM}/{HOME}")
-    copy_start(START, f"{ROOM}/{MERGED}")
-    hold_to({"RLIMIT_CORE": 0})
-    fds = [os.open(ROOM, os.O_RDONLY | os.O_DIRECTORY)]
-    if order["port"] is not None:
-        fds.append(listen_at(order["port"]).detach())
-    filter_calls(order["filter"])
+def _set_up(spec: dict[str, Any]) -> list[int]:
+    """Set up the workspace and restrict this process; returns the disk, and the listener where one is wanted."""
+    os.mkdir(f"{DISK}/{MERGED}")
+    os.mkdir(f"{DISK}/{HOME}")
+    copy_workspace(START, f"{DISK}/{MERGED}")
+    set_rlimits({"RLIMIT_CORE": 0})
+    fds = [os.open(DISK, os.O_RDONLY | os.O_DIRECTORY)]
+    if spec["port"] is not None:
+        fds.append(listen_on(spec["port"]).detach())
+    install_seccomp(spec["filter"])
     return fds
 
 
-def _limits(order: dict[str, Any]) -> bytes:
-    """Which limits the engine has the kernel hold; an engine may not be able to. Processes can be counted otherwise."""
-    leaf = around_us()
-    held = [b"memory"] if leaf is not None and leaf.holds(order["most"]) else []
-    if counted_at_most(order["processes"]):
-        return b" ".join((*held, b"processes"))
-    hold_to({"RLIMIT_NPROC": order["processes"]})
-    return b" ".join(held)
+def _enforced_limits(spec: dict[str, Any]) -> bytes:
+    """The limits that the kernel enforces for the engine; an engine may be unable to. Processes have an rlimit, too."""
+    cgroup = container_cgroup()
+    enforced = [b"memory"] if cgroup is not None and cgroup.has_memory_limit(spec["memory_and_disk"]) else []
+    if has_pids_limit(spec["processes"]):
+        return b" ".join((*enforced, b"processes"))
+    set_rlimits({"RLIMIT_NPROC": spec["processes"]})
+    return b" ".join(enforced)
 
 
-def _run(launch: dict[str, Any], memory: int, turn: int, fds: list[int], control: socket.socket, bell: int) -> bytes:
-    """Run a program to its end; the report."""
-    step = b"room"
+def _run(
+    launch: dict[str, Any], memory: int, oom_score: int, fds: list[int], control: socket.socket, sigchld: int
+) -> bytes:
+    """Run a program to its end; returns the report."""
+    step = b"setup"
     try:
-        lay_home(launch["home"], ROOM)
+        write_home_files(launch["home"], DISK)
         step = b"enter"
-        os.chdir(f"{ROOM}/{MERGED}")
+        os.chdir(f"{DISK}/{MERGED}")
         step = b"start"
-        argv = [os.fsencode(word) for word in launch["argv"]]
-        env = {os.fsencode(name): os.fsencode(value) for name, value in launch["env"].items()}
-        kills = OomKills(around_us())
-        with kernel.first_to_go(turn):
-            pid = start(argv or [b""], env, *fds)
-        tree = ContainerTree(pid, memory, kills)
+        oom_kills = OomKills(container_cgroup())
+        with linux.raised_oom_score(oom_score):
+            pid = start(launch, *fds)
+        tree = ContainerTree(pid, memory, oom_kills)
     except OSError as error:
-        why = os.fsencode(error.strerror or str(error)) if step == b"room" else b"%d" % (error.errno or 0)
-        return b"fail %s %s\n" % (step, why.replace(b"\n", b" "))
+        return b"fail %s %s\n" % (step, reason(error) if step == b"setup" else b"%d" % (error.errno or 0))
     finally:
         os.chdir("/")
         for fd in fds:
             os.close(fd)
-    watch(tree, control, bell, tree)
+    watch(tree, control, sigchld, tree)
     return tree.report()
 
 
 class ContainerTree(MeasuredTree):
-    """Everybody in the container but the steward."""
+    """All processes in the container except the init."""
 
     def signal(self, number: int) -> list[int]:
-        """Signal all of it, at once; nobody is forked meanwhile who would not get it too."""
-        me = os.getpid()
-        found = descendants([me])
-        if me == 1:
+        """Send a signal to all of it at once with kill(-1), which no process that forks meanwhile can escape."""
+        if os.getpid() == 1:
+            found = descendants([1])
             with contextlib.suppress(ProcessLookupError):
-                os.kill(_EVERYBODY, number)
+                os.kill(_ALL_PROCESSES, number)
             return found
-        return super().signal(number)  # some engine runs an init of its own above us
-
-    def members(self) -> list[int]:
-        """Whose memory counts."""
-        return descendants([os.getpid()])
+        return super().signal(number)  # the engine runs its own init above this process

@@ -1,7 +1,7 @@
-"""The process from which supervisors are forked: started once per run, small, and quick to fork.
+"""The fork server: the process from which supervisors are forked. One per run, small, and quick to fork.
 
-It inherits the orphans of its supervisors: should an agent kill its own supervisor, the agent's processes fall to the
-nursery, which kills them. When Demeanor is gone, it removes what is left of the benches, and ends.
+It is the subreaper of its supervisors: when an agent kills its own supervisor, the agent's processes become children of
+the fork server, which kills them. When Demeanor is gone, it removes the run's folder, and exits.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import stat
 import sys
 import time
 
-from demeanor.sandboxes.supervisor.bwrap_supervisor import answer, guard, receive
-from demeanor.sandboxes.supervisor.cgroup import Branch
-from demeanor.sandboxes.supervisor.landlock_supervisor import fence
-from demeanor.sandboxes.supervisor.persistent import keep
-from demeanor.sandboxes.supervisor.process_tree import adopt_orphans, children, hear_children, signal_all
-from demeanor.sandboxes.supervisor.supervisor import DEAF_TO, FENCE, KEEPER, WARDEN, receive_fds, supervise
+from demeanor.sandboxes.supervisor.bwrap_supervisor import serve_bwrap
+from demeanor.sandboxes.supervisor.cgroup import CgroupParent
+from demeanor.sandboxes.supervisor.landlock_supervisor import serve_landlock
+from demeanor.sandboxes.supervisor.messages import reason, receive, receive_fds, reply
+from demeanor.sandboxes.supervisor.persistent import serve_persistent
+from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, sigchld_fd, signal_all
+from demeanor.sandboxes.supervisor.supervisor import BUBBLEWRAP, IGNORED_SIGNALS, LANDLOCK, PERSISTENT, supervise
 
-_STRANGERS_TAKE = 5.0
-_KINDS = {WARDEN: guard, FENCE: fence, KEEPER: keep}
+_ORPHANS_TIMEOUT = 5.0
+_KINDS = {BUBBLEWRAP: serve_bwrap, LANDLOCK: serve_landlock, PERSISTENT: serve_persistent}
 
 
-def reap(supervisors: dict[int, socket.socket], branch: Branch | None = None) -> None:
-    """Take note of supervisors that have ended. Where one did not end by itself, end what fell to us from it first."""
+def reap(supervisors: dict[int, socket.socket], parent: CgroupParent | None = None) -> None:
+    """Reap supervisors that have ended. If one did not exit with 0, kill the orphans that it left to us first."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
@@ -41,83 +42,82 @@ def reap(supervisors: dict[int, socket.socket], branch: Branch | None = None) ->
             control = supervisors.pop(pid)
             if status != 0:
                 kill_orphans(supervisors)
-            if branch is not None:
-                branch.leaf(pid).remove()
+            if parent is not None:
+                parent.cgroup(pid).remove()
             control.close()
 
 
 def kill_orphans(supervisors: dict[int, socket.socket]) -> None:
-    """Kill every child that is no supervisor, and all below it."""
-    deadline = time.monotonic() + _STRANGERS_TAKE
-    rounds_without = 0
-    while rounds_without < 3 and time.monotonic() < deadline:  # a list may miss a process while others come and go
-        strangers = [pid for pid in children(os.getpid()) if pid not in supervisors]
-        rounds_without = 0 if strangers else rounds_without + 1
-        signal_all(strangers, signal.SIGKILL)
-        for pid in strangers:
+    """Kill every child that is not a supervisor, with its descendants."""
+    deadline = time.monotonic() + _ORPHANS_TIMEOUT
+    empty_rounds = 0
+    while empty_rounds < 3 and time.monotonic() < deadline:  # the list can miss a process while others start and end
+        orphans = [pid for pid in children(os.getpid()) if pid not in supervisors]
+        empty_rounds = 0 if orphans else empty_rounds + 1
+        signal_all(orphans, signal.SIGKILL)
+        for pid in orphans:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
         time.sleep(0.001)
 
 
-def serve(door: socket.socket, branch: Branch | None = None) -> None:
-    """Fork a supervisor for every control socket that comes through the door, until the door is closed. Those that run
-    programs behind walls or a fence get a group each, where a branch for these is given.
+def serve(requests: socket.socket, parent: CgroupParent | None = None) -> None:
+    """Fork a supervisor for every control socket that is received, until `requests` is closed. Supervisors other than
+    the plain one get their own control group where `parent` is given.
     """
-    adopt_orphans()
-    bell = hear_children()
+    become_subreaper()
+    sigchld = sigchld_fd()
     supervisors: dict[int, socket.socket] = {}
-    ears = select.poll()
-    ears.register(door, select.POLLIN)
-    ears.register(bell, select.POLLIN)
+    poller = select.poll()
+    poller.register(requests, select.POLLIN)
+    poller.register(sigchld, select.POLLIN)
     while True:
-        ready = [fd for fd, _ in ears.poll()]
-        if bell in ready:
-            os.read(bell, 4096)
-            reap(supervisors, branch)
-        if door.fileno() in ready:
-            kind, fds = receive_fds(door, 1, 1)
+        ready = [fd for fd, _ in poller.poll()]
+        if sigchld in ready:
+            os.read(sigchld, 4096)
+            reap(supervisors, parent)
+        if requests.fileno() in ready:
+            kind, fds = receive_fds(requests, 1, 1)
             if not fds:
                 break
             control = socket.socket(fileno=fds[0])
             pid = os.fork()
             if pid == 0:
-                become_supervisor(control, kind, branch)
+                become_supervisor(control, kind, parent)
             supervisors[pid] = control
-    while supervisors:  # they hear of it too, and end
-        select.select([bell], [], [], 1.0)
-        reap(supervisors, branch)
+    while supervisors:  # their control sockets are closed too, and they exit
+        select.select([sigchld], [], [], 1.0)
+        reap(supervisors, parent)
 
 
-def become_supervisor(control: socket.socket, kind: bytes, branch: Branch | None) -> None:
-    """What a fork of the nursery does: it keeps nothing of the nursery but its own control socket."""
+def become_supervisor(control: socket.socket, kind: bytes, parent: CgroupParent | None) -> None:
+    """In the forked child: close everything but the control socket, and run the supervisor of that kind."""
     code = 1
     try:
-        signal.set_wakeup_fd(-1)  # it rings the nursery's bell, which is closed next
+        signal.set_wakeup_fd(-1)  # the pipe of the fork server, which is closed next
         if control.fileno() != 3:
             os.dup2(control.fileno(), 3, inheritable=False)
-        signal.set_wakeup_fd(-1)
         os.closerange(4, 4096)
         own = socket.socket(fileno=3)
         if kind not in _KINDS:
             supervise(own)
-        elif branch is None:
+        elif parent is None:
             _KINDS[kind](own, None)
         else:
             try:
-                leaf = branch.grow(os.getpid())
+                cgroup = parent.create(os.getpid())
             except OSError as error:
-                answer(own, b"fail room %s\n" % os.fsencode(error.strerror or str(error)))
-                receive(own, 2)  # what it was told before it could tell
+                reply(own, b"fail setup %s\n" % reason(error))
+                receive(own, 2)  # the message that was sent before the failure was seen
             else:
-                _KINDS[kind](own, leaf)
+                _KINDS[kind](own, cgroup)
         code = 0
     finally:
         os._exit(code)
 
 
-def sweep(folder: str) -> None:
-    """Remove the benches that a Demeanor which was killed could not remove."""
+def remove_folder(folder: str) -> None:
+    """Replace this process by one that removes the run's folder, which a Demeanor that was killed has left."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(os.lstat(folder).st_mode):
             script = 'chmod -R u+rwx "$0" 2>/dev/null; exec rm -rf -- "$0"'
@@ -125,14 +125,14 @@ def sweep(folder: str) -> None:
 
 
 def main() -> None:
-    """Serve on the socket that was handed over; then leave nothing behind."""
-    for number in DEAF_TO:
+    """Serve on the inherited socket until Demeanor closes it; then leave nothing behind."""
+    for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     os.umask(0o022)
-    door, folder, *rest = sys.argv[1:]
-    branch = Branch.read(rest)
-    serve(socket.socket(fileno=int(door)), branch)
-    if branch is not None:
-        branch.tidy()
-    sweep(folder)
+    fd, folder, *rest = sys.argv[1:]
+    parent = CgroupParent.from_args(rest)
+    serve(socket.socket(fileno=int(fd)), parent)
+    if parent is not None:
+        parent.remove_stale()
+    remove_folder(folder)
     os._exit(0)

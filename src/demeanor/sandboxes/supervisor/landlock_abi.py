@@ -1,8 +1,8 @@
-"""Landlock: rules that a process lays upon itself and everything below it, for good. No privilege is needed.
+"""Landlock system calls: rules that a process puts on itself and its descendants for good. No privilege is needed.
 
-The kernel says which version of the rules it knows (its ABI), and what it does not know is not asked of it: 4 (Linux
-6.7) is the least that is of use here, since files can't be truncated nor ports be ruled over before; 5 has ioctl of
-devices, 6 has signals and abstract sockets.
+The kernel reports which version of the ABI it has, and only what that version knows is asked for. Version 4 (Linux 6.7)
+is the minimum here: earlier ones can't restrict truncation or TCP ports. 5 adds ioctl on devices; 6 adds signals and
+abstract sockets.
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -16,13 +16,13 @@ import struct
 import sys
 
 from demeanor.sandboxes.supervisor.linux import checked
-from demeanor.sandboxes.supervisor.privileges import filter_calls, no_new_privileges
+from demeanor.sandboxes.supervisor.privileges import install_seccomp, no_new_privileges
 
-LEAST = 4
-"""The version that is needed."""
+MIN_VERSION = 4
+"""The minimum version."""
 
-SIGNALS = 6
-"""The version from which processes outside can't be signalled."""
+SIGNALS_VERSION = 6
+"""The first version that can keep programs from signalling processes outside."""
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _ASK_VERSION = 1
@@ -35,64 +35,61 @@ _BIND, _CONNECT = 1, 2
 _ABSTRACT, _SIGNAL = 1, 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
-READS = _EXECUTE | _READ | _LIST
-"""To read, list and run."""
-
-USES = _READ | _WRITE
-"""To read and write what is there: devices."""
+_READABLE = _EXECUTE | _READ | _LIST
+_DEVICE = _READ | _WRITE
 
 
 def version() -> int:
-    """The version of the rules that this kernel knows; 0 where it has none."""
+    """The version of the ABI that this kernel has; 0 without landlock."""
     if sys.platform != "linux":
         return 0
     return max(0, int(_LIBC.syscall(_CREATE, None, ctypes.c_size_t(0), _ASK_VERSION)))
 
 
-def obstacle(known: int) -> str | None:
-    """Why rules of that version are not enough; None where they are."""
-    if known >= LEAST:
+def unsupported_reason(found: int) -> str | None:
+    """Why that version is not enough; None when it is."""
+    if found >= MIN_VERSION:
         return None
-    have = f"of version {known}" if known else "not there, or switched off (lsm= on the kernel's command line)"
-    return f"landlock is {have} here; version {LEAST} is needed, which Linux 6.7 brought"
+    have = f"has version {found} here" if found else "is missing or disabled (see lsm= on the kernel command line)"
+    return f"landlock {have}; version {MIN_VERSION} (Linux 6.7) or later is required"
 
 
-def restrict(reads: list[str], uses: list[str], writes: list[str], ports: list[int] | None) -> int:
-    """A set of rules, to be laid upon oneself with `enter`: what may be read, used and written; and the TCP ports that
-    may be reached, None for all of them.
+def create_ruleset(reads: list[str], devices: list[str], writes: list[str], ports: list[int] | None) -> int:
+    """Create a ruleset for `restrict_self`: paths that may be read and run, devices that may be read and written, paths
+    that may be written, and the TCP ports that may be connected to, None for all of them.
     """
     known = version()
-    problem = obstacle(known)
+    problem = unsupported_reason(known)
     if problem:
         raise OSError(95, problem)
     everything = (1 << 15) - 1 | (_IOCTL if known >= 5 else 0)
     network = 0 if ports is None else _BIND | _CONNECT
     content = struct.pack("=QQ", everything, network)
-    if known >= SIGNALS:
+    if known >= SIGNALS_VERSION:
         content += struct.pack("=Q", _ABSTRACT | _SIGNAL)
-    rules = checked(_LIBC.syscall(_CREATE, content, ctypes.c_size_t(len(content)), 0), "landlock_create_ruleset")
-    for paths, rights in ((reads, READS), (uses, USES), (writes, everything & ~_MAKE_DEVICES)):
+    ruleset = checked(_LIBC.syscall(_CREATE, content, ctypes.c_size_t(len(content)), 0), "landlock_create_ruleset")
+    for paths, rights in ((reads, _READABLE), (devices, _DEVICE), (writes, everything & ~_MAKE_DEVICES)):
         for path in paths:
-            _allow(rules, path, rights)
+            _allow(ruleset, path, rights)
     for port in ports or ():
         rule = struct.pack("=QQ", _CONNECT, port)
-        checked(_LIBC.syscall(_ADD, rules, _PORT, rule, 0), f"landlock_add_rule for port {port}")
-    return rules
+        checked(_LIBC.syscall(_ADD, ruleset, _PORT, rule, 0), f"landlock_add_rule for port {port}")
+    return ruleset
 
 
-def _allow(rules: int, path: str, rights: int) -> None:
+def _allow(ruleset: int, path: str, rights: int) -> None:
     handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         if not os.path.isdir(f"/proc/self/fd/{handle}"):
             rights &= _OF_FILES
         rule = struct.pack("=Qi", rights, handle)
-        checked(_LIBC.syscall(_ADD, rules, _BENEATH, rule, 0), f"landlock_add_rule for {path}")
+        checked(_LIBC.syscall(_ADD, ruleset, _BENEATH, rule, 0), f"landlock_add_rule for {path}")
     finally:
         os.close(handle)
 
 
-def enter(rules: int, calls: bytes) -> None:
-    """Live by the rules from now on, and by a filter of system calls; no program makes us anybody else."""
+def restrict_self(ruleset: int, calls: bytes) -> None:
+    """Apply a ruleset and a seccomp filter to this process and its descendants, and disable set-user-ID programs."""
     no_new_privileges()
-    checked(_LIBC.syscall(_RESTRICT, rules, 0), "landlock_restrict_self")
-    filter_calls(calls)
+    checked(_LIBC.syscall(_RESTRICT, ruleset, 0), "landlock_restrict_self")
+    install_seccomp(calls)

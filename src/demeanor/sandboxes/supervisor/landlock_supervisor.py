@@ -1,9 +1,9 @@
-"""A supervisor whose programs live behind a fence: landlock, a filter of system calls, limits, and another user.
+"""The supervisor of `--sandbox landlock`: programs restricted by landlock, seccomp, limits, and another user.
 
-    Demeanor ──(a control socket each)──► nursery ──fork──► fence ──fork, fence in, exec──► the agent ──► its children …
+    Demeanor ──(control socket)──► fork server ──fork──► supervisor ──fork, restrict, exec──► agent ──► its children …
 
-It is what supervisor.py is, but that each program lays the fence around itself before it becomes the agent. No
-namespace is made, so nothing is hidden, and processes are ended as they are there: hunted down by their subreaper.
+It works as the plain supervisor, but each program restricts itself before it becomes the agent. No namespace is made,
+so nothing is hidden, and processes are found and killed as children of their subreaper.
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -17,97 +17,87 @@ import signal
 import socket
 from typing import Any, NoReturn
 
-from demeanor.sandboxes.supervisor import landlock_abi as ruleset
-from demeanor.sandboxes.supervisor import linux as kernel
-from demeanor.sandboxes.supervisor.bwrap_supervisor import answer, receive
-from demeanor.sandboxes.supervisor.cgroup import Leaf
+from demeanor.sandboxes.supervisor import landlock_abi, linux
+from demeanor.sandboxes.supervisor.cgroup import Cgroup
 from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
-from demeanor.sandboxes.supervisor.privileges import hold_to
-from demeanor.sandboxes.supervisor.process_tree import adopt_orphans, descendants, hear_children
-from demeanor.sandboxes.supervisor.supervisor import DEAF_TO, find_program, watch
+from demeanor.sandboxes.supervisor.messages import reason, receive, reply
+from demeanor.sandboxes.supervisor.privileges import set_rlimits
+from demeanor.sandboxes.supervisor.process_tree import become_subreaper, sigchld_fd
+from demeanor.sandboxes.supervisor.supervisor import DEFAULT_SIGNALS, find_program, watch
 
 
-def fence(control: socket.socket, leaf: Leaf | None) -> None:
-    """Run one program after the other, and end each with everything below it, until Demeanor lets go."""
-    adopt_orphans()
-    bell = hear_children()
+def serve_landlock(control: socket.socket, cgroup: Cgroup | None) -> None:
+    """Run programs one after the other, each until its whole process tree has ended, until Demeanor hangs up."""
+    become_subreaper()
+    sigchld = sigchld_fd()
     while True:
         launch, fds = receive(control, 2)
         if launch is None:
             return
         try:
-            report = _run(launch, fds, control, bell, leaf)
+            report = _run(launch, fds, control, sigchld, cgroup)
         except OSError as error:
-            report = b"fail room %s\n" % os.fsencode(error.strerror or str(error)).replace(b"\n", b" ")
-        if not answer(control, report):
+            report = b"fail setup %s\n" % reason(error)
+        if not reply(control, report):
             return
 
 
-def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, bell: int, leaf: Leaf | None) -> bytes:
-    """Run a program to its end; the report."""
-    trouble, to_trouble = os.pipe()  # closed when the program has become the agent
+def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, sigchld: int, cgroup: Cgroup | None) -> bytes:
+    """Run a program to its end; returns the report."""
+    errors, errors_write = os.pipe()  # closed by exec
     try:
-        crowd = tasks_of(launch["uid"])
-        kills = OomKills(leaf)
+        existing_tasks = count_tasks(launch["uid"])
+        oom_kills = OomKills(cgroup)
         pid = os.fork()
         if pid == 0:
-            _become_agent(launch, fds, to_trouble, crowd)
-        os.close(to_trouble)
-        to_trouble = -1
-        tree = LandlockTree(pid, launch["memory"], kills)
-        said = os.read(trouble, 4096)
+            _exec_agent(launch, fds, errors_write, existing_tasks)
+        os.close(errors_write)
+        errors_write = -1
+        tree = MeasuredTree(pid, launch["memory"], oom_kills)
+        failure = os.read(errors, 4096)
     finally:
-        for fd in (trouble, to_trouble, *fds):
+        for fd in (errors, errors_write, *fds):
             if fd >= 0:
                 os.close(fd)
-    watch(tree, control, bell, tree)
-    return said or tree.report()
+    watch(tree, control, sigchld, tree)
+    return failure or tree.report()
 
 
-def _become_agent(launch: dict[str, Any], fds: list[int], trouble: int, crowd: int) -> NoReturn:
-    """In the fork: lay the fence around this process, and become the agent. What does not work is told."""
-    step = b"room"
+def _exec_agent(launch: dict[str, Any], fds: list[int], errors: int, existing_tasks: int) -> NoReturn:
+    """In the forked child: restrict this process, and exec the agent. A failure is written to `errors`."""
+    step = b"setup"
     try:
         signal.set_wakeup_fd(-1)
-        for number in (*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+        for number in DEFAULT_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
-        kernel.go_first()
+        linux.raise_oom_score()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(fds[0], 1)
         os.dup2(fds[1], 2)
-        rules = ruleset.restrict(launch["reads"], launch["uses"], launch["writes"], launch["ports"])
-        hold_to({**launch["rlimits"], "RLIMIT_NPROC": launch["processes"] + crowd})
+        ruleset = landlock_abi.create_ruleset(launch["reads"], launch["devices"], launch["writes"], launch["ports"])
+        set_rlimits({**launch["rlimits"], "RLIMIT_NPROC": launch["processes"] + existing_tasks})
         step = b"enter"
         os.chdir(launch["cwd"])
-        step = b"room"
+        step = b"setup"
         if launch["uid"] != os.getuid():
-            kernel.become(launch["uid"])
-        ruleset.enter(rules, launch["filter"])
+            linux.set_user(launch["uid"])
+        landlock_abi.restrict_self(ruleset, launch["filter"])
         step = b"start"
         argv, env = [os.fsencode(word) for word in launch["argv"]], launch["env"]
         program = find_program(argv[0] if argv else b"", os.fsencode(env.get("PATH", "")))
-        os.execve(program, argv, env)  # noqa: S606 - there is never a shell in between
+        os.execve(program, argv, env)  # noqa: S606 - argv is always a list
     except OSError as error:
-        why = os.fsencode(error.strerror or str(error)) if step == b"room" else b"%d" % (error.errno or 0)
-        os.write(trouble, b"fail %s %s\n" % (step, why.replace(b"\n", b" ")))
+        os.write(errors, b"fail %s %s\n" % (step, reason(error) if step == b"setup" else b"%d" % (error.errno or 0)))
     finally:
         os._exit(1)
 
 
-def tasks_of(uid: int) -> int:
-    """How many processes and threads a user has: the kernel counts them all together where there is no namespace."""
+def count_tasks(uid: int) -> int:
+    """The number of processes and threads of a user. RLIMIT_NPROC counts all of them, since there is no namespace."""
     found = 0
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             if os.stat(f"/proc/{name}").st_uid == uid:
                 found += len(os.listdir(f"/proc/{name}/task"))
     return found
-
-
-class LandlockTree(MeasuredTree):
-    """The agent and everything below it."""
-
-    def members(self) -> list[int]:
-        """Whose memory counts."""
-        return descendants([os.getpid()])

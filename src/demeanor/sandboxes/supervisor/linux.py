@@ -1,6 +1,6 @@
-"""What Linux offers and Python has no words for: namespaces, mounts, the loopback interface.
+"""Linux system calls that Python has no functions for: namespaces, mounts, the OOM score, the loopback interface.
 
-Every failure is an OSError that names the step, because «Operation not permitted» alone helps nobody.
+Every failure is an OSError that names the step, because "Operation not permitted" alone does not help.
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -16,18 +16,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 NEWNS, NEWUSER, NEWNET = 0x20000, 0x10000000, 0x40000000
-"""Namespaces: mounts, users, network."""
+"""Namespace flags: mounts, users, network."""
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
 
 _PR_SET_DUMPABLE = 4
-_FIRST = b"1000"
+_MAX_OOM_SCORE = b"1000"
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def checked(result: int, step: str) -> int:
-    """What a system call gave; raises OSError, which names the step, where it failed."""
+    """The result of a system call; raises OSError, which names the step, when it failed."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{step}: {os.strerror(number)}")
@@ -35,8 +35,13 @@ def checked(result: int, step: str) -> int:
 
 
 def unshare(flags: int) -> None:
-    """Leave namespaces for new ones."""
-    checked(_LIBC.unshare(flags), "new namespaces")
+    """Move to new namespaces."""
+    checked(_LIBC.unshare(flags), "creating namespaces")
+
+
+def setns(namespace: int, name: str) -> None:
+    """Enter an existing namespace."""
+    checked(_LIBC.setns(namespace, 0), f"entering the {name} namespace")
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
@@ -48,70 +53,65 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
         ctypes.c_ulong(flags),
         os.fsencode(options) or None,
     )
-    checked(result, f"mount {kind or 'of a folder'} on {target}")
+    checked(result, f"mounting {kind or 'a folder'} on {target}")
 
 
 def bind(handle: int, target: str) -> None:
-    """Show an open folder or file, with what is mounted below it, at another place too."""
+    """Bind-mount an open folder or file, with everything mounted below it, on `target`."""
     mount(f"/proc/self/fd/{handle}", target, flags=MS_BIND | MS_REC)
 
 
-def keep_mounts_private() -> None:
-    """From now on, nobody else sees what is mounted here."""
+def make_mounts_private() -> None:
+    """Keep later mounts out of all other mount namespaces."""
     mount("", "/", flags=MS_REC | MS_PRIVATE)
 
 
-def become(uid: int) -> None:
-    """Be an ordinary user for good, who may still say which users there are in a namespace of its own."""
+def set_user(uid: int) -> None:
+    """Become an ordinary user for good. The process stays dumpable, so that it may write its own uid_map."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     checked(_LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
 
 
-def keep_to_oneself() -> None:
-    """Nobody of the same user can trace this process, nor open what it has open."""
+def disable_ptrace() -> None:
+    """Keep other processes of the same user from tracing this one and from opening its file descriptors."""
     checked(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
 
 
-def own_turn() -> int:
-    """A handle on whose turn it is to be ended where there is no memory left; for `first_to_go`."""
+def open_oom_score() -> int:
+    """A descriptor of this process's OOM score, for `raised_oom_score`."""
     return os.open("/proc/self/oom_score_adj", os.O_RDWR | os.O_CLOEXEC)
 
 
 @contextmanager
-def first_to_go(turn: int) -> Iterator[None]:
-    """Whoever is started meanwhile goes before us."""
-    usual = os.pread(turn, 16, 0).strip()
-    os.pwrite(turn, _FIRST, 0)
+def raised_oom_score(oom_score: int) -> Iterator[None]:
+    """Give processes started meanwhile the highest OOM score, so that the kernel kills them before this process."""
+    usual = os.pread(oom_score, 16, 0).strip()
+    os.pwrite(oom_score, _MAX_OOM_SCORE, 0)
     try:
         yield
     finally:
-        os.pwrite(turn, usual, 0)
+        os.pwrite(oom_score, usual, 0)
 
 
-def go_first() -> None:
-    """Where there is no memory left, this process is ended before others."""
-    turn = own_turn()
-    os.pwrite(turn, _FIRST, 0)
-    os.close(turn)
+def raise_oom_score() -> None:
+    """Make the OOM killer prefer this process."""
+    oom_score = open_oom_score()
+    os.pwrite(oom_score, _MAX_OOM_SCORE, 0)
+    os.close(oom_score)
 
 
 def map_users(uid: int, gid: int, *, as_root: bool = False) -> None:
-    """In the new user namespace there is one user: the one we are, under the same number or as its root."""
-    seen_uid, seen_gid = (0, 0) if as_root else (uid, gid)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{seen_uid} {uid} 1"), ("gid_map", f"{seen_gid} {gid} 1")):
+    """Map our user into the new user namespace, as the only one there: with the same number, or as root."""
+    inner_uid, inner_gid = (0, 0) if as_root else (uid, gid)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{inner_uid} {uid} 1"), ("gid_map", f"{inner_gid} {gid} 1")):
         with open(f"/proc/self/{name}", "wb", buffering=0) as file:
             file.write(text.encode())
 
 
-def enter(namespace: int, what: str) -> None:
-    """Enter a namespace that somebody else has made."""
-    checked(_LIBC.setns(namespace, 0), f"entering the {what} namespace")
-
-
 def loopback_up() -> None:
-    """Let 127.0.0.1 be reached."""
+    """Bring up the loopback interface."""
     from fcntl import ioctl
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

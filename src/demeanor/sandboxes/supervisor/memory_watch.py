@@ -1,7 +1,7 @@
-"""How much memory a program and everything below it holds, looked at now and then: a limit where the kernel has none.
+"""A memory limit for a process tree, enforced by polling where the kernel does not enforce one.
 
-Pages that several processes share are counted once (PSS). To count them the kernel walks page tables, so that is done
-only where the plain sum, which is cheap and never too small, exceeds what was seen before.
+Pages shared between processes are counted once (PSS). The kernel walks page tables to compute it, so it is read only
+when the sum of the resident sizes, which is cheap and never too small, exceeds the peak so far.
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -13,36 +13,36 @@ import contextlib
 import os
 import re
 
-from demeanor.sandboxes.supervisor.cgroup import Leaf
-from demeanor.sandboxes.supervisor.process_tree import ProcessTree
+from demeanor.sandboxes.supervisor.cgroup import Cgroup
+from demeanor.sandboxes.supervisor.process_tree import ProcessTree, descendants
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-SELDOM, OFTEN = 0.2, 0.05
-"""Seconds from one look to the next: far from the limit, and near it."""
+SLOW_POLL, FAST_POLL = 0.2, 0.05
+"""Seconds between two checks: far from the limit, and near it."""
 
 
 class MemoryWatch:
-    """Watches over one program at a time."""
+    """Compares the memory of a set of processes with a limit."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, limit: int) -> None:
         self.peak = 0
-        """The most that was seen."""
-        self.pause = OFTEN
-        """Seconds until one should look again."""
-        self._most = most
+        """The highest value seen, in bytes."""
+        self.pause = FAST_POLL
+        """Seconds until the next check is due."""
+        self._limit = limit
 
     def exceeded(self, pids: list[int]) -> bool:
-        """Look at these processes; whether they hold more than they may."""
-        at_most = sum(map(_resident, pids))
-        self.pause = OFTEN if at_most > self._most / 2 else SELDOM
-        if at_most <= self.peak:
+        """Measure these processes; whether they exceed, or ever exceeded, the limit."""
+        resident = sum(map(_resident, pids))
+        self.pause = FAST_POLL if resident > self._limit / 2 else SLOW_POLL
+        if resident <= self.peak:
             return False
-        return self.peaked(sum(map(_shared_out, pids)))
+        return self.record(sum(map(_proportional, pids)))
 
-    def peaked(self, held: int) -> bool:
-        """Take in that so much was held at some time, in bytes; whether that was more than is allowed."""
-        self.peak = max(self.peak, held)
-        return self.peak > self._most
+    def record(self, used: int) -> bool:
+        """Record a measurement, in bytes; whether the peak exceeds the limit."""
+        self.peak = max(self.peak, used)
+        return self.peak > self._limit
 
 
 def _resident(pid: int) -> int:
@@ -51,7 +51,7 @@ def _resident(pid: int) -> int:
     return 0
 
 
-def _shared_out(pid: int) -> int:
+def _proportional(pid: int) -> int:
     with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb", buffering=0) as file:
         found = re.search(rb"^Pss: +(\d+) kB", file.read(), re.MULTILINE)
         return int(found[1]) * 1024 if found else 0
@@ -59,44 +59,44 @@ def _shared_out(pid: int) -> int:
 
 
 class OomKills:
-    """The processes that the kernel killed in a control group for want of memory, counted from the moment this is made.
-    Make it before the program is started: the kernel may kill it at once.
+    """Counts the processes that the OOM killer kills in a control group, from the moment this object is created.
+    Create it before the program is started: the kernel may kill it at once.
     """
 
-    def __init__(self, leaf: Leaf | None) -> None:
-        self._leaf = leaf
-        self._before = leaf.kills() if leaf else 0
+    def __init__(self, cgroup: Cgroup | None) -> None:
+        self._cgroup = cgroup
+        self._before = cgroup.oom_kills() if cgroup else 0
 
     def any(self) -> bool:
         """Whether there were any. The kernel counts before it kills, so a process that was waited for is counted."""
-        return self._leaf is not None and self._leaf.kills() > self._before
+        return self._cgroup is not None and self._cgroup.oom_kills() > self._before
 
 
 class MeasuredTree(ProcessTree):
-    """A program and everything below it, with an eye on its memory."""
+    """A process tree with a memory limit."""
 
-    def __init__(self, leader: int, memory: int, kills: OomKills) -> None:
+    def __init__(self, leader: int, memory: int, oom_kills: OomKills) -> None:
         super().__init__(leader)
         self._watch = MemoryWatch(memory)
-        self._most = memory
-        self._too_much = False
-        self._kills = kills
+        self._limit = memory
+        self._exceeded = False
+        self._oom_kills = oom_kills
 
     def members(self) -> list[int]:
-        """Whose memory counts."""
-        raise NotImplementedError
+        """The pids whose memory counts."""
+        return descendants([os.getpid()])
 
-    def look(self, tree: ProcessTree) -> float | None:
-        """Look at its memory; see `Watcher`."""
-        self._too_much = self._watch.exceeded(self.members()) or self._kills.any()
-        return None if self._too_much else self._watch.pause
+    def check(self) -> float | None:
+        """Measure the memory; see `Watcher`."""
+        self._exceeded = self._watch.exceeded(self.members()) or self._oom_kills.any()
+        return None if self._exceeded else self._watch.pause
 
     def report(self) -> bytes:
-        """How it ended. Polling may have missed a breach, so what the kernel recorded is checked here once more."""
-        if self._kills.any():  # the kernel ends nobody before all that is allowed is taken, whatever we saw last
-            self._too_much = True
-            self.peak = max(self.peak, self._most // 1024 + 1)
-        if self._watch.peaked(self.peak * 1024):
-            self._too_much = True
+        """The report. Polling may have missed a breach, so the kernel's own records are checked once more here."""
+        if self._oom_kills.any():  # the OOM killer acts only at the limit, whatever was measured last
+            self._exceeded = True
+            self.peak = max(self.peak, self._limit // 1024 + 1)
+        if self._watch.record(self.peak * 1024):
+            self._exceeded = True
         self.peak = max(self.peak, self._watch.peak // 1024)
-        return super().report() if not self._too_much else super().report().replace(b"\n", b" memory\n")
+        return super().report() if not self._exceeded else super().report().replace(b"\n", b" memory\n")

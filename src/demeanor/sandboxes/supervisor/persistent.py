@@ -1,15 +1,15 @@
-"""A supervisor that keeps a lodge: walls behind which several programs run at once, for as long as a task lasts.
+"""The supervisor of a persistent sandbox: several programs run in it at once, for as long as a task lasts.
 
-    Demeanor ──(a control socket)──► nursery ──fork──► keeper ──spawn──► bwrap ──► init of a pid namespace
-                                                          └──fork──► porter, in there ──► a program ──► its children …
+    Demeanor ──(control socket)──► fork server ──fork──► supervisor ──spawn──► bwrap ──► init of a pid namespace
+                                                             └──fork──► exec process, inside ──► program ──► children …
 
-The first order says what kind of lodge it is, and is answered when its init is there. Each further order is an errand:
-a program to be run, or files to be packed or unpacked (porter.py). Its porter tells Demeanor how it went over a socket
-of its own. Then Demeanor has the keeper check the limits (`check`): a program that the kernel killed for its memory may
-end before the keeper polls again, and its exit code alone would be taken for its own doing.
+The first message is the sandbox's spec; it is answered when the init runs. Each further message is a request: to run a
+program, or to pack or unpack files (exec.py). The forked exec process reports the result to Demeanor over its own
+socket. Then Demeanor asks the supervisor to check the limits (`check`): a program that the OOM killer killed may end
+before the supervisor polls again, and its exit code alone would be taken for its own.
 
-What a program leaves running lives on, as in a container, until the keeper ends the init, and with it everybody: when
-Demeanor says so, when it has gone, or when they take too much memory.
+Processes that a program leaves running live on, as in a container. The supervisor kills the init, and the kernel with
+it all processes, when Demeanor asks for it, when Demeanor has gone, or when the memory limit is exceeded.
 """
 
 from __future__ import annotations
@@ -21,177 +21,180 @@ import signal
 import socket
 from typing import Any
 
-from demeanor.sandboxes.supervisor import linux as kernel
-from demeanor.sandboxes.supervisor.bwrap_supervisor import answer, in_memory, receive
-from demeanor.sandboxes.supervisor.cgroup import Leaf
-from demeanor.sandboxes.supervisor.exec import NAMESPACES, carry
+from demeanor.sandboxes.supervisor import linux
+from demeanor.sandboxes.supervisor.bwrap_supervisor import memfd
+from demeanor.sandboxes.supervisor.cgroup import Cgroup
+from demeanor.sandboxes.supervisor.exec import NAMESPACES, handle_request
 from demeanor.sandboxes.supervisor.memory_watch import MemoryWatch, OomKills
-from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, read_at
-from demeanor.sandboxes.supervisor.privileges import hold_to
-from demeanor.sandboxes.supervisor.process_tree import adopt_orphans, children, descendants, hear_children
+from demeanor.sandboxes.supervisor.messages import reason, receive, reply
+from demeanor.sandboxes.supervisor.namespaces import enter_namespaces, staged_path
+from demeanor.sandboxes.supervisor.privileges import set_rlimits
+from demeanor.sandboxes.supervisor.process_tree import become_subreaper, children, descendants, sigchld_fd
 from demeanor.sandboxes.supervisor.rootfs import ROOT, SHARED, mount_rootfs
-from demeanor.sandboxes.supervisor.supervisor import DEAF_TO
+from demeanor.sandboxes.supervisor.supervisor import IGNORED_SIGNALS
 
-_PATIENCE = 20_000
-_FILTER = 11
+_START_TIMEOUT_MS = 20_000
+_FILTER_FD = 11
 _INIT = "/bin/cat"
-"""The first program. It says what we say, which shows that it is there, and waits for us to close its input."""
+"""The init. It echoes what we write, which shows that it runs, and waits for us to close its input."""
 
 
-def keep(control: socket.socket, leaf: Leaf | None) -> None:
-    """Make a lodge, and let porters run errands in it until Demeanor lets go."""
-    import tarfile  # noqa: F401 - nothing can be imported any more where porters go
+def serve_persistent(control: socket.socket, cgroup: Cgroup | None) -> None:
+    """Set up a sandbox and handle requests until Demeanor hangs up."""
+    import tarfile  # noqa: F401 - exec processes can't import modules any more
 
-    adopt_orphans()
-    bell = hear_children()
-    order, _ = receive(control, 0)
-    if order is None:
+    become_subreaper()
+    sigchld = sigchld_fd()
+    spec, _ = receive(control, 0)
+    if spec is None:
         return
-    _forget_name()
-    sandbox: PersistentSupervisor | None = None
+    _hide_command_line()
+    supervisor: PersistentSupervisor | None = None
     try:
-        door = enter_namespaces(order)
-        if order["network"] != "host":
-            _free_low_ports()
-        sandbox = PersistentSupervisor(order, leaf)
-        answer(control, b"ready %s\n" % sandbox.users.encode(), [] if door is None else [door.fileno()])
-        if door is not None:
-            door.close()
-        sandbox.serve(control, bell)
+        listener = enter_namespaces(spec)
+        if spec["network"] != "host":
+            _allow_low_ports()
+        supervisor = PersistentSupervisor(spec, cgroup)
+        reply(control, b"ready %s\n" % supervisor.users.encode(), [] if listener is None else [listener.fileno()])
+        if listener is not None:
+            listener.close()
+        supervisor.serve(control, sigchld)
     except OSError as error:
-        answer(control, b"fail %s\n" % os.fsencode(error.strerror or str(error)).replace(b"\n", b" "))
+        reply(control, b"fail %s\n" % reason(error))
     finally:
-        if sandbox is not None:
-            sandbox.end()
+        if supervisor is not None:
+            supervisor.kill()
 
 
-def _forget_name() -> None:
-    """Porters are seen in the lodge, and their command line would tell where things lie on the host."""
+def _hide_command_line() -> None:
+    """Overwrite our command line and environment: exec processes inherit them, are visible in the sandbox, and would
+    reveal paths of the host.
+    """
     with contextlib.suppress(OSError, ValueError):
         with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
             first, last, env_first, env_last = map(int, file.read().rpartition(b")")[2].split()[45:49])
         with open("/proc/self/mem", "r+b", buffering=0) as memory:  # noqa: PTH123
             for start, end in ((first, last), (env_first, env_last)):
                 memory.seek(start)
-                memory.write(b"porter".ljust(end - start, b"\0"))
+                memory.write(b"demeanor-exec".ljust(end - start, b"\0"))
 
 
-def _free_low_ports() -> None:
-    """In a network of one's own, everybody may be a web server."""
+def _allow_low_ports() -> None:
+    """Allow binding to ports below 1024 in the private network namespace."""
     with contextlib.suppress(OSError), open("/proc/sys/net/ipv4/ip_unprivileged_port_start", "w") as file:  # noqa: PTH123
         file.write("0")
 
 
 class PersistentSupervisor:
-    """A furnished lodge, and its init."""
+    """A sandbox whose root is mounted, and its init."""
 
-    def __init__(self, order: dict[str, Any], leaf: Leaf | None) -> None:
-        self._kills = OomKills(leaf)
-        self.users = mount_rootfs(order)
-        """Whom it knows."""
-        self._filter: bytes = order["filter"]
-        self._watch = MemoryWatch(order["memory"])
-        hold_to(order["rlimits"])
+    def __init__(self, spec: dict[str, Any], cgroup: Cgroup | None) -> None:
+        self._oom_kills = OomKills(cgroup)
+        self.users = mount_rootfs(spec)
+        """Which users exist in the sandbox: `many`, or `one`."""
+        self._filter: bytes = spec["filter"]
+        self._watch = MemoryWatch(spec["memory"])
+        set_rlimits(spec["rlimits"])
         self._leader, self._input = -1, -1
         self._init = -1
         try:
-            self._start(order)
+            self._start(spec)
         except OSError:
-            self.end()
+            self.kill()
             raise
 
-    def _start(self, order: dict[str, Any]) -> None:
-        """Start the init, and wait until it says that it is there."""
-        said, saying = os.pipe()
-        waits, self._input = os.pipe()
-        rules = in_memory(self._filter)
+    def _start(self, spec: dict[str, Any]) -> None:
+        """Start the init, and wait until it answers."""
+        output, output_write = os.pipe()
+        input_read, self._input = os.pipe()
+        rules = memfd(self._filter)
         try:
             actions: list[tuple[Any, ...]] = [
-                (os.POSIX_SPAWN_DUP2, waits, 0),
-                (os.POSIX_SPAWN_DUP2, saying, 1),
-                (os.POSIX_SPAWN_DUP2, saying, 2),
-                (os.POSIX_SPAWN_DUP2, rules, _FILTER),
+                (os.POSIX_SPAWN_DUP2, input_read, 0),
+                (os.POSIX_SPAWN_DUP2, output_write, 1),
+                (os.POSIX_SPAWN_DUP2, output_write, 2),
+                (os.POSIX_SPAWN_DUP2, rules, _FILTER_FD),
             ]
-            argv = [order["bwrap"], *arguments(order), "--", _INIT]
-            heard = [*DEAF_TO, signal.SIGPIPE, signal.SIGXFSZ]
-            usual = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # an init that ignores it need not bury the dead
-            with kernel.first_to_go(turn := kernel.own_turn()):
+            argv = [spec["bwrap"], *bwrap_arguments(spec), "--", _INIT]
+            defaults = [*IGNORED_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ]
+            usual = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # an init that ignores it need not reap zombies
+            with linux.raised_oom_score(oom_score := linux.open_oom_score()):
                 self._leader = os.posix_spawn(
-                    order["bwrap"], argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard
+                    spec["bwrap"], argv, {}, file_actions=actions, setsid=True, setsigmask=[], setsigdef=defaults
                 )
-            os.close(turn)
+            os.close(oom_score)
             signal.signal(signal.SIGCHLD, usual)
         finally:
-            for end in (saying, waits, rules):
+            for end in (output_write, input_read, rules):
                 os.close(end)
         os.write(self._input, b"ready\n")
-        words = _first_words(said)
+        output_text = _read_until_ready(output)
         found = children(self._leader)
-        if words != b"ready\n" or not found:
-            why = words.strip().rpartition(b"\n")[2].decode("utf-8", "replace") or "its init gave no word"
+        if output_text != b"ready\n" or not found:
+            why = output_text.strip().rpartition(b"\n")[2].decode("utf-8", "replace") or "the init did not answer"
             raise OSError(5, f"bubblewrap: {why.removeprefix('bwrap: ')}")
         self._init = os.pidfd_open(found[0])
         self._namespaces = {name: os.open(f"/proc/{found[0]}/ns/{name}", os.O_RDONLY) for name in NAMESPACES}
         pids = os.open(f"/proc/{found[0]}/ns/pid", os.O_RDONLY)
-        kernel.enter(pids, "pid")  # from now on, whom we fork is in there
+        linux.setns(pids, "pid")  # processes that we fork from now on are in the pid namespace
         os.close(pids)
 
-    def serve(self, control: socket.socket, bell: int) -> None:
-        """Run errands until Demeanor lets go, or until the init is no more."""
-        ears = select.poll()
-        for ear in (control.fileno(), bell, self._init):
-            ears.register(ear, select.POLLIN)
+    def serve(self, control: socket.socket, sigchld: int) -> None:
+        """Handle requests until Demeanor hangs up, a limit is exceeded, or the init ends."""
+        poller = select.poll()
+        for fd in (control.fileno(), sigchld, self._init):
+            poller.register(fd, select.POLLIN)
         while True:
-            ready = [fd for fd, _ in ears.poll(self._watch.pause * 1000)]
-            if bell in ready:
-                os.read(bell, 4096)
-                _bury(but=self._leader)
-            if self._broken(control) or (control.fileno() in ready and not self._next(control)):
+            ready = [fd for fd, _ in poller.poll(self._watch.pause * 1000)]
+            if sigchld in ready:
+                os.read(sigchld, 4096)
+                _reap(exclude=self._leader)
+            if self._failed(control) or (control.fileno() in ready and not self._handle(control)):
                 return
 
-    def _broken(self, control: socket.socket, peak: int = 0) -> bool:
-        """Whether a limit was exceeded, or the init has ended; Demeanor is told. Memory comes first: where there is
-        none left, the kernel may end the init too. `peak` is what one program is known to have held.
+    def _failed(self, control: socket.socket, peak: int = 0) -> bool:
+        """Whether the memory limit was exceeded or the init has ended; reports it to Demeanor. Memory is checked first,
+        since the OOM killer may also choose the init. `peak` is the peak of one program, in bytes.
         """
         inside = [pid for pid in descendants([os.getpid()]) if pid != self._leader]
-        if self._watch.exceeded(inside) or self._watch.peaked(peak) or self._kills.any():
-            answer(control, b"memory %d\n" % self._watch.peak)
+        if self._watch.exceeded(inside) or self._watch.record(peak) or self._oom_kills.any():
+            reply(control, b"memory %d\n" % self._watch.peak)
             return True
-        gone = select.poll()
-        gone.register(self._init, select.POLLIN)
-        if gone.poll(0):
-            answer(control, b"gone\n")
+        poller = select.poll()
+        poller.register(self._init, select.POLLIN)
+        if poller.poll(0):
+            reply(control, b"exited\n")
             return True
         return False
 
-    def _next(self, control: socket.socket) -> bool:
-        """Take an errand; False when the lodge is to be ended."""
+    def _handle(self, control: socket.socket) -> bool:
+        """Handle the next request; False when the sandbox must be killed."""
         request, fds = receive(control, 1)
         if request is None:
             return False
         try:
-            if request["do"] == "check":
-                if self._broken(control, request["peak"]):
+            if request["action"] == "check":
+                if self._failed(control, request["peak"]):
                     return False
-                os.write(fds[0], b"kept\n")
+                os.write(fds[0], b"ok\n")
             elif fds:
                 pid = os.fork()
                 if pid == 0:
-                    carry(request, fds[0], self._namespaces, self._filter)
+                    handle_request(request, fds[0], self._namespaces, self._filter)
         finally:
             for fd in fds:
                 os.close(fd)
         return True
 
-    def end(self) -> None:
-        """End the init, and with it everybody, for certain: it is not gone before they are."""
+    def kill(self) -> None:
+        """Kill the init, and with it all processes. The init is gone only after all of them are."""
         if self._init >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._init, signal.SIGKILL)
-            gone = select.poll()
-            gone.register(self._init, select.POLLIN)
-            while not gone.poll(1):  # it waits for porters to be buried, too
-                _bury(but=self._leader)
+            poller = select.poll()
+            poller.register(self._init, select.POLLIN)
+            while not poller.poll(1):  # the init waits until exec processes are reaped, too
+                _reap(exclude=self._leader)
         for pid in children(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -200,35 +203,35 @@ class PersistentSupervisor:
                 os.wait()
 
 
-def arguments(order: dict[str, Any]) -> list[str]:
-    """What bubblewrap is told. It adds no user namespace: the lodge has its own, with more than one user."""
-    words = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--as-pid-1"]
-    words += ["--hostname", "sandbox", "--bind", ROOT, "/", "--proc", "/proc", "--dev", "/dev"]
-    words += ["--bind", SHARED, "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108 - inside, it is its own
-    for number, path in enumerate(order["reads"], 1):
-        words += ["--ro-bind", read_at(number), path]
-    return [*words, "--chdir", "/", "--clearenv", "--cap-drop", "ALL", "--seccomp", str(_FILTER)]
+def bwrap_arguments(spec: dict[str, Any]) -> list[str]:
+    """The arguments of bubblewrap. It creates no user namespace: the sandbox has its own, with more than one user."""
+    args = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--as-pid-1"]
+    args += ["--hostname", "sandbox", "--bind", ROOT, "/", "--proc", "/proc", "--dev", "/dev"]
+    args += ["--bind", SHARED, "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108 - the sandbox's own
+    for number, path in enumerate(spec["reads"], 1):
+        args += ["--ro-bind", staged_path(number), path]
+    return [*args, "--chdir", "/", "--clearenv", "--cap-drop", "ALL", "--seccomp", str(_FILTER_FD)]
 
 
-def _first_words(said: int) -> bytes:
-    """What the init says, or why there is none."""
-    words = b""
-    ear = select.poll()
-    ear.register(said, select.POLLIN)
+def _read_until_ready(pipe: int) -> bytes:
+    """The output of bubblewrap and the init, up to the line `ready` or the end."""
+    output = b""
+    poller = select.poll()
+    poller.register(pipe, select.POLLIN)
     try:
-        while not words.endswith(b"ready\n") and ear.poll(_PATIENCE):
-            piece = os.read(said, 4096)
+        while not output.endswith(b"ready\n") and poller.poll(_START_TIMEOUT_MS):
+            piece = os.read(pipe, 4096)
             if not piece:
                 break
-            words += piece
+            output += piece
     finally:
-        os.close(said)
-    return words
+        os.close(pipe)
+    return output
 
 
-def _bury(*, but: int) -> None:
-    """Porters that are done need no more than this; the end of bubblewrap is seen by that of its init."""
+def _reap(*, exclude: int) -> None:
+    """Reap exec processes that have ended. bubblewrap is left: its end is seen by that of its init."""
     for pid in children(os.getpid()):
-        if pid != but:
+        if pid != exclude:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)

@@ -1,8 +1,8 @@
-"""A program's tree of processes: seeing all of it, and ending all of it.
+"""A program's process tree: finding all of it, and killing all of it.
 
 A *subreaper* is a process that inherits every orphan below it: a process whose parent dies becomes its child, however
-often it forks and whatever session it moves to. So nothing gets lost, and `wait` saying «no child» proves that nothing
-is left. Where there are no subreapers (macOS) a program's process group is ended instead, which a daemon can leave.
+often it forks and whatever session it moves to. So nothing is lost, and when `wait` reports that there are no children,
+nothing is left. Without subreapers (macOS) the program's process group is killed instead, which a daemon can leave.
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -17,21 +17,21 @@ import signal
 import sys
 import time
 
-WHOLE = sys.platform == "linux"
-"""Whether whole trees can be ended, and not only process groups."""
+HAS_SUBREAPERS = sys.platform == "linux"
+"""Whether whole process trees can be killed, and not only process groups."""
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
-def adopt_orphans() -> None:
-    """From now on, processes below this one whose parent dies become its children."""
-    if WHOLE and _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+def become_subreaper() -> None:
+    """Make this process the parent of all orphans among its descendants."""
+    if HAS_SUBREAPERS and _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
-def hear_children() -> int:
+def sigchld_fd() -> int:
     """A file descriptor that becomes readable when a child ends or stops."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
@@ -42,7 +42,7 @@ def hear_children() -> int:
 
 
 def children(parent: int) -> list[int]:
-    """The processes whose parent is `parent`."""
+    """The pids of the children of `parent`."""
     if not _LISTS_CHILDREN:
         return _children_by_search(parent)
     found: list[int] = []
@@ -54,7 +54,7 @@ def children(parent: int) -> list[int]:
 
 
 def _children_by_search(parent: int) -> list[int]:
-    """The same on a kernel that keeps no such list."""
+    """The same on a kernel without /proc/PID/task/TID/children."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb", buffering=0) as file:
@@ -64,7 +64,7 @@ def _children_by_search(parent: int) -> list[int]:
 
 
 def descendants(roots: list[int]) -> list[int]:
-    """Every process below `roots`."""
+    """The pids of all processes below `roots`."""
     found: list[int] = []
     for root in roots:
         found += (pid for pid in children(root) if pid not in roots)
@@ -73,36 +73,36 @@ def descendants(roots: list[int]) -> list[int]:
     return found
 
 
-def cpu_of(pid: int) -> int:
-    """The clock ticks that a process has used, with those of its children that it was told of; 0 where it has gone."""
+def cpu_ticks(pid: int) -> int:
+    """The clock ticks used by a process and by its children that it has waited for; 0 when it has ended."""
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
         return sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
     return 0
 
 
-def is_living(pid: int) -> bool:
-    """Whether a process has not ended yet; one that waits to be buried has."""
+def is_alive(pid: int) -> bool:
+    """Whether a process is still running; a zombie is not."""
     with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
         return file.read().rpartition(b")")[2].split()[0] not in b"ZX"
     return False
 
 
 def signal_all(roots: list[int], number: int) -> list[int]:
-    """Signal `roots` and every process below them; the processes that were found."""
+    """Send a signal to `roots` and all their descendants; returns the pids that were found."""
     found = [*roots, *descendants(roots)]
-    send(found, number)
+    send_signal(found, number)
     return found
 
 
-def send(pids: list[int], number: int) -> None:
-    """Signal processes, as far as they are there."""
+def send_signal(pids: list[int], number: int) -> None:
+    """Send a signal to those of the processes that still exist."""
     for pid in pids:
         with contextlib.suppress(OSError):
             os.kill(pid, number)
 
 
 class ProcessTree:
-    """One program, everything below it, and what it used."""
+    """One program, all its descendants, and the resources that they used."""
 
     def __init__(self, leader: int) -> None:
         self.leader = leader
@@ -111,45 +111,45 @@ class ProcessTree:
         self.cpu = 0.0
         self.peak = 0
 
-    def reap(self, how: int = os.WNOHANG) -> bool:
-        """Bury what has ended; whether anything is left. With `how` 0, wait until at least one process has ended."""
+    def reap(self, options: int = os.WNOHANG) -> bool:
+        """Wait for ended children; whether any child is left. With `options` 0, block until at least one has ended."""
         while True:
             try:
-                pid, status, used = os.wait4(-1, how)
+                pid, status, used = os.wait4(-1, options)
             except ChildProcessError:
                 return False
             if pid == 0:
                 return True
-            how = os.WNOHANG
+            options = os.WNOHANG
             self.cpu += used.ru_utime + used.ru_stime
             self.peak = max(self.peak, used.ru_maxrss)
             if pid == self.leader:
                 self.status = status
 
     def signal(self, number: int) -> list[int]:
-        """Signal all of it; the processes that got it."""
-        if WHOLE:
+        """Send a signal to the whole tree; returns the pids."""
+        if HAS_SUBREAPERS:
             return signal_all(children(os.getpid()), number)
         with contextlib.suppress(OSError):
             os.killpg(self.leader, number)
         return [self.leader]
 
-    def end(self) -> None:
-        """Kill until nothing is left. What is forked meanwhile falls to us too, and is seen in the next round."""
+    def kill(self) -> None:
+        """Kill until nothing is left. Children forked meanwhile are killed in the next round."""
         alive = self.reap()
         outlived = self.status is not None
         while alive:
-            living = set(filter(is_living, descendants([os.getpid()]))) if outlived and WHOLE else None
+            living = set(filter(is_alive, descendants([os.getpid()]))) if outlived and HAS_SUBREAPERS else None
             killed = self.signal(signal.SIGKILL)
             if outlived:
                 self.leftovers.update(killed if living is None else living.intersection(killed))
-            if not killed:  # the list may miss a process while others come and go
+            if not killed:  # the list of children can miss a process while others start and end
                 time.sleep(0.001)
             alive = self.reap(0 if killed else os.WNOHANG)
-        if not WHOLE:
+        if not HAS_SUBREAPERS:
             self.signal(signal.SIGKILL)
 
     def report(self) -> bytes:
-        """How it ended, as a line."""
-        scale = 1024 if WHOLE else 1
+        """The report to Demeanor: `end STATUS LEFTOVERS CPU_SECONDS PEAK_BYTES`."""
+        scale = 1024 if HAS_SUBREAPERS else 1
         return b"end %d %d %.6f %d\n" % (self.status or 0, len(self.leftovers), self.cpu, self.peak * scale)

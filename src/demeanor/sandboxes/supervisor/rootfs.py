@@ -1,15 +1,15 @@
-"""How a lodge is furnished: a root folder that can be written to, above the host's programs. Runs in the keeper.
+"""The root file system of a persistent sandbox: writable, on top of the host's programs. Runs in its supervisor.
 
-Everything that is written lies on one tmpfs of limited size. The folders of the host's programs (or a root file system
-from elsewhere) are the lower layers of overlays on it; the rest of the root is made up.
+Everything that is written goes to one tmpfs of limited size. The folders of the host's programs (or a given root file
+system) are the lower layers of overlays on it; the rest of the root is generated.
 
-Whom a lodge knows depends on who we are:
+Which users exist in the sandbox depends on who runs Demeanor:
 
-    many   root of the host makes a user namespace with 65536 users, all of them nobody outside, and mounts the lower
-           layers so that they belong to the root of that namespace
-    one    anybody else is the only user there is, and is called root inside. The overlay can't take over what belongs
-           to others (EOVERFLOW), so the folders in which programs put things are made beforehand: files can be added,
-           replaced and deleted, but not changed in place
+    many   root creates a user namespace with 65536 users, all of them unused on the host, and mounts the lower layers
+           idmapped, so that they belong to the root of that namespace
+    one    an ordinary user is the only user in the sandbox, and is called root there. The overlay can't copy up files
+           of other users (EOVERFLOW), so the folders in which programs are installed are created in advance: files can
+           be added, replaced and deleted, but not changed in place
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -21,39 +21,47 @@ import contextlib
 import os
 from typing import Any, Literal, TypeAlias
 
-from demeanor.sandboxes.supervisor import idmap
-from demeanor.sandboxes.supervisor import linux as kernel
-from demeanor.sandboxes.supervisor.namespaces import SCRATCH, STAGE, read_at
+from demeanor.sandboxes.supervisor import idmap, linux
+from demeanor.sandboxes.supervisor.namespaces import (
+    SCRATCH,
+    STAGING,
+    TMPFS_FLAGS,
+    bind_and_close,
+    bind_reads,
+    mount_scratch,
+    mount_staging,
+    run_cp,
+    staged_path,
+)
 
 ROOT, SHARED = f"{SCRATCH}/root", f"{SCRATCH}/shm"
 """The root folder, and /dev/shm."""
 
 Users: TypeAlias = Literal["many", "one"]
 
-_PLACES = {"tmp": 0o1777, "var/tmp": 0o1777, "run": 0o755, "root": 0o700, "home": 0o755, "opt": 0o755, "srv": 0o755,
-           "mnt": 0o755, "media": 0o755, "var/log": 0o755, "var/cache": 0o755, "var/lib": 0o755}  # fmt: skip
-_DEEP = ("/usr/local",)
-_SHALLOW = 3
+_FOLDERS = {"tmp": 0o1777, "var/tmp": 0o1777, "run": 0o755, "root": 0o700, "home": 0o755, "opt": 0o755, "srv": 0o755,
+            "mnt": 0o755, "media": 0o755, "var/log": 0o755, "var/cache": 0o755, "var/lib": 0o755}  # fmt: skip
+_COPIED_FULLY = ("/usr/local",)
+_COPIED_DEPTH = 3
 
 
-def mount_rootfs(order: dict[str, Any]) -> Users:
-    """Lay out everything that programs in the lodge will find; whom it knows."""
-    lowers: list[str] = [order["rootfs"]] if order["rootfs"] else [path for path in order["system"] if _is_folder(path)]
-    namespace, mounts = _shifted(lowers, order) if order["many"] else (None, [])
-    _set_stage(lowers, mounts, [order["etc"], *order["reads"]])
-    _become(order, namespace)
-    options = f"mode=0755,size={order['disk']},nr_inodes={order['inodes']}"
-    kernel.mount("demeanor", SCRATCH, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
+def mount_rootfs(spec: dict[str, Any]) -> Users:
+    """Mount everything that programs in the sandbox will see; returns which users exist."""
+    lowers: list[str] = [spec["rootfs"]] if spec["rootfs"] else [path for path in spec["system"] if _is_folder(path)]
+    namespace, mounts = _idmapped_mounts(lowers, spec) if spec["many_users"] else (None, [])
+    _bind_host_paths(lowers, mounts, [spec["etc"], *spec["reads"]])
+    _enter_user_namespace(spec, namespace)
+    mount_scratch(spec)
     os.mkdir(ROOT)
     os.mkdir(SHARED)
-    os.chmod(SHARED, 0o1777)  # noqa: S103 - as everywhere
+    os.chmod(SHARED, 0o1777)  # noqa: S103 - as on every system
     for number, path in enumerate(lowers):
-        _overlay(number, "" if order["rootfs"] else path, spread=namespace is None)
-    if not order["rootfs"]:
-        _make_up(order["system"])
-    elif order["network"] == "host":
-        _tell_names()
-    for path, mode in _PLACES.items():
+        _mount_overlay(number, "" if spec["rootfs"] else path, copy_folders=namespace is None)
+    if not spec["rootfs"]:
+        _write_etc_and_links(spec["system"])
+    elif spec["network"] == "host":
+        _copy_resolver_files()
+    for path, mode in _FOLDERS.items():
         if not os.path.exists(f"{ROOT}/{path}"):
             os.makedirs(f"{ROOT}/{path}", exist_ok=True)
             os.chmod(f"{ROOT}/{path}", mode)
@@ -64,13 +72,13 @@ def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
-def _shifted(lowers: list[str], order: dict[str, Any]) -> tuple[int | None, list[int]]:
-    """A namespace of many users, and the lower layers as they see them; None where that is not to be had."""
-    namespace = idmap.users(order["first"], order["count"])
+def _idmapped_mounts(lowers: list[str], spec: dict[str, Any]) -> tuple[int | None, list[int]]:
+    """A user namespace with many users, and idmapped mounts of the lower layers; None where they don't work."""
+    namespace = idmap.create_user_namespace(spec["first_uid"], spec["uid_count"])
     mounts: list[int] = []
     try:
         for path in lowers:
-            mounts.append(idmap.shifted(path, namespace))
+            mounts.append(idmap.idmapped_mount(path, namespace))
     except OSError:
         for handle in (namespace, *mounts):
             os.close(handle)
@@ -79,86 +87,73 @@ def _shifted(lowers: list[str], order: dict[str, Any]) -> tuple[int | None, list
 
 
 def _lower(number: int) -> str:
-    return f"{STAGE}/lower{number}"
+    return f"{STAGING}/lower{number}"
 
 
-def _set_stage(lowers: list[str], mounts: list[int], reads: list[str]) -> None:
-    """Bind what is to be seen of the host. All is opened first: the stage may cover where it lies."""
-    below = [] if mounts else [os.open(path, os.O_PATH) for path in lowers]
-    shown = [os.open(path, os.O_PATH) for path in reads]
-    kernel.mount("demeanor", STAGE, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=0755,size=1m")
-    os.mkdir(SCRATCH)
-    os.mkdir(f"{STAGE}/reads")
+def _bind_host_paths(lowers: list[str], mounts: list[int], reads: list[str]) -> None:
+    """Mount the lower layers, and what is to be read, in the staging folder."""
+    lower_handles = [] if mounts else [os.open(path, os.O_PATH) for path in lowers]
+    read_handles = [os.open(path, os.O_PATH) for path in reads]
+    mount_staging()
     for number in range(len(lowers)):
         os.mkdir(_lower(number))
     for number, mount in enumerate(mounts):
-        idmap.place(mount, _lower(number))
-    targets = [_lower(number) for number in range(len(below))]
-    for number, handle in enumerate(shown):
-        targets.append(read_at(number))
-        if os.path.isdir(f"/proc/self/fd/{handle}"):
-            os.mkdir(targets[-1])
-        else:
-            os.close(os.open(targets[-1], os.O_CREAT | os.O_WRONLY))
-    for handle, target in zip((*below, *shown), targets, strict=True):
-        kernel.bind(handle, target)
-        os.close(handle)
+        idmap.attach_mount(mount, _lower(number))
+    for number, handle in enumerate(lower_handles):
+        bind_and_close(handle, _lower(number))
+    bind_reads(read_handles)
 
 
-def _become(order: dict[str, Any], namespace: int | None) -> None:
-    """Be root of a namespace of our own, and somebody without rights outside, for good."""
+def _enter_user_namespace(spec: dict[str, Any], namespace: int | None) -> None:
+    """Become root of a user namespace, and an unprivileged user outside of it, for good."""
     if namespace is not None:
-        kernel.enter(namespace, "user")
+        linux.setns(namespace, "user")
         os.close(namespace)
-        kernel.become(0)
-        kernel.unshare(kernel.NEWNS)
+        linux.set_user(0)
+        linux.unshare(linux.NEWNS)
         return
-    if order["uid"] is not None:
-        kernel.become(order["uid"])
+    if spec["uid"] is not None:
+        linux.set_user(spec["uid"])
     uid, gid = os.getuid(), os.getgid()
-    kernel.unshare(kernel.NEWUSER | kernel.NEWNS)
-    kernel.map_users(uid, gid, as_root=True)
+    linux.unshare(linux.NEWUSER | linux.NEWNS)
+    linux.map_users(uid, gid, as_root=True)
 
 
-def _overlay(number: int, path: str, *, spread: bool) -> None:
-    """Lay a folder of the root over a lower layer."""
+def _mount_overlay(number: int, path: str, *, copy_folders: bool) -> None:
+    """Mount one folder of the root as an overlay of a lower layer."""
     upper, work, merged = f"{SCRATCH}/upper{number}", f"{SCRATCH}/work{number}", f"{ROOT}{path}"
     os.mkdir(upper)
     os.mkdir(work)
     os.makedirs(merged, exist_ok=True)
-    if spread:
-        deep = {place[len(path) :] for place in _DEEP if place.startswith(f"{path}/")}
-        _spread(_lower(number), upper, "", deep)
+    if copy_folders:
+        fully = {folder[len(path) :] for folder in _COPIED_FULLY if folder.startswith(f"{path}/")}
+        _copy_folders(_lower(number), upper, "", fully)
     layers = f"userxattr,lowerdir={_lower(number)},upperdir={upper},workdir={work}"
-    kernel.mount("demeanor", merged, "overlay", kernel.MS_NOSUID | kernel.MS_NODEV, layers)
+    linux.mount("demeanor", merged, "overlay", TMPFS_FLAGS, layers)
 
 
-def _spread(lower: str, upper: str, path: str, deep: set[str]) -> None:
-    """Make the folders of a lower layer in the upper one, so that they need not be taken over."""
-    with contextlib.suppress(OSError), os.scandir(f"{lower}{path}") as items:  # some are closed to us
+def _copy_folders(lower: str, upper: str, path: str, fully: set[str]) -> None:
+    """Create the folders of a lower layer in the upper one, so that the overlay need not copy them up."""
+    with contextlib.suppress(OSError), os.scandir(f"{lower}{path}") as items:  # we may not read all of them
         for item in items:
             name = f"{path}/{item.name}"
             if not item.is_dir(follow_symlinks=False):
                 continue
-            if name.count("/") <= _SHALLOW or any(name.startswith(f"{place}/") for place in deep):
+            if name.count("/") <= _COPIED_DEPTH or any(name.startswith(f"{folder}/") for folder in fully):
                 os.mkdir(f"{upper}{name}", item.stat(follow_symlinks=False).st_mode & 0o777 | 0o700)
-                _spread(lower, upper, name, deep)
+                _copy_folders(lower, upper, name, fully)
 
 
-def _make_up(system: list[str]) -> None:
-    """What is not the host's: /etc, and links to its programs."""
+def _write_etc_and_links(system: list[str]) -> None:
+    """Write what is not mounted from the host: /etc, and the links among the system folders."""
     for path in system:
         if os.path.islink(path):
             os.symlink(os.readlink(path), f"{ROOT}{path}")
-    words = ["cp", "-a", "--no-preserve=ownership", read_at(0), f"{ROOT}/etc"]
-    pid = os.posix_spawnp("cp", words, {"PATH": os.defpath, "LC_ALL": "C"})
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if code != 0:
-        raise OSError(28, f"/etc could not be copied: cp ended with {code}")
+    run_cp(["-a", "--no-preserve=ownership", staged_path(0), f"{ROOT}/etc"], "/etc could not be copied")
 
 
-def _tell_names() -> None:
-    """Where the host's network is shown, say also how names are found in it."""
+def _copy_resolver_files() -> None:
+    """Copy the host's resolv.conf and hosts, for a sandbox in the host's network."""
     for name in ("resolv.conf", "hosts"):
-        with open(f"{read_at(0)}/{name}", "rb") as known, open(f"{ROOT}/etc/{name}", "wb") as file:
-            file.write(known.read())
+        with open(f"{staged_path(0)}/{name}", "rb") as source, open(f"{ROOT}/etc/{name}", "wb") as file:
+            file.write(source.read())

@@ -1,9 +1,9 @@
-"""Runs programs and ends every process they leave behind; one at a time, in a process of its own.
+"""The plain supervisor: runs one program at a time and kills every process that the program leaves behind.
 
-    Demeanor ──(a control socket each)──► nursery ──fork──► supervisor ──spawn──► the agent ──► its children …
+    Demeanor ──(one control socket each)──► fork server ──fork──► supervisor ──spawn──► agent ──► its children …
 
-The control socket carries launches and orders one way and reports the other. It is a lifeline too: when Demeanor dies,
-even by `kill -9`, it closes, and the supervisor kills all. Everything here is the standard library, and little of it.
+The control socket carries launches and commands one way and reports the other. When Demeanor dies, even by `kill -9`,
+the socket closes and the supervisor kills everything. The other supervisors use `start` and `watch` from here.
 """
 
 # This is part of a small program of its own, which does without pathlib.
@@ -17,140 +17,110 @@ import select
 import signal
 import socket
 import stat
-import struct
-from typing import Protocol
+from typing import Any, Protocol
 
-from demeanor.sandboxes.supervisor.process_tree import ProcessTree, adopt_orphans, hear_children
+from demeanor.sandboxes.supervisor.messages import receive, reply
+from demeanor.sandboxes.supervisor.process_tree import ProcessTree, become_subreaper, sigchld_fd
 
-LENGTH = struct.Struct("!I")
-"""A launch begins with its length."""
-
-SUPERVISOR, WARDEN, FENCE, KEEPER = b"s", b"w", b"f", b"k"
-"""What the nursery is asked for: one that runs programs, one that runs them in a room with walls (warden.py), one that
-runs them behind a fence (fence.py), or one that keeps a lodge in which several run at once (keeper.py).
-"""
+PLAIN, BUBBLEWRAP, LANDLOCK, PERSISTENT = b"s", b"b", b"l", b"p"
+"""The kinds of supervisors that the fork server can fork."""
 
 TERM, KILL = b"T", b"K"
-"""What Demeanor may say while a program runs: ask all its processes to end; end them."""
+"""The commands that Demeanor may send while a program runs: terminate, or kill, all its processes."""
 
-DEAF_TO = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-"""Signals that are for the agent, not for its supervisor."""
+IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that are meant for the agent. Its supervisor ignores them."""
+
+DEFAULT_SIGNALS = (*IGNORED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
+"""Signals whose default action is restored in the agent."""
 
 
 def find_program(name: bytes, path: bytes) -> bytes:
-    """Where `name` lies, looked for as a shell would; raises OSError where it can't be run."""
+    """Find a program on PATH as a shell does; raises OSError when it does not exist or is not executable."""
     if b"/" in name:
         return name
     error: type[OSError] = FileNotFoundError
     for folder in path.split(b":"):
-        place = os.path.join(folder or b".", name)
+        candidate = os.path.join(folder or b".", name)
         with contextlib.suppress(OSError):
-            if stat.S_ISREG(os.stat(place).st_mode):
-                if os.access(place, os.X_OK):
-                    return place
+            if stat.S_ISREG(os.stat(candidate).st_mode):
+                if os.access(candidate, os.X_OK):
+                    return candidate
                 error = PermissionError
     raise error(2 if error is FileNotFoundError else 13, "can't be run", name)
 
 
-def start(argv: list[bytes], env: dict[bytes, bytes], out: int, err: int) -> int:
-    """Start a program in a session of its own, with nothing open but /dev/null and two pipes; its pid."""
-    program = find_program(argv[0], env.get(b"PATH", b""))
+def start(launch: dict[str, Any], out: int, err: int) -> int:
+    """Start a program in its own session, with only /dev/null and two pipes open; returns its pid."""
+    argv = [os.fsencode(word) for word in launch["argv"]] or [b""]
+    env = {os.fsencode(name): os.fsencode(value) for name, value in launch["env"].items()}
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, out, 1),
         (os.POSIX_SPAWN_DUP2, err, 2),
     ]
-    heard = [*DEAF_TO, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
-    return os.posix_spawn(program, argv, env, file_actions=actions, setsid=True, setsigmask=[], setsigdef=heard)
-
-
-def receive_fds(connection: socket.socket, size: int, most: int) -> tuple[bytes, list[int]]:
-    """Bytes and file descriptors; an agent must not inherit these."""
-    data, fds, _, _ = socket.recv_fds(connection, size, most)
-    for fd in fds:
-        os.set_inheritable(fd, False)
-    return data, fds
-
-
-def receive(control: socket.socket) -> tuple[list[bytes], list[int]]:
-    """The words of a launch and the two pipes to print to; no words when Demeanor has let go."""
-    head, fds = receive_fds(control, LENGTH.size, 2)
-    if len(fds) < 2:
-        return [], fds
-    left = LENGTH.unpack(head)[0]
-    body = bytearray()
-    while left:
-        more = control.recv(left)
-        if not more:
-            return [], fds
-        body += more
-        left -= len(more)
-    return bytes(body).split(b"\0"), fds
+    program = find_program(argv[0], env.get(b"PATH", b""))
+    return os.posix_spawn(
+        program, argv, env, file_actions=actions, setsid=True, setsigmask=[], setsigdef=DEFAULT_SIGNALS
+    )
 
 
 def supervise(control: socket.socket) -> None:
-    """Run one program after the other, and end each with everything below it, until Demeanor lets go."""
-    adopt_orphans()
-    bell = hear_children()
+    """Run programs one after the other, each until its whole process tree has ended, until Demeanor hangs up."""
+    become_subreaper()
+    sigchld = sigchld_fd()
     while True:
-        words, fds = receive(control)
-        if not words:
+        launch, fds = receive(control, 2)
+        if launch is None or not reply(control, _run(launch, fds, control, sigchld)):
             return
-        report = run(words, fds, control, bell)
-        try:
-            control.sendall(report)
-        except OSError:
-            return  # Demeanor has gone
 
 
-def run(words: list[bytes], fds: list[int], control: socket.socket, bell: int) -> bytes:
-    """Run a program to its end; the report."""
-    cwd, count, *rest = words
-    argv, env = rest[: int(count)], dict(item.split(b"=", 1) for item in rest[int(count) :])
+def _run(launch: dict[str, Any], fds: list[int], control: socket.socket, sigchld: int) -> bytes:
+    """Run a program to its end; returns the report."""
     step = b"enter"
     try:
-        os.chdir(cwd)
+        os.chdir(launch["cwd"])
         step = b"start"
-        tree = ProcessTree(start(argv, env, *fds))
+        tree = ProcessTree(start(launch, *fds))
     except OSError as error:
         return b"fail %s %d\n" % (step, error.errno or 0)
     finally:
         os.chdir("/")
         for fd in fds:
             os.close(fd)
-    watch(tree, control, bell)
+    watch(tree, control, sigchld)
     return tree.report()
 
 
 class Watcher(Protocol):
-    """Somebody who looks at a program now and then."""
+    """Checks a running program at intervals."""
 
-    def look(self, tree: ProcessTree) -> float | None:
-        """Seconds until the next look; None where the program is to be killed."""
+    def check(self) -> float | None:
+        """Seconds until the next check; None when the program must be killed."""
         ...
 
 
-def watch(tree: ProcessTree, control: socket.socket, bell: int, watcher: Watcher | None = None) -> None:
-    """Wait until the program and everything below it has ended."""
-    ears = select.poll()
-    ears.register(control, select.POLLIN)
-    ears.register(bell, select.POLLIN)
-    asked_to_end = False
+def watch(tree: ProcessTree, control: socket.socket, sigchld: int, watcher: Watcher | None = None) -> None:
+    """Wait until a program and all its descendants have ended."""
+    poller = select.poll()
+    poller.register(control, select.POLLIN)
+    poller.register(sigchld, select.POLLIN)
+    terminating = False
     while True:
-        pause = watcher.look(tree) if watcher else 0.0
+        pause = watcher.check() if watcher else 0.0
         if pause is None:
             break
-        ready = [fd for fd, _ in ears.poll(pause * 1000 if watcher else None)]
-        if bell in ready:
-            os.read(bell, 4096)
+        ready = [fd for fd, _ in poller.poll(pause * 1000 if watcher else None)]
+        if sigchld in ready:
+            os.read(sigchld, 4096)
         if not tree.reap():
             break
         if control.fileno() in ready:
-            words = control.recv(64)
-            if not words or KILL in words:
+            commands = control.recv(64)
+            if not commands or KILL in commands:
                 break
-            asked_to_end = True
+            terminating = True
             tree.signal(signal.SIGTERM)
-        if tree.status is not None and not asked_to_end:
+        if tree.status is not None and not terminating:
             break
-    tree.end()
+    tree.kill()

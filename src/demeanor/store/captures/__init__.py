@@ -1,1 +1,1 @@
-"""Captures: written once per attempt, found again by their hash."""
+"""Captures: written once per attempt, addressed by the hash of their content."""

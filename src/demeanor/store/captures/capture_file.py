@@ -1,4 +1,4 @@
-"""The raw captures of a run, in one file that only grows: each a compressed line of its own."""
+"""The raw captures of a run in one append-only file, each a separately compressed line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demeanor.core.errors import StoreError
 
 
 def append_whole(file: int, data: bytes) -> None:
-    """Append all of `data`, or nothing: where the disk is full, what was written of it is taken back."""
+    """Append all of `data` or nothing: if the disk is full, a partial write is undone."""
     size = os.fstat(file).st_size
     left = memoryview(data)
     try:
@@ -23,26 +23,26 @@ def append_whole(file: int, data: bytes) -> None:
 
 
 class CaptureFile:
-    """A file of captures. Concatenated, the compressed lines are a compressed file again."""
+    """A file of captures. The compressed lines together are a valid gzip file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: int | None = None
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def append(self, line: bytes) -> tuple[int, int]:
-        """Keep one capture, a line; offset and length, to find it again."""
+        """Append one capture, a line; returns its offset and length."""
         packed = gzip.compress(line, compresslevel=1, mtime=0)
-        with self._turn:
+        with self._lock:
             if self._file is None:
                 self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             offset = os.lseek(self._file, 0, os.SEEK_END)
             append_whole(self._file, packed)
         return offset, len(packed)
 
-    def packed(self, place: tuple[int, int]) -> bytes:
-        """One capture, compressed as it lies there."""
-        offset, length = place
+    def packed(self, position: tuple[int, int]) -> bytes:
+        """One compressed capture."""
+        offset, length = position
         try:
             with self.path.open("rb") as file:
                 file.seek(offset)
@@ -50,11 +50,11 @@ class CaptureFile:
         except OSError as error:
             raise StoreError(f"{self.path}: the capture at byte {offset} can't be read: {error}") from None
 
-    def read(self, place: tuple[int, int]) -> bytes:
-        """One capture again."""
-        offset, _ = place
+    def read(self, position: tuple[int, int]) -> bytes:
+        """One capture, uncompressed."""
+        offset, _ = position
         try:
-            return gzip.decompress(self.packed(place))
+            return gzip.decompress(self.packed(position))
         except (OSError, EOFError, ValueError) as error:
             raise StoreError(f"{self.path}: the capture at byte {offset} can't be read: {error}") from None
 

@@ -1,4 +1,4 @@
-"""A capture as JSON and back. Of the workspace only what changed is written, and the hash of what it started from."""
+"""Converts a capture to JSON and back. The workspace is stored as its changes and the hash of its starting state."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from demeanor.core.tree import Tree
 
 SCHEMA = "demeanor-capture/2"
 _READ = {SCHEMA, "demeanor-capture/1"}
-"""The first version did not say what the workspace started from."""
+"""Version 1 did not store the hash of the starting state."""
 
 
 def capture_json(capture: Capture, *, start: str = "") -> bytes:
-    """The capture as one line, with only those files of the workspace that changed since `start`, the hash of it."""
+    """The capture as one line, with the files that changed since the starting state with the hash `start`."""
     data = encode(replace(capture, before=Tree(), after=_delta(capture.before, capture.after)))
     data["deleted"] = sorted(capture.before.entries.keys() - capture.after.entries.keys())
     return json.dumps({"schema": SCHEMA, "start": start, **data}).encode() + b"\n"
 
 
 def content_hash(text: bytes) -> str:
-    """What a capture is found by: `zcat FILE | sha256sum` says the same."""
+    """The hash that addresses a capture; the same as `zcat FILE | sha256sum`."""
     return sha256(text).hexdigest()
 
 
 def read_capture_json(text: bytes, before: Tree, *, where: str) -> Capture:
-    """The capture again; `before` is the workspace's starting state."""
+    """Read a capture; `before` is the starting state of the workspace."""
     data = _data(text, where)
     try:
         data.pop("start", None)
@@ -48,16 +48,15 @@ def read_capture_json(text: bytes, before: Tree, *, where: str) -> Capture:
 
 
 def read_start_hash(text: bytes, *, where: str) -> str | None:
-    """The hash of the state that the workspace started from: empty where it must not be known, None where nobody noted
-    it."""
+    """The hash of the starting state; empty if it may contain a secret, None in files of version 1."""
     found = _data(text, where).get("start")
     if found and not re.fullmatch("[0-9a-f]{64}", str(found)):
-        raise StoreError(f"{where}: the capture can't be read: {found!r} is no hash of a starting state")
+        raise StoreError(f"{where}: the capture can't be read: {found!r} is not the hash of a starting state")
     return None if found is None else str(found)
 
 
 def read_exchanges(text: bytes, *, where: str) -> tuple[Exchange, ...]:
-    """What went over the wire; the workspace is not needed for it."""
+    """The exchanges of a capture; these need no starting state."""
     try:
         return tuple(decode(Exchange, one) for one in _data(text, where).get("exchanges", ()))
     except (ValueError, TypeError) as error:
@@ -65,13 +64,13 @@ def read_exchanges(text: bytes, *, where: str) -> tuple[Exchange, ...]:
 
 
 def unpack(packed: bytes, expected: str, *, where: str) -> bytes:
-    """A compressed capture as text, which must be the one that is meant."""
+    """Uncompress a capture; raises StoreError if its hash is not `expected`."""
     try:
         text = gzip.decompress(packed)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
     if expected and content_hash(text) != expected:
-        raise StoreError(f"{where}: the capture is damaged: its content is not {expected[:12]}…")
+        raise StoreError(f"{where}: the capture is damaged: its hash is not {expected[:12]}…")
     return text
 
 

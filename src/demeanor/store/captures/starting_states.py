@@ -1,8 +1,8 @@
-"""The states that a run's workspaces started from, each once: `starts/<hash>.jsonl.gz`, one line per file.
+"""The starting states of a run's workspaces, each stored once: `starts/<hash>.jsonl.gz`, one line per file.
 
-A capture holds only what its agent changed. To judge it again one needs the rest as well, and the scenario's own files
-may have changed since, or may lie on another machine. A large state that an earlier run of the same folder has kept is
-not written again: it becomes another name of the same file.
+A capture contains only what the agent changed. Judging it again needs the other files as well, and those of the
+scenario may have changed since, or may be on another machine. A large state that an earlier run in the same folder has
+stored is hard-linked instead of written again.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from demeanor.core.tree_io import tree_path_problem
 
 FOLDER = "starts"
 _SUFFIX = ".jsonl.gz"
-_WORTH_A_LOOK = 2**20
-"""From this size on it is cheaper to look for an earlier one than to write it."""
-_REMEMBERED = 256
+_LINK_THRESHOLD = 2**20
+"""From this size in bytes, searching for an earlier copy is cheaper than writing a new one."""
+_CACHE_SIZE = 256
 
 
 class StartingStates:
@@ -33,75 +33,78 @@ class StartingStates:
 
     def __init__(self, run: Path) -> None:
         self.folder = run / FOLDER
-        self._known: dict[int, tuple[Tree, str]] = {}
-        self._turn = threading.Lock()
+        self._cache: dict[int, tuple[Tree, str]] = {}
+        self._lock = threading.Lock()
 
     def keep(self, tree: Tree) -> str:
-        """Keep a state, unless it is there or is too large; its hash, or nothing where it is not even to be named."""
+        """Store a state, unless it is stored already or too large; returns its hash.
+
+        The hash is "" for a state with gaps: it may contain a secret, which could be guessed from a hash.
+        """
         if tree.gaps:
             return ""
-        with self._turn:
-            known = self._known.get(id(tree))
-            if known is not None:
-                return known[1]
+        with self._lock:
+            cached = self._cache.get(id(tree))
+            if cached is not None:
+                return cached[1]
             name = start_hash(tree)
             if fit_to_keep(tree):
                 self._write(name, tree)
-            while len(self._known) >= _REMEMBERED:
-                del self._known[next(iter(self._known))]
-            self._known[id(tree)] = (tree, name)
+            while len(self._cache) >= _CACHE_SIZE:
+                del self._cache[next(iter(self._cache))]
+            self._cache[id(tree)] = (tree, name)
             return name
 
     def read(self, name: str) -> Tree | None:
-        """A state again; None where it is not kept here."""
+        """Read a state; None if it is not stored here."""
         packed = self.packed(name)
-        return None if packed is None else unpack_start(packed, name, where=str(self._place(name)))
+        return None if packed is None else unpack_start(packed, name, where=str(self._path(name)))
 
     def names(self) -> list[str]:
-        """The hashes of all that are kept here."""
+        """The hashes of all states that are stored here."""
         return sorted(path.name.removesuffix(_SUFFIX) for path in self.folder.glob(f"[!.]*{_SUFFIX}"))
 
     def packed(self, name: str) -> bytes | None:
-        """A state as it lies here, compressed; None where it does not."""
+        """A compressed state; None if it is not stored here."""
         try:
-            return self._place(name).read_bytes()
+            return self._path(name).read_bytes()
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StoreError(f"{self._place(name)}: can't be read: {error.strerror}") from None
+            raise StoreError(f"{self._path(name)}: can't be read: {error.strerror}") from None
 
-    def _place(self, name: str) -> Path:
+    def _path(self, name: str) -> Path:
         return self.folder / f"{name}{_SUFFIX}"
 
     def _write(self, name: str, tree: Tree) -> None:
-        place = self._place(name)
-        if place.exists():
+        path = self._path(name)
+        if path.exists():
             return
         self.folder.mkdir(exist_ok=True)
-        if sum(entry.size for entry in tree.entries.values()) >= _WORTH_A_LOOK and self._borrow(place):
+        if sum(entry.size for entry in tree.entries.values()) >= _LINK_THRESHOLD and self._link(path):
             return
-        half = place.with_name(f".{place.name}.{os.getpid()}")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            with gzip.GzipFile(half, "wb", compresslevel=1, mtime=0) as out:
-                for path, entry in sorted(tree.entries.items()):
-                    out.write(json.dumps({"path": path, **encode(entry)}).encode() + b"\n")
-            half.replace(place)
+            with gzip.GzipFile(temporary, "wb", compresslevel=1, mtime=0) as out:
+                for file, entry in sorted(tree.entries.items()):
+                    out.write(json.dumps({"path": file, **encode(entry)}).encode() + b"\n")
+            temporary.replace(path)
         finally:
-            half.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
-    def _borrow(self, place: Path) -> bool:
-        """Make `place` another name of what an earlier run keeps; False where none does."""
-        for earlier in self.folder.parent.parent.glob(f"*/{FOLDER}/{place.name}"):
+    def _link(self, path: Path) -> bool:
+        """Make `path` a hard link to the same state of an earlier run; False if no run has it."""
+        for earlier in self.folder.parent.parent.glob(f"*/{FOLDER}/{path.name}"):
             try:
-                place.hardlink_to(earlier)
-            except OSError:  # a file system without such links, or a run that is being removed
+                path.hardlink_to(earlier)
+            except OSError:  # a file system without hard links, or a run that is being removed
                 continue
             return True
         return False
 
 
 def unpack_start(packed: bytes, name: str, *, where: str) -> Tree:
-    """A starting state from its compressed lines, which must be the one that is meant."""
+    """Read a starting state from its compressed lines; raises StoreError if its hash is not `name`."""
     entries: dict[str, Entry] = {}
     try:
         for line in gzip.decompress(packed).splitlines():
@@ -113,7 +116,7 @@ def unpack_start(packed: bytes, name: str, *, where: str) -> Tree:
         raise StoreError(f"{where}: the starting files can't be read: {error}") from None
     tree = Tree(entries=entries)
     if start_hash(tree) != name:
-        raise StoreError(f"{where}: the starting files are damaged: they are not {name[:12]}…")
+        raise StoreError(f"{where}: the starting files are damaged: their hash is not {name[:12]}…")
     return tree
 
 
@@ -123,4 +126,4 @@ def _check(path: str, entry: Entry) -> None:
         raise ValueError(f"path {path!r} {problem}")
     content = entry.read()
     if content is not None and sha256(content).hexdigest() != entry.sha256:
-        raise ValueError(f"{path!r} is not what it was")
+        raise ValueError(f"{path!r} does not match its hash")

@@ -1,1 +1,1 @@
-"""What was kept, for other tools: tables of attempts (CSV, Parquet) and trajectories (ATIF)."""
+"""Exports for other tools: attempts (CSV, Parquet), trajectories (ATIF) and evals as Harbor tasks."""

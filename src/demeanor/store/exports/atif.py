@@ -1,7 +1,7 @@
-"""A trajectory in the Agent Trajectory Interchange Format, version 1.7.
+"""Exports a trajectory in the Agent Trajectory Interchange Format (ATIF), version 1.7.
 
-One step per model answer. A call that got no answer is kept without an observation; what the format has no word for (a
-provider's failure, an injected fault, the verdict) stands in `extra` or in a step of the system.
+One step per model answer. A call without a result has no observation. What the format has no field for (a failure of
+the provider, an injected fault, the verdict) is in `extra` or in a step with the source `system`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ VERSION = "ATIF-v1.7"
 
 
 def trajectory(record: Record, events: Sequence[Event], exchanges: Sequence[Exchange] = ()) -> dict[str, Any]:
-    """One attempt; `exchanges` tell what was asked and what each answer used, where they are known."""
+    """One attempt; `exchanges`, if known, add the prompts and the token usage of each answer."""
     agent, _, model = record.subject.partition(":")
-    steps = [*_asked(exchanges), *_steps(events, model, _metrics(exchanges))]
+    steps = [*_prompts(exchanges), *_steps(events, model, _metrics(exchanges))]
     if not steps:
-        steps = [{"source": "system", "message": "nothing was seen of this attempt"}]
+        steps = [{"source": "system", "message": "no events were recorded for this attempt"}]
     spent = record.spent
     totals = {
         "total_prompt_tokens": spent.input_tokens,
@@ -50,7 +50,7 @@ def trajectory(record: Record, events: Sequence[Event], exchanges: Sequence[Exch
     }
 
 
-def _asked(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
+def _prompts(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
     """The prompts of the first request."""
     if not exchanges:
         return []
@@ -60,7 +60,7 @@ def _asked(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
 
 
 def _metrics(exchanges: Iterable[Exchange]) -> dict[int, dict[str, Any]]:
-    """By turn: what an answer used."""
+    """The token usage of each model answer: turn → metrics."""
     found = {}
     for turn, exchange in enumerate((one for one in exchanges if one.response), 1):
         used = exchange.response.usage if exchange.response else None
@@ -78,11 +78,11 @@ def _steps(events: Sequence[Event], model: str, metrics: dict[int, dict[str, Any
     for turn, own in turns.items():
         for event in own:
             if isinstance(event, ModelFailed):
-                told = f"the model failed: {event.reason}: {event.message}"
-                yield {"source": "system", "message": told, "extra": {"event": encode(event)}}
+                message = f"the model failed: {event.reason}: {event.message}"
+                yield {"source": "system", "message": message, "extra": {"event": encode(event)}}
             elif isinstance(event, Faulted):
-                told = f"an answer was broken on purpose: {event.kind}: {event.detail}"
-                yield {"source": "system", "message": told, "extra": {"event": encode(event)}}
+                message = f"injected fault: {event.kind}: {event.detail}"
+                yield {"source": "system", "message": message, "extra": {"event": encode(event)}}
         if any(isinstance(event, Said | Thought | Called) for event in own):
             yield _answer(own, model, metrics.get(turn))
 
@@ -115,8 +115,8 @@ def _answer(events: Sequence[Event], model: str, metrics: dict[str, Any] | None)
 
 
 def _call(call: Called, own: str) -> dict[str, Any]:
-    told = {"kind": call.kind.value, "witness": call.witness, "raw": call.raw, "succeeded": call.succeeded}
-    extra = {name: value for name, value in told.items() if value not in (None, "")}
+    fields = {"kind": call.kind.value, "witness": call.witness, "raw": call.raw, "succeeded": call.succeeded}
+    extra = {name: value for name, value in fields.items() if value not in (None, "")}
     return {
         "tool_call_id": own,
         "function_name": call.tool,
@@ -126,7 +126,7 @@ def _call(call: Called, own: str) -> dict[str, Any]:
 
 
 def _ids(calls: Sequence[Called]) -> list[str]:
-    """One id per call, also where an agent used none or the same one twice."""
+    """A unique id for each call, even if the agent used none or the same one twice."""
     found: list[str] = []
     for number, call in enumerate(calls, 1):
         found.append(call.id if call.id and call.id not in found else f"{call.id or 'call'}-{number}")

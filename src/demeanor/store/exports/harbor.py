@@ -1,8 +1,7 @@
-"""One of our evals as a task that Harbor runs without us: its workspace, its prompt, and its checks as a program.
+"""Exports an eval as a Harbor task: its workspace, its prompt, and its checks as a program.
 
-What can be asked of the files that the agent left goes along. What only Demeanor can answer does not, since Harbor's
-verifier sees no trajectory that could be relied upon: how tools were used, what was said, what it cost, and whatever an
-author wrote as a Python function.
+Checks of the files in the workspace are exported. Checks of tool calls, answers or cost, and Python functions, are not:
+Harbor's verifier has no reliable trajectory.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ IMAGE = "python:3.12-slim"
 TIMEOUT = 300.0
 _TEST = """\
 #!/bin/sh
-# -I: nothing that the agent left behind is imported.
+# -I: files of the agent must not be imported.
 exec python3 -I /tests/verify.py
 """
-_WORD = {
+_CHECK_NAMES = {
     FileExists: "file_exists",
     FileAbsent: "file_absent",
     FileEquals: "file_equals",
@@ -55,7 +54,7 @@ _WORD = {
     UnchangedExcept: "unchanged_except",
     CommandSucceeds: "command_succeeds",
 }
-"""The checks that go along, by what the verifier calls them."""
+"""The checks that can be exported → their names in the verifier."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,49 +62,49 @@ class TaskFile:
     """One file of an exported task."""
 
     content: bytes = b""
-    """What it holds."""
+    """Its content."""
 
     executable: bool = False
-    """Whether it is a program."""
+    """Whether it is executable."""
 
     link: str | None = None
-    """Where it points, if it is a link."""
+    """The target, if it is a symbolic link."""
 
 
 def unexportable(one: Eval) -> Iterator[str]:
-    """What of an eval only Demeanor can do, each with the reason."""
+    """The parts of an eval that can't be exported, each with the reason."""
     scenario = one.scenario
     if len(scenario.prompts) > 1:
-        yield "prompts: Harbor's steps start the agent anew each time, so that it would forget what was said"
+        yield "prompts: Harbor starts a new agent for each step, which does not know the earlier prompts"
     if scenario.messages:
-        yield "messages: an earlier conversation can't be handed to every agent of Harbor's"
+        yield "messages: Harbor can't pass prior messages to its agents"
     if scenario.approval.denies or scenario.approval.rules:
-        yield "approval: Harbor's agents never ask, they are told that everything is allowed"
+        yield "approval: Harbor runs its agents without permission prompts"
     if scenario.faults:
-        yield "faults: Harbor does not stand between the agent and its model"
+        yield "faults: Harbor has no gateway between the agent and its model"
     if scenario.params:
-        yield f"params: there is no adapter of ours that could read {', '.join(scenario.params)}"
+        yield f"params: Harbor has no adapter for {', '.join(scenario.params)}"
     for check in one.checks:
         if isinstance(check, FunctionCheck):
-            yield f"{_name(check)}: is Python that asks the rig, which only Demeanor has"
-        elif type(check) not in _WORD:
-            yield f"{_name(check)}: is asked of what happened, and Harbor's verifier sees only the files that are left"
+            yield f"{_name(check)}: is a Python function that needs the rig of Demeanor"
+        elif type(check) not in _CHECK_NAMES:
+            yield f"{_name(check)}: needs the trajectory, but Harbor's verifier sees only the workspace"
 
 
 def task_name(one: Eval) -> str:
-    """What the task is called, and its folder: a name that Harbor takes."""
+    """The name of the task and of its folder, as Harbor allows it."""
     return slug(one.name).lstrip("_") or "unnamed"
 
 
 def exportable(one: Eval) -> tuple[Check, ...]:
-    """The checks that go along."""
-    return tuple(check for check in one.checks if type(check) in _WORD)
+    """The checks that can be exported."""
+    return tuple(check for check in one.checks if type(check) in _CHECK_NAMES)
 
 
 def exported_task(
     one: Eval, before: Tree, solution: Sequence[Change] | None, *, org: str, image: str = IMAGE
 ) -> dict[str, TaskFile]:
-    """The files of a task, by relative path. `before` is the workspace at the start, `solution` what solves it."""
+    """The files of a task: path → file. `before` is the starting state, `solution` the changes that solve the task."""
     entries = {path: entry for path, entry in before.visible().items() if entry.kind != "other"}
     copied = "COPY app/ /app/\n" if entries else ""
     found = {
@@ -121,7 +120,7 @@ def exported_task(
 
 
 def write_task(found: Mapping[str, TaskFile], folder: Path) -> None:
-    """Lay the files of a task out in a new folder."""
+    """Write the files of a task to a new folder."""
     for path, file in found.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +133,7 @@ def write_task(found: Mapping[str, TaskFile], folder: Path) -> None:
 
 def _toml(one: Eval, before: Tree, org: str) -> str:
     scenario = one.scenario
-    network = "no-network" if scenario.network == "none" else "public"  # most agents are installed in there
+    network = "no-network" if scenario.network == "none" else "public"  # agents are installed in there
     lines = [
         "# Written by `demeanor export --harbor`; change the eval, not this file.",
         'schema_version = "1.4"',
@@ -170,19 +169,19 @@ def _toml(one: Eval, before: Tree, org: str) -> str:
 
 
 def _checks(checks: Sequence[Check], before: Mapping[str, Entry]) -> str:
-    """The checks and the starting state, as the verifier reads them."""
-    told: list[dict[str, Any]] = []
+    """checks.json: the checks and the starting state, for the verifier."""
+    found: list[dict[str, Any]] = []
     for check in checks:
-        name, used = _name(check), {one["key"] for one in told}
+        name, used = _name(check), {one["key"] for one in found}
         keys = (name if number == 1 else f"{name} ({number})" for number in itertools.count(1))
         key = next(key for key in keys if key not in used and key != "reward")
-        told.append({"check": _WORD[type(check)], "key": key, **_fields(check)})
+        found.append({"check": _CHECK_NAMES[type(check)], "key": key, **_fields(check)})
     start = {path: [entry.kind, entry.target or entry.sha256] for path, entry in before.items()}
-    return json.dumps({"checks": told, "before": start}, indent=1) + "\n"
+    return json.dumps({"checks": found, "before": start}, indent=1) + "\n"
 
 
 def _fields(check: Check) -> dict[str, Any]:
-    """What a check is about, with patterns and paths ready to be used."""
+    """The fields of a check, with globs as regular expressions and JSON paths as steps."""
     if isinstance(check, UnchangedExcept):
         return {"patterns": [as_regex(pattern) for pattern in check.patterns]}
     if isinstance(check, JsonPathEquals):
@@ -191,26 +190,26 @@ def _fields(check: Check) -> dict[str, Any]:
 
 
 def _name(check: Check) -> str:
-    """What a person calls a check."""
+    """A readable name of a check."""
     if isinstance(check, FunctionCheck):
         return f"the function {getattr(check.function, '__name__', 'check')}"
-    word = _WORD.get(type(check)) or "_".join(re.findall("[A-Z][a-z]*", type(check).__name__)).lower()
-    about = getattr(check, "path", None) or " ".join(getattr(check, "argv", ()))
-    return one_line(f"{word} {about}".strip(), width=80)
+    word = _CHECK_NAMES.get(type(check)) or "_".join(re.findall("[A-Z][a-z]*", type(check).__name__)).lower()
+    target = getattr(check, "path", None) or " ".join(getattr(check, "argv", ()))
+    return one_line(f"{word} {target}".strip(), width=80)
 
 
 def _solution(solution: Sequence[Change]) -> dict[str, TaskFile]:
-    """A script that makes the changes, with the files that it copies."""
+    """A script that makes the changes, and the files that it copies."""
     found: dict[str, TaskFile] = {}
     lines = ["#!/bin/sh", "set -e", "cd /app"]
     for change in solution:
-        place = shlex.quote(change.path)
+        path = shlex.quote(change.path)
         if change.after is None or change.how == "changed":
-            lines.append(f"rm -f {place}")
+            lines.append(f"rm -f {path}")
         if change.after is not None and change.after.kind != "other":
             found[f"solution/files/{change.path}"] = _file(change.path, change.after)
             lines.append(f"mkdir -p {shlex.quote(posixpath.dirname(change.path) or '.')}")
-            lines.append(f"cp -P {shlex.quote(f'/solution/files/{change.path}')} {place}")
+            lines.append(f"cp -P {shlex.quote(f'/solution/files/{change.path}')} {path}")
     return found | {"solution/solve.sh": _text("\n".join(lines) + "\n", executable=True)}
 
 
@@ -219,7 +218,7 @@ def _file(path: str, entry: Entry) -> TaskFile:
         return TaskFile(link=entry.target)
     content = entry.read()
     if content is None:
-        raise BadInput(f"its {entry.size} bytes are too many to be exported", where=path)
+        raise BadInput(f"is too large to export ({entry.size} bytes)", where=path)
     return TaskFile(content=content, executable=entry.executable)
 
 
@@ -228,7 +227,7 @@ def _text(text: str, *, executable: bool = False) -> TaskFile:
 
 
 def _quoted(text: str) -> str:
-    """A TOML string; JSON's are such, but for DEL and for what it writes as two surrogates."""
+    """A TOML string. A JSON string is one too, except for DEL and surrogate pairs."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

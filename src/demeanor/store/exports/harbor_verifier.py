@@ -1,9 +1,9 @@
-"""The verifier of an exported task: a program of its own, which needs the standard library only.
+"""The verifier of an exported task: a separate program that uses the standard library only.
 
-It reads `checks.json` beside itself, asks each check of /app, and writes /logs/verifier/reward.json, always with the
-same keys: `reward` is 1 where all checks are satisfied, and each check has a key of its own. What it can't tell is
-never guessed: then it ends without a reward, and the trial is void. Commands, which may run what the agent wrote, are
-run as nobody, to whom the checks and the reward are closed.
+It reads `checks.json` beside itself, runs each check on /app, and writes /logs/verifier/reward.json, always with the
+same keys: `reward` is 1 if all checks pass, and each check has its own key. If a check can't be decided, it exits
+without a reward, and the trial is void. Commands may run code of the agent, so they run as `nobody`, who can access
+neither the checks nor the reward.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from typing import Any
 APP = "/app"
 REWARD = "/logs/verifier/reward.json"
 NOBODY = 65534
-MOST_HOPS = 10
+MAX_LINKS = 10
 
 
 def main() -> int:
-    """Judge what the agent left."""
+    """Check the workspace and write the reward."""
     if os.geteuid() == 0:
         for folder in (Path(__file__).parent, Path(REWARD).parent):
             folder.chmod(0o700)
-    told = json.loads(Path(__file__).with_name("checks.json").read_text("utf-8"))
-    workspace = Workspace(APP, told["before"])
+    task = json.loads(Path(__file__).with_name("checks.json").read_text("utf-8"))
+    workspace = Workspace(APP, task["before"])
     rewards = {"reward": 1.0}
-    for check in told["checks"]:
-        reason = ASK[check["check"]](workspace, check)
+    for check in task["checks"]:
+        reason = CHECKS[check["check"]](workspace, check)
         sys.stdout.write(f"{'no ' if reason else 'yes'}  {check['key']}{': ' + reason if reason else ''}\n")
         rewards[check["key"]] = 0.0 if reason else 1.0
         rewards["reward"] = min(rewards["reward"], rewards[check["key"]])
@@ -45,12 +45,12 @@ def main() -> int:
     return 0
 
 
-class Wrong(Exception):
-    """A check is not satisfied; the text tells why."""
+class CheckFailed(Exception):
+    """A check failed; the message is the reason."""
 
 
 class Workspace:
-    """The folder as the agent left it. Links are followed inside of it only, and devices are never opened."""
+    """The workspace after the trial. Links are followed only inside it, and devices are never opened."""
 
     def __init__(self, folder: str, before: Mapping[str, Any]) -> None:
         self.folder = folder
@@ -63,25 +63,25 @@ class Workspace:
                     self.entries[inner.as_posix()] = entry_of(path)
 
     def text(self, path: str) -> str:
-        """A file's text; Wrong where there is none."""
-        at = self.followed(path)
+        """The text of a file; raises CheckFailed if there is none."""
+        at = self.resolve(path)
         kind = self.entries.get(at, ("", ""))[0] if at is not None else ""
         if kind != "file":
-            raise Wrong(f"there is no file {path!r}" if not kind else f"{path!r} is no file")
+            raise CheckFailed(f"there is no file {path!r}" if not kind else f"{path!r} is not a file")
         try:
             return Path(self.folder, at or "").read_bytes().decode("utf-8")
         except UnicodeDecodeError:
-            raise Wrong(f"{path!r} is not UTF-8 text") from None
+            raise CheckFailed(f"{path!r} is not UTF-8 text") from None
 
     def exists(self, path: str) -> bool:
-        """Whether a file, a link or a folder with something in it is there."""
-        tidy = posixpath.normpath(path)
-        return tidy in self.entries or any(other.startswith(f"{tidy}/") for other in self.entries)
+        """Whether there is a file, a link or a folder that is not empty."""
+        normalized = posixpath.normpath(path)
+        return normalized in self.entries or any(other.startswith(f"{normalized}/") for other in self.entries)
 
-    def followed(self, path: str) -> str | None:
-        """Where a chain of links ends; None where it leads nowhere."""
+    def resolve(self, path: str) -> str | None:
+        """The end of a chain of links; None if there is no file."""
         path = posixpath.normpath(path)
-        for _ in range(MOST_HOPS):
+        for _ in range(MAX_LINKS):
             kind, target = self.entries.get(path, ("", ""))
             if kind != "link":
                 return path if kind else None
@@ -90,54 +90,55 @@ class Workspace:
 
 
 def entry_of(path: Path) -> tuple[str, str]:
-    """What lies at a path: its kind, and what tells it from others of its kind."""
+    """The kind of a path, and its target or hash."""
     if path.is_symlink():
         return "link", str(path.readlink())
     return ("file", hashlib.sha256(path.read_bytes()).hexdigest()) if path.is_file() else ("other", "")
 
 
 def file_exists(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
-    """A file is there."""
-    return None if workspace.followed(check["path"]) is not None else f"there is no file {check['path']!r}"
+    """A file exists."""
+    return None if workspace.resolve(check["path"]) is not None else f"there is no file {check['path']!r}"
 
 
 def file_absent(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
-    """Nothing is there."""
-    return f"{check['path']!r} is there" if workspace.exists(check["path"]) else None
+    """Nothing exists at the path."""
+    return f"{check['path']!r} exists" if workspace.exists(check["path"]) else None
 
 
 def file_equals(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
-    """A file's whole text; one trailing newline more or less does not matter."""
-    return about(workspace, check, lambda text: bare(text) == bare(check["text"]), "is not as it should be")
+    """A file has exactly this text, except for one trailing newline."""
+    wanted = without_newline(check["text"])
+    return check_text(workspace, check, lambda text: without_newline(text) == wanted, "has another text")
 
 
 def file_contains(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
-    """A string is in a file, or not."""
-    negated = bool(check["negated"])
-    word = "holds" if negated else "does not hold"
-    return about(workspace, check, lambda text: (check["text"] in text) is not negated, f"{word} {check['text']!r}")
+    """A file contains a string, or does not."""
+    wanted, negated = check["text"], bool(check["negated"])
+    problem = f"{'contains' if negated else 'does not contain'} {wanted!r}"
+    return check_text(workspace, check, lambda text: (wanted in text) is not negated, problem)
 
 
 def file_matches(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
-    """A regular expression matches somewhere in a file."""
-    pattern = check["pattern"]
-    return about(workspace, check, lambda text: bool(re.search(pattern, text, re.MULTILINE)), f"lacks {pattern!r}")
+    """A regular expression matches in a file."""
+    pattern = re.compile(check["pattern"], re.MULTILINE)
+    return check_text(workspace, check, lambda text: bool(pattern.search(text)), f"does not match {pattern.pattern!r}")
 
 
 def json_path(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
-    """A value inside a JSON file."""
+    """A value in a JSON file."""
 
     def holds(text: str) -> bool:
         found = json.loads(text)
         for step in check["steps"]:
-            found = stepped(found, step)
+            found = descend(found, step)
         return same_json(found, check["value"])
 
-    return about(workspace, check, holds, f"has another value at {check['steps']!r}")
+    return check_text(workspace, check, holds, f"has another value at {check['steps']!r}")
 
 
 def unchanged_except(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
-    """Nothing changed but what may."""
+    """No other files changed."""
     patterns = [re.compile(pattern, re.DOTALL) for pattern in check["patterns"]]
     before = {path: tuple(entry) for path, entry in workspace.before.items()}
     changed = [path for path in {*before, *workspace.entries} if before.get(path) != workspace.entries.get(path)]
@@ -149,17 +150,17 @@ def command_succeeds(workspace: Workspace, check: Mapping[str, Any]) -> str | No
     """A command exits with 0 in a copy of the workspace."""
     argv = check["argv"]
     if "/" not in argv[0] and shutil.which(argv[0]) is None:
-        sys.exit(f"{argv[0]} is not in the verifier's image, so nothing can be said: add it to environment/Dockerfile")
+        sys.exit(f"{argv[0]} is not in the verifier's image, so the check can't run: add it to environment/Dockerfile")
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "app")
-        shutil.copytree(workspace.folder, copy, symlinks=True, ignore=odd)
+        shutil.copytree(workspace.folder, copy, symlinks=True, ignore=special_files)
         try:
             end = subprocess.run(
                 argv, cwd=copy, stdin=subprocess.DEVNULL, capture_output=True, timeout=check["timeout"], check=False,
                 start_new_session=True, env={**os.environ, "HOME": folder}, **as_nobody(folder),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return f"{argv[0]} did not end within {check['timeout']:g} seconds"
+            return f"{argv[0]} did not finish within {check['timeout']:g} seconds"
         except OSError as error:
             return f"{argv[0]} can't be run: {error}"
     printed = end.stdout.decode("utf-8", "replace")
@@ -170,20 +171,20 @@ def command_succeeds(workspace: Workspace, check: Mapping[str, Any]) -> str | No
 
 
 def as_nobody(folder: str) -> dict[str, Any]:
-    """How a command is run that may be the agent's own: by nobody, who gets the folder, where we are root."""
+    """If we are root, give the folder to `nobody`; returns the arguments to run a command as that user."""
     if os.geteuid() != 0:
         return {}
     subprocess.run(["chown", "-hR", f"{NOBODY}:{NOBODY}", folder], check=True)
     return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 
-def odd(parent: str, names: list[str]) -> list[str]:
+def special_files(parent: str, names: list[str]) -> list[str]:
     """Pipes, sockets and devices, which can't be copied."""
     paths = [Path(parent, name) for name in names]
     return [path.name for path in paths if not (path.is_symlink() or path.is_dir() or path.is_file())]
 
 
-ASK = {
+CHECKS = {
     "file_exists": file_exists,
     "file_absent": file_absent,
     "file_equals": file_equals,
@@ -195,23 +196,23 @@ ASK = {
 }
 
 
-def about(workspace: Workspace, check: Mapping[str, Any], holds: Any, otherwise: str) -> str | None:
-    """Why a file's text does not satisfy a question; None where it does."""
+def check_text(workspace: Workspace, check: Mapping[str, Any], holds: Any, otherwise: str) -> str | None:
+    """Why the text of a file fails a check; None if it passes."""
     try:
         return None if holds(workspace.text(check["path"])) else f"{check['path']!r} {otherwise}"
-    except Wrong as error:
+    except CheckFailed as error:
         return str(error)
     except (ValueError, KeyError, IndexError, RecursionError) as error:
         return f"{check['path']!r} {otherwise}: {type(error).__name__}: {error}"
 
 
-def bare(text: str) -> str:
-    """A text without its last newline."""
+def without_newline(text: str) -> str:
+    """A text without its trailing newline."""
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def stepped(value: Any, step: Any) -> Any:
-    """What lies one step further in; KeyError or IndexError where nothing does."""
+def descend(value: Any, step: Any) -> Any:
+    """The value one step further; raises KeyError or IndexError if there is none."""
     if isinstance(value, list) and isinstance(step, int):
         return value[step]
     if isinstance(value, dict) and isinstance(step, str):

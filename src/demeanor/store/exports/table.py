@@ -1,4 +1,4 @@
-"""Attempts as one flat table: the same columns as CSV and as Parquet."""
+"""Exports attempts as one flat table, with the same columns in CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = {
     "output_tokens": int, "cost_usd": float, "eval_hash": str, "prompt_hash": str, "agent_version": str,
     "fingerprint": str, "capture_hash": str,
 }  # fmt: skip
-"""The columns and their types; every value may be absent."""
+"""The columns and their types; every value may be missing."""
 
 
 def row(run: PastRun, record: Record) -> tuple[Any, ...]:
@@ -38,27 +38,27 @@ def row(run: PastRun, record: Record) -> tuple[Any, ...]:
 
 
 def as_csv(run: PastRun, records: Iterable[Record]) -> str:
-    """A table with a line of names. What an agent wrote must be no formula to whoever opens it."""
+    """CSV with a header. Text of an agent is escaped, so that a spreadsheet does not run it as a formula."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
     for record in records:
-        writer.writerow([_harmless(value) for value in row(run, record)])
+        writer.writerow([_escaped(value) for value in row(run, record)])
     return out.getvalue()
 
 
-def _harmless(value: Any) -> Any:
+def _escaped(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t", "\r"} else value
 
 
 def write_parquet(run: PastRun, records: Iterable[Record], path: Path) -> None:
-    """The same table, with its types."""
+    """Write the table as Parquet, with column types."""
     try:
         import pyarrow  # type: ignore[import-untyped]
         import pyarrow.parquet  # type: ignore[import-untyped]
     except ImportError:
         raise BadInput(
-            "Parquet needs a package that is not installed",
+            "the package for Parquet is not installed",
             where=path,
             key="--format parquet",
             remedy="pip install 'demeanor[parquet]'",

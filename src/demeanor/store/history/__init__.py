@@ -1,6 +1,6 @@
-"""All runs in one database, SQLite beside the results or PostgreSQL for a team: the same schema and queries on both."""
+"""The history: all runs in one database, SQLite or PostgreSQL, with the same schema and queries."""
 
-from demeanor.store.history.connect import open_history, place_of
+from demeanor.store.history.connect import history_address, open_history
 from demeanor.store.history.sql_history import SqlHistory
 
-__all__ = ["SqlHistory", "open_history", "place_of"]
+__all__ = ["SqlHistory", "history_address", "open_history"]

@@ -1,23 +1,34 @@
-"""Where the history lies: beside the results, or where `store` or DEMEANOR_STORE says."""
+"""Opens the history database and migrates its schema.
+
+The history is beside the results, or at the address in `store` or DEMEANOR_STORE.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from demeanor._version import __version__
 from demeanor.config.config import Config
 from demeanor.core.errors import BadInput, StoreError
 from demeanor.store.history.database import Database
-from demeanor.store.history.schema import migrate
 from demeanor.store.history.sql_history import SqlHistory
 
 FILE = "demeanor.db"
 VARIABLE = "DEMEANOR_STORE"
+_MIGRATIONS_TABLE = """
+CREATE TABLE migrations (
+  name TEXT NOT NULL PRIMARY KEY,  -- the file that was applied
+  applied TEXT NOT NULL,           -- when
+  demeanor TEXT NOT NULL           -- by which version
+);
+"""
 
 
-def place_of(config: Config, environ: Mapping[str, str], results: Path | None = None) -> str:
-    """The address of the history: a PostgreSQL URL, or the path of a file."""
+def history_address(config: Config, environ: Mapping[str, str], results: Path | None = None) -> str:
+    """The address of the history: a PostgreSQL URL or a file path."""
     given = environ.get(VARIABLE) or config.store
     if not given:
         return str((results or config.root / config.results) / FILE)
@@ -29,33 +40,33 @@ def place_of(config: Config, environ: Mapping[str, str], results: Path | None = 
         given = unquote(given.removeprefix("sqlite://").removeprefix("/") if ":///" in given else given[9:])
     elif "://" in given:
         raise BadInput(
-            f"{scheme!r} is no kind of database",
+            f"{scheme!r} databases are not supported",
             where=where,
             key=key,
-            remedy="write postgresql://USER@HOST/DATABASE, or the path of a file",
+            remedy="write postgresql://USER@HOST/DATABASE or a file path",
         )
     return str(config.root / given)
 
 
-def open_database(place: str, *, patience: float = 30.0, reading: bool = False) -> Database:
-    """Connect, and bring the schema up to date. Who only reads finds nothing where nothing is, and leaves no file."""
+def open_database(address: str, *, timeout: float = 30.0, reading: bool = False) -> Database:
+    """Connect, and migrate the schema. With `reading`, a missing file is an empty database and is not created."""
     database: Database
-    if place.startswith(("postgresql:", "postgres:")):
+    if address.startswith(("postgresql:", "postgres:")):
         from demeanor.store.history.postgres import Postgres
 
-        database = Postgres(place, patience=patience)
+        database = Postgres(address, timeout=timeout)
     else:
         from demeanor.store.history.sqlite import MEMORY, Sqlite
 
-        path = Path(place)
+        path = Path(address)
         if reading and not path.exists():
             path = MEMORY
         else:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise StoreError(f"{path.parent}: can't be made: {error.strerror}") from None
-        database = Sqlite(path, patience=patience)
+                raise StoreError(f"{path.parent}: can't create this folder: {error.strerror}") from None
+        database = Sqlite(path, timeout=timeout)
     try:
         migrate(database)
     except BaseException:
@@ -64,6 +75,52 @@ def open_database(place: str, *, patience: float = 30.0, reading: bool = False) 
     return database
 
 
-def open_history(place: str, *, reading: bool = False) -> SqlHistory:
-    """The history at an address."""
-    return SqlHistory(open_database(place, reading=reading))
+def open_history(address: str, *, reading: bool = False) -> SqlHistory:
+    """Open the history at an address."""
+    return SqlHistory(open_database(address, reading=reading))
+
+
+def migrations() -> dict[str, str]:
+    """All migrations in order: name → SQL."""
+    found = (
+        Path(__file__).with_name("migrations").glob("*.sql")
+    )  # importlib.resources is slower than everything else here
+    return {path.stem: path.read_text("utf-8") for path in sorted(found)}
+
+
+def migrate(database: Database) -> None:
+    """Apply missing migrations; raises StoreError, without changes, if a newer version migrated the database."""
+    known = migrations()
+    if _applied(database, known) == list(known):
+        return
+    with database.writing():
+        database.lock_schema()
+        applied = _applied(database, known)  # another process may have been faster
+        if not applied and not database.tables():
+            database.script(_MIGRATIONS_TABLE)
+        for name, sql in known.items():
+            if name not in applied:
+                database.script(sql)
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                database.rows("INSERT INTO migrations VALUES (?, ?, ?)", (name, now, __version__))
+
+
+def _applied(database: Database, known: dict[str, str]) -> list[str]:
+    """The migrations that were applied; raises StoreError unless they are the first ones of `known`."""
+    tables = database.tables()
+    if not tables:
+        return []
+    if "migrations" not in tables:
+        raise StoreError(
+            f"{database.label}: contains tables of another program ({', '.join(sorted(tables)[:5])})\n"
+            "  → set `store` to a database for Demeanor only; nothing was changed"
+        )
+    rows = database.rows("SELECT name, demeanor FROM migrations ORDER BY name")
+    applied = [name for name, _ in rows]
+    if applied != list(known)[: len(applied)]:
+        newest, version = next((name, by) for name, by in reversed(rows) if name not in known or by)
+        raise StoreError(
+            f"{database.label}: a newer Demeanor ({version}) migrated the schema ({newest}); this is {__version__}\n"
+            f"  → upgrade Demeanor to {version} or newer; nothing was changed"
+        )
+    return applied

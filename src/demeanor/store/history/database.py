@@ -1,7 +1,7 @@
-"""A database of either kind, as far as the history needs one: rows in, rows out, transactions.
+"""The interface of a database, implemented by sqlite.py and postgres.py.
 
-Statements are written once, with `?` for values and in the SQL that SQLite and PostgreSQL share; an engine puts in
-the few words in which they differ. Whatever goes wrong is a StoreError that names the database.
+Statements are written once, in the SQL that SQLite and PostgreSQL share, with `?` for values; an implementation fills
+in the few words that differ. Every failure is a StoreError that names the database.
 """
 
 from __future__ import annotations
@@ -13,60 +13,60 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 Row: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
-_AT_ONCE = 400
+_MAX_PLACEHOLDERS = 400
 
 
 class Database(Protocol):
     """One connection, used by one thread at a time."""
 
     @property
-    def shown(self) -> str:
-        """The database, as it may be shown to anybody: without a password."""
+    def label(self) -> str:
+        """The address of the database, without a password, for messages."""
         ...
 
     @property
     def for_update(self) -> str:
-        """What to write after a SELECT within a transaction whose rows nobody else may change until it ends."""
+        """The suffix of a SELECT that locks its rows until the transaction ends."""
         ...
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        """What a query gives."""
+        """The rows that a query returns."""
         ...
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """One statement for each of many rows."""
+        """Execute one statement for each of many rows."""
         ...
 
     def append(self, table: str, rows: Sequence[Row]) -> None:
-        """New rows of a table, each with a value for every column."""
+        """Insert rows into a table, each with a value for every column."""
         ...
 
     def writing(self) -> AbstractContextManager[None]:
-        """A transaction that writes: all of it is done, or nothing."""
+        """A transaction that writes."""
         ...
 
     def script(self, sql: str) -> None:
-        """Several statements of a migration, within a transaction."""
+        """Execute the statements of a migration, within a transaction."""
         ...
 
     def tables(self) -> set[str]:
-        """The tables that are there."""
+        """The names of all tables."""
         ...
 
     def lock_schema(self) -> None:
-        """Within a transaction: let nobody else change the schema until it ends."""
+        """Lock the schema until the transaction ends."""
         ...
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         ...
 
 
-def marks(number: int) -> str:
+def marks(count: int) -> str:
     """Placeholders for a list of values: `?, ?, ?`."""
-    return ", ".join("?" * number)
+    return ", ".join("?" * count)
 
 
-def pieces(all_of_them: Sequence[T]) -> Iterator[Sequence[T]]:
-    """As many as one statement may have placeholders for, and the next ones."""
-    return (all_of_them[i : i + _AT_ONCE] for i in range(0, len(all_of_them), _AT_ONCE))
+def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The items in batches that fit into the placeholders of one statement."""
+    return (items[i : i + _MAX_PLACEHOLDERS] for i in range(0, len(items), _MAX_PLACEHOLDERS))

@@ -1,4 +1,4 @@
-"""Nightly cells in order: by eval, by subject, by night; and what changed from one night to the next."""
+"""Groups nightly cells by eval, subject and night, and finds what changed from one night to the next."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from demeanor.core.history import RunCell
 from demeanor.core.run_diff import Part, RunDiff
 
 RunId: TypeAlias = tuple[str, str]
-"""When a run started, and its id: runs in the order of time."""
+"""The start and the id of a run; sorts by time."""
 
 ByRun: TypeAlias = Mapping[str, tuple[RunCell, ...]]
-"""A run's id → its cells of one eval and subject, of which there is nearly always one."""
+"""Run id → its cells of one eval and subject; nearly always one."""
 
 
 def nights_of(cells: Iterable[RunCell]) -> list[RunId]:
-    """All nightly runs that any of these cells is of, oldest first."""
+    """The nightly runs of these cells, oldest first."""
     return sorted({(cell.started, cell.run) for cell in cells if cell.kind == "nightly"})
 
 
 def by_eval(cells: Iterable[RunCell]) -> dict[str, dict[str, ByRun]]:
-    """Nightly cells: eval → subject → night → cells. More than one cell of a night are taken together."""
+    """Nightly cells: eval → subject → night → cells."""
     found: dict[str, dict[str, dict[str, tuple[RunCell, ...]]]] = {}
     for cell in cells:
         if cell.kind == "nightly":
@@ -33,7 +33,7 @@ def by_eval(cells: Iterable[RunCell]) -> dict[str, dict[str, ByRun]]:
 
 
 def count(cells: Iterable[RunCell]) -> tuple[int, int]:
-    """Passed and failed, added up."""
+    """The sums of passed and failed."""
     passed = failed = 0
     for cell in cells:
         passed += cell.passed
@@ -42,13 +42,13 @@ def count(cells: Iterable[RunCell]) -> tuple[int, int]:
 
 
 def fingerprints(cells: Iterable[RunCell]) -> tuple[str, ...]:
-    """The known fingerprints of judged cells, in order of appearance; a cell that mixes some says so: `a + b`."""
+    """The fingerprints of judged cells in order of appearance; a cell with several has them as `a + b`."""
     known = (cell.fingerprint.split(" + ") for cell in cells if cell.fingerprint and cell.judged)
     return tuple(dict.fromkeys(one for several in known for one in several))
 
 
 def changes(cells: Sequence[RunCell]) -> Iterator[RunDiff]:
-    """What changed between consecutive cells of one eval and subject, oldest first; what is unknown does not differ."""
+    """What changed between consecutive cells of one eval and subject, oldest first; unknown values do not differ."""
     for before, after in pairwise(cells):
         if _same(before, after):
             continue
@@ -68,7 +68,7 @@ def changes(cells: Sequence[RunCell]) -> Iterator[RunDiff]:
 
 
 def _same(before: RunCell, after: RunCell) -> bool:
-    """Whether nothing differs at a glance, which is nearly always so."""
+    """Whether nothing differs: a fast check for the most common case."""
     return (
         before.fingerprint == after.fingerprint
         and before.eval_hash == after.eval_hash

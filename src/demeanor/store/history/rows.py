@@ -1,4 +1,4 @@
-"""Values to rows of the history and back."""
+"""Converts values to rows of the history and back."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ CELL_COLUMNS = (
     " t.eval_hash, t.prompt_hash, t.agent_version, t.fingerprint, t.seconds, t.turns, t.input_tokens, t.output_tokens,"
     " t.cost_usd, c.planned, t.attempts, t.unpriced, t.uncounted, r.branch, r.dirty, r.demeanor"
 )
-_COLUMNS_OF_THEIR_OWN = {  # whatever else a record says lies in `more`
+_OWN_COLUMNS = {  # all other fields of a record are in `more`
     "eval", "subject", "number", "attempt", "verdict", "final", "ended", "spent", "policy", "eval_hash", "prompt_hash",
     "agent_version", "fingerprint", "capture_hash",
 }  # fmt: skip
 
 
 def uid_of(run: RunInfo) -> str:
-    """What no other run has; for a run that was made before there was one, what is as good."""
+    """The unique id of a run; calculated for runs of older versions, which had none."""
     return run.uid or blake2b(f"{run.id}\n{run.started}\n{run.seed}".encode(), digest_size=8).hexdigest()
 
 
 def digest(*parts: object) -> int:
-    """63 bits of a hash: an integer in either database."""
+    """63 bits of a hash: an integer in both databases."""
     hashed = blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).digest()
     return int.from_bytes(hashed, "big") >> 1
 
 
 def clean(text: str) -> str:
-    """Text as both databases can hold it: no NUL, and no half of a character."""
+    """Text that both databases can store: without NUL and lone surrogates."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
 def _row(*values: Any) -> Row:
-    """Values as both databases can hold them."""
+    """Values that both databases can store."""
     return tuple(clean(value) if isinstance(value, str) else value for value in values)
 
 
-def _whole(number: int | None) -> int | None:
-    """A whole number that fits; a file that was imported may claim any."""
+def _integer(number: int | None) -> int | None:
+    """An integer that fits into a column, else None: imported files may contain any number."""
     return number if number is not None and abs(number) < 2**53 else None
 
 
@@ -62,13 +62,13 @@ def run_row(run: RunInfo, name: str, *, origin: str, source: str) -> Row:
     """A row of `runs`."""
     dirty = None if run.dirty is None else int(run.dirty)
     return _row(
-        uid_of(run), name, origin, source, run.kind, run.started, _whole(run.seed) or 0, run.demeanor, run.commit,
-        run.branch, dirty, _whole(run.trials) or 0, json.dumps(encode(run.arguments)),
+        uid_of(run), name, origin, source, run.kind, run.started, _integer(run.seed) or 0, run.demeanor, run.commit,
+        run.branch, dirty, _integer(run.trials) or 0, json.dumps(encode(run.arguments)),
     )  # fmt: skip
 
 
 def past_run(row: Row) -> PastRun:
-    """A row of `runs`, with the number of its cells, as a value."""
+    """The value of a row of `runs` with the number of its cells."""
     uid, name, origin, source, kind, started, seed, demeanor, commit, branch, dirty, trials, arguments, cells = row
     info = RunInfo(
         id=name, started=started, uid=uid, kind=kind, seed=seed, demeanor=demeanor, commit=commit, branch=branch,
@@ -82,22 +82,22 @@ def attempt_row(record: Record, cell: int, uid: str) -> Row:
     data = encode(record)
     verdict, spent = record.verdict, record.spent
     cause, detail = (verdict.cause.value, verdict.detail) if isinstance(verdict, Void) else (None, None)
-    more = {name: value for name, value in data.items() if name not in _COLUMNS_OF_THEIR_OWN}
+    more = {name: value for name, value in data.items() if name not in _OWN_COLUMNS}
     return _row(
         cell, _small(record.number), digest(uid, data), _small(record.attempt), int(record.final), verdict.outcome,
-        cause, detail, record.ended, _number(spent.seconds) or 0.0, _small(spent.turns), _whole(spent.input_tokens),
-        _whole(spent.output_tokens), _number(spent.cost_usd), record.eval_hash, record.prompt_hash,
+        cause, detail, record.ended, _number(spent.seconds) or 0.0, _small(spent.turns), _integer(spent.input_tokens),
+        _integer(spent.output_tokens), _number(spent.cost_usd), record.eval_hash, record.prompt_hash,
         record.agent_version, record.fingerprint, record.capture_hash, json.dumps(more),
     )  # fmt: skip
 
 
 def _small(number: int) -> int:
-    """A count; nobody counts further."""
+    """A count, limited to 32 bits."""
     return max(-(2**31), min(number, 2**31 - 1))
 
 
 def _number(value: float | None) -> float | None:
-    """A number that can be summed up: an agent's own log may well claim an infinite cost."""
+    """A number that can be added up, else None: a log may contain an infinite cost."""
     return value if value is not None and abs(value) < 1e15 else None
 
 
@@ -107,19 +107,19 @@ def finding_rows(found: Iterable[Finding], attempt: Row) -> list[Row]:
 
 
 def usage(exchange: Exchange) -> Row:
-    """A row of `usages`, without the attempt that it belongs to."""
+    """A row of `usages`, without the key of its attempt."""
     response, error = exchange.response, exchange.error
     used = response.usage if response else None
     model = (response.model if response else None) or exchange.request.model
-    stopped = error.reason if error else response.stop.value if response else "unknown"
+    stop = error.reason if error else response.stop.value if response else "unknown"
     counted = (used.input, used.output, used.cache_read, used.cache_write, used.reasoning) if used else (None,) * 5
-    tokens = [_whole(number) for number in counted]
+    tokens = [_integer(number) for number in counted]
     times = (exchange.started, exchange.first_byte, exchange.ended)
-    return _row(_small(exchange.number), model, stopped, *tokens, _number(exchange.cost_usd), *times)
+    return _row(_small(exchange.number), model, stop, *tokens, _number(exchange.cost_usd), *times)
 
 
 def record_of(row: Row, found: tuple[Finding, ...]) -> Record:
-    """A row of `attempts`, with the cell's eval, subject and policy before it, as a value."""
+    """The value of a row of `attempts`, preceded by the eval, subject and policy of its cell."""
     name, subject, policy, _, number, _, attempt, final, outcome, cause, detail, ended, *rest = row
     seconds, turns, sent, received, cost, eval_hash, prompt_hash, version, fingerprint, capture_hash, more = rest
     verdict: dict[str, Any] = {"outcome": outcome, "findings": encode(found)}
@@ -140,7 +140,7 @@ def _spent(seconds: float, turns: int, sent: int | None, received: int | None, c
 
 
 def run_cell(row: Row) -> RunCell:
-    """A row of `cells` with its tally, as a value."""
+    """The value of a row of `cells` with its tally."""
     (
         run, started, kind, name, subject, policy, passed, failed, voided, skipped, commit, eval_hash, prompt_hash,
         version, fingerprint, seconds, turns, sent, received, cost, planned, attempts, unpriced, uncounted, branch,
@@ -169,7 +169,7 @@ def decision_row(decision: KeptDecision) -> Row:
 
 
 def kept_decision(row: Row) -> KeptDecision:
-    """A row of `decisions` as a value."""
+    """The value of a row of `decisions`."""
     _, made, ruling, name, subject, answer, rule, reason, run, commit, eval_hash, evidence = row
     return KeptDecision(
         made=made, ruling=ruling, eval=name, subject=subject, answer=answer, rule=rule, reason=reason, run=run,

@@ -1,4 +1,4 @@
-"""SQLite: a file beside the results, with nothing to set up."""
+"""SQLite: a file beside the results; needs no setup."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ MEMORY = Path(":memory:")
 
 
 class Sqlite:
-    """A connection to a file, or to nothing but memory."""
+    """A connection to a file, or to a database in memory."""
 
-    for_update = ""  # a transaction that writes is alone anyway
+    for_update = ""  # SQLite has one writer at a time
 
-    def __init__(self, path: Path, *, patience: float = 30.0) -> None:
-        """`patience`: seconds to wait for somebody else who is writing."""
+    def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
+        """`timeout`: seconds to wait for another writer."""
         self.path = path
         try:
-            self._connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
-            # A write-ahead log lets readers read while somebody writes, and makes a commit cheap: a power cut may
-            # take the last of them, which the ledger still has.
+            self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+            # With a write-ahead log readers are not blocked by a writer, and a commit is cheap. A power failure may
+            # lose the last commits, which are still in the ledger.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
@@ -35,32 +35,32 @@ class Sqlite:
             self._fail(error)
 
     @property
-    def shown(self) -> str:
-        """The file."""
+    def label(self) -> str:
+        """The path of the file."""
         return str(self.path)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        """What a query gives."""
+        """The rows that a query returns."""
         try:
             return self._connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             self._fail(error)
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """One statement for each of many rows."""
+        """Execute one statement for each of many rows."""
         try:
             self._connection.executemany(sql, rows)
         except sqlite3.Error as error:
             self._fail(error)
 
     def append(self, table: str, rows: Sequence[Row]) -> None:
-        """New rows of a table."""
+        """Insert rows into a table."""
         if rows:
             self.many(f"INSERT INTO {table} VALUES ({marks(len(rows[0]))})", rows)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction; SQLite has one writer at a time, so it says at once that it is one."""
+        """A transaction. BEGIN IMMEDIATE takes the write lock at once, instead of failing at the first write."""
         self.rows("BEGIN IMMEDIATE")
         try:
             yield
@@ -70,7 +70,7 @@ class Sqlite:
         self.rows("COMMIT")
 
     def script(self, sql: str) -> None:
-        """Several statements; sqlite3's own `executescript` would end the transaction first."""
+        """Execute several statements; sqlite3's own `executescript` would end the transaction first."""
         statement = ""
         for line in sql.replace("{key}", _KEY).splitlines(keepends=True):
             statement += line
@@ -79,23 +79,23 @@ class Sqlite:
                 statement = ""
 
     def tables(self) -> set[str]:
-        """The tables that are there."""
+        """The names of all tables."""
         return {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def lock_schema(self) -> None:
-        """A transaction that writes is alone anyway."""
+        """Nothing to do: a transaction that writes holds the only write lock."""
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def _fail(self, error: sqlite3.Error) -> NoReturn:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise StoreBusy(
-                f"{self.path}: {error}\n  → another process has been writing for long; try again"
+                f"{self.path}: {error}\n  → another process holds the lock for too long; try again"
             ) from error
         if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
-            remedy = "this file is something else: move it away, or name another one as `store`"
+            remedy = "this file is not an SQLite database: move it away, or set `store` to another path"
         else:
-            remedy = "is the disk full, or the folder not writable?"
+            remedy = "check that the disk is not full and that the folder is writable"
         raise StoreError(f"{self.path}: {error}\n  → {remedy}") from error

@@ -1,4 +1,4 @@
-"""Cells counted as attempts are added, so that nobody has to go through a million of them to make a report."""
+"""Tallies of cells, updated as attempts are added, so that a report need not read every attempt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demeanor.store.history.database import Database, Row, marks
 from demeanor.store.history.rows import ATTEMPT_COLUMNS
 
 _ATTEMPT = {name.strip(): place for place, name in enumerate(ATTEMPT_COLUMNS.split(","))}
-_BETWEEN = " + "
+_SEPARATOR = " + "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,7 +22,7 @@ class CellTally:
     """The cell."""
 
     passed: int
-    """Trials that passed, by the attempt that counts."""
+    """Trials whose final attempt passed."""
 
     failed: int
     """Trials that failed."""
@@ -34,7 +34,7 @@ class CellTally:
     """All attempts."""
 
     seconds: float
-    """Wall time of all attempts."""
+    """Duration of all attempts."""
 
     turns: int
     """Model answers."""
@@ -55,19 +55,19 @@ class CellTally:
     """Attempts whose tokens are not known in full."""
 
     eval_hash: str | None
-    """The one that all attempts have, or all of them."""
+    """The eval hash of the attempts; several are joined."""
 
     prompt_hash: str | None
-    """As above."""
+    """The prompt hash of the attempts; several are joined."""
 
     agent_version: str | None
-    """As above."""
+    """The agent version of the attempts; several are joined."""
 
     fingerprint: str | None
-    """As above."""
+    """The fingerprint of the attempts; several are joined."""
 
     def plus(self, *, before: Sequence[Row], new: Sequence[Row]) -> CellTally:
-        """The tally with new attempts; `before`: those that there were at the same trials. Rows of `attempts`."""
+        """The tally with new attempts. `before`: existing attempts of the same trials. Both are rows of `attempts`."""
         change = _outcomes([*before, *new])
         change.subtract(_outcomes(before))
         return replace(
@@ -86,10 +86,10 @@ class CellTally:
             + sum(
                 None in pair for pair in zip(_column(new, "input_tokens"), _column(new, "output_tokens"), strict=True)
             ),
-            eval_hash=_all_of(self.eval_hash, _column(new, "eval_hash")),
-            prompt_hash=_all_of(self.prompt_hash, _column(new, "prompt_hash")),
-            agent_version=_all_of(self.agent_version, _column(new, "agent_version")),
-            fingerprint=_all_of(self.fingerprint, _column(new, "fingerprint")),
+            eval_hash=_join(self.eval_hash, _column(new, "eval_hash")),
+            prompt_hash=_join(self.prompt_hash, _column(new, "prompt_hash")),
+            agent_version=_join(self.agent_version, _column(new, "agent_version")),
+            fingerprint=_join(self.fingerprint, _column(new, "fingerprint")),
         )
 
 
@@ -97,9 +97,9 @@ _COLUMNS = tuple(field.name for field in fields(CellTally))
 
 
 def read_tallies(database: Database, cells: Sequence[int]) -> list[CellTally]:
-    """The tallies of some cells, which nobody else changes until the transaction ends.
+    """Read the tallies of some cells and lock them until the transaction ends.
 
-    In the order of their ids, so that two writers never wait for each other.
+    They are read in the order of their ids, so that two writers can't deadlock.
     """
     sql = f"SELECT {', '.join(_COLUMNS)} FROM tallies WHERE cell_id IN ({marks(len(cells))}) ORDER BY cell_id"
     return [
@@ -108,7 +108,7 @@ def read_tallies(database: Database, cells: Sequence[int]) -> list[CellTally]:
 
 
 def write_tallies(database: Database, tallies: Iterable[CellTally]) -> None:
-    """Write tallies that were read before."""
+    """Update tallies that were read before."""
     setting = ", ".join(f"{name} = ?" for name in _COLUMNS[1:])
     values = [(*(getattr(tally, name) for name in _COLUMNS[1:]), tally.cell_id) for tally in tallies]
     if values:
@@ -120,7 +120,7 @@ def _column(rows: Iterable[Row], name: str) -> list[Any]:
 
 
 def _outcomes(attempts: Iterable[Row]) -> Counter[str]:
-    """How many trials ended how, by the attempt that counts: as the view `trials` has it."""
+    """The number of trials by outcome of their final attempt, as in the view `trials`."""
     order = [_ATTEMPT[name] for name in ("final", "ended", "attempt")]
     last: dict[int, Row] = {}
     for row in attempts:
@@ -135,7 +135,7 @@ def _sum(known: float | None, new: Iterable[float | None]) -> Any:
     return sum(found) if found else None
 
 
-def _all_of(known: str | None, new: Iterable[str | None]) -> str | None:
-    """The one value, or all of them in order; what nobody said does not count."""
-    found = {value for value in new if value} | set((known or "").split(_BETWEEN))
-    return _BETWEEN.join(sorted(found - {""})) or None
+def _join(known: str | None, new: Iterable[str | None]) -> str | None:
+    """The distinct values, sorted and joined; None if there are none."""
+    found = {value for value in new if value} | set((known or "").split(_SEPARATOR))
+    return _SEPARATOR.join(sorted(found - {""})) or None

@@ -1,7 +1,6 @@
-"""Harbor's job folders: `<job>/<trial>/result.json`, and the ATIF trajectory of the agent beside it.
+"""Imports job folders of Harbor: `<job>/<trial>/result.json`, with the agent's ATIF trajectory beside it.
 
-The job's own statistics count a trial without a reward as 0, so they are not read: core/harbor_result.py tells what
-counts.
+The statistics of the job are not read, because they count a trial without a reward as 0; see harbor_format/result.py.
 """
 
 from __future__ import annotations
@@ -15,67 +14,67 @@ from typing import Any
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
+from demeanor.harbor_format.atif import atif_steps
 from demeanor.harbor_format.result import read_outcome, read_spent
-from demeanor.store.history.writing import WrittenRecord
-from demeanor.store.imports.atif import chain_of, turns_of
-from demeanor.store.imports.imported import (
+from demeanor.store.history.run_writer import WrittenRecord
+from demeanor.store.imports.common import (
     Imported,
     ImportOptions,
+    as_text,
+    cells_of,
     expect,
-    moment,
-    planned,
+    import_uid,
+    iso_time,
     read_bytes,
     read_json,
     run_name,
     seconds_between,
-    text,
-    uid,
 )  # fmt: skip
 
 ORIGIN = "harbor"
 
 
-def fits(data: Any) -> bool:
-    """Whether a JSON document is a trial's result."""
+def matches(data: Any) -> bool:
+    """Whether a JSON document is the result of a trial."""
     return isinstance(data, dict) and "trial_name" in data and "task_name" in data
 
 
 def read(results: list[Path], source: Path, options: ImportOptions) -> Imported:
-    """The run that a job's folder holds; `results` are its trials' files."""
+    """Read the run in a job folder; `results` are the files of its trials."""
     found = []
     for path in sorted(results):
         data = expect(read_json(path), dict, path, "")
-        found.append((moment(data.get("started_at")) or "", text(data.get("trial_name")), path, data))
+        found.append((iso_time(data.get("started_at")) or "", as_text(data.get("trial_name")), path, data))
     found.sort(key=lambda one: one[:3])
     counted: dict[tuple[str, str], int] = {}
-    kept = []
+    records = []
     for _, _, path, data in found:
         record = _record(data, path, options)
         cell = (record.eval, record.subject)
-        counted[cell] = counted.get(cell, 0) + 1  # attempts carry no number of their own
-        kept.append(WrittenRecord(record=replace(record, number=counted[cell])))
+        counted[cell] = counted.get(cell, 0) + 1  # trials of a job are not numbered
+        records.append(WrittenRecord(record=replace(record, number=counted[cell])))
     started = min((when for when, *_ in found if when), default="1970-01-01T00:00:00.000+00:00")
     run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=_uid(source, results), kind=options.kind or "ci")
-    return Imported(run=run, origin=ORIGIN, source=source, cells=planned(kept), kept=tuple(kept))
+    return Imported(run=run, origin=ORIGIN, source=source, cells=cells_of(records), records=tuple(records))
 
 
 def _uid(source: Path, results: list[Path]) -> str:
-    """By the job's own id, so that a job that was resumed is the same one; by content where it has none."""
+    """The hash of the job's id, so that a resumed job is the same run; without an id, of its content."""
     job = source / "result.json"
     if job.is_file() and job not in results:
         data = read_json(job)
         if isinstance(data, dict) and isinstance(data.get("id"), str):
-            return uid(ORIGIN, data["id"])
-    return uid(ORIGIN, *sorted(read_bytes(path) for path in results))
+            return import_uid(ORIGIN, data["id"])
+    return import_uid(ORIGIN, *sorted(read_bytes(path) for path in results))
 
 
 def _record(data: Mapping[str, Any], path: Path, options: ImportOptions) -> Record:
     info = _table(data, "agent_info", path)
-    doing = _table(data, "agent_execution", path)
-    agent, version = text(info.get("name")) or "agent", info.get("version")
+    execution = _table(data, "agent_execution", path)
+    agent, version = as_text(info.get("name")) or "agent", info.get("version")
     model = _model(info)
-    trajectory = path.parent / "agent" / "trajectory.json"
-    steps = read_json(trajectory) if trajectory.is_file() else {}
+    trajectory_file = path.parent / "agent" / "trajectory.json"
+    trajectory = read_json(trajectory_file) if trajectory_file.is_file() else {}
     subject = options.subject or (f"{agent}:{model}" if model else agent)
     settings = _table(_table(data, "config", path), "agent", path).get("kwargs")
     return Record(
@@ -86,41 +85,55 @@ def _record(data: Mapping[str, Any], path: Path, options: ImportOptions) -> Reco
         verdict=_verdict(data),
         spent=replace(
             read_spent(data) or Spent(),
-            seconds=seconds_between(doing.get("started_at"), doing.get("finished_at")),
-            turns=turns_of(steps),
+            seconds=seconds_between(execution.get("started_at"), execution.get("finished_at")),
+            turns=_turns(trajectory),
         ),
-        chain=chain_of(steps),
+        chain=_call_chain(trajectory),
         folder=path.parent.name,
-        ended=moment(data.get("finished_at")) or "",
-        eval_hash=text(data.get("task_checksum"))[:12],
+        ended=iso_time(data.get("finished_at")) or "",
+        eval_hash=as_text(data.get("task_checksum"))[:12],
         agent_version=version if isinstance(version, str) else None,
-        fingerprint=sha256(repr([agent, version, model, text(settings)]).encode("utf-8", "replace")).hexdigest()[:12],
+        fingerprint=sha256(repr([agent, version, model, as_text(settings)]).encode("utf-8", "replace")).hexdigest()[
+            :12
+        ],
     )
+
+
+def _turns(trajectory: Any) -> int:
+    """The number of model answers in an ATIF trajectory."""
+    return sum(1 for step in atif_steps(trajectory) if step.get("source") == "agent")
+
+
+def _call_chain(trajectory: Any) -> str:
+    """The names of the called tools in an ATIF trajectory."""
+    steps = atif_steps(trajectory)
+    calls = [call for step in steps for call in step.get("tool_calls") or () if isinstance(call, dict)]
+    return " → ".join(str(call.get("function_name", "?")) for call in calls)
 
 
 def _model(info: Mapping[str, Any]) -> str:
     found = info.get("model_info")
     if not isinstance(found, dict):
-        return text(found)
-    name, provider = text(found.get("name")), text(found.get("provider"))
+        return as_text(found)
+    name, provider = as_text(found.get("name")), as_text(found.get("provider"))
     return f"{provider}/{name}" if provider and name and not name.startswith(f"{provider}/") else name
 
 
 def _verdict(data: Mapping[str, Any]) -> Verdict:
     outcome = read_outcome(data)
     if outcome.trouble is not None or outcome.rewards is None:
-        cause, detail = outcome.trouble or (VoidCause.VERIFIER, "the verifier gave no reward")
-        return Void(cause=cause, detail=detail)
+        cause, reason = outcome.trouble or (VoidCause.VERIFIER, "the verifier gave no reward")
+        return Void(cause=cause, detail=reason)
     rewards = outcome.rewards
-    asked = {"reward": rewards["reward"]} if "reward" in rewards else rewards
-    told = f"; {outcome.own}" if outcome.own else ""
+    checks = {"reward": rewards["reward"]} if "reward" in rewards else rewards
+    detail = f"; {outcome.own}" if outcome.own else ""
     findings = tuple(
         Finding(
             check=key,
             answer="yes" if value >= 1.0 else "no",
-            reason="" if value >= 1.0 else f"{key} is {value:g}{told}",
+            reason="" if value >= 1.0 else f"{key} is {value:g}{detail}",
         )
-        for key, value in asked.items()
+        for key, value in checks.items()
     )
     return Pass(findings=findings) if all(one.answer == "yes" for one in findings) else Fail(findings=findings)
 

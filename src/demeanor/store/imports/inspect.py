@@ -1,7 +1,7 @@
-"""Inspect's logs, as `.eval` (a zip of JSON) or as `.json`; Inspect itself need not be installed.
+"""Imports logs of Inspect, as `.eval` (a zip of JSON) or `.json`; Inspect need not be installed.
 
-A sample is an eval, an epoch is a trial. A sample passes where every score is 1 (`C`, true, 1.0); an error, or no score
-at all, is void. Newer versions compress with zstd, which Python can read itself from 3.14 on.
+A sample is an eval, an epoch is a trial. A sample passes if every score is 1 (`C`, true, 1.0); an error or a missing
+score is void. Newer versions compress with zstd, which Python itself supports from 3.14 on.
 """
 
 from __future__ import annotations
@@ -18,63 +18,63 @@ from demeanor.core.errors import BadInput
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.store.history.writing import WrittenRecord
-from demeanor.store.imports.imported import (
+from demeanor.store.history.run_writer import WrittenRecord
+from demeanor.store.imports.common import (
     Imported,
     ImportOptions,
+    as_integer,
+    as_number,
+    as_text,
+    cells_of,
     expect,
-    moment,
-    number,
-    planned,
+    import_uid,
+    iso_time,
     read_json,
     run_name,
-    text,
-    uid,
-    whole,
 )  # fmt: skip
 
 ORIGIN = "inspect"
-_IDENTITY = ("eval_id", "run_id", "task_id", "created", "task", "model")
+_ID_FIELDS = ("eval_id", "run_id", "task_id", "created", "task", "model")
 _ZSTANDARD = 93
-_MOST_BYTES = 512 * 2**20
-_WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_MAX_BYTES = 512 * 2**20
+_SCORES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
-def fits(data: Any) -> bool:
-    """Whether a JSON document is such a log."""
+def matches(data: Any) -> bool:
+    """Whether a JSON document is a log of Inspect."""
     return isinstance(data, dict) and isinstance(data.get("eval"), dict) and "status" in data and "task" in data["eval"]
 
 
 def read(path: Path, options: ImportOptions) -> Imported:
-    """The run that a log is about."""
+    """Read the run of a log."""
     header, samples = _read_json(path) if path.suffix == ".json" else _read_zip(path)
     spec = expect(header.get("eval"), dict, path, "eval")
     task = expect(spec.get("task"), str, path, "eval.task")
-    started = moment(spec.get("created"))
+    started = iso_time(spec.get("created"))
     if started is None:
         raise BadInput("expected a time in ISO 8601", where=path, key="eval.created")
-    solver, model = text(spec.get("solver")) or ORIGIN, text(spec.get("model"))
+    solver, model = as_text(spec.get("solver")) or ORIGIN, as_text(spec.get("model"))
     revision = spec.get("revision") if isinstance(spec.get("revision"), dict) else {}
-    kept = []
+    records = []
     for i, sample in enumerate(samples):
         expect(sample, dict, path, f"samples[{i}]")
         record = Record(
-            eval=f"{task}/{text(sample.get('id'))}",
+            eval=f"{task}/{as_text(sample.get('id'))}",
             subject=options.subject or f"{solver.replace(':', '_')}:{model}",
-            number=whole(sample.get("epoch")) or 1,
+            number=as_integer(sample.get("epoch")) or 1,
             attempt=1,
             verdict=_verdict(sample),
             spent=_spent(sample),
-            ended=moment(sample.get("completed_at")) or started,
-            eval_hash=text(spec.get("task_version")),
+            ended=iso_time(sample.get("completed_at")) or started,
+            eval_hash=as_text(spec.get("task_version")),
         )
-        kept.append(WrittenRecord(record=record))
+        records.append(WrittenRecord(record=record))
     run = RunInfo(
         id=run_name(ORIGIN, started), started=started, kind=options.kind or "ci", commit=revision.get("commit"),
         dirty=revision.get("dirty"),
-        uid=uid(ORIGIN, *(text(spec.get(name)) for name in _IDENTITY)),
+        uid=import_uid(ORIGIN, *(as_text(spec.get(name)) for name in _ID_FIELDS)),
     )  # fmt: skip
-    return Imported(run=run, origin=ORIGIN, source=path, cells=planned(kept), kept=tuple(kept))
+    return Imported(run=run, origin=ORIGIN, source=path, cells=cells_of(records), records=tuple(records))
 
 
 def _read_json(path: Path) -> tuple[Mapping[str, Any], Iterable[Any]]:
@@ -88,15 +88,17 @@ def _read_zip(path: Path) -> tuple[Mapping[str, Any], Iterable[Any]]:
             names = archive.namelist()
             start = "header.json" if "header.json" in names else "_journal/start.json"
             if start not in names:
-                raise BadInput("holds no header.json", where=path, remedy="is it a log of Inspect?")
+                raise BadInput("has no header.json", where=path, remedy="this is not a log of Inspect")
             header = expect(read_json(path, _member(archive, start, path)), dict, path, start)
             return header, list(_samples(archive, names, path))
     except (zipfile.BadZipFile, OSError, zlib.error, struct.error) as error:
-        raise BadInput(f"is no zip file: {error}", where=path, remedy="is it cut off? fetch it again") from None
+        raise BadInput(
+            f"is not a zip file: {error}", where=path, remedy="if it is incomplete, download it again"
+        ) from None
 
 
 def _samples(archive: zipfile.ZipFile, names: list[str], path: Path) -> Iterator[Any]:
-    """Every sample in short; the newest word on a sample counts."""
+    """The summaries of all samples; the last summary of a sample counts."""
     if "summaries.json" in names:
         yield from expect(read_json(path, _member(archive, "summaries.json", path)), list, path, "summaries.json")
         return
@@ -104,18 +106,18 @@ def _samples(archive: zipfile.ZipFile, names: list[str], path: Path) -> Iterator
     for name in sorted(n for n in names if n.startswith("_journal/summaries/")):
         for sample in expect(read_json(path, _member(archive, name, path)), list, path, name):
             expect(sample, dict, path, name)
-            found[text(sample.get("id")), sample.get("epoch")] = sample
+            found[as_text(sample.get("id")), sample.get("epoch")] = sample
     yield from found.values()
 
 
 def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
-    """One file of the archive, unless it is far too large once unpacked."""
+    """One file of the archive, up to a maximum size."""
     info = archive.getinfo(name)
-    if info.file_size > _MOST_BYTES:
+    if info.file_size > _MAX_BYTES:
         raise BadInput(f"is too large ({info.file_size / 2**20:.0f} MB)", where=path, key=name)
     if info.compress_type != _ZSTANDARD or _ZSTANDARD in getattr(zipfile, "compressor_names", {}):
         with archive.open(info) as member:
-            return member.read(_MOST_BYTES)
+            return member.read(_MAX_BYTES)
     try:
         import zstandard
     except ImportError:
@@ -143,7 +145,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
 def _verdict(sample: Mapping[str, Any]) -> Verdict:
     error = sample.get("error")
     if error:
-        return Void(cause=VoidCause.HARNESS, detail=text(error.get("message") if isinstance(error, dict) else error))
+        return Void(cause=VoidCause.HARNESS, detail=as_text(error.get("message") if isinstance(error, dict) else error))
     scores = sample.get("scores")
     values = {name: _value(score) for name, score in scores.items()} if isinstance(scores, dict) else {}
     if not values or any(value is None for value in values.values()):
@@ -159,13 +161,13 @@ def _verdict(sample: Mapping[str, Any]) -> Verdict:
 
 
 def _value(score: Any) -> float | None:
-    """A score as a number; None where there is none."""
+    """A score as a number; None if it is not one."""
     value = score.get("value") if isinstance(score, dict) else score
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
-        return _WORDS.get(value, _WORDS.get(value.lower()))
-    found = number(value)
+        return _SCORES.get(value, _SCORES.get(value.lower()))
+    found = as_number(value)
     return found if found is not None and math.isfinite(found) else None
 
 
@@ -173,7 +175,7 @@ def _spent(sample: Mapping[str, Any]) -> Spent:
     usage = sample.get("model_usage")
     used = [one for one in usage.values() if isinstance(one, dict)] if isinstance(usage, dict) else []
     return Spent(
-        seconds=number(sample.get("total_time")) or 0.0,
-        input_tokens=sum(whole(one.get("input_tokens")) or 0 for one in used) if used else None,
-        output_tokens=sum(whole(one.get("output_tokens")) or 0 for one in used) if used else None,
+        seconds=as_number(sample.get("total_time")) or 0.0,
+        input_tokens=sum(as_integer(one.get("input_tokens")) or 0 for one in used) if used else None,
+        output_tokens=sum(as_integer(one.get("output_tokens")) or 0 for one in used) if used else None,
     )

@@ -1,6 +1,6 @@
-"""JUnit XML. A `failure` is a fail, an `error` is void, `skipped` is skipped; the same name again is another trial.
+"""Imports JUnit XML. A `failure` is a fail, an `error` is void; the same name again is another trial.
 
-Reports of Demeanor itself say how many trials of an eval passed, failed and were void, so these are told apart again.
+Reports of Demeanor contain the numbers of passed, failed and void trials of an eval, which are imported as such.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from demeanor.core.errors import BadInput
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.store.history.writing import PlannedCell, WrittenRecord
-from demeanor.store.imports.imported import Imported, ImportOptions, moment, planned, read_bytes, run_name, uid
+from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
+from demeanor.store.imports.common import Imported, ImportOptions, cells_of, import_uid, iso_time, read_bytes, run_name
 
 ORIGIN = "junit"
 _OWN_TRIALS = re.compile(r"(\d{1,4}) passed, (\d{1,4}) failed, (\d{1,4}) void, (\d{1,4}) missing")
 
 
-def fits(content: bytes) -> bool:
-    """Whether a file looks like it."""
+def matches(content: bytes) -> bool:
+    """Whether a file looks like JUnit XML."""
     return re.search(rb"<testsuites?[\s>/]", content[:4096]) is not None
 
 
 def read(path: Path, options: ImportOptions) -> Imported:
-    """The run that a report is about."""
+    """Read the run of a report."""
     content = read_bytes(path)
     root = parse(content, path)
     if root.tag not in {"testsuites", "testsuite"}:
-        raise BadInput(f"expected <testsuites>, found <{root.tag}>", where=path, remedy="is it a JUnit report?")
+        raise BadInput(f"expected <testsuites>, found <{root.tag}>", where=path, remedy="this is not a JUnit report")
     own = root.tag == "testsuites" and root.get("name") == "demeanor"
-    begun = [when for suite in root.iter("testsuite") if (when := moment(suite.get("timestamp")))]
-    started = min(begun, default="1970-01-01T00:00:00.000+00:00")
-    kept: list[WrittenRecord] = []
+    starts = [when for suite in root.iter("testsuite") if (when := iso_time(suite.get("timestamp")))]
+    started = min(starts, default="1970-01-01T00:00:00.000+00:00")
+    records: list[WrittenRecord] = []
     skipped: list[PlannedCell] = []
     counted: dict[tuple[str, str], int] = {}
     for case in root.iter("testcase"):
-        name, subject = _who(case, options, own=own)
+        name, subject = _eval_and_subject(case, options, own=own)
         if case.find("skipped") is not None:
             skipped.append(PlannedCell(eval=name, subject=subject, skipped=_reason(case.find("skipped")) or "skipped"))
             continue
@@ -51,13 +51,15 @@ def read(path: Path, options: ImportOptions) -> Imported:
                 eval=name, subject=subject, number=counted[name, subject], attempt=1, verdict=verdict, ended=started,
                 spent=Spent(seconds=_seconds(case) / len(verdicts)),
             )  # fmt: skip
-            kept.append(WrittenRecord(record=record))
-    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=uid(ORIGIN, content), kind=options.kind or "ci")
-    return Imported(run=run, origin=ORIGIN, source=path, cells=planned(kept, skipped), kept=tuple(kept))
+            records.append(WrittenRecord(record=record))
+    run = RunInfo(
+        id=run_name(ORIGIN, started), started=started, uid=import_uid(ORIGIN, content), kind=options.kind or "ci"
+    )
+    return Imported(run=run, origin=ORIGIN, source=path, cells=cells_of(records, skipped), records=tuple(records))
 
 
 def parse(content: bytes, path: Path) -> Element:
-    """The tree of an XML file that declares no types and no entities: what these can do to a reader is never needed."""
+    """Parse XML; a document type or an entity is refused, because those are a security risk and never needed."""
     builder = TreeBuilder()
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -66,7 +68,12 @@ def parse(content: bytes, path: Path) -> Element:
     parser.CharacterDataHandler = builder.data
 
     def refuse(*_: object) -> None:
-        raise BadInput("declares a document type", where=path, key="<!DOCTYPE", remedy="a JUnit report needs none")
+        raise BadInput(
+            "declares a document type",
+            where=path,
+            key="<!DOCTYPE",
+            remedy="remove the declaration; JUnit reports have none",
+        )
 
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
@@ -74,10 +81,12 @@ def parse(content: bytes, path: Path) -> Element:
         parser.Parse(content, True)
         return builder.close()
     except (expat.ExpatError, ValueError, LookupError, AssertionError) as error:
-        raise BadInput(f"is no XML: {error}", where=path, remedy="is it cut off? fetch it again") from None
+        raise BadInput(
+            f"is not valid XML: {error}", where=path, remedy="if it is incomplete, download it again"
+        ) from None
 
 
-def _who(case: Element, options: ImportOptions, *, own: bool) -> tuple[str, str]:
+def _eval_and_subject(case: Element, options: ImportOptions, *, own: bool) -> tuple[str, str]:
     name, group = case.get("name") or "", case.get("classname") or ""
     if own:
         return name, group
@@ -87,15 +96,15 @@ def _who(case: Element, options: ImportOptions, *, own: bool) -> tuple[str, str]
 def _verdicts(case: Element, name: str) -> Iterator[Verdict]:
     failure, error = case.find("failure"), case.find("error")
     reason = _reason(failure if failure is not None else error)
-    simply = (0, 1, 0) if failure is not None else (0, 0, 1) if error is not None else (1, 0, 0)
-    passed, failed, void = _own_counts(case) or simply
+    default = (0, 1, 0) if failure is not None else (0, 0, 1) if error is not None else (1, 0, 0)
+    passed, failed, void = _own_counts(case) or default
     yield from [Pass(findings=(Finding(check=name, answer="yes"),))] * passed
     yield from [Fail(findings=(Finding(check=name, answer="no", reason=reason),))] * failed
     yield from [Void(cause=VoidCause.HARNESS, detail=reason or "error")] * void
 
 
 def _own_counts(case: Element) -> tuple[int, int, int] | None:
-    """Passed, failed and void, as a report of Demeanor says."""
+    """Passed, failed and void in a report of Demeanor; None in other reports."""
     for one in case.iter("property"):
         if one.get("name") == "trials" and (found := _OWN_TRIALS.fullmatch(one.get("value") or "")):
             passed, failed, void, _ = map(int, found.groups())

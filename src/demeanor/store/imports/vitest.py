@@ -1,11 +1,11 @@
-"""Vitest's JSON reports, as the nightly workflow of Gemini CLI uploads them: one per model and attempt.
+"""Imports JSON reports of Vitest, as the nightly workflow of Gemini CLI uploads them: one per model and attempt.
 
-    <night>/eval-logs-<model>-<attempt>/…/report.json        all of one folder are one nightly run
+    <night>/eval-logs-<model>-<attempt>/…/report.json        all reports in a folder are one run
     <night>/eval-logs-<model>-<attempt>/…/api-reliability.jsonl
 
-Three things are told from each other that those reports mix up. A skipped test is skipped, not failed. A test that the
-reliability log says was given up after errors 500 or 503 is recorded there as passed; it is void. And each attempt is
-one trial of its model, not a test of its own.
+Three details differ from the reports. A skipped test is skipped, not failed. A test that was given up after errors 500
+or 503, according to the reliability log, is void; the report has it as passed. Each attempt is one trial of its model,
+not a separate test.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from typing import Any
 from demeanor.core.evidence import Spent
 from demeanor.core.record import Record, RunInfo
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
-from demeanor.store.history.writing import PlannedCell, WrittenRecord
-from demeanor.store.imports.imported import (
+from demeanor.store.history.run_writer import PlannedCell, WrittenRecord
+from demeanor.store.imports.common import (
     Imported,
     ImportOptions,
+    as_number,
+    as_text,
+    cells_of,
     expect,
-    moment,
-    number,
-    planned,
+    import_uid,
+    iso_time,
     read_bytes,
     read_json,
     run_name,
-    text,
-    uid,
 )  # fmt: skip
 
 ORIGIN = "vitest"
 _ARTEFACT = re.compile(r"eval-logs-(.+)-(\d+)")
 _OLD_ARTEFACT = re.compile(r"eval-logs-(\d+)")
 _OLD_MODEL = "gemini-2.5-pro"
-_NOT_TRIED = ("skipped", "pending", "todo", "disabled")
+_SKIPPED = ("skipped", "pending", "todo", "disabled")
 
 
-def fits(data: Any) -> bool:
-    """Whether a JSON document is such a report."""
+def matches(data: Any) -> bool:
+    """Whether a JSON document is a report of Vitest."""
     return isinstance(data, dict) and "testResults" in data and "numTotalTests" in data
 
 
 def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Imported:
-    """All reports of one run."""
+    """Read one run from all its reports."""
     contents = [read_bytes(path) for path in sorted(paths)]
-    kept: list[WrittenRecord] = []
+    records: list[WrittenRecord] = []
     skipped: list[PlannedCell] = []
-    begun = []
+    starts = []
     nightly = False
     reports: dict[str, int] = {}
     for path, content in zip(sorted(paths), contents, strict=True):
@@ -60,7 +60,7 @@ def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Importe
         subject, trial = _subject(path, options)
         nightly = nightly or trial is not None
         reports[subject] = reports.get(subject, 0) + 1
-        begun.append(moment(data.get("startTime")))
+        starts.append(iso_time(data.get("startTime")))
         given_up = _given_up(path.with_name("api-reliability.jsonl"))
         for name, verdict, spent, ended in _tests(data, path, given_up):
             if verdict is None:
@@ -70,15 +70,15 @@ def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Importe
             record = Record(
                 eval=name, subject=subject, number=own, attempt=1, verdict=verdict, spent=spent, ended=ended or ""
             )
-            kept.append(WrittenRecord(record=record))
-    started = min((when for when in begun if when), default="1970-01-01T00:00:00.000+00:00")
+            records.append(WrittenRecord(record=record))
+    started = min((when for when in starts if when), default="1970-01-01T00:00:00.000+00:00")
     kind = options.kind or ("nightly" if nightly else "ci")
-    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=uid(ORIGIN, *sorted(contents)), kind=kind)
-    return Imported(run=run, origin=ORIGIN, source=source, cells=planned(kept, skipped), kept=tuple(kept))
+    run = RunInfo(id=run_name(ORIGIN, started), started=started, uid=import_uid(ORIGIN, *sorted(contents)), kind=kind)
+    return Imported(run=run, origin=ORIGIN, source=source, cells=cells_of(records, skipped), records=tuple(records))
 
 
 def _subject(path: Path, options: ImportOptions) -> tuple[str, int | None]:
-    """The subject that a report is about, and the number of the trial, as its folder's name tells."""
+    """The subject of a report and the number of the trial, from the name of its folder."""
     for part in reversed(path.absolute().parts[:-1]):
         if found := _ARTEFACT.fullmatch(part):
             return options.subject or f"gemini-cli:{found[1]}", int(found[2])
@@ -88,7 +88,7 @@ def _subject(path: Path, options: ImportOptions) -> tuple[str, int | None]:
 
 
 def _tests(data: Any, path: Path, given_up: dict[str, str]) -> Iterator[tuple[str, Verdict | None, Spent, str | None]]:
-    """Each test's name and verdict; None where it was not tried."""
+    """The name and verdict of each test; None if it was skipped."""
     seen: Counter[str] = Counter()
     for i, file in enumerate(expect(data["testResults"], list, path, "testResults")):
         at = f"testResults[{i}]"
@@ -96,38 +96,40 @@ def _tests(data: Any, path: Path, given_up: dict[str, str]) -> Iterator[tuple[st
         for j, test in enumerate(tests):
             here = f"{at}.assertionResults[{j}]"
             title = expect(expect(test, dict, path, here).get("title"), str, path, f"{here}.title")
-            above = [text(one) for one in test.get("ancestorTitles") or ()] if seen[title] else []
-            name = " > ".join([*above, title])
+            ancestors = [as_text(one) for one in test.get("ancestorTitles") or ()] if seen[title] else []
+            name = " > ".join([*ancestors, title])
             seen[title] += 1
             if seen[name] > (name == title):
                 name = f"{name} ({seen[title]})"
             seen[name] += name != title
             status = expect(test.get("status"), str, path, f"{here}.status")
-            spent = Spent(seconds=(number(test.get("duration")) or 0.0) / 1000)
-            yield name, _verdict(title, status, test, given_up), spent, moment(file.get("endTime"))
+            spent = Spent(seconds=(as_number(test.get("duration")) or 0.0) / 1000)
+            yield name, _verdict(title, status, test, given_up), spent, iso_time(file.get("endTime"))
 
 
 def _verdict(name: str, status: str, test: dict[str, Any], given_up: dict[str, str]) -> Verdict | None:
-    if status in _NOT_TRIED:
+    if status in _SKIPPED:
         return None
     if name in given_up:
         return Void(cause=VoidCause.PROVIDER, detail=given_up[name])
     if status == "passed":
         return Pass(findings=(Finding(check=name, answer="yes"),))
     messages = test.get("failureMessages")
-    reason = "\n".join(text(one) for one in messages) if isinstance(messages, list) else status
+    reason = "\n".join(as_text(one) for one in messages) if isinstance(messages, list) else status
     return Fail(findings=(Finding(check=name, answer="no", reason=reason),))
 
 
 def _given_up(path: Path) -> dict[str, str]:
-    """Tests that were given up because the provider failed, with what it said."""
+    """Tests that were given up because the provider failed: name → error."""
     found = {}
     if path.is_file():
         for line in read_bytes(path).splitlines():
             try:
                 event = json.loads(line)
             except ValueError:
-                continue  # half a line of a job that was killed
+                continue  # an incomplete line of a job that was killed
             if isinstance(event, dict) and event.get("status") == "SKIP":
-                found[text(event.get("testName"))] = f"{text(event.get('errorCode'))}: {text(event.get('error'))}"
+                found[as_text(event.get("testName"))] = (
+                    f"{as_text(event.get('errorCode'))}: {as_text(event.get('error'))}"
+                )
     return found

@@ -1,25 +1,34 @@
-"""The folder of all runs: making a new one, finding an old one, and `latest`."""
+"""The folder of all runs: creates and finds runs, and maintains the link `latest`.
+
+Trials that were judged again are stored inside their run, as `<run>/rejudged/<time>/` with run.json and ledger.jsonl.
+They are not a run of their own: the history does not contain them, and no night is counted twice.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from demeanor.core.errors import StoreError, UnknownName, UsageError
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.trial import Plan
 from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
 
 LATEST = "latest"
+REJUDGED = "rejudged"
 
 
 def new_run(results: Path, now: datetime) -> RunFolder:
-    """A folder of its own for a run that begins now; two runs that begin at once get two folders."""
+    """Create the folder of a run that starts now; two runs that start at the same second get two folders."""
     stamp = now.strftime("%Y-%m-%dT%H-%M-%S")
     try:
         return _new_run(results, stamp)
     except OSError as error:
         raise StoreError(
-            f"{results}: no run can be kept here: {error.strerror}\n  → name another folder with --out"
+            f"{results}: can't store a run here: {error.strerror}\n  → use another folder: --out DIR"
         ) from error
 
 
@@ -32,29 +41,29 @@ def _new_run(results: Path, stamp: str) -> RunFolder:
         except FileExistsError:
             continue
         return RunFolder(folder)
-    raise UsageError(f"{results} holds 999 runs of the same second")
+    raise UsageError(f"{results} contains 999 runs of the same second")
 
 
 def point_latest(run: Path) -> None:
-    """Let `latest` beside a run point to it; in one step, so that it is never missing."""
+    """Point the link `latest` beside a run to it, atomically."""
     link = run.parent / LATEST
     if link.exists() and not link.is_symlink():
-        return  # somebody's own file or folder; not ours to replace
-    half = run.parent / f".{LATEST}.{os.getpid()}"
-    half.unlink(missing_ok=True)
-    half.symlink_to(run.name)
-    half.replace(link)
+        return  # a file or folder of the user; do not replace it
+    temporary = run.parent / f".{LATEST}.{os.getpid()}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(run.name)
+    temporary.replace(link)
 
 
 def runs(results: Path) -> list[Path]:
-    """All runs, the newest last."""
+    """All runs, newest last."""
     if not results.is_dir():
         return []
     return sorted(path for path in results.iterdir() if not path.is_symlink() and (path / RUN_FILE).is_file())
 
 
 def find_run(results: Path, name: str = LATEST) -> RunFolder:
-    """A run by its name, by a path to it, or the latest one."""
+    """A run by name or path, or the latest one; raises UnknownName."""
     if (Path(name) / RUN_FILE).is_file():
         return RunFolder(Path(name).resolve())
     known = runs(results)
@@ -68,3 +77,15 @@ def find_run(results: Path, name: str = LATEST) -> RunFolder:
         if path.name == name:
             return RunFolder(path)
     raise UnknownName("run", name, (path.name for path in known), where=results)
+
+
+def store_rejudged(run: RunFolder, info: RunInfo, plan: Plan, records: Sequence[Record], now: datetime) -> RunFolder:
+    """Store new verdicts for trials of `run` inside it; nothing of the run itself changes."""
+    rejudged = new_run(run.folder / REJUDGED, now)
+    rejudged.begin(replace(info, id=rejudged.folder.name), plan)
+    try:
+        for record in records:
+            rejudged.refer(replace(record, folder=f"../../{record.folder}", capture=None))
+    finally:
+        rejudged.close()
+    return rejudged

@@ -1,15 +1,15 @@
-"""One run kept as a folder that people and tools can read, written as the trials end.
+"""One run as a folder that people and tools can read, written while the trials run.
 
-    <run>/run.json                      who ran what, when; the plan
-    <run>/ledger.jsonl                  one line per attempt, appended as it ends: the truth
+    <run>/run.json                      the run (id, start, arguments, commit) and the plan
+    <run>/ledger.jsonl                  one line per attempt, appended when it ends: the authoritative record
     <run>/captures.jsonl.gz             the raw capture of every attempt, one compressed line each (`zcat` reads it)
-    <run>/starts/<hash>.jsonl.gz        each state that workspaces started from, once; captures hold what changed
-    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff; workspace/ where it failed;
+    <run>/starts/<hash>.jsonl.gz        each starting state of a workspace, once; captures contain only changes
+    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff; workspace/ if the trial failed;
                                         logs/ with the native logs of a Harbor task
 
-To make a file costs more than many an agent's work, so an empty trajectory or difference is not written. A line of the
-ledger is written with one `write` after everything else of its attempt, so that `kill -9` loses at most the attempts
-that were running. Half a line at the end (a full disk, a lost machine) is cut off when the run is resumed.
+Creating a file takes longer than many attempts, so an empty trajectory or diff is not written. The ledger line of an
+attempt is written with one `write`, after all its other files, so `kill -9` loses at most the attempts that were
+running. An incomplete last line (full disk, power failure) is removed when the run is resumed.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ SCHEMA = "demeanor-run/1"
 
 
 class RunFolder:
-    """The keep of one run."""
+    """The folder of one run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.notes: tuple[str, ...] = ()
         self._ledger: int | None = None
         self._users = 0
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._captures = CaptureFile(folder / "captures.jsonl.gz")
         self.starts = StartingStates(folder)
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
-        """Note what is going to be run. A run that was begun before keeps its first note."""
+        """Write run.json and open the ledger. A resumed run keeps its run.json."""
         _refuse_shared_folders(plan)
         try:
             self._begin(run, plan)
         except OSError as error:
-            raise StoreError(f"{self.folder}: the run can't be kept here: {error.strerror}") from error
+            raise StoreError(f"{self.folder}: can't store the run here: {error.strerror}") from error
 
     def _begin(self, run: RunInfo, plan: Plan) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -78,19 +78,19 @@ class RunFolder:
                 for cell in plan.cells
             ]
             write_whole(path, json.dumps({"schema": SCHEMA, "run": encode(run), "cells": cells}, indent=2) + "\n")
-        with self._turn:
+        with self._lock:
             self._users += 1
             if self._ledger is None:
                 self._ledger = _open_ledger(self.folder / LEDGER)
 
     def info(self) -> RunInfo:
-        """Who ran what."""
+        """The information about the run."""
         try:
-            return decode(RunInfo, self._note()["run"])
+            return decode(RunInfo, self._run_json()["run"])
         except (ValueError, KeyError) as error:
             raise StoreError(f"{self.folder / RUN_FILE}: can't be read: {error}") from None
 
-    def _note(self) -> Mapping[str, Any]:
+    def _run_json(self) -> Mapping[str, Any]:
         path = self.folder / RUN_FILE
         try:
             data: Mapping[str, Any] = json.loads(path.read_text("utf-8"))
@@ -98,26 +98,26 @@ class RunFolder:
                 raise StoreError(f"{path}: written by another version of Demeanor ({data.get('schema')!r})")
             return data
         except OSError as error:
-            raise StoreError(f"{self.folder} is no run: {error.strerror}: {path.name}") from None
+            raise StoreError(f"{self.folder} is not a run: {error.strerror}: {path.name}") from None
         except (ValueError, AttributeError) as error:
             raise StoreError(f"{path}: can't be read: {error}") from None
 
     def records(self) -> tuple[Record, ...]:
-        """Every attempt that was kept, in the order in which they ended."""
+        """All stored attempts, in the order in which they ended."""
         path = self.folder / LEDGER
         if not path.exists():
             return ()
         *lines, last = path.read_bytes().split(b"\n")
-        del last  # nothing, or half a line that was being written when the machine went down
+        del last  # empty, or an incomplete line after a power failure
         return tuple(_read_record(path, number, line) for number, line in enumerate(lines, 1))
 
     def count(self) -> int:
-        """How many attempts were kept."""
+        """The number of stored attempts."""
         path = self.folder / LEDGER
         return path.read_bytes().count(b"\n") if path.exists() else 0
 
     def events(self, record: Record) -> tuple[Event, ...]:
-        """What happened in an attempt that was kept."""
+        """The events of a stored attempt."""
         path = self.folder / record.folder / "trajectory.jsonl"
         if not record.steps:
             return ()
@@ -128,46 +128,46 @@ class RunFolder:
             raise StoreError(f"{path}: can't be read: {error}") from None
 
     def cells(self) -> tuple[Mapping[str, Any], ...]:
-        """The plan as it was noted: `eval`, `subject`, `policy`, `trials` and `skipped` of each cell."""
-        return tuple(self._note().get("cells", ()))
+        """The plan in run.json: `eval`, `subject`, `policy`, `trials` and `skipped` of each cell."""
+        return tuple(self._run_json().get("cells", ()))
 
     def packed_capture(self, record: Record) -> bytes | None:
-        """An attempt's capture as it lies in this folder, compressed; None where it does not."""
+        """The compressed capture of an attempt; None if it is not in this folder."""
         if record.capture is None or not self._captures.path.is_file():
             return None
         return self._captures.packed(record.capture)
 
     def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
-        """Keep one judged attempt; when this returns, a crash of Demeanor can't lose it."""
+        """Store one judged attempt; when this returns, a crash of Demeanor can't lose it."""
         if self._ledger is None:
-            raise StoreError(f"{self.folder}: the run was not begun")
+            raise StoreError(f"{self.folder}: begin() was not called")
         if not os.fstat(self._ledger).st_nlink:
-            raise StoreError(f"{self.folder}: the run's folder was removed while it ran; nothing more is kept")
+            raise StoreError(f"{self.folder}: the run's folder was removed while it ran; its attempts can't be stored")
         text = capture_json(capture, start="" if capture.breakdown else self.starts.keep(capture.before))
-        kept = replace(
+        stored = replace(
             record,
-            folder=self._leave(record, capture, evidence),
+            folder=self._write_attempt(record, capture, evidence),
             steps=len(evidence.trajectory.events),
             capture=self._captures.append(text),
             capture_hash=content_hash(text),
         )
-        self._note_down(kept)
-        return kept
+        self._append(stored)
+        return stored
 
     def refer(self, record: Record) -> None:
-        """Keep the record of an attempt whose leavings lie elsewhere."""
-        self._note_down(record)
+        """Store the record of an attempt whose files are in another folder."""
+        self._append(record)
 
-    def _note_down(self, record: Record) -> None:
+    def _append(self, record: Record) -> None:
         line = json.dumps(encode(record)).encode() + b"\n"
-        with self._turn:
+        with self._lock:
             if self._ledger is None:
-                raise StoreError(f"{self.folder}: the run was not begun")
+                raise StoreError(f"{self.folder}: begin() was not called")
             append_whole(self._ledger, line)
 
     def close(self) -> None:
-        """Make what was kept durable, and close the ledger when everybody who began the run is done."""
-        with self._turn:
+        """Flush the ledger to disk and close it, once close() was called as often as begin()."""
+        with self._lock:
             self._users -= 1
             if self._users > 0 or self._ledger is None:
                 return
@@ -176,33 +176,33 @@ class RunFolder:
             self._ledger = None
             self._captures.close()
 
-    def _leave(self, record: Record, capture: Capture, evidence: Evidence) -> str:
-        """Write the attempt's folder and give its name."""
+    def _write_attempt(self, record: Record, capture: Capture, evidence: Evidence) -> str:
+        """Write the folder of an attempt; returns its name."""
         name = f"{_cell_folder(record.eval, record.subject)}/trial-{record.number}"
         if record.attempt > 1:
             name += f"/attempt-{record.attempt}"
-        folder = os.path.join(self.folder, name)  # noqa: PTH118 - once per attempt, where pathlib costs a millisecond
+        folder = os.path.join(self.folder, name)  # noqa: PTH118 - pathlib costs a millisecond per attempt
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
         _write(folder, "log.txt", "".join(_log(record, capture)).encode("utf-8", "backslashreplace"))
         events = "".join(json.dumps(encode(event)) + "\n" for event in evidence.trajectory.events)
         if events:
             _write(folder, "trajectory.jsonl", events.encode())
-        difference = unified_diff(changes(evidence.before, evidence.after))
-        if difference:
-            _write(folder, "workspace.diff", difference.encode("utf-8", "replace"))
+        diff = unified_diff(changes(evidence.before, evidence.after))
+        if diff:
+            _write(folder, "workspace.diff", diff.encode("utf-8", "replace"))
         if isinstance(record.verdict, Fail):
             restore(evidence.after, Path(folder, "workspace"))
-        for path, left in capture.task_files.items():
-            _leave_log(Path(folder, "logs"), path, left.text)
+        for path, file in capture.task_files.items():
+            _write_task_log(Path(folder, "logs"), path, file.text)
         return name
 
 
-def _leave_log(folder: Path, path: str, text: str) -> None:
-    """Write a log as text, never out of its folder."""
+def _write_task_log(folder: Path, path: str, text: str) -> None:
+    """Write a log as text, never outside its folder."""
     if tree_path_problem(path) is None:
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, "utf-8", "backslashreplace")
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8", "backslashreplace")
 
 
 def _cell_folder(name: str, subject: str) -> str:
@@ -210,33 +210,33 @@ def _cell_folder(name: str, subject: str) -> str:
 
 
 def _refuse_shared_folders(plan: Plan) -> None:
-    """Two cells whose names differ only in signs that no folder's name can hold would overwrite each other."""
+    """Refuse cells that would overwrite each other, because their names differ only in characters that a slug drops."""
     taken: dict[str, str] = {}
     for cell in plan.cells:
         folder = _cell_folder(cell.eval.name, str(cell.subject)).lower()
         other = taken.setdefault(folder, cell.id)
         if other != cell.id:
-            raise UsageError(f"{cell.id!r} and {other!r} would be kept in the same folder\n  → rename one of them")
+            raise UsageError(f"{cell.id!r} and {other!r} would have the same folder\n  → rename one of them")
 
 
 def restore(tree: Tree, folder: Path) -> None:
-    """Lay a tree out as files, `.git` left out. Links are written down as text: none leads out."""
+    """Write a tree as files, without `.git`. Symbolic links become text files, so that none leads out of the folder."""
     for path, entry in tree.entries.items():
         content = entry.read() if entry.kind == "file" else f"(link to {entry.target})".encode()
         if entry.kind == "other" or content is None or is_git(path):
             continue
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
         if entry.executable:
-            place.chmod(0o755)
+            target.chmod(0o755)
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    half.write_text(text, "utf-8")
-    half.replace(path)
+    """Write a file atomically: readers see the old content or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)
 
 
 def _write(folder: str, name: str, content: bytes) -> None:
@@ -262,20 +262,29 @@ def _log(record: Record, capture: Capture) -> Iterator[str]:
 
 
 def _open_ledger(path: Path) -> int:
-    """Open for appending, for one writer at a time; half a line at the end is cut off first."""
+    """Open and lock the ledger for appending, and remove an incomplete last line."""
     ledger = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         fcntl.flock(ledger, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(ledger)
         raise StoreError(
-            f"{path}: another Demeanor is writing this run\n  → let it end, or stop it; then resume"
+            f"{path}: another Demeanor process is writing this run\n  → wait for it or stop it, then resume"
         ) from None
     size = os.fstat(ledger).st_size
-    whole = path.read_bytes().rfind(b"\n") + 1
-    if whole < size:
-        os.ftruncate(ledger, whole)
+    complete = path.read_bytes().rfind(b"\n") + 1
+    if complete < size:
+        os.ftruncate(ledger, complete)
     return ledger
+
+
+def write_call_log(source: Path, record: Record) -> Path:
+    """Write the verdict and call chain of a trial to `logs/` beside the eval's source, for evals with `log=True`."""
+    folder = source.parent / "logs"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{slug(record.eval)}.{slug(record.subject)}.trial-{record.number}.log"
+    path.write_text(f"{record.verdict.outcome}\n{record.chain}\n", "utf-8")
+    return path
 
 
 def _read_record(path: Path, number: int, line: bytes) -> Record:

@@ -1,8 +1,8 @@
-"""A run that is kept in its folder and, as its trials end, in the history.
+"""Stores a run in its folder and in the history.
 
-The folder comes first: when an attempt is kept there it can't be lost. The history is written behind it by a thread of
-its own, many attempts in one transaction, so that a slow or locked database holds up no trial and voids none. What
-could not be written while the run went on is written when it ends, or by `demeanor import` later.
+The folder is written first: an attempt that is stored there can't be lost. A thread writes the history, many attempts
+per transaction, so a slow or locked database neither delays nor voids a trial. Attempts that could not be written
+during the run are written when it ends, or later by `demeanor import`.
 """
 
 from __future__ import annotations
@@ -23,25 +23,27 @@ from demeanor.store.captures.capture_store import CaptureStore, publish
 from demeanor.store.history.connect import open_database
 from demeanor.store.history.database import Database
 from demeanor.store.history.rows import usage
-from demeanor.store.history.writing import RunWriter, WrittenRecord, planned_cells
+from demeanor.store.history.run_writer import RunWriter, WrittenRecord, planned_cells
 from demeanor.store.runs.run_folder import RunFolder
-from demeanor.store.runs.sync import catch_up
+from demeanor.store.runs.sync import sync_run
 
-_GATHER = 0.25
-"""Seconds to wait for more attempts before a transaction: a run of many short trials needs few of them."""
+_BATCH_SECONDS = 0.25
+"""Seconds to collect attempts before a transaction, so that many short trials need few transactions."""
 
 
 class RunStore:
-    """The keep of one run: its folder, and the history behind it."""
+    """Stores one run: in its folder, and in the history."""
 
-    def __init__(self, run: RunFolder, place: str, *, vault: CaptureStore | None = None, patience: float = 5.0) -> None:
-        """`patience`: seconds to wait for somebody else who is writing into the history."""
+    def __init__(
+        self, run: RunFolder, address: str, *, captures: CaptureStore | None = None, timeout: float = 5.0
+    ) -> None:
+        """`address`: of the history. `timeout`: seconds to wait for another writer of the history."""
         self.run = run
         self.notes: tuple[str, ...] = ()
-        """What a person should know of what could not be written."""
-        self._place = place
-        self._vault = vault
-        self._patience = patience
+        """Messages for the user about what could not be written."""
+        self._address = address
+        self._captures = captures
+        self._timeout = timeout
         self._database: Database | None = None
         self._writer: RunWriter | None = None
         self._queue: queue.SimpleQueue[WrittenRecord | None] = queue.SimpleQueue()
@@ -50,23 +52,23 @@ class RunStore:
 
     @property
     def folder(self) -> Path:
-        """Where the run is kept."""
+        """The folder of the run."""
         return self.run.folder
 
     def records(self) -> tuple[Record, ...]:
-        """What was kept already, in order."""
+        """The stored attempts, in order."""
         return self.run.records()
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
-        """Note what is going to be run. A history that can't be used is an error now, before anything is spent."""
+        """Start the run. A history that can't be used is an error now, before the run costs anything."""
         try:
-            self._database = open_database(self._place, patience=self._patience)
+            self._database = open_database(self._address, timeout=self._timeout)
             self._writer = RunWriter(self._database, run, source=str(self.folder))
             self._writer.write(planned_cells(plan), ())
         except StoreBusy:
-            self._writer = None  # somebody else is writing; there is time until the run ends
+            self._writer = None  # another process is writing; it is tried again when the run ends
         except StoreError:
-            with suppress(OSError):  # a run that never began leaves no folder; one that is resumed has its own
+            with suppress(OSError):  # remove the new folder; that of a resumed run is not empty
                 self.folder.rmdir()
             raise
         try:
@@ -76,67 +78,69 @@ class RunStore:
                 self._database.close()
             raise
         if self._writer is not None:
-            self._thread = threading.Thread(target=self._work, args=(self._writer,), name="history", daemon=True)
+            self._thread = threading.Thread(
+                target=self._write_batches, args=(self._writer,), name="history", daemon=True
+            )
             self._thread.start()
 
     def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
-        """Keep one judged attempt; when this returns, a crash can't lose it."""
-        kept = self.run.append(record, capture, evidence)
-        self._queue.put(WrittenRecord(record=kept, usages=tuple(usage(one) for one in capture.exchanges)))
-        return kept
+        """Store one judged attempt; when this returns, a crash can't lose it."""
+        stored = self.run.append(record, capture, evidence)
+        self._queue.put(WrittenRecord(record=stored, usages=tuple(usage(one) for one in capture.exchanges)))
+        return stored
 
     def close(self) -> None:
-        """Make everything durable, catch up with what the history lacks, and publish the captures."""
+        """Close the folder, write what is missing in the history, and publish the captures."""
         self.run.close()
         self._queue.put(None)
         if self._thread is not None:
             self._thread.join()
         try:
-            self._try("the history lacks a part of this run", self._catch_up)
-            if self._vault is not None:
-                vault = self._vault
-                self._try("captures were not published", lambda: publish(vault, self.run, self.run.records()))
+            self._try("the history is missing a part of this run", self._sync)
+            if self._captures is not None:
+                captures = self._captures
+                self._try("captures were not published", lambda: publish(captures, self.run, self.run.records()))
         finally:
             if self._database is not None:
                 self._database.close()
 
-    def _catch_up(self) -> None:
+    def _sync(self) -> None:
         if self._database is not None and self._failed:
-            self._database.close()  # a server that went away may be back
+            self._database.close()  # reconnect: the server may be back
             self._database = None
         if self._database is None:
-            self._database = open_database(self._place, patience=self._patience)
-        catch_up(self._database, self.run)
+            self._database = open_database(self._address, timeout=self._timeout)
+        sync_run(self._database, self.run)
 
     def _try(self, what: str, work: Callable[[], object]) -> None:
-        """The run is kept in its folder, so whatever fails here fails nothing."""
+        """Do something that may fail: the run is safe in its folder, so a failure is only a note."""
         try:
             work()
         except StoreError as error:
             first, _, _ = str(error).partition("\n")
             self.notes += (f"{what}: {first}; → demeanor import {self.folder}",)
 
-    def _work(self, writer: RunWriter) -> None:
-        """Write what comes, as much as there is at once, until there is no more to come."""
+    def _write_batches(self, writer: RunWriter) -> None:
+        """Write attempts to the history in batches, until the end of the queue."""
         waiting: list[WrittenRecord] = []
         more = True
         while more:
-            more = self._gather(waiting)
+            more = self._collect(waiting)
             try:
                 writer.write((), waiting)
                 waiting.clear()
             except StoreError:
-                self._failed = True  # it stays in the list, and in the ledger
+                self._failed = True  # it stays in the list and in the ledger
 
-    def _gather(self, waiting: list[WrittenRecord]) -> bool:
-        """Wait for an attempt and for some more after it; False where none will come."""
-        until = None
+    def _collect(self, waiting: list[WrittenRecord]) -> bool:
+        """Wait for an attempt, then collect more for a short time; False at the end of the queue."""
+        deadline = None
         while True:
             try:
-                found = self._queue.get(timeout=None if until is None else max(0.0, until - time.monotonic()))
+                found = self._queue.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 return True
             if found is None:
                 return False
             waiting.append(found)
-            until = until or time.monotonic() + _GATHER
+            deadline = deadline or time.monotonic() + _BATCH_SECONDS

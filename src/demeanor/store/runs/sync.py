@@ -1,4 +1,4 @@
-"""What a run's folder holds, into the history: the ledger is the truth, and the history follows it."""
+"""Copies a run from its folder to the history: the ledger is authoritative, the history follows it."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from demeanor.core.record import Record
 from demeanor.store.captures.capture_json import read_exchanges, unpack
 from demeanor.store.history.database import Database
 from demeanor.store.history.rows import uid_of, usage
-from demeanor.store.history.writing import PlannedCell, RunWriter, WrittenRecord
+from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord
 from demeanor.store.runs.run_folder import RunFolder
 
 
-def catch_up(database: Database, run: RunFolder) -> int:
-    """Write what the history lacks of a run; how many attempts that were."""
+def sync_run(database: Database, run: RunFolder) -> int:
+    """Write what is missing in the history; returns the number of new attempts."""
     info = run.info()
-    if _there(database, uid_of(info)) == run.count() > 0:
+    if _stored_attempts(database, uid_of(info)) == run.count() > 0:
         return 0
     records = run.records()
     writer = RunWriter(database, info, source=str(run.folder))
-    return writer.write(noted_cells(run, records), kept_of(run, records))
+    return writer.write(planned_cells_of(run, records), written_records(run, records))
 
 
-def kept_of(run: RunFolder, records: Iterable[Record]) -> tuple[WrittenRecord, ...]:
-    """The attempts of a folder, with what their exchanges used."""
+def written_records(run: RunFolder, records: Iterable[Record]) -> tuple[WrittenRecord, ...]:
+    """The attempts of a run, with the token usage of their exchanges."""
     return tuple(WrittenRecord(record=one, usages=_usages(run, one)) for one in records)
 
 
-def noted_cells(run: RunFolder, records: Iterable[Record]) -> Iterator[PlannedCell]:
-    """The plan as the folder has it; a run of an older version did not note policies, but its records did."""
+def planned_cells_of(run: RunFolder, records: Iterable[Record]) -> Iterator[PlannedCell]:
+    """The plan in run.json. Older versions did not store policies there, but in the records."""
     policies = {record.cell: record.policy for record in records}
     for cell in run.cells():
         name, subject = str(cell["eval"]), str(cell["subject"])
@@ -39,8 +39,8 @@ def noted_cells(run: RunFolder, records: Iterable[Record]) -> Iterator[PlannedCe
         )
 
 
-def _there(database: Database, uid: str) -> int:
-    """How many attempts of a run the history has."""
+def _stored_attempts(database: Database, uid: str) -> int:
+    """The number of attempts of a run in the history."""
     ((number,),) = database.rows(
         "SELECT COALESCE(SUM(t.attempts), 0) FROM runs r JOIN cells c ON c.run_id = r.id"
         " JOIN tallies t ON t.cell_id = c.id WHERE r.uid = ?",

@@ -1,5 +1,5 @@
-"""What every coding agent is asked to show before its results are believed: ordinary evals, and the model they use.
+"""The conformance suite: ordinary evals that show what a coding agent can do, and the scripted model that they use.
 
-`eval_conformance.py` holds one eval per ability (core/agent.py), `model.py` is the script of the model that all of them
-are run with, and `cases.py` says which verdict each must have. `demeanor agents check NAME` runs them.
+`eval_conformance.py` has one eval per ability (core/agent.py), `model.py` is the script of the model, and `suite.py`
+runs the evals and checks the verdicts. `demeanor agents check NAME` runs the suite.
 """

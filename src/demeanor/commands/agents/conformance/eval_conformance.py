@@ -1,12 +1,12 @@
-"""One eval per ability of a coding agent. The tag in each prompt tells the scripted model what to play."""
+"""One eval per ability of a coding agent. The tag in each prompt selects the script of the model."""
 
 from demeanor import USUALLY_PASSES, Approval, Rig, eval_test
 
-_LEAVES_TIME = 60.0
-_GIVES_UP = 120.0
+_TIMEOUT = 60.0
+_OUTAGE_TIMEOUT = 120.0
 
 
-@eval_test(USUALLY_PASSES, name="create", prompt="Write a greeting into hello.txt. [create]", timeout=_LEAVES_TIME)
+@eval_test(USUALLY_PASSES, name="create", prompt="Write a greeting into hello.txt. [create]", timeout=_TIMEOUT)
 def create(rig: Rig, result: str) -> None:
     """Creates a file."""
     assert "Hello, world!" in rig.workspace["hello.txt"].text
@@ -18,34 +18,30 @@ def create(rig: Rig, result: str) -> None:
     name="edit",
     prompt="Change the port in port.txt to 9090. [edit]",
     files={"port.txt": "port = 8080\n"},
-    timeout=_LEAVES_TIME,
+    timeout=_TIMEOUT,
 )
 def edit(rig: Rig, result: str) -> None:
-    """Edits a file that is there."""
+    """Edits an existing file."""
     assert rig.workspace["port.txt"].text.strip() == "port = 9090"
 
 
-@eval_test(USUALLY_PASSES, name="answer", prompt="What is seven times six? [answer]", timeout=_LEAVES_TIME)
+@eval_test(USUALLY_PASSES, name="answer", prompt="What is seven times six? [answer]", timeout=_TIMEOUT)
 def answer(rig: Rig, result: str) -> None:
     """Answers without using a tool."""
     assert "forty-two" in "\n".join((*rig.said, rig.stdout))
     assert rig.calls.of_kind("edit", "delete").count() == 0
 
 
-@eval_test(
-    USUALLY_PASSES, name="parallel", prompt="Write one.txt and two.txt at once. [parallel]", timeout=_LEAVES_TIME
-)
+@eval_test(USUALLY_PASSES, name="parallel", prompt="Write one.txt and two.txt at once. [parallel]", timeout=_TIMEOUT)
 def parallel(rig: Rig, result: str) -> None:
-    """Uses two tools that the model asks for in one answer."""
+    """Makes two tool calls that the model requests in one response."""
     assert rig.workspace["one.txt"].text.strip() == "1"
     assert rig.workspace["two.txt"].text.strip() == "2"
 
 
-@eval_test(
-    USUALLY_PASSES, name="tool-error", prompt="Tell me what missing.txt says. [tool-error]", timeout=_LEAVES_TIME
-)
+@eval_test(USUALLY_PASSES, name="tool-error", prompt="Tell me what missing.txt says. [tool-error]", timeout=_TIMEOUT)
 def tool_error(rig: Rig, result: str) -> None:
-    """Tells the model of a tool that failed, and goes on."""
+    """Reports a failed tool call to the model, and continues."""
     assert rig.calls.count() >= 2
     assert "not there" in rig.workspace["report.txt"].text
 
@@ -54,10 +50,10 @@ def tool_error(rig: Rig, result: str) -> None:
     USUALLY_PASSES,
     name="turns",
     prompts=["Remember the word heron. [turns]", "Which word was it? Write it into word.txt. [turns]"],
-    timeout=2 * _LEAVES_TIME,
+    timeout=2 * _TIMEOUT,
 )
 def turns(rig: Rig, result: str) -> None:
-    """Goes on with the same conversation when it is prompted again."""
+    """Continues the same conversation with a second prompt."""
     assert rig.workspace["word.txt"].text.strip() == "heron"
 
 
@@ -69,10 +65,10 @@ def turns(rig: Rig, result: str) -> None:
         {"role": "user", "text": "Remember the word heron."},
         {"role": "assistant", "text": "I will remember it."},
     ],
-    timeout=_LEAVES_TIME,
+    timeout=_TIMEOUT,
 )
 def messages(rig: Rig, result: str) -> None:
-    """Takes up an earlier conversation that it never had."""
+    """Continues a given earlier conversation."""
     assert "The word is heron" in "\n".join((*rig.said, rig.stdout))
 
 
@@ -81,23 +77,23 @@ def messages(rig: Rig, result: str) -> None:
     name="deny",
     prompt="Write forbidden.txt. [deny]",
     approval=Approval(rules={"edit": "deny", "execute": "deny"}),
-    timeout=_LEAVES_TIME,
+    timeout=_TIMEOUT,
 )
 def deny(rig: Rig, result: str) -> None:
-    """Can be kept from using a tool by an answer of «no»."""
+    """Does not use a tool when permission is denied."""
     assert not rig.workspace.exists("forbidden.txt")
     assert rig.calls.count() >= 1
 
 
-@eval_test(USUALLY_PASSES, name="malformed", prompt="Write late.txt. [malformed]", timeout=_LEAVES_TIME)
+@eval_test(USUALLY_PASSES, name="malformed", prompt="Write late.txt. [malformed]", timeout=_TIMEOUT)
 def malformed(rig: Rig, result: str) -> None:
-    """Gets over tool arguments that are no JSON."""
+    """Recovers from tool arguments that are not valid JSON."""
     assert rig.workspace["late.txt"].text.strip() == "late"
 
 
-@eval_test(USUALLY_PASSES, name="thinking", prompt="Think, then write thought.txt. [thinking]", timeout=_LEAVES_TIME)
+@eval_test(USUALLY_PASSES, name="thinking", prompt="Think, then write thought.txt. [thinking]", timeout=_TIMEOUT)
 def thinking(rig: Rig, result: str) -> None:
-    """Gets over an answer that begins with thinking."""
+    """Handles a response that begins with thinking."""
     assert rig.workspace["thought.txt"].text.strip() == "thought"
 
 
@@ -106,10 +102,10 @@ def thinking(rig: Rig, result: str) -> None:
     name="rate-limit",
     prompt="Write a greeting into hello.txt. [rate-limit]",
     faults=["429@1:retry_after=1"],
-    timeout=_LEAVES_TIME,
+    timeout=_TIMEOUT,
 )
 def rate_limit(rig: Rig, result: str) -> None:
-    """Tries again after a 429, and succeeds."""
+    """Retries after a 429, and succeeds."""
     assert rig.faults
     assert rig.workspace.exists("hello.txt")
 
@@ -119,10 +115,10 @@ def rate_limit(rig: Rig, result: str) -> None:
     name="outage",
     prompt="Write a greeting into hello.txt. [outage]",
     faults=["500"],
-    timeout=_GIVES_UP,
+    timeout=_OUTAGE_TIMEOUT,
 )
 def outage(rig: Rig, result: str) -> None:
-    """Gives up, void, at a provider that answers every request with 500."""
+    """Gives up, and the trial is void, when the provider answers every request with 500."""
     assert not rig.workspace.exists("hello.txt")
 
 
@@ -134,7 +130,7 @@ def outage(rig: Rig, result: str) -> None:
     timeout=20.0,
 )
 def hang(rig: Rig, result: str) -> None:
-    """Is ended at the deadline, void, where the provider never answers."""
+    """Is stopped at the deadline, and the trial is void, when the provider never answers."""
     assert not rig.workspace.exists("hello.txt")
 
 
@@ -143,16 +139,16 @@ def hang(rig: Rig, result: str) -> None:
     name="cut",
     prompt="Write a greeting into hello.txt. [cut]",
     faults=["cut@1"],
-    timeout=_LEAVES_TIME,
+    timeout=_TIMEOUT,
 )
 def cut(rig: Rig, result: str) -> None:
-    """Asks again, or is void, where an answer breaks off."""
+    """Retries, or the trial is void, when a response breaks off."""
     assert rig.workspace.exists("hello.txt")
 
 
-@eval_test(USUALLY_PASSES, name="clean", prompt="Start the long job. [clean]", timeout=_LEAVES_TIME)
+@eval_test(USUALLY_PASSES, name="clean", prompt="Start the long job. [clean]", timeout=_TIMEOUT)
 def clean(rig: Rig, result: str) -> None:
-    """Leaves no process behind, not even one in a session of its own."""
+    """Leaves no process behind, not even one in its own session."""
     assert rig.workspace.exists("started.txt")
 
 
@@ -161,9 +157,9 @@ def clean(rig: Rig, result: str) -> None:
     name="together",
     prompt="Write your number into number.txt. [together]",
     trials=2,
-    timeout=_LEAVES_TIME,
+    timeout=_TIMEOUT,
 )
 def together(rig: Rig, result: str) -> None:
-    """Two at once do not disturb each other."""
+    """Two instances in parallel do not disturb each other."""
     number = rig.workspace["number.txt"].text.strip()
     assert number in "\n".join(str(dict(call.arguments)) for call in rig.calls) or number in "\n".join(rig.said)

@@ -1,7 +1,7 @@
-"""The model of the conformance suite: a script that knows each of its prompts, and drives any agent.
+"""The model of the conformance suite: a script that knows the prompts of the suite and works with any agent.
 
-It keeps nothing in mind: what it says follows from the conversation that it is shown, so an agent that loses its own
-conversation is found out.
+It has no state: each response follows from the conversation in the request, so an agent that loses its conversation
+fails.
 """
 
 from __future__ import annotations
@@ -10,125 +10,125 @@ import re
 from collections.abc import Callable
 
 from demeanor.core.messages import Text, ToolCall
-from demeanor.gateway.script.turn import Answer, Played, Turn
+from demeanor.gateway.script.turn import Answer, ScriptOutput, Turn
 
 _FINISH = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 
 
-def play(turn: Turn) -> Played:
-    """What the model says next."""
-    for name, part in PARTS.items():
+def play(turn: Turn) -> ScriptOutput:
+    """Return the next response."""
+    for name, script in SCRIPTS.items():
         if re.search(rf"\[{name}\]", turn.prompt):
-            return part(turn)
+            return script(turn)
     return "I know no such task."
 
 
-def ended(turn: Turn, words: str) -> Played:
-    """The last words; some agents end only when a command says so."""
+def finish(turn: Turn, words: str) -> ScriptOutput:
+    """Return the final message; some agents finish only when a command says so."""
     if any(_FINISH in message.text for message in turn.request.messages):
         return turn.call("execute", command=f"echo {_FINISH}; echo {words!r}")
     return words
 
 
-def written(turn: Turn, path: str, content: str, old: str = "") -> Played:
-    """Write a file: by a tool, or in words, for an agent that reads its edits from the answer."""
+def write_file(turn: Turn, path: str, content: str, old: str = "") -> ScriptOutput:
+    """Write a file with a tool, or as text for an agent that reads its edits from the response."""
     if turn.request.tools:
         return turn.call("edit", path=path, content=content)
     return f"{path}\n```\n<<<<<<< SEARCH\n{old}=======\n{content}>>>>>>> REPLACE\n```\n"
 
 
-def create(turn: Turn) -> Played:
-    """One file."""
-    return ended(turn, "I wrote hello.txt.") if turn.done else written(turn, "hello.txt", "Hello, world!\n")
+def create(turn: Turn) -> ScriptOutput:
+    """Write one file."""
+    return finish(turn, "I wrote hello.txt.") if turn.done else write_file(turn, "hello.txt", "Hello, world!\n")
 
 
-def edit(turn: Turn) -> Played:
-    """Read, then change."""
+def edit(turn: Turn) -> ScriptOutput:
+    """Read a file, then change it."""
     if turn.done == 0 and turn.request.tools:
         return turn.call("read", path="port.txt")
     if turn.done <= 1:
         if turn.tool("edit", "path", "old", "new"):
             return turn.call("edit", path="port.txt", old="8080", new="9090")
-        return written(turn, "port.txt", "port = 9090\n", old="port = 8080\n")
-    return ended(turn, "The port is 9090 now.")
+        return write_file(turn, "port.txt", "port = 9090\n", old="port = 8080\n")
+    return finish(turn, "The port is 9090 now.")
 
 
-def answer(turn: Turn) -> Played:
-    """Words only."""
-    return ended(turn, "Seven times six is forty-two.") if not turn.done else "Seven times six is forty-two."
+def answer(turn: Turn) -> ScriptOutput:
+    """Respond with text only."""
+    return finish(turn, "Seven times six is forty-two.") if not turn.done else "Seven times six is forty-two."
 
 
-def parallel(turn: Turn) -> Played:
-    """Two calls in one answer."""
+def parallel(turn: Turn) -> ScriptOutput:
+    """Make two calls in one response."""
     if turn.done < 2:
-        first, second = written(turn, "one.txt", "1\n"), written(turn, "two.txt", "2\n")
+        first, second = write_file(turn, "one.txt", "1\n"), write_file(turn, "two.txt", "2\n")
         return (first, second) if isinstance(first, ToolCall) and isinstance(second, ToolCall) else f"{first}{second}"
-    return ended(turn, "Both files are there.")
+    return finish(turn, "Both files are there.")
 
 
-def tool_error(turn: Turn) -> Played:
-    """A file that is not there."""
+def tool_error(turn: Turn) -> ScriptOutput:
+    """Read a file that does not exist."""
     if turn.done == 0:
         return turn.call("read", path="missing.txt")
     if turn.done == 1:
-        return written(turn, "report.txt", "missing.txt is not there\n")
-    return ended(turn, "missing.txt is not there; I noted it in report.txt.")
+        return write_file(turn, "report.txt", "missing.txt is not there\n")
+    return finish(turn, "missing.txt is not there; I noted it in report.txt.")
 
 
-def malformed(turn: Turn) -> Played:
-    """Arguments that break off, once; then sound ones."""
+def malformed(turn: Turn) -> ScriptOutput:
+    """Send truncated arguments once, then valid ones."""
     if turn.done == 0 and not _called_before(turn):
         call = turn.call("edit", path="late.txt", content="late\n")
         return Answer(calls=(ToolCall(id="", name=call.name, arguments=None, raw=call.raw[: len(call.raw) // 2]),))
     wrote = any("late.txt" in _raw(call) and call.arguments for call in _calls(turn)[1:])
-    return ended(turn, "Now it is there.") if wrote else written(turn, "late.txt", "late\n")
+    return finish(turn, "Now it is there.") if wrote else write_file(turn, "late.txt", "late\n")
 
 
-def thinking(turn: Turn) -> Played:
-    """Thoughts come before the call."""
+def thinking(turn: Turn) -> ScriptOutput:
+    """Send thinking before the call."""
     if turn.done:
         return Answer(thinking="It is written.", text="I thought, and wrote thought.txt.")
-    call = written(turn, "thought.txt", "thought\n")
+    call = write_file(turn, "thought.txt", "thought\n")
     words = call if isinstance(call, str) else ""
     return Answer(thinking="A file is wanted.", text=words, calls=(call,) if isinstance(call, ToolCall) else ())
 
 
-def turns(turn: Turn) -> Played:
-    """The second prompt asks for what the first one said."""
+def turns(turn: Turn) -> ScriptOutput:
+    """Answer the second prompt with the word from the first one."""
     if "Remember" in turn.prompt:
-        return ended(turn, "I will remember it.")
-    return ended(turn, "It is in word.txt.") if turn.done else written(turn, "word.txt", f"{_remembered(turn)}\n")
+        return finish(turn, "I will remember it.")
+    return finish(turn, "It is in word.txt.") if turn.done else write_file(turn, "word.txt", f"{_remembered(turn)}\n")
 
 
-def messages(turn: Turn) -> Played:
-    """The word was told in a conversation that the agent never had."""
-    return ended(turn, f"The word is {_remembered(turn)}.")
+def messages(turn: Turn) -> ScriptOutput:
+    """Answer with the word from the given earlier conversation."""
+    return finish(turn, f"The word is {_remembered(turn)}.")
 
 
-def deny(turn: Turn) -> Played:
-    """A call that will be refused, and no second try."""
+def deny(turn: Turn) -> ScriptOutput:
+    """Make a call that will be denied, and do not retry."""
     if turn.done or _called_before(turn):
-        return ended(turn, "I was not allowed to write it.")
+        return finish(turn, "I was not allowed to write it.")
     return turn.call("edit", path="forbidden.txt", content="forbidden\n")
 
 
-def clean(turn: Turn) -> Played:
-    """A process that is left behind, in a session of its own."""
+def clean(turn: Turn) -> ScriptOutput:
+    """Start a background process in its own session."""
     if turn.done:
-        return ended(turn, "It is running.")
+        return finish(turn, "It is running.")
     command = f"(setsid sleep {SLEEP}.{turn.seed} >/dev/null 2>&1 &) ; echo started > started.txt"
     return turn.call("execute", command=command)
 
 
-def together(turn: Turn) -> Played:
-    """Each trial writes its own number."""
-    return ended(turn, "I wrote my number.") if turn.done else written(turn, "number.txt", f"{turn.seed}\n")
+def together(turn: Turn) -> ScriptOutput:
+    """Write the trial's own number."""
+    return finish(turn, "I wrote my number.") if turn.done else write_file(turn, "number.txt", f"{turn.seed}\n")
 
 
 SLEEP = 31557
-"""Seconds; no other process on a machine sleeps for just as long."""
+"""Seconds; a duration that no other process is likely to use."""
 
-PARTS: dict[str, Callable[[Turn], Played]] = {
+SCRIPTS: dict[str, Callable[[Turn], ScriptOutput]] = {
     "create": create,
     "edit": edit,
     "answer": answer,
@@ -146,13 +146,13 @@ PARTS: dict[str, Callable[[Turn], Played]] = {
     "clean": clean,
     "together": together,
 }
-"""What is played for each prompt."""
+"""The script for the tag in each prompt."""
 
 
 def _remembered(turn: Turn) -> str:
-    """The word that the conversation tells to remember; `nothing` where it does not."""
-    said = "\n".join(part.text for message in turn.request.messages for part in message.parts if isinstance(part, Text))
-    found = re.search(r"Remember the word (\w+)", said)
+    """Return the word to remember from the conversation, or `nothing`."""
+    text = "\n".join(part.text for message in turn.request.messages for part in message.parts if isinstance(part, Text))
+    found = re.search(r"Remember the word (\w+)", text)
     return found[1] if found else "nothing"
 
 

@@ -1,10 +1,10 @@
-"""A first behaviour: asked to save something, does the agent save it, or only say so?"""
+"""A first behaviour: when asked to save something, does the agent save it, or only say so?"""
 
 from demeanor import USUALLY_PASSES, Rig, Stage, eval_test
 
 
 def saves_it(stage: Stage) -> None:
-    """What a good agent does; `demeanor validate` proves that this passes."""
+    """What a good agent does; `demeanor validate` checks that this passes."""
     (stage.workspace / "notes.txt").write_text("buy milk\n")
     stage.call("write_file", path="notes.txt", content="buy milk\n")
 

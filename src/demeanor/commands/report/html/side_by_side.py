@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from demeanor.commands.report import phrases as night_words
 from demeanor.commands.report.report import FailingCell, NightReport
-from demeanor.commands.trace.trial_steps import TrialSteps, TrialStepsPair
+from demeanor.commands.trace.trials import TrialSteps, TrialStepsPair
 from demeanor.core.text import opening
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said
 from demeanor.core.trajectory_diff import Pair, align, first_divergence

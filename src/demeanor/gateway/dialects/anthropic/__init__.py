@@ -1,4 +1,4 @@
-"""Anthropic Messages."""
+"""The Anthropic Messages API."""
 
 from __future__ import annotations
 
@@ -6,43 +6,39 @@ import re
 from collections.abc import Iterable, Mapping
 
 from demeanor.gateway.dialects.anthropic.blocks import NAME
+from demeanor.gateway.dialects.anthropic.errors import write_error
 from demeanor.gateway.dialects.anthropic.reader import AnthropicReader
-from demeanor.gateway.dialects.anthropic.refusal import write_error
 from demeanor.gateway.dialects.anthropic.request import read_request, write_request
 from demeanor.gateway.dialects.anthropic.response import read_response, write_response
 from demeanor.gateway.dialects.anthropic.writer import AnthropicWriter
-from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat
-from demeanor.gateway.dialects.json_reader import dump
-from demeanor.gateway.dialects.refusal import read_refusal
-from demeanor.gateway.dialects.routes import bearer, common_route
+from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat, bearer, post_route
+from demeanor.gateway.dialects.errors import read_error
+from demeanor.gateway.dialects.json_reader import to_json
 
 VERSION = "2023-06-01"
-"""The version of the API, which every request must name."""
+"""The API version, which every request must contain."""
 
 _MESSAGES = re.compile(r"(?:/v1)?/messages(/count_tokens)?")
 
 
 def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
-    """What this path asks for."""
-    found = _MESSAGES.fullmatch(path.rstrip("/"))
-    if method == "POST" and found:
-        return Route(wish="count_tokens" if found[1] else "generate")
-    return common_route(method, path)
+    """The route for a path."""
+    return post_route(_MESSAGES, method, path)
 
 
 def token(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
-    """The key that a client presents."""
+    """The key that a client sends."""
     return headers.get("x-api-key") or bearer(headers)
 
 
 def key_headers(key: str) -> Mapping[str, str]:
-    """The headers that present a key."""
+    """The headers that send a key."""
     return {"x-api-key": key, "anthropic-version": VERSION}
 
 
 def write_count(tokens: int) -> WireFormat:
-    """The answer to a count of tokens."""
-    return WireFormat(body=dump({"input_tokens": tokens}))
+    """The response to a token count request."""
+    return WireFormat(body=to_json({"input_tokens": tokens}))
 
 
 def write_models(models: Iterable[str]) -> WireFormat:
@@ -51,7 +47,7 @@ def write_models(models: Iterable[str]) -> WireFormat:
         {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"} for name in models
     ]
     first, last = (listed[0]["id"], listed[-1]["id"]) if listed else (None, None)
-    return WireFormat(body=dump({"data": listed, "has_more": False, "first_id": first, "last_id": last}))
+    return WireFormat(body=to_json({"data": listed, "has_more": False, "first_id": first, "last_id": last}))
 
 
 ANTHROPIC = Dialect(
@@ -65,7 +61,7 @@ ANTHROPIC = Dialect(
     write_response=write_response,
     stream_reader=AnthropicReader,
     stream_writer=AnthropicWriter,
-    read_error=read_refusal,
+    read_error=read_error,
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,

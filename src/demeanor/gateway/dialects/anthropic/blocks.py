@@ -1,4 +1,4 @@
-"""Content blocks of the Anthropic format."""
+"""Content blocks of the Anthropic dialect."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from typing import Any
 
 from demeanor.core.messages import Cache, Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.json_reader import Json, each, inner, maybe_flag, maybe_string, own, string, wrong
-from demeanor.gateway.dialects.tool_arguments import as_object, from_object
+from demeanor.gateway.dialects.conversions import arguments_object, read_arguments_object
+from demeanor.gateway.dialects.json_reader import (
+    Json,
+    maybe_flag,
+    maybe_object,
+    maybe_string,
+    own_fields,
+    read_each,
+    reject,
+    string,
+    unknown_fields,
+)
 
 NAME = "anthropic"
 _LISTED: Extra = {NAME: {}}
 _TEXT = frozenset({"type", "text"})
 _THINKING = frozenset({"type", "thinking", "signature", "data"})
-_SOURCED = frozenset({"type", "source", "title"})
+_MEDIA = frozenset({"type", "source", "title"})
 _CALL = frozenset({"type", "id", "name", "input"})
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 _SOURCE = frozenset({"type", "media_type", "data", "url"})
@@ -25,14 +35,14 @@ def read_content(data: Json) -> tuple[Part, ...]:
     content = data.get("content")
     if isinstance(content, str):
         return (Text(text=content),) if content else ()
-    return each(data, "content", read_block) if content else ()
+    return read_each(data, "content", read_block) if content else ()
 
 
 def read_block(data: Json) -> Part:
     """One block."""
     kind = maybe_string(data, "type")
     if kind == "text":
-        extra = _LISTED if len(data) == 2 else _kept(data, _TEXT)
+        extra = _LISTED if len(data) == 2 else _extra(data, _TEXT)
         return Text(text=string(data, "text"), cache=_cache(data), extra=extra)
     if kind == "tool_use":
         return _read_call(data)
@@ -40,16 +50,16 @@ def read_block(data: Json) -> Part:
         return _read_result(data)
     if kind == "thinking":
         signature = maybe_string(data, "signature")
-        return Thinking(text=string(data, "thinking"), signature=signature or None, extra=_kept(data, _THINKING))
+        return Thinking(text=string(data, "thinking"), signature=signature or None, extra=_extra(data, _THINKING))
     if kind == "redacted_thinking":
-        return Thinking(encrypted=string(data, "data"), extra=_kept(data, _THINKING))
+        return Thinking(encrypted=string(data, "data"), extra=_extra(data, _THINKING))
     if kind in {"image", "document"} and isinstance(data.get("source"), dict):
-        return _read_sourced(data)
+        return _read_media(data)
     return Opaque(extra={NAME: data})
 
 
 def write_content(parts: Iterable[Part], *, to_model: bool) -> Any:
-    """Text where it was text, blocks otherwise."""
+    """A string for a single plain text, otherwise a list of blocks."""
     listed = list(parts)
     if len(listed) == 1 and isinstance(listed[0], Text) and NAME not in listed[0].extra and listed[0].cache is None:
         return listed[0].text
@@ -57,59 +67,59 @@ def write_content(parts: Iterable[Part], *, to_model: bool) -> Any:
 
 
 def write_blocks(parts: Iterable[Part], *, to_model: bool) -> list[Json]:
-    """The blocks that tell `parts`: to the model, which checks signatures, or to a client, which keeps them."""
+    """The blocks for `parts`: for the model, which checks signatures, or for a client, which only stores them."""
     return [block for part in parts for block in _write_part(part, to_model=to_model)]
 
 
 def write_call(call: ToolCall) -> Json:
     """One tool call."""
-    told: Json = {"type": "tool_use", **own(call.extra, NAME)}
-    told.update({"id": ids.for_anthropic(call.id), "name": call.name, "input": as_object(call)})
-    return told
+    block: Json = {"type": "tool_use", **own_fields(call.extra, NAME)}
+    block.update({"id": ids.for_anthropic(call.id), "name": call.name, "input": arguments_object(call)})
+    return block
 
 
 def _write_part(part: Part, *, to_model: bool) -> list[Json]:
-    extra = own(part.extra, NAME)
+    extra = own_fields(part.extra, NAME)
     if isinstance(part, Text):
-        told = {"type": "text", **extra, "text": part.text}
-        return [_cached(told, part.cache)] if part.text or NAME in part.extra else []
+        block = {"type": "text", **extra, "text": part.text}
+        return [_with_cache(block, part.cache)] if part.text or NAME in part.extra else []
     if isinstance(part, ToolCall):
-        told = _cached(write_call(part), part.cache)
-        return [redacted(part.signature), told] if part.signature and not to_model else [told]
+        block = _with_cache(write_call(part), part.cache)
+        return [redacted_thinking(part.signature), block] if part.signature and not to_model else [block]
     if isinstance(part, ToolResult):
-        return [_cached(_write_result(part, extra), part.cache)]
+        return [_with_cache(_write_result(part, extra), part.cache)]
     if isinstance(part, Thinking):
-        return _write_thought(part, extra, to_model=to_model)
+        return _write_thinking(part, extra, to_model=to_model)
     if isinstance(part, Opaque):
         return [extra] if extra else []
-    return [_cached(_write_sourced(part, extra), part.cache)] if to_model or NAME in part.extra else []
+    return [_with_cache(_write_media(part, extra), part.cache)] if to_model or NAME in part.extra else []
 
 
-def redacted(data: str) -> Json:
-    """Reasoning that only its provider can read."""
+def redacted_thinking(data: str) -> Json:
+    """Reasoning that only the provider can read."""
     return {"type": "redacted_thinking", "data": data}
 
 
-def _write_thought(thought: Thinking, extra: Json, *, to_model: bool) -> list[Json]:
+def _write_thinking(thinking: Thinking, extra: Json, *, to_model: bool) -> list[Json]:
     rest = {key: value for key, value in extra.items() if key != "cache_control"}
-    text = thought.text or "\n\n".join(thought.summary)
-    token = thought.signature or thought.encrypted
-    if thought.encrypted and not text:
-        return [{"type": "redacted_thinking", **rest, "data": thought.encrypted}]
+    text = thinking.text or "\n\n".join(thinking.summary)
+    token = thinking.signature or thinking.encrypted
+    if thinking.encrypted and not text:
+        return [{"type": "redacted_thinking", **rest, "data": thinking.encrypted}]
     if to_model and not token:
         return []
     return [{"type": "thinking", **rest, "thinking": text, "signature": token or ""}]
 
 
 def _read_call(data: Json) -> ToolCall:
-    given, raw = from_object(data.get("input"))
+    arguments, raw = read_arguments_object(data.get("input"))
     return ToolCall(
         id=maybe_string(data, "id") or "",
         name=maybe_string(data, "name") or "",
-        arguments=given,
+        arguments=arguments,
         raw=raw,
         cache=_cache(data),
-        extra=_kept(data, _CALL),
+        extra=_extra(data, _CALL),
     )
 
 
@@ -129,22 +139,22 @@ def _read_result(data: Json) -> ToolResult:
 
 
 def _write_result(result: ToolResult, extra: Json) -> Json:
-    told: Json = {"type": "tool_result", **extra, "tool_use_id": ids.for_anthropic(result.call_id)}
+    block: Json = {"type": "tool_result", **extra, "tool_use_id": ids.for_anthropic(result.call_id)}
     if result.parts and not extra.get("content"):
-        told["content"] = write_content(result.parts, to_model=True)
+        block["content"] = write_content(result.parts, to_model=True)
     if result.is_error is not None:
-        told["is_error"] = result.is_error
-    return told
+        block["is_error"] = result.is_error
+    return block
 
 
-def _read_sourced(data: Json) -> Image | Document:
-    source = inner(data, "source")
+def _read_media(data: Json) -> Image | Document:
+    source = maybe_object(data, "source")
     kind = maybe_string(source, "type")
-    odd = {key: value for key, value in source.items() if key not in _SOURCE or value is None}
+    unknown = {key: value for key, value in source.items() if key not in _SOURCE or value is None}
     if kind not in {"base64", "url", "text"}:
-        odd = source
-    fields = {key: value for key, value in data.items() if key not in _SOURCED or value is None}
-    extra: Extra = {NAME: {**fields, "source": odd} if odd else fields}
+        unknown = source
+    fields = {key: value for key, value in data.items() if key not in _MEDIA or value is None}
+    extra: Extra = {NAME: {**fields, "source": unknown} if unknown else fields}
     media, url = maybe_string(source, "media_type"), maybe_string(source, "url")
     content = maybe_string(source, "data")
     if data["type"] == "image":
@@ -160,9 +170,9 @@ def _read_sourced(data: Json) -> Image | Document:
     )
 
 
-def _write_sourced(part: Image | Document, extra: Json) -> Json:
+def _write_media(part: Image | Document, extra: Json) -> Json:
     image = isinstance(part, Image)
-    odd = extra.get("source", {})
+    unknown = extra.get("source", {})
     source: Json
     if isinstance(part, Document) and part.text is not None:
         source = {"type": "text", "media_type": part.media_type or "text/plain", "data": part.text}
@@ -173,22 +183,22 @@ def _write_sourced(part: Image | Document, extra: Json) -> Json:
         source = {"type": "url", "url": part.url}
     else:
         source = {}
-    told: Json = {"type": "image" if image else "document", **extra, "source": {**source, **odd}}
+    block: Json = {"type": "image" if image else "document", **extra, "source": {**source, **unknown}}
     if isinstance(part, Document) and part.name is not None:
-        told["title"] = part.name
-    return told
+        block["title"] = part.name
+    return block
 
 
-def _kept(data: Json, known: frozenset[str]) -> Extra:
-    return {NAME: {key: value for key, value in data.items() if key not in known}}
+def _extra(data: Json, known: frozenset[str]) -> Extra:
+    return unknown_fields(NAME, data, known)
 
 
 def _cache(data: Json) -> Cache | None:
     cache = data.get("cache_control")
-    return cache if cache is None or isinstance(cache, dict) else wrong("cache_control", "an object", cache)
+    return cache if cache is None or isinstance(cache, dict) else reject("cache_control", "an object", cache)
 
 
-def _cached(told: Json, cache: Cache | None) -> Json:
+def _with_cache(block: Json, cache: Cache | None) -> Json:
     if cache is not None:
-        told["cache_control"] = cache
-    return told
+        block["cache_control"] = cache
+    return block

@@ -1,7 +1,7 @@
-"""Requests of the Anthropic format.
+"""Requests of the Anthropic dialect.
 
-All settings ride along verbatim. What the canon has a word for is read from them, and written anew only where the
-canon says something else than they do.
+All settings are kept verbatim in `extra`. Those with a canonical form are read from them, and written again only if the
+canonical value differs.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from typing import Any
 from demeanor.core.exchange import Reasoning, Request, Sampling
 from demeanor.core.messages import Message, Part, Role, Text, Thinking, Tool, ToolCall
 from demeanor.gateway.dialects.anthropic.blocks import NAME, read_content, write_content
+from demeanor.gateway.dialects.conversions import budget_of
 from demeanor.gateway.dialects.dialect import Route, WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
-    dump,
-    each,
-    inner,
-    kept,
-    leftover,
-    mapping,
+    as_extra,
+    extra_fields,
     maybe_count,
     maybe_flag,
     maybe_number,
+    maybe_object,
     maybe_string,
-    own,
+    own_fields,
     parse_object,
+    read_each,
+    require_list,
+    require_object,
     string,
     strings,
-    wrong,
+    to_json,
 )
-from demeanor.gateway.dialects.pairing import SYSTEM, one_text, taking_turns
-from demeanor.gateway.dialects.reasoning_effort import budget_of
+from demeanor.gateway.dialects.pairing import SYSTEM, alternate_turns, join_texts
 
-LONGEST = 8192
-"""This API must be told a limit; this one is used where nobody gave one."""
+DEFAULT_MAX_TOKENS = 8192
+"""The API requires a limit; this one is used if the request has none."""
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _BODY = frozenset({"model", "messages", "tools", "system"})
@@ -43,19 +43,18 @@ _MESSAGE = frozenset({"role", "content"})
 _TOOL = frozenset({"name", "description", "input_schema"})
 _SAMPLING = ("temperature", "top_p", "top_k", "stop_sequences", "max_tokens")
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
-_CHOICE_WORDS = {"auto": "auto", "none": "none", "required": "any"}
+_CHOICE_TYPES = {"auto": "auto", "none": "none", "required": "any"}
 
 
 def read_request(body: bytes, route: Route) -> Request:
-    """What a client asks."""
+    """Read a client's request."""
     top = parse_object(body)
-    if not isinstance(top.get("messages"), list):
-        wrong("messages", "a list", top.get("messages"))
-    extra = leftover(top, _BODY)
+    require_list(top, "messages")
+    extra = extra_fields(top, _BODY)
     return Request(
         model=string(top, "model") if route.model is None else route.model,
-        messages=(*_read_system(top), *each(top, "messages", _read_message)),
-        tools=each(top, "tools", _read_tool),
+        messages=(*_read_system(top), *read_each(top, "messages", _read_message)),
+        tools=read_each(top, "tools", _read_tool),
         tool_choice=_read_choice(extra),
         parallel_tools=_read_parallel(extra),
         sampling=_read_sampling(extra),
@@ -67,38 +66,38 @@ def read_request(body: bytes, route: Route) -> Request:
 
 
 def write_request(request: Request) -> WireFormat:
-    """The same, as the provider wants to read it."""
-    top: Json = {**own(request.extra, NAME), "model": request.model}
+    """Write a request for the provider."""
+    top: Json = {**own_fields(request.extra, NAME), "model": request.model}
     if NAME in request.extra:
-        tops = [message for message in request.messages if _is_top(message)]
-        system = [part for message in tops for part in message.parts if isinstance(part, Text)]
-        messages: Iterable[Message] = [message for message in request.messages if not _is_top(message)]
+        system_messages = [message for message in request.messages if _is_system_field(message)]
+        system = [part for message in system_messages for part in message.parts if isinstance(part, Text)]
+        messages: Iterable[Message] = [message for message in request.messages if not _is_system_field(message)]
     else:
-        system, messages = taking_turns(request.messages, says=_says)
+        system, messages = alternate_turns(request.messages, accepts=_is_accepted)
         if not any(part.cache for part in system):
-            system = one_text(system)
+            system = join_texts(system)
     if system:
         top["system"] = write_content(system, to_model=True)
     top["messages"] = [_write_message(message) for message in messages]
     if request.tools:
         top["tools"] = [tool for tool in map(_write_tool, request.tools) if tool]
-    _write_settings(request, top, thinkable=_thinkable(messages))
-    return WireFormat(body=dump(top), path="/v1/messages")
+    _write_settings(request, top, may_think=_may_think(messages))
+    return WireFormat(body=to_json(top), path="/v1/messages")
 
 
-def _is_top(message: Message) -> bool:
+def _is_system_field(message: Message) -> bool:
     return message.role in SYSTEM and NAME not in message.extra
 
 
-def _says(part: Part) -> bool:
-    """Whether this API would take the part: it refuses blank text, and thinking that it can't verify."""
+def _is_accepted(part: Part) -> bool:
+    """Whether the API accepts the part: it refuses blank text, and thinking that it can't verify."""
     if isinstance(part, Text):
         return bool(part.text.strip())
     return not isinstance(part, Thinking) or bool(part.signature or part.encrypted)
 
 
-def _thinkable(messages: Iterable[Message]) -> bool:
-    """Whether the model may be told to think: not in the middle of a tool loop that began without thinking."""
+def _may_think(messages: Iterable[Message]) -> bool:
+    """Whether thinking may be enabled: not in the middle of a tool loop that started without thinking."""
     last = next((message for message in reversed(list(messages)) if message.role == "assistant"), None)
     called = last is not None and any(isinstance(part, ToolCall) for part in last.parts)
     return last is None or not called or isinstance(last.parts[0], Thinking)
@@ -113,30 +112,30 @@ def _read_system(top: Json) -> tuple[Message, ...]:
 
 def _read_message(data: Json) -> Message:
     role = string(data, "role")
-    extra = leftover(data, _MESSAGE)
+    extra = extra_fields(data, _MESSAGE)
     if role not in {"user", "assistant"}:
         extra["role"] = role
-    return Message(role=_ROLES.get(role, "user"), parts=read_content(data), extra=kept(NAME, extra))
+    return Message(role=_ROLES.get(role, "user"), parts=read_content(data), extra=as_extra(NAME, extra))
 
 
 def _write_message(message: Message) -> Json:
-    told: Json = {"role": message.role, "content": "", **own(message.extra, NAME)}
+    data: Json = {"role": message.role, "content": "", **own_fields(message.extra, NAME)}
     if message.parts:
-        told["content"] = write_content(message.parts, to_model=True)
-    return told
+        data["content"] = write_content(message.parts, to_model=True)
+    return data
 
 
-def _write_settings(request: Request, top: Json, *, thinkable: bool) -> None:
-    ours = NAME in request.extra
-    if _read_reasoning(top) != request.reasoning and not ours and thinkable:
+def _write_settings(request: Request, top: Json, *, may_think: bool) -> None:
+    same_dialect = NAME in request.extra
+    if _read_reasoning(top) != request.reasoning and not same_dialect and may_think:
         _write_reasoning(request.reasoning, top)
-    if _read_sampling(top) != request.sampling or not (ours or "max_tokens" in top):
+    if _read_sampling(top) != request.sampling or not (same_dialect or "max_tokens" in top):
         _write_sampling(request.sampling, top)
     if (_read_choice(top), _read_parallel(top)) != (request.tool_choice, request.parallel_tools) and top.get("tools"):
         top["tool_choice"] = _write_choice(request.tool_choice, parallel=request.parallel_tools)
     if _read_schema(top) != request.json_schema and request.json_schema:
         wanted = {"type": "json_schema", "schema": request.json_schema}
-        top["output_config"] = {**inner(top, "output_config"), "format": wanted}
+        top["output_config"] = {**maybe_object(top, "output_config"), "format": wanted}
     if request.stream or "stream" in top:
         top["stream"] = request.stream
 
@@ -149,24 +148,24 @@ def _read_tool(data: Json) -> Tool:
     return Tool(
         name=string(data, "name"),
         description=maybe_string(data, "description") or "",
-        schema=inner(data, "input_schema"),
+        schema=maybe_object(data, "input_schema"),
         cache=cache if isinstance(cache, dict) else None,
-        extra=kept(NAME, leftover(data, _TOOL)),
+        extra=as_extra(NAME, extra_fields(data, _TOOL)),
     )
 
 
 def _write_tool(tool: Tool) -> Json | None:
-    extra = own(tool.extra, NAME)
+    extra = own_fields(tool.extra, NAME)
     if tool.builtin:
         return extra or None
-    told: Json = {"name": tool.name, "input_schema": {"type": "object", "properties": {}}, **extra}
+    data: Json = {"name": tool.name, "input_schema": {"type": "object", "properties": {}}, **extra}
     if tool.description:
-        told["description"] = tool.description
+        data["description"] = tool.description
     if tool.schema:
-        told["input_schema"] = tool.schema
+        data["input_schema"] = tool.schema
     if tool.cache is not None:
-        told["cache_control"] = tool.cache
-    return told
+        data["cache_control"] = tool.cache
+    return data
 
 
 def _read_sampling(top: Json) -> Sampling:
@@ -182,40 +181,40 @@ def _read_sampling(top: Json) -> Sampling:
 def _write_sampling(sampling: Sampling, top: Json) -> None:
     for key in _SAMPLING:
         top.pop(key, None)
-    thinking = maybe_count(inner(top, "thinking"), "budget_tokens") or 0
-    limit = sampling.max_tokens or LONGEST
+    thinking = maybe_count(maybe_object(top, "thinking"), "budget_tokens") or 0
+    limit = sampling.max_tokens or DEFAULT_MAX_TOKENS
     top["max_tokens"] = limit if limit > thinking else limit + thinking
     if sampling.stop:
         top["stop_sequences"] = list(sampling.stop)
     if thinking:
-        return  # a model that thinks takes no other settings
-    given = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": sampling.top_k}
-    top.update({key: value for key, value in given.items() if value is not None})
+        return  # with thinking, the API accepts no other sampling settings
+    values = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": sampling.top_k}
+    top.update({key: value for key, value in values.items() if value is not None})
 
 
 def _read_choice(top: Json) -> str | None:
     choice = top.get("tool_choice")
     if choice is None:
         return None
-    kind = maybe_string(mapping(choice, "tool_choice"), "type")
+    kind = maybe_string(require_object(choice, "tool_choice"), "type")
     return maybe_string(choice, "name") if kind == "tool" else _CHOICES.get(kind or "")
 
 
 def _read_parallel(top: Json) -> bool | None:
-    alone = maybe_flag(inner(top, "tool_choice"), "disable_parallel_tool_use")
-    return None if alone is None else not alone
+    disabled = maybe_flag(maybe_object(top, "tool_choice"), "disable_parallel_tool_use")
+    return None if disabled is None else not disabled
 
 
 def _write_choice(choice: str | None, *, parallel: bool | None) -> Json:
-    kind = _CHOICE_WORDS.get(choice or "auto")
-    told: Json = {"type": kind} if kind else {"type": "tool", "name": choice}
+    kind = _CHOICE_TYPES.get(choice or "auto")
+    data: Json = {"type": kind} if kind else {"type": "tool", "name": choice}
     if parallel is not None and kind != "none":
-        told["disable_parallel_tool_use"] = not parallel
-    return told
+        data["disable_parallel_tool_use"] = not parallel
+    return data
 
 
 def _read_reasoning(top: Json) -> Reasoning:
-    thinking, output = inner(top, "thinking"), inner(top, "output_config")
+    thinking, output = maybe_object(top, "thinking"), maybe_object(top, "output_config")
     effort = maybe_string(output, "effort")
     if thinking.get("type") == "disabled":
         effort = "none"
@@ -231,5 +230,5 @@ def _write_reasoning(reasoning: Reasoning, top: Json) -> None:
 
 
 def _read_schema(top: Json) -> Any:
-    wanted = inner(top, "output_config").get("format") or top.get("output_format")
-    return inner(wanted, "schema") if isinstance(wanted, dict) else None
+    wanted = maybe_object(top, "output_config").get("format") or top.get("output_format")
+    return maybe_object(wanted, "schema") if isinstance(wanted, dict) else None

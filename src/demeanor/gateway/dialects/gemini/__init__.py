@@ -1,20 +1,19 @@
-"""Gemini generateContent and streamGenerateContent."""
+"""The Gemini API: generateContent and streamGenerateContent."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
-from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat
+from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat, bearer, common_route
+from demeanor.gateway.dialects.errors import read_error
+from demeanor.gateway.dialects.gemini.errors import write_error
 from demeanor.gateway.dialects.gemini.parts import NAME
 from demeanor.gateway.dialects.gemini.reader import GeminiReader
-from demeanor.gateway.dialects.gemini.refusal import write_error
 from demeanor.gateway.dialects.gemini.request import read_request, write_request
 from demeanor.gateway.dialects.gemini.response import read_response, write_response
 from demeanor.gateway.dialects.gemini.writer import GeminiWriter
-from demeanor.gateway.dialects.json_reader import dump
-from demeanor.gateway.dialects.refusal import read_refusal
-from demeanor.gateway.dialects.routes import bearer, common_route
+from demeanor.gateway.dialects.json_reader import to_json
 
 _PATH = re.compile(
     r"(?:/v\d\w*)?(?:/projects/[^/]+/locations/[^/]+)?(?:/publishers/[^/]+)?"
@@ -23,13 +22,13 @@ _PATH = re.compile(
 
 
 def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
-    """What this path asks for."""
+    """The route for a path."""
     found = _PATH.fullmatch(path.rstrip("/"))
     if method != "POST" or not found:
         return common_route(method, path)
     stream = found["verb"] == "streamGenerateContent"
     return Route(
-        wish="count_tokens" if found["verb"] == "countTokens" else "generate",
+        operation="count_tokens" if found["verb"] == "countTokens" else "generate",
         stream=stream,
         model=found["model"],
         framing="array" if stream and query.get("alt") != "sse" else "sse",
@@ -37,25 +36,25 @@ def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
 
 
 def token(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
-    """The key that a client presents."""
+    """The key that a client sends."""
     return headers.get("x-goog-api-key") or query.get("key") or bearer(headers)
 
 
 def key_headers(key: str) -> Mapping[str, str]:
-    """The headers that present a key."""
+    """The headers that send a key."""
     return {"x-goog-api-key": key}
 
 
 def write_count(tokens: int) -> WireFormat:
-    """The answer to a count of tokens."""
-    return WireFormat(body=dump({"totalTokens": tokens}))
+    """The response to a token count request."""
+    return WireFormat(body=to_json({"totalTokens": tokens}))
 
 
 def write_models(models: Iterable[str]) -> WireFormat:
     """The list of models."""
     methods = ["generateContent", "countTokens"]
     listed = [{"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods} for name in models]
-    return WireFormat(body=dump({"models": listed}))
+    return WireFormat(body=to_json({"models": listed}))
 
 
 GEMINI = Dialect(
@@ -69,7 +68,7 @@ GEMINI = Dialect(
     write_response=write_response,
     stream_reader=GeminiReader,
     stream_writer=GeminiWriter,
-    read_error=read_refusal,
+    read_error=read_error,
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,

@@ -1,17 +1,17 @@
-"""A JSON array that grows: how Gemini streams where nobody asks for events."""
+"""A stream as one growing JSON array: how Gemini streams if the client does not ask for events."""
 
 from __future__ import annotations
 
 import re
 
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.sse import LONGEST, Event, SseReader
+from demeanor.gateway.dialects.sse import MAX_EVENT_BYTES, Event, SseReader
 
-_MARKS = re.compile(rb'["\\{}\[\]]')
+_STRUCTURE = re.compile(rb'["\\{}\[\]]')
 
 
 class ArrayReader:
-    """Cuts the objects out of an array, wherever the bytes are cut."""
+    """Splits a JSON array into its objects; chunks may end anywhere."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -23,28 +23,28 @@ class ArrayReader:
     def feed(self, chunk: bytes) -> list[Event]:
         """The objects that are complete with this chunk."""
         self._rest += chunk
-        if len(self._rest) > LONGEST:
-            raise Malformed(f"an item is longer than {LONGEST} bytes")
+        if len(self._rest) > MAX_EVENT_BYTES:
+            raise Malformed(f"an item is longer than {MAX_EVENT_BYTES} bytes")
         found: list[Event] = []
         done = 0
-        while (mark := _MARKS.search(self._rest, self._at)) is not None:
-            sign = mark[0]
-            self._at = mark.end()
+        while (match := _STRUCTURE.search(self._rest, self._at)) is not None:
+            character = match[0]
+            self._at = match.end()
             if self._quoted:
-                if sign == b"\\":
+                if character == b"\\":
                     if self._at == len(self._rest):
                         self._at -= 1
                         break
                     self._at += 1
-                elif sign == b'"':
+                elif character == b'"':
                     self._quoted = False
-            elif sign == b'"':
+            elif character == b'"':
                 self._quoted = True
-            elif sign == b"{":
+            elif character == b"{":
                 if self._depth == 0:
-                    self._begin = mark.start()
+                    self._begin = match.start()
                 self._depth += 1
-            elif sign == b"}" and self._depth:
+            elif character == b"}" and self._depth:
                 self._depth -= 1
                 if self._depth == 0:
                     found.append(Event(data=bytes(self._rest[self._begin : self._at])))
@@ -58,25 +58,25 @@ class ArrayReader:
         return found
 
     def close(self) -> list[Event]:
-        """The object that the end of the stream cut short, if any."""
-        return [Event(data=bytes(self._rest[self._begin :]), whole=False)] if self._depth else []
+        """The incomplete object at the end of the stream, if any."""
+        return [Event(data=bytes(self._rest[self._begin :]), complete=False)] if self._depth else []
 
 
-class EitherReader:
-    """Finds out from the first byte how a stream is framed."""
+class AutoFramingReader:
+    """Detects from the first byte whether a stream is an array or server-sent events."""
 
     def __init__(self) -> None:
         self._inner: ArrayReader | SseReader | None = None
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """What is complete with this chunk."""
+        """The events that are complete with this chunk."""
         if self._inner is None:
-            begun = chunk.lstrip()
-            if not begun:
+            start = chunk.lstrip()
+            if not start:
                 return []
-            self._inner = ArrayReader() if begun[:1] in {b"[", b"{"} else SseReader()
+            self._inner = ArrayReader() if start[:1] in {b"[", b"{"} else SseReader()
         return self._inner.feed(chunk)
 
     def close(self) -> list[Event]:
-        """What the end of the stream cut short."""
+        """The incomplete event at the end of the stream, if any."""
         return [] if self._inner is None else self._inner.close()

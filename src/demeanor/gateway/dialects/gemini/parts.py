@@ -1,41 +1,55 @@
-"""Parts of the Gemini format."""
+"""Parts of the Gemini dialect, and the encoding of other providers' signatures.
+
+A thought signature is base64 here, and a client may return the same bytes in another base64 alphabet. Signatures of
+other providers are text that must come back unchanged, so they are wrapped in base64 with a prefix.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from demeanor.core.messages import Document, Extra, Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
-from demeanor.gateway.dialects.gemini.key_case import camel, respelled, spelling
-from demeanor.gateway.dialects.gemini.signatures import seal, unseal
-from demeanor.gateway.dialects.json_reader import Json, inner, items, mapping, maybe_string, own
+from demeanor.gateway.dialects.conversions import arguments_object, read_arguments_object
+from demeanor.gateway.dialects.gemini.key_case import original_case, restore_case, to_camel_case
+from demeanor.gateway.dialects.json_reader import (
+    Json,
+    maybe_list,
+    maybe_object,
+    maybe_string,
+    own_fields,
+    require_object,
+    unknown_fields,
+)
 from demeanor.gateway.dialects.strict_json import compact
-from demeanor.gateway.dialects.tool_arguments import as_object, from_object
 
 NAME = "gemini"
 KEY = f"{NAME}.key"
-"""Under this name a ToolResult's extra tells the key of its only field, where it is not the usual one."""
+"""The key of `extra` under which a ToolResult stores the name of its only field, if it is not the usual one."""
 
-_THOUGHT = frozenset({"text", "thoughtSignature"})
+_THINKING = frozenset({"text", "thoughtSignature"})
 _CALL = frozenset({"functionCall", "thoughtSignature"})
 _FUNCTION_CALL = frozenset({"name", "args"})
 _FUNCTION_RESPONSE = frozenset({"name", "response", "parts"})
 _BLOB = frozenset({"mimeType", "data", "fileUri"})
 _NESTED = frozenset({"inlineData", "fileData", "functionResponse", "inline_data", "file_data", "function_response"})
 _OUTPUTS = ("output", "result", "content")
+_WRAPPED = b"demeanor:"
 
 
 def read_part(data: Json) -> Part:
-    """One part. A call without an id, and a result, are given theirs by whoever knows the conversation."""
-    if not _underscored(data):
+    """Read one part. Calls without an id, and results, get their ids later, from the whole conversation."""
+    if not _has_snake_case(data):
         return _read_part(data)
-    found = _read_part(camel(data))
-    odd = spelling(data, *(value for key, value in data.items() if key in _NESTED))
-    return replace(found, extra={**found.extra, **odd})
+    found = _read_part(to_camel_case(data))
+    unknown = original_case(data, *(value for key, value in data.items() if key in _NESTED))
+    return replace(found, extra={**found.extra, **unknown})
 
 
-def _underscored(data: Json) -> bool:
+def _has_snake_case(data: Json) -> bool:
     for key, value in data.items():
         if "_" in key or (key in _NESTED and value.__class__ is dict and any("_" in name for name in value)):
             return True
@@ -46,11 +60,13 @@ def _read_part(data: Json) -> Part:
     signature = maybe_string(data, "thoughtSignature")
     if data.get("thought") is True and "functionCall" not in data:
         text = maybe_string(data, "text") or ""
-        return Thinking(text=text, signature=unseal(signature) if signature else None, extra=_kept(data, _THOUGHT))
+        return Thinking(
+            text=text, signature=unwrap_signature(signature) if signature else None, extra=_extra(data, _THINKING)
+        )
     if isinstance(data.get("text"), str):
-        return Text(text=data["text"], extra=_kept(data, frozenset({"text"})) if len(data) > 1 else {})
+        return Text(text=data["text"], extra=_extra(data, frozenset({"text"})) if len(data) > 1 else {})
     if "functionCall" in data:
-        return _read_call(data, unseal(signature) if signature else None)
+        return _read_call(data, unwrap_signature(signature) if signature else None)
     if "functionResponse" in data:
         return _read_result(data)
     for key in ("inlineData", "fileData"):
@@ -60,16 +76,16 @@ def _read_part(data: Json) -> Part:
 
 
 def write_part(part: Part) -> list[Json]:
-    """The parts that tell one of ours."""
-    return [respelled(told, part.extra) for told in _write_part(part)]
+    """The Gemini parts for one canonical part."""
+    return [restore_case(output, part.extra) for output in _write_part(part)]
 
 
 def _write_part(part: Part) -> list[Json]:
-    extra = own(part.extra, NAME)
+    extra = own_fields(part.extra, NAME)
     if isinstance(part, Text):
         return [{**extra, "text": part.text}]
     if isinstance(part, Thinking):
-        return _write_thought(part, extra)
+        return _write_thinking(part, extra)
     if isinstance(part, ToolCall):
         return [_write_call(part, extra)]
     if isinstance(part, ToolResult):
@@ -82,39 +98,41 @@ def _write_part(part: Part) -> list[Json]:
 
 
 def write_user(parts: Iterable[Part]) -> list[Json]:
-    """What a user says: pictures in a tool's result come directly behind the results."""
-    told: list[Json] = []
+    """The parts of a user message: pictures in a tool result come directly after the results."""
+    output: list[Json] = []
     pictures: list[Part] = []
     for part in parts:
         if isinstance(part, ToolResult):
-            pictures += (inside for inside in part.parts if _must_move(inside))
+            pictures += (inside for inside in part.parts if _must_follow_result(inside))
         else:
-            told += (item for picture in pictures for item in write_part(picture))
+            output += (item for picture in pictures for item in write_part(picture))
             pictures = []
-        told += write_part(part)
-    return told + [item for picture in pictures for item in write_part(picture)]
+        output += write_part(part)
+    return output + [item for picture in pictures for item in write_part(picture)]
 
 
-def sealed(part: Part) -> Part:
-    """A part of another provider's answer, with its signatures in an envelope."""
+def with_wrapped_signature(part: Part) -> Part:
+    """A part of another provider's response with its signature wrapped."""
     if isinstance(part, Thinking) and (part.signature or part.encrypted):
-        return Thinking(text=part.text, summary=part.summary, signature=seal(part.signature or part.encrypted or ""))
+        return Thinking(
+            text=part.text, summary=part.summary, signature=wrap_signature(part.signature or part.encrypted or "")
+        )
     return part
 
 
 def _read_call(data: Json, signature: str | None) -> ToolCall:
-    call = inner(data, "functionCall")
-    given, raw = from_object(call.get("args"))
+    call = maybe_object(data, "functionCall")
+    arguments, raw = read_arguments_object(call.get("args"))
     extra = {key: value for key, value in data.items() if key not in _CALL}
-    odd = {key: value for key, value in call.items() if key not in _FUNCTION_CALL or value is None}
-    if odd:
-        extra["functionCall"] = odd
+    unknown = {key: value for key, value in call.items() if key not in _FUNCTION_CALL or value is None}
+    if unknown:
+        extra["functionCall"] = unknown
     if "args" not in call:
-        extra["functionCall"] = {**odd, "args": None}
+        extra["functionCall"] = {**unknown, "args": None}
     return ToolCall(
         id=maybe_string(call, "id") or "",
         name=maybe_string(call, "name") or "",
-        arguments=given,
+        arguments=arguments,
         raw=raw,
         signature=signature,
         extra={NAME: extra} if extra else {},
@@ -122,46 +140,46 @@ def _read_call(data: Json, signature: str | None) -> ToolCall:
 
 
 def _write_call(call: ToolCall, extra: Json) -> Json:
-    odd = dict(extra.get("functionCall", {}))
-    function: Json = {"name": call.name, "args": as_object(call), **odd}
+    unknown = dict(extra.get("functionCall", {}))
+    function: Json = {"name": call.name, "args": arguments_object(call), **unknown}
     if function["args"] is None:
         del function["args"]
-    told = {**extra, "functionCall": function}
+    output = {**extra, "functionCall": function}
     if call.signature:
-        told["thoughtSignature"] = call.signature
-    return told
+        output["thoughtSignature"] = call.signature
+    return output
 
 
 def _read_result(data: Json) -> ToolResult:
-    told = inner(data, "functionResponse")
-    response = told.get("response")
+    function = maybe_object(data, "functionResponse")
+    response = function.get("response")
     extra: dict[str, Any] = {key: value for key, value in data.items() if key != "functionResponse"}
-    odd = {key: value for key, value in told.items() if key not in _FUNCTION_RESPONSE or not value}
+    unknown = {key: value for key, value in function.items() if key not in _FUNCTION_RESPONSE or not value}
     key = next(iter(response)) if isinstance(response, dict) and len(response) == 1 else None
-    output = response[key] if isinstance(response, dict) and key is not None else None
-    kept: dict[str, Any] = {}
-    if isinstance(output, str) and key in {"error", *_OUTPUTS}:
-        parts: list[Text | Image | Document] = [Text(text=output)]
+    text = response[key] if isinstance(response, dict) and key is not None else None
+    extra_values: dict[str, Any] = {}
+    if isinstance(text, str) and key in {"error", *_OUTPUTS}:
+        parts: list[Text | Image | Document] = [Text(text=text)]
         if key not in {"error", "output"}:
-            kept[KEY] = key
+            extra_values[KEY] = key
     else:
         parts = [Text(text=compact(response))] if response else []
         if response:
-            odd["response"] = response
-    for piece in items(told, "parts"):
-        found = read_part(mapping(piece, "functionResponse.parts"))
+            unknown["response"] = response
+    for piece in maybe_list(function, "parts"):
+        found = read_part(require_object(piece, "functionResponse.parts"))
         if isinstance(found, Image | Document):
             parts.append(found)
-    if odd:
-        extra["functionResponse"] = odd
+    if unknown:
+        extra["functionResponse"] = unknown
     if extra:
-        kept[NAME] = extra
+        extra_values[NAME] = extra
     return ToolResult(
-        call_id=maybe_string(told, "id") or "",
-        name=maybe_string(told, "name"),
+        call_id=maybe_string(function, "id") or "",
+        name=maybe_string(function, "name"),
         parts=tuple(parts),
         is_error=True if key == "error" else None,
-        extra=kept,
+        extra=extra_values,
     )
 
 
@@ -172,7 +190,7 @@ def _write_result(result: ToolResult, extra: Json) -> Json:
     pieces = [
         item
         for part in result.parts
-        if not _must_move(part) and not isinstance(part, Text)
+        if not _must_follow_result(part) and not isinstance(part, Text)
         for item in write_part(part)
     ]
     if pieces:
@@ -180,15 +198,15 @@ def _write_result(result: ToolResult, extra: Json) -> Json:
     return {**extra, "functionResponse": function}
 
 
-def _must_move(part: Part) -> bool:
+def _must_follow_result(part: Part) -> bool:
     return isinstance(part, Image | Document) and NAME not in part.extra
 
 
 def _read_blob(data: Json, key: str) -> Image | Document:
-    blob = camel(inner(data, key))
+    blob = to_camel_case(maybe_object(data, key))
     media, content, url = maybe_string(blob, "mimeType"), maybe_string(blob, "data"), maybe_string(blob, "fileUri")
-    odd = {name: value for name, value in blob.items() if name not in _BLOB or value is None}
-    extra: Extra = {NAME: {**{name: value for name, value in data.items() if name != key}, key: odd}}
+    unknown = {name: value for name, value in blob.items() if name not in _BLOB or value is None}
+    extra: Extra = {NAME: {**{name: value for name, value in data.items() if name != key}, key: unknown}}
     if (media or "").startswith("image/"):
         return Image(media_type=media, data=content, url=url, extra=extra)
     return Document(media_type=media, data=content, url=url, name=maybe_string(blob, "displayName"), extra=extra)
@@ -198,17 +216,32 @@ def _write_blob(part: Image | Document, extra: Json) -> Json:
     key = "inlineData" if "inlineData" in extra or part.data is not None else "fileData"
     media = part.media_type or ("image/png" if isinstance(part, Image) else None)
     fields = {"mimeType": media, "data": part.data, "fileUri": part.url}
-    told = {name: value for name, value in fields.items() if value is not None}
-    return {**extra, key: {**told, **extra.get(key, {})}}
+    output = {name: value for name, value in fields.items() if value is not None}
+    return {**extra, key: {**output, **extra.get(key, {})}}
 
 
-def _write_thought(thought: Thinking, extra: Json) -> list[Json]:
-    told: Json = {"thought": True, **extra, "text": thought.text or "\n\n".join(thought.summary)}
-    token = thought.signature or thought.encrypted
+def _write_thinking(thinking: Thinking, extra: Json) -> list[Json]:
+    output: Json = {"thought": True, **extra, "text": thinking.text or "\n\n".join(thinking.summary)}
+    token = thinking.signature or thinking.encrypted
     if token:
-        told["thoughtSignature"] = token
-    return [told] if token or told["text"] or extra else []
+        output["thoughtSignature"] = token
+    return [output] if token or output["text"] or extra else []
 
 
-def _kept(data: Json, known: frozenset[str]) -> Extra:
-    return {NAME: {key: value for key, value in data.items() if key not in known}}
+def _extra(data: Json, known: frozenset[str]) -> Extra:
+    return unknown_fields(NAME, data, known)
+
+
+def wrap_signature(token: str) -> str:
+    """Another provider's signature as a thought signature."""
+    return base64.b64encode(_WRAPPED + token.encode("utf-8", "replace")).decode("ascii")
+
+
+def unwrap_signature(signature: str) -> str:
+    """The signature that was wrapped, or the thought signature itself."""
+    plain = signature.replace("-", "+").replace("_", "/")
+    try:
+        content = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+        return content.removeprefix(_WRAPPED).decode("utf-8") if content.startswith(_WRAPPED) else signature
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return signature

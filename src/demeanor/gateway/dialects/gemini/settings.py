@@ -1,4 +1,4 @@
-"""Settings of the Gemini format: how to draw the answer, how much to think, which tools must be used."""
+"""Settings of the Gemini dialect: sampling, reasoning and tool choice."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 from demeanor.core.exchange import Reasoning, Request, Sampling
-from demeanor.gateway.dialects.gemini.key_case import camel
+from demeanor.gateway.dialects.conversions import budget_of
+from demeanor.gateway.dialects.gemini.key_case import to_camel_case
 from demeanor.gateway.dialects.json_reader import (
     Json,
-    inner,
     maybe_count,
     maybe_flag,
     maybe_number,
+    maybe_object,
     maybe_string,
     strings,
 )
-from demeanor.gateway.dialects.reasoning_effort import budget_of
 
 _CONFIG = "generationConfig"
 _SAMPLING = ("temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "seed")
@@ -25,8 +25,8 @@ _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
 
 def read_settings(top: Json, request: Request) -> Request:
-    """`request` with the settings that stand in `top`."""
-    config = inner(top, _CONFIG)
+    """`request` with the settings in `top`."""
+    config = maybe_object(top, _CONFIG)
     return replace(
         request,
         tool_choice=_read_choice(top),
@@ -37,10 +37,10 @@ def read_settings(top: Json, request: Request) -> Request:
 
 
 def write_settings(request: Request, top: Json) -> None:
-    """Put the settings of `request` into `top`, where it says something else."""
-    config: Json = dict(inner(top, _CONFIG))
+    """Write the settings of `request` into `top`, where they differ."""
+    config: Json = dict(maybe_object(top, _CONFIG))
     if _read_sampling(config) != request.sampling:
-        config = {key: value for key, value in camel(config).items() if key not in _SAMPLING}
+        config = {key: value for key, value in to_camel_case(config).items() if key not in _SAMPLING}
         config.update(_write_sampling(request.sampling))
     if _read_reasoning(config) != request.reasoning:
         config["thinkingConfig"] = _write_reasoning(request.reasoning)
@@ -55,7 +55,7 @@ def write_settings(request: Request, top: Json) -> None:
 
 
 def _read_sampling(config: Json) -> Sampling:
-    config = camel(config)
+    config = to_camel_case(config)
     return Sampling(
         temperature=maybe_number(config, "temperature"),
         top_p=maybe_number(config, "topP"),
@@ -67,7 +67,7 @@ def _read_sampling(config: Json) -> Sampling:
 
 
 def _write_sampling(sampling: Sampling) -> Json:
-    given = {
+    values = {
         "temperature": sampling.temperature,
         "topP": sampling.top_p,
         "topK": sampling.top_k,
@@ -75,11 +75,11 @@ def _write_sampling(sampling: Sampling) -> Json:
         "stopSequences": list(sampling.stop) or None,
         "seed": sampling.seed,
     }
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def _read_reasoning(config: Json) -> Reasoning:
-    thinking = camel(inner(camel(config), "thinkingConfig"))
+    thinking = to_camel_case(maybe_object(to_camel_case(config), "thinkingConfig"))
     level = maybe_string(thinking, "thinkingLevel")
     return Reasoning(
         effort=level.lower() if level else None,
@@ -90,13 +90,13 @@ def _read_reasoning(config: Json) -> Reasoning:
 
 def _write_reasoning(reasoning: Reasoning) -> Json:
     budget = budget_of(reasoning)
-    told: Json = {} if budget is None else {"thinkingBudget": budget}
+    settings: Json = {} if budget is None else {"thinkingBudget": budget}
     show = bool(budget) if reasoning.show is None else reasoning.show
-    return {**told, "includeThoughts": show}
+    return {**settings, "includeThoughts": show}
 
 
 def _read_choice(top: Json) -> str | None:
-    wanted = camel(inner(camel(inner(top, "toolConfig")), "functionCallingConfig"))
+    wanted = to_camel_case(maybe_object(to_camel_case(maybe_object(top, "toolConfig")), "functionCallingConfig"))
     allowed = strings(wanted.get("allowedFunctionNames"), "allowedFunctionNames")
     mode = maybe_string(wanted, "mode")
     return allowed[0] if mode == "ANY" and len(allowed) == 1 else _CHOICES.get(mode or "")
@@ -109,8 +109,8 @@ def _write_choice(choice: str) -> Json:
 
 
 def _read_schema(config: Json) -> Any:
-    config = camel(config)
+    config = to_camel_case(config)
     for key in ("responseJsonSchema", "responseSchema"):
         if config.get(key):
-            return inner(config, key)
+            return maybe_object(config, key)
     return {} if config.get("responseMimeType") == "application/json" else None

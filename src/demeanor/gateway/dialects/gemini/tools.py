@@ -1,4 +1,4 @@
-"""Tools of the Gemini format: declarations in groups, beside the provider's own tools."""
+"""Tools of the Gemini dialect: groups of function declarations, and the provider's built-in tools."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Iterable
 from typing import Any
 
 from demeanor.core.messages import Tool
-from demeanor.gateway.dialects.gemini.key_case import SPELLING, camel
+from demeanor.gateway.dialects.gemini.key_case import SPELLING, to_camel_case
 from demeanor.gateway.dialects.gemini.parts import NAME
 from demeanor.gateway.dialects.json_reader import (
     Json,
-    each,
-    inner,
-    items,
-    kept,
-    leftover,
-    mapping,
+    as_extra,
+    extra_fields,
+    maybe_list,
+    maybe_object,
     maybe_string,
-    own,
+    own_fields,
+    read_each,
+    require_object,
     string,
 )
 
 GROUP = f"{NAME}.group"
-"""Under this name a Tool's extra tells which entry of the list it stood in."""
+"""The key of `extra` under which a Tool stores the index of its entry in the list."""
 
 _KEY = "functionDeclarations"
 _JSON_SCHEMA = "parametersJsonSchema"
@@ -30,27 +30,27 @@ _DECLARATION = frozenset({"name", "description", _JSON_SCHEMA})
 
 
 def read_tools(top: Json) -> tuple[Tool, ...]:
-    """All tools on offer."""
+    """Read all tools of a request."""
     found: list[Tool] = []
-    for group, entry in enumerate(items(top, "tools")):
-        data = mapping(entry, f"tools[{group}]")
+    for group, entry in enumerate(maybe_list(top, "tools")):
+        data = require_object(entry, f"tools[{group}]")
         key = "function_declarations" if "function_declarations" in data else _KEY
-        found += (_in_group(tool, group, key) for tool in each(data, key, _read_declaration))
-        rest = leftover(data, frozenset({key}))
-        if rest or not data:
-            found.append(Tool(name=next(iter(rest), "tool"), builtin=True, extra={NAME: rest, GROUP: group}))
+        found += (_in_group(tool, group, key) for tool in read_each(data, key, _read_declaration))
+        others = extra_fields(data, frozenset({key}))
+        if others or not data:
+            found.append(Tool(name=next(iter(others), "tool"), builtin=True, extra={NAME: others, GROUP: group}))
     return tuple(found)
 
 
 def write_tools(tools: Iterable[Tool]) -> list[Json]:
-    """The same, in their groups; tools of other dialects stand together."""
+    """Write the tools in their groups; tools of other dialects share one group."""
     groups: dict[int, Json] = {}
     for tool in tools:
         if tool.builtin and GROUP not in tool.extra:
             continue
         entry = groups.setdefault(tool.extra.get(GROUP, 0), {})
         if tool.builtin:
-            entry.update(own(tool.extra, NAME))
+            entry.update(own_fields(tool.extra, NAME))
         else:
             entry.setdefault(tool.extra.get(SPELLING, _KEY), []).append(_write_declaration(tool))
     return [groups[group] for group in sorted(groups)]
@@ -63,38 +63,38 @@ def _in_group(tool: Tool, group: int, key: str) -> Tool:
 
 
 def _read_declaration(data: Json) -> Tool:
-    extra = leftover(data, _DECLARATION)
-    schema = inner(camel(data), _JSON_SCHEMA) or _standard(data.get("parameters") or {})
+    extra = extra_fields(data, _DECLARATION)
+    schema = maybe_object(to_camel_case(data), _JSON_SCHEMA) or _to_json_schema(data.get("parameters") or {})
     return Tool(
         name=string(data, "name"),
         description=maybe_string(data, "description") or "",
-        schema=mapping(schema, "parameters"),
-        extra=kept(NAME, extra),
+        schema=require_object(schema, "parameters"),
+        extra=as_extra(NAME, extra),
     )
 
 
 def _write_declaration(tool: Tool) -> Json:
-    extra = own(tool.extra, NAME)
-    told: Json = {**extra, "name": tool.name}
+    extra = own_fields(tool.extra, NAME)
+    data: Json = {**extra, "name": tool.name}
     if tool.description:
-        told["description"] = tool.description
+        data["description"] = tool.description
     if tool.schema and not extra.keys() & {"parameters", "parameters_json_schema"}:
-        told[_JSON_SCHEMA] = tool.schema
-    return told
+        data[_JSON_SCHEMA] = tool.schema
+    return data
 
 
-def _standard(schema: Any) -> Any:
-    """A schema in Google's older style, where types are in capitals, as JSON schema."""
+def _to_json_schema(schema: Any) -> Any:
+    """Google's older schema style, with upper-case types, as JSON schema."""
     if isinstance(schema, list):
-        return [_standard(item) for item in schema]
+        return [_to_json_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    told = {key: _standard(value) if key in _NESTED else value for key, value in schema.items()}
-    if isinstance(told.get("properties"), dict):
-        told["properties"] = {key: _standard(value) for key, value in told["properties"].items()}
-    if isinstance(told.get("type"), str):
-        told["type"] = told["type"].lower()
-    return told
+    result = {key: _to_json_schema(value) if key in _NESTED else value for key, value in schema.items()}
+    if isinstance(result.get("properties"), dict):
+        result["properties"] = {key: _to_json_schema(value) for key, value in result["properties"].items()}
+    if isinstance(result.get("type"), str):
+        result["type"] = result["type"].lower()
+    return result
 
 
 _NESTED = frozenset({"items", "anyOf", "oneOf", "allOf", "prefixItems"})

@@ -1,50 +1,47 @@
-"""OpenAI Chat Completions, as spoken by OpenAI and by nearly everybody else."""
+"""The OpenAI Chat Completions API, which most other providers implement too."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
-from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat
-from demeanor.gateway.dialects.json_reader import dump
+from demeanor.gateway.dialects.dialect import Dialect, Route, WireFormat, bearer, post_route
+from demeanor.gateway.dialects.errors import read_error
+from demeanor.gateway.dialects.json_reader import to_json
+from demeanor.gateway.dialects.openai_chat.errors import write_error
 from demeanor.gateway.dialects.openai_chat.reader import ChatReader
-from demeanor.gateway.dialects.openai_chat.refusal import write_error
 from demeanor.gateway.dialects.openai_chat.request import read_request, write_request
 from demeanor.gateway.dialects.openai_chat.response import read_response, write_response
 from demeanor.gateway.dialects.openai_chat.thinking import NAME
 from demeanor.gateway.dialects.openai_chat.writer import ChatWriter
-from demeanor.gateway.dialects.refusal import read_refusal
-from demeanor.gateway.dialects.routes import bearer, common_route
 
 _GENERATE = re.compile(r"(?:/v\d+\w*)?/chat/completions")
 
 
 def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
-    """What this path asks for."""
-    if method == "POST" and _GENERATE.fullmatch(path.rstrip("/")):
-        return Route(wish="generate")
-    return common_route(method, path)
+    """The route for a path."""
+    return post_route(_GENERATE, method, path)
 
 
 def token(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
-    """The key that a client presents."""
+    """The key that a client sends."""
     return bearer(headers) or headers.get("api-key")
 
 
 def key_headers(key: str) -> Mapping[str, str]:
-    """The headers that present a key."""
+    """The headers that send a key."""
     return {"Authorization": f"Bearer {key}"}
 
 
 def write_count(tokens: int) -> WireFormat:
-    """The answer to a count of tokens, which this API itself does not offer."""
-    return WireFormat(body=dump({"object": "response.input_tokens", "input_tokens": tokens}))
+    """The response to a token count request, which this API itself does not offer."""
+    return WireFormat(body=to_json({"object": "response.input_tokens", "input_tokens": tokens}))
 
 
 def write_models(models: Iterable[str]) -> WireFormat:
     """The list of models."""
     listed = [{"id": name, "object": "model", "created": 0, "owned_by": "demeanor"} for name in models]
-    return WireFormat(body=dump({"object": "list", "data": listed}))
+    return WireFormat(body=to_json({"object": "list", "data": listed}))
 
 
 OPENAI_CHAT = Dialect(
@@ -58,7 +55,7 @@ OPENAI_CHAT = Dialect(
     write_response=write_response,
     stream_reader=ChatReader,
     stream_writer=ChatWriter,
-    read_error=read_refusal,
+    read_error=read_error,
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,

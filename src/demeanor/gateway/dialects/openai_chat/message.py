@@ -1,4 +1,4 @@
-"""Messages of the chat format: one of theirs is one of ours, tool results included."""
+"""Messages of the chat dialect; each is one canonical message, tool results included."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from demeanor.core.messages import (
     ToolCall,
     ToolResult,
 )
-from demeanor.gateway.dialects import data_url, ids
+from demeanor.gateway.dialects import ids
+from demeanor.gateway.dialects.conversions import data_url, split_data_url
 from demeanor.gateway.dialects.json_reader import (
     Json,
-    each,
-    inner,
-    kept,
-    leftover,
+    as_extra,
+    extra_fields,
+    maybe_object,
     maybe_string,
-    own,
+    own_fields,
+    read_each,
+    reject,
     string,
-    wrong,
 )
 from demeanor.gateway.dialects.openai_chat.thinking import NAME, read_thinking, write_thinking
 from demeanor.gateway.dialects.strict_json import arguments, compact
 
-SEE_BELOW = "(see following user message for image)"
-"""Stands in a tool's result for the picture that this format can't put there."""
+IMAGE_BELOW = "(see following user message for image)"
+"""Text in a tool result for a picture, which this dialect can't include there."""
 
-BARE = f"{NAME}.bare"
-"""Under this name an assistant message's extra tells that it had no content, not even null."""
+NO_CONTENT = f"{NAME}.bare"
+"""The key of `extra` that marks an assistant message without content, not even null."""
 
 ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
-_SHOWN = (Text, Image, Document)
+_RESULT_PARTS = (Text, Image, Document)
 _MESSAGE = frozenset({"role", "content"})
 _ASSISTANT = _MESSAGE | {"tool_calls"}
 _TOOL = frozenset({"role", "content", "tool_call_id", "name"})
@@ -54,23 +55,23 @@ def read_message(data: Json) -> Message:
     """One message."""
     role, content = data.get("role"), data.get("content")
     if content.__class__ is str and content and len(data) == 2 and role.__class__ is str and role in ROLES:
-        return Message(role=ROLES[role], parts=(Text(text=content),))  # most messages are as plain as this
+        return Message(role=ROLES[role], parts=(Text(text=content),))  # fast path for plain messages
     if role == "tool":
         return Message(role="user", parts=(_read_result(data),))
     if role == "assistant":
-        thoughts, told = read_thinking(data)
-        calls = each(data, "tool_calls", read_call) if data.get("tool_calls") else ()
+        thoughts, thinking_fields = read_thinking(data)
+        calls = read_each(data, "tool_calls", read_call) if data.get("tool_calls") else ()
         parts: tuple[Part, ...] = (*thoughts, *read_content(data), *calls)
         if calls and content is None and len(data) == 3 and "content" in data:
-            return Message(role="assistant", parts=parts)  # null is what a turn of calls has here anyway
-        extra = kept(NAME, leftover(data, _ASSISTANT | told if told else _ASSISTANT))
-        return Message(role="assistant", parts=parts, extra=extra if "content" in data else {**extra, BARE: True})
+            return Message(role="assistant", parts=parts)  # null content is the default next to calls
+        extra = as_extra(NAME, extra_fields(data, _ASSISTANT | thinking_fields if thinking_fields else _ASSISTANT))
+        return Message(role="assistant", parts=parts, extra=extra if "content" in data else {**extra, NO_CONTENT: True})
     if not isinstance(role, str):
-        wrong("role", "a string", role)
-    extra = leftover(data, _MESSAGE)
+        reject("role", "a string", role)
+    extra = extra_fields(data, _MESSAGE)
     if role not in ROLES:
         extra["role"] = role
-    return Message(role=ROLES.get(role, "user"), parts=read_content(data), extra=kept(NAME, extra))
+    return Message(role=ROLES.get(role, "user"), parts=read_content(data), extra=as_extra(NAME, extra))
 
 
 def read_content(data: Json) -> tuple[Part, ...]:
@@ -78,104 +79,109 @@ def read_content(data: Json) -> tuple[Part, ...]:
     content = data.get("content")
     if isinstance(content, str):
         return (Text(text=content),) if content else ()
-    return each(data, "content", _read_part) if content else ()
+    return read_each(data, "content", _read_part) if content else ()
 
 
 def read_call(data: Json) -> ToolCall:
     """One tool call."""
     function = data.get("function")
     if len(data) == 3 and function.__class__ is dict and len(function) == 2 and data.get("type") == "function":
-        given, name, raw = data.get("id"), function.get("name"), function.get("arguments")
-        if given and name and raw and given.__class__ is name.__class__ is raw.__class__ is str:
-            return ToolCall(id=given, name=name, arguments=arguments(raw), raw=raw)  # as nearly all are
-    return _read_odd_call(data)
+        call_id, name, raw = data.get("id"), function.get("name"), function.get("arguments")
+        if call_id and name and raw and call_id.__class__ is name.__class__ is raw.__class__ is str:
+            return ToolCall(id=call_id, name=name, arguments=arguments(raw), raw=raw)  # fast path
+    return _read_unusual_call(data)
 
 
-def _read_odd_call(data: Json) -> ToolCall:
-    extra = leftover(data, _CALL)
-    given = maybe_string(data, "id") or ""
+def _read_unusual_call(data: Json) -> ToolCall:
+    extra = extra_fields(data, _CALL)
+    call_id = maybe_string(data, "id") or ""
     if "custom" in data:
-        return _read_custom(data, given, extra)
-    function = inner(data, "function")
+        return _read_custom(data, call_id, extra)
+    function = maybe_object(data, "function")
     name, raw = maybe_string(function, "name") or "", function.get("arguments")
-    odd = leftover(function, _FUNCTION)
+    unknown = extra_fields(function, _FUNCTION)
     if raw is None:
         raw = ""
     elif not isinstance(raw, str):
-        odd["arguments"] = raw
+        unknown["arguments"] = raw
         raw = compact(raw)
-    if odd:
-        extra["function"] = odd
+    if unknown:
+        extra["function"] = unknown
     if (maybe_string(data, "type") or "function") != "function":
         extra["type"] = data["type"]
     return ToolCall(
-        id=given, name=name, arguments=arguments(raw), raw=raw, signature=signature_of(data), extra=kept(NAME, extra)
+        id=call_id,
+        name=name,
+        arguments=arguments(raw),
+        raw=raw,
+        signature=signature_of(data),
+        extra=as_extra(NAME, extra),
     )
 
 
 def write_messages(messages: Iterable[Message]) -> list[Json]:
     """The messages of a conversation."""
-    told: list[Json] = []
+    output: list[Json] = []
     for message in messages:
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         if message.role == "assistant":
-            told.append(write_assistant(message.parts, message.extra))
+            output.append(write_assistant(message.parts, message.extra))
         elif not results:
-            told.append(_write_plain(message.role, message.parts, own(message.extra, NAME)))
+            output.append(_write_plain(message.role, message.parts, own_fields(message.extra, NAME)))
         else:
-            told.extend(_write_result(result) for result in results)
-            pictures = tuple(part for result in results for part in result.parts if _must_move(part))
+            output.extend(_write_result(result) for result in results)
+            media = tuple(part for result in results for part in result.parts if _must_follow_result(part))
             rest = tuple(part for part in message.parts if not isinstance(part, ToolResult))
-            told.extend(_write_plain("user", parts, {}) for parts in (pictures, rest) if parts)
-    return told
+            output.extend(_write_plain("user", parts, {}) for parts in (media, rest) if parts)
+    return output
 
 
 def write_assistant(parts: tuple[Part, ...], extra: Extra) -> Json:
     """A message of the model."""
     calls = [write_call(part) for part in parts if isinstance(part, ToolCall)]
     thoughts = [part for part in parts if isinstance(part, Thinking)]
-    said = [part for part in parts if not isinstance(part, ToolCall | Thinking)]
-    told: Json = {"role": "assistant"}
-    if BARE not in extra:
-        told["content"] = None if calls else ""
-    told.update(own(extra, NAME))
-    if said:
-        told["content"] = _content(said, glue="\n") or told.get("content")
-    told.update(write_thinking(thoughts))
+    content = [part for part in parts if not isinstance(part, ToolCall | Thinking)]
+    message: Json = {"role": "assistant"}
+    if NO_CONTENT not in extra:
+        message["content"] = None if calls else ""
+    message.update(own_fields(extra, NAME))
+    if content:
+        message["content"] = _write_content(content, separator="\n") or message.get("content")
+    message.update(write_thinking(thoughts))
     if calls:
-        told["tool_calls"] = calls
-    return told
+        message["tool_calls"] = calls
+    return message
 
 
 def write_call(call: ToolCall) -> Json:
     """One tool call."""
-    extra = dict(own(call.extra, NAME))
-    given = ids.for_chat(call.id)
+    extra = dict(own_fields(call.extra, NAME))
+    call_id = ids.for_chat(call.id)
     if extra.get("type") == "custom":
         custom = {
             **(extra.pop("custom", None) or {}),
             "name": call.name,
             "input": (call.arguments or {}).get("input", call.raw),
         }
-        return {"id": given, **extra, "custom": custom}
-    odd = extra.pop("function", None) or {}
-    function = {"name": call.name, "arguments": call.raw or compact(call.arguments or {}), **odd}
-    told = {"id": given, "type": "function", **extra, "function": function}
+        return {"id": call_id, **extra, "custom": custom}
+    unknown = extra.pop("function", None) or {}
+    function = {"name": call.name, "arguments": call.raw or compact(call.arguments or {}), **unknown}
+    data = {"id": call_id, "type": "function", **extra, "function": function}
     if call.signature and not extra.get("extra_content"):
-        told["extra_content"] = {"google": {"thought_signature": call.signature}}
-    return told
+        data["extra_content"] = {"google": {"thought_signature": call.signature}}
+    return data
 
 
-def _read_custom(data: Json, given: str, extra: Json) -> ToolCall:
-    custom = inner(data, "custom")
+def _read_custom(data: Json, call_id: str, extra: Json) -> ToolCall:
+    custom = maybe_object(data, "custom")
     typed = {"input": string(custom, "input")}
-    extra = {**extra, "type": "custom", "custom": leftover(custom, frozenset({"name", "input"}))}
+    extra = {**extra, "type": "custom", "custom": extra_fields(custom, frozenset({"name", "input"}))}
     name = maybe_string(custom, "name") or ""
-    return ToolCall(id=given, name=name, arguments=typed, raw=compact(typed), extra=kept(NAME, extra))
+    return ToolCall(id=call_id, name=name, arguments=typed, raw=compact(typed), extra=as_extra(NAME, extra))
 
 
 def signature_of(data: Json) -> str | None:
-    """Gemini's thought signature on a call, where its chat API puts it."""
+    """Gemini's thought signature on a call, where its OpenAI-compatible API puts it."""
     extra_content = data.get("extra_content")
     google = extra_content.get("google") if isinstance(extra_content, dict) else None
     signature = google.get("thought_signature") if isinstance(google, dict) else None
@@ -183,52 +189,52 @@ def signature_of(data: Json) -> str | None:
 
 
 def _read_result(data: Json) -> ToolResult:
-    text, given = data.get("content"), data.get("tool_call_id")
-    if len(data) == 3 and text and given and text.__class__ is given.__class__ is str:
-        return ToolResult(call_id=given, parts=(Text(text=text),))  # as nearly all are
+    text, call_id = data.get("content"), data.get("tool_call_id")
+    if len(data) == 3 and text and call_id and text.__class__ is call_id.__class__ is str:
+        return ToolResult(call_id=call_id, parts=(Text(text=text),))  # fast path
     content = read_content(data)
-    extra = leftover(data, _TOOL)
-    parts = tuple([part for part in content if isinstance(part, _SHOWN)])
+    extra = extra_fields(data, _TOOL)
+    parts = tuple([part for part in content if isinstance(part, _RESULT_PARTS)])
     if len(parts) < len(content):
         extra["content"] = data["content"]
     return ToolResult(
         call_id=maybe_string(data, "tool_call_id") or "",
         name=maybe_string(data, "name"),
         parts=parts,
-        extra=kept(NAME, extra),
+        extra=as_extra(NAME, extra),
     )
 
 
 def _write_result(result: ToolResult) -> Json:
-    extra = own(result.extra, NAME)
-    parts = [Text(text=SEE_BELOW) if _must_move(part) else part for part in result.parts]
-    told = {"role": "tool", "tool_call_id": ids.for_chat(result.call_id), "content": "", **extra}
+    extra = own_fields(result.extra, NAME)
+    parts = [Text(text=IMAGE_BELOW) if _must_follow_result(part) else part for part in result.parts]
+    data = {"role": "tool", "tool_call_id": ids.for_chat(result.call_id), "content": "", **extra}
     if parts and not extra.get("content"):
-        told["content"] = _content(parts, glue="\n")
+        data["content"] = _write_content(parts, separator="\n")
     if result.name:
-        told["name"] = result.name
-    return told
+        data["name"] = result.name
+    return data
 
 
-def _must_move(part: Part) -> bool:
+def _must_follow_result(part: Part) -> bool:
     return isinstance(part, Image | Document) and NAME not in part.extra
 
 
 def _write_plain(role: str, parts: tuple[Part, ...], extra: Json) -> Json:
-    glue = "\n\n" if role in {"system", "developer"} else None
-    told = {"role": role, "content": "", **extra}
+    separator = "\n\n" if role in {"system", "developer"} else None
+    data = {"role": role, "content": "", **extra}
     if parts:
-        told["content"] = _content(parts, glue=glue)
-    return told
+        data["content"] = _write_content(parts, separator=separator)
+    return data
 
 
-def _content(parts: Iterable[Part], *, glue: str | None) -> Any:
-    """Text where text will do, a list otherwise; with `glue`, several texts are made one."""
+def _write_content(parts: Iterable[Part], *, separator: str | None) -> Any:
+    """A string if possible, otherwise a list of parts; with `separator`, several texts are joined."""
     texts = [part.text for part in parts if isinstance(part, Text) and NAME not in part.extra]
-    told = [item for part in parts if (item := _write_part(part)) is not None]
-    if len(texts) == len(told) and (glue is not None or len(texts) == 1):
-        return (glue or "").join(texts)
-    return told or ""
+    written = [item for part in parts if (item := _write_part(part)) is not None]
+    if len(texts) == len(written) and (separator is not None or len(texts) == 1):
+        return (separator or "").join(texts)
+    return written or ""
 
 
 def _read_part(data: Json) -> Part:
@@ -236,7 +242,7 @@ def _read_part(data: Json) -> Part:
     if kind == "text":
         text = string(data, "text")
         cache = data.get("cache_control")
-        extra = _LISTED if len(data) == 2 else {NAME: leftover(data, _TEXT)}
+        extra = _LISTED if len(data) == 2 else {NAME: extra_fields(data, _TEXT)}
         return Text(text=text, cache=cache if isinstance(cache, dict) else None, extra=extra)
     if kind == "image_url" and isinstance(data.get("image_url"), dict):
         return _read_image(data)
@@ -248,8 +254,8 @@ def _read_part(data: Json) -> Part:
 def _read_image(data: Json) -> Image:
     image = data["image_url"]
     url = string(image, "url")
-    extra = {**data, "image_url": leftover(image, frozenset({"url"}))}
-    inline = data_url.split(url)
+    extra = {**data, "image_url": extra_fields(image, frozenset({"url"}))}
+    inline = split_data_url(url)
     if inline:
         return Image(media_type=inline[0], data=inline[1], extra={NAME: extra})
     return Image(url=url, extra={NAME: extra})
@@ -258,19 +264,19 @@ def _read_image(data: Json) -> Image:
 def _read_file(data: Json) -> Document:
     file = data["file"]
     content, name = maybe_string(file, "file_data"), maybe_string(file, "filename")
-    extra = {**data, "file": leftover(file, frozenset({"file_data", "filename"}))}
-    inline = data_url.split(content)
+    extra = {**data, "file": extra_fields(file, frozenset({"file_data", "filename"}))}
+    inline = split_data_url(content)
     if inline:
         return Document(media_type=inline[0], data=inline[1], name=name, extra={NAME: extra})
     return Document(url=content, name=name, extra={NAME: extra})
 
 
 def _write_part(part: Part) -> Json | None:
-    extra = own(part.extra, NAME)
+    extra = own_fields(part.extra, NAME)
     if isinstance(part, Text):
         return {"type": "text", **extra, "text": part.text}
     if isinstance(part, Image):
-        url = part.url if part.data is None else data_url.join(part.media_type or "image/png", part.data)
+        url = part.url if part.data is None else data_url(part.media_type or "image/png", part.data)
         return {"type": "image_url", **extra, "image_url": {**extra.get("image_url", {}), "url": url or ""}}
     if isinstance(part, Document):
         return _write_document(part, extra)
@@ -282,7 +288,7 @@ def _write_document(part: Document, extra: Json) -> Json:
         return {"type": "text", "text": part.text}
     file = dict(extra.get("file", {}))
     if part.data is not None:
-        file["file_data"] = data_url.join(part.media_type or "application/octet-stream", part.data)
+        file["file_data"] = data_url(part.media_type or "application/octet-stream", part.data)
     elif part.url is not None:
         file["file_data"] = part.url
     if part.name is not None:

@@ -1,7 +1,7 @@
-"""Requests of the chat format.
+"""Requests of the chat dialect.
 
-All settings ride along verbatim. What the canon has a word for is read from them, and written anew only where the
-canon says something else than they do.
+All settings are kept verbatim in `extra`. Those with a canonical form are read from them, and written again only if the
+canonical value differs.
 """
 
 from __future__ import annotations
@@ -11,50 +11,48 @@ from typing import Any
 
 from demeanor.core.exchange import Reasoning, Request, Sampling
 from demeanor.core.messages import Tool
+from demeanor.gateway.dialects.conversions import FREE_TEXT, effort_of
 from demeanor.gateway.dialects.dialect import Route, WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
-    dump,
-    each,
-    inner,
-    kept,
-    leftover,
-    mapping,
+    as_extra,
+    extra_fields,
     maybe_count,
     maybe_flag,
     maybe_number,
+    maybe_object,
     maybe_string,
-    own,
+    own_fields,
     parse_object,
+    read_each,
+    require_list,
+    require_object,
     string,
     strings,
-    wrong,
+    to_json,
 )
 from demeanor.gateway.dialects.openai_chat.message import read_message, write_messages
 from demeanor.gateway.dialects.openai_chat.thinking import NAME
-from demeanor.gateway.dialects.pairing import paired
-from demeanor.gateway.dialects.reasoning_effort import effort_of
-from demeanor.gateway.dialects.tool_arguments import FREE_TEXT
+from demeanor.gateway.dialects.pairing import pair_results
 
 _BODY = frozenset({"model", "messages", "tools"})
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _SAMPLING = ("temperature", "top_p", "top_k", "stop", "seed", *_LIMITS)
 _TOOL = frozenset({"type", "function"})
 _FUNCTION = frozenset({"name", "description", "parameters"})
-_THINKERS = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
+_REASONING_MODELS = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
 
 
 def read_request(body: bytes, route: Route) -> Request:
-    """What a client asks."""
+    """Read a client's request."""
     top = parse_object(body)
     model = string(top, "model") if route.model is None else route.model
-    if not isinstance(top.get("messages"), list):
-        wrong("messages", "a list", top.get("messages"))
-    extra = leftover(top, _BODY)
+    require_list(top, "messages")
+    extra = extra_fields(top, _BODY)
     return Request(
         model=model,
-        messages=each(top, "messages", read_message),
-        tools=each(top, "tools", _read_tool),
+        messages=read_each(top, "messages", read_message),
+        tools=read_each(top, "tools", _read_tool),
         tool_choice=_read_choice(extra),
         parallel_tools=maybe_flag(top, "parallel_tool_calls"),
         sampling=_read_sampling(extra),
@@ -66,21 +64,21 @@ def read_request(body: bytes, route: Route) -> Request:
 
 
 def write_request(request: Request) -> WireFormat:
-    """The same, as the provider wants to read it."""
-    ours = NAME in request.extra
-    top: Json = {**own(request.extra, NAME), "model": request.model}
-    top["messages"] = write_messages(request.messages if ours else paired(request.messages))
+    """Write a request for the provider."""
+    same_dialect = NAME in request.extra
+    top: Json = {**own_fields(request.extra, NAME), "model": request.model}
+    top["messages"] = write_messages(request.messages if same_dialect else pair_results(request.messages))
     if request.tools:
         top["tools"] = [tool for tool in map(_write_tool, request.tools) if tool]
     _write_settings(request, top)
-    if request.stream and not ours:
+    if request.stream and not same_dialect:
         top["stream_options"] = {"include_usage": True}
-    return WireFormat(body=dump(top), path="/chat/completions")
+    return WireFormat(body=to_json(top), path="/chat/completions")
 
 
 def wants_usage(request: Request) -> bool:
-    """Whether a streamed answer is to end with its usage."""
-    options = own(request.extra, NAME).get("stream_options")
+    """Whether a streamed response must end with its usage."""
+    options = own_fields(request.extra, NAME).get("stream_options")
     return isinstance(options, dict) and options.get("include_usage") is True
 
 
@@ -105,28 +103,28 @@ def _write_settings(request: Request, top: Json) -> None:
 def _read_tool(data: Json) -> Tool:
     kind = maybe_string(data, "type")
     if kind == "custom":
-        custom = inner(data, "custom")
+        custom = maybe_object(data, "custom")
         about = maybe_string(custom, "description") or ""
         return Tool(name=string(custom, "name"), description=about, schema=FREE_TEXT, extra={NAME: data})
     if kind not in {"function", None}:
         return Tool(name=str(kind), builtin=True, extra={NAME: data})
-    function = inner(data, "function")
-    extra = leftover(data, _TOOL)
-    odd = leftover(function, _FUNCTION)
-    if odd:
-        extra["function"] = odd
+    function = maybe_object(data, "function")
+    extra = extra_fields(data, _TOOL)
+    unknown = extra_fields(function, _FUNCTION)
+    if unknown:
+        extra["function"] = unknown
     cache = data.get("cache_control")
     return Tool(
         name=string(function, "name"),
         description=maybe_string(function, "description") or "",
-        schema=inner(function, "parameters"),
+        schema=maybe_object(function, "parameters"),
         cache=cache if isinstance(cache, dict) else None,
-        extra=kept(NAME, extra),
+        extra=as_extra(NAME, extra),
     )
 
 
 def _write_tool(tool: Tool) -> Json | None:
-    extra = own(tool.extra, NAME)
+    extra = own_fields(tool.extra, NAME)
     if tool.builtin or extra.get("type") == "custom":
         return extra or None
     function: Json = {"name": tool.name, **(extra.get("function") or {})}
@@ -150,14 +148,14 @@ def _read_sampling(top: Json) -> Sampling:
 
 
 def _write_sampling(sampling: Sampling, model: str) -> Json:
-    given = {
+    values = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
-        _LIMITS[0] if _THINKERS.match(model) else _LIMITS[1]: sampling.max_tokens,
+        _LIMITS[0] if _REASONING_MODELS.match(model) else _LIMITS[1]: sampling.max_tokens,
         "stop": list(sampling.stop) or None,
         "seed": sampling.seed,
     }
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def _read_choice(top: Json) -> str | None:
@@ -165,7 +163,7 @@ def _read_choice(top: Json) -> str | None:
     if choice is None or isinstance(choice, str):
         return choice
     for key in ("function", "custom"):
-        chosen = mapping(choice, "tool_choice").get(key)
+        chosen = require_object(choice, "tool_choice").get(key)
         if isinstance(chosen, dict) and isinstance(chosen.get("name"), str):
             return str(chosen["name"])
     return None
@@ -178,9 +176,9 @@ def _write_choice(choice: str | None) -> Any:
 
 
 def _read_reasoning(top: Json) -> Reasoning:
-    wide = top.get("reasoning")
-    if isinstance(wide, dict):
-        return Reasoning(effort=maybe_string(wide, "effort"), budget=maybe_count(wide, "max_tokens"))
+    extended = top.get("reasoning")
+    if isinstance(extended, dict):
+        return Reasoning(effort=maybe_string(extended, "effort"), budget=maybe_count(extended, "max_tokens"))
     return Reasoning(effort=maybe_string(top, "reasoning_effort"))
 
 
@@ -191,7 +189,7 @@ def _read_schema(top: Json) -> Json | None:
         return {}
     if kind != "json_schema":
         return None
-    return inner(inner(mapping(wanted, "response_format"), "json_schema"), "schema")
+    return maybe_object(maybe_object(require_object(wanted, "response_format"), "json_schema"), "schema")
 
 
 def _write_schema(schema: Any) -> Json:

@@ -1,23 +1,24 @@
-"""Whole answers of the chat format."""
+"""Complete responses of the chat dialect."""
 
 from __future__ import annotations
 
 from demeanor.core.exchange import Request, Response, StopReason, Usage
 from demeanor.core.messages import Extra, Part, Text, ToolCall
 from demeanor.gateway.dialects import ids
+from demeanor.gateway.dialects.conversions import stop_reason
 from demeanor.gateway.dialects.dialect import Malformed, WireFormat
 from demeanor.gateway.dialects.json_reader import (
     Json,
-    dump,
-    inner,
-    items,
-    mapping,
     maybe_count,
+    maybe_list,
+    maybe_object,
     maybe_string,
-    own,
+    own_fields,
     parse_object,
+    require_object,
+    to_json,
 )
-from demeanor.gateway.dialects.openai_chat.message import BARE, read_message, write_assistant
+from demeanor.gateway.dialects.openai_chat.message import NO_CONTENT, read_message, write_assistant
 from demeanor.gateway.dialects.openai_chat.thinking import NAME
 
 CHOICE = f"{NAME}.choice"
@@ -32,7 +33,7 @@ _STOPS = {
     "content_filter": StopReason.REFUSAL,
     "error": StopReason.ERROR,
 }
-_WORDS = {
+_STOP_WORDS = {
     StopReason.END: "stop",
     StopReason.TOOL_USE: "tool_calls",
     StopReason.LENGTH: "length",
@@ -43,26 +44,26 @@ _WORDS = {
 
 
 def read_response(body: bytes) -> Response:
-    """What a provider answers when it does not stream."""
+    """Read a provider's response that is not streamed."""
     top = parse_object(body)
-    choices = items(top, "choices")
+    choices = maybe_list(top, "choices")
     if not choices:
         raise Malformed("choices: expected at least one")
-    choice = mapping(choices[0], "choices[0]")
-    message = read_message({"role": "assistant", **inner(choice, "message")})
+    choice = require_object(choices[0], "choices[0]")
+    message = read_message({"role": "assistant", **maybe_object(choice, "message")})
     extra: dict[str, Json | list[Json] | bool] = {
         NAME: {key: value for key, value in top.items() if key != "choices"},
         CHOICE: {key: value for key, value in choice.items() if key != "message"},
-        MESSAGE: own(message.extra, NAME),
+        MESSAGE: own_fields(message.extra, NAME),
         OTHERS: choices[1:],
-        BARE: BARE in message.extra,
+        NO_CONTENT: NO_CONTENT in message.extra,
     }
     return Response(
         parts=message.parts,
         stop=read_stop(
             maybe_string(choice, "finish_reason"), calls=any(isinstance(p, ToolCall) for p in message.parts)
         ),
-        usage=read_usage(inner(top, "usage")),
+        usage=read_usage(maybe_object(top, "usage")),
         id=maybe_string(top, "id"),
         model=maybe_string(top, "model"),
         extra={key: value for key, value in extra.items() if value or key == NAME},
@@ -70,83 +71,87 @@ def read_response(body: bytes) -> Response:
 
 
 def write_response(response: Response, request: Request) -> WireFormat:
-    """The same, as the client wants to read it."""
-    told = own(response.extra, CHOICE)
+    """Write a response for the client."""
+    choice_fields = own_fields(response.extra, CHOICE)
     choice: Json = {"index": 0, "logprobs": None} if NAME not in response.extra else {}
-    choice.update(told)
+    choice.update(choice_fields)
     calls = bool(response.calls)
-    if "finish_reason" not in told or read_stop(told["finish_reason"], calls=calls) != response.stop:
+    if "finish_reason" not in choice_fields or read_stop(choice_fields["finish_reason"], calls=calls) != response.stop:
         choice["finish_reason"] = write_stop(response.stop, calls=calls)
     choice["message"] = _message(response)
     top: Json = {
-        **head(response.id or ids.made("chatcmpl-", response.text, *(c.id for c in response.calls)), "chat.completion"),
+        **new_response(
+            response.id or ids.generated("chatcmpl-", response.text, *(c.id for c in response.calls)), "chat.completion"
+        ),
         "model": response.model or request.model,
-        **own(response.extra, NAME),
+        **own_fields(response.extra, NAME),
         "choices": [choice, *response.extra.get(OTHERS, ())],
     }
     if response.id is not None:
         top["id"] = response.id
     if read_usage(top.get("usage") or {}) != response.usage:
         top["usage"] = write_usage(response.usage)
-    return WireFormat(body=dump(top))
+    return WireFormat(body=to_json(top))
 
 
-def head(given: str, kind: str) -> Json:
-    """The fields that open an answer and each of its chunks."""
-    return {"id": given, "object": kind, "created": 0}
+def new_response(response_id: str, kind: str) -> Json:
+    """The fields at the start of a response and of each chunk."""
+    return {"id": response_id, "object": kind, "created": 0}
 
 
 def read_stop(word: str | None, *, calls: bool) -> StopReason:
-    """Why the model stopped. Many servers say `stop` although there are calls."""
-    found = _STOPS.get(word or "", StopReason.UNKNOWN)
-    return StopReason.TOOL_USE if calls and found is StopReason.END else found
+    """The canonical stop reason."""
+    return stop_reason(word, _STOPS, calls=calls)
 
 
 def write_stop(stop: StopReason, *, calls: bool) -> str:
-    """The same in this dialect's words."""
-    return _WORDS.get(stop, "tool_calls" if calls else "stop")
+    """The dialect's stop reason."""
+    return _STOP_WORDS.get(stop, "tool_calls" if calls else "stop")
 
 
 def read_usage(data: Json) -> Usage:
-    """Tokens; cached and reasoning ones are counted within input and output here too."""
-    asked, answered = inner(data, "prompt_tokens_details"), inner(data, "completion_tokens_details")
-    cached = maybe_count(asked, "cached_tokens")
+    """Token counts; cached and reasoning tokens are included in input and output, as in the canonical form."""
+    input_details, output_details = (
+        maybe_object(data, "prompt_tokens_details"),
+        maybe_object(data, "completion_tokens_details"),
+    )
+    cached = maybe_count(input_details, "cached_tokens")
     return Usage(
         input=maybe_count(data, "prompt_tokens"),
         output=maybe_count(data, "completion_tokens"),
         cache_read=maybe_count(data, "prompt_cache_hit_tokens") if cached is None else cached,
-        cache_write=maybe_count(asked, "cache_write_tokens"),
-        reasoning=maybe_count(answered, "reasoning_tokens"),
+        cache_write=maybe_count(input_details, "cache_write_tokens"),
+        reasoning=maybe_count(output_details, "reasoning_tokens"),
     )
 
 
 def write_usage(usage: Usage) -> Json:
-    """The same; this dialect has no word for unknown."""
-    asked, answered = usage.input or 0, usage.output or 0
-    told: Json = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
+    """The same in this dialect, which can't express unknown counts."""
+    prompt, completion = usage.input or 0, usage.output or 0
+    data: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     if usage.cache_read is not None or usage.cache_write is not None:
-        told["prompt_tokens_details"] = {"cached_tokens": usage.cache_read or 0}
+        data["prompt_tokens_details"] = {"cached_tokens": usage.cache_read or 0}
         if usage.cache_write is not None:
-            told["prompt_tokens_details"]["cache_write_tokens"] = usage.cache_write
+            data["prompt_tokens_details"]["cache_write_tokens"] = usage.cache_write
     if usage.reasoning is not None:
-        told["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
-    return told
+        data["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
+    return data
 
 
 def _message(response: Response) -> Json:
-    extra: Extra = {NAME: own(response.extra, MESSAGE)}
-    if BARE in response.extra:
-        extra = {**extra, BARE: True}
-    ours = NAME in response.extra
-    told = write_assistant(response.parts if ours else _one_text(response.parts), extra)
-    if not ours:
-        told.setdefault("refusal", None)
-        told["content"] = told["content"] or None
-    return told
+    extra: Extra = {NAME: own_fields(response.extra, MESSAGE)}
+    if NO_CONTENT in response.extra:
+        extra = {**extra, NO_CONTENT: True}
+    same_dialect = NAME in response.extra
+    message = write_assistant(response.parts if same_dialect else _join_text_parts(response.parts), extra)
+    if not same_dialect:
+        message.setdefault("refusal", None)
+        message["content"] = message["content"] or None
+    return message
 
 
-def _one_text(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Pieces of text belong together here; a conversation's history may keep them apart."""
+def _join_text_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """A response has one text here; other dialects may split it."""
     text = "".join(part.text for part in parts if isinstance(part, Text))
     others = tuple(part for part in parts if not isinstance(part, Text))
     return (Text(text=text), *others) if text else others

@@ -1,7 +1,7 @@
-"""Reasoning in the chat format, where each provider has its own habit.
+"""Reasoning in the chat dialect, where every provider does it differently.
 
 `reasoning_content` and `reasoning` are plain text. `reasoning_details` is a list of typed entries with signatures and
-encrypted data, sent in pieces with the same index; whoever sends them back must put the pieces together first.
+encrypted data. It is streamed in fragments with the same index, which must be merged before they are sent back.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 from demeanor.core.messages import Thinking
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.json_reader import Json, own, string, wrong
+from demeanor.gateway.dialects.json_reader import Json, own_fields, reject, string
 
 NAME = "openai-chat"
 FIELD = f"{NAME}.field"
-"""Under this name a Thinking's extra tells which plain field it stood in."""
+"""The key of `extra` under which a Thinking part stores the name of its plain text field."""
 
 PLAIN = ("reasoning_content", "reasoning")
 _KNOWN = frozenset({"text", "summary", "data", "signature", "id"})
@@ -22,11 +22,11 @@ TEXT, SUMMARY, ENCRYPTED = "reasoning.text", "reasoning.summary", "reasoning.enc
 
 
 def read_thinking(message: Json) -> tuple[list[Thinking], set[str]]:
-    """The reasoning of an assistant message, and the fields that told it."""
+    """The reasoning of an assistant message, and the fields that contained it."""
     details = message.get("reasoning_details")
     if details:
         if not isinstance(details, list):
-            wrong("reasoning_details", "a list", details)
+            reject("reasoning_details", "a list", details)
         return [_read_detail(entry) for entry in merged_details(details)], {"reasoning_details"}
     for field in PLAIN:
         if message.get(field):
@@ -35,70 +35,72 @@ def read_thinking(message: Json) -> tuple[list[Thinking], set[str]]:
 
 
 def write_thinking(thoughts: list[Thinking]) -> Json:
-    """The fields of an assistant message that tell its reasoning."""
-    told: Json = {}
+    """The fields of an assistant message for its reasoning."""
+    message: Json = {}
     details = []
     plain = []
     for number, thought in enumerate(thoughts):
         if FIELD in thought.extra:
-            told[thought.extra[FIELD]] = thought.text
+            message[thought.extra[FIELD]] = thought.text
             continue
         if NAME not in thought.extra:
             plain.append(thought.text or "\n\n".join(thought.summary))
         details.extend(write_details(thought, number))
     if any(plain):
-        told["reasoning_content"] = "\n\n".join(text for text in plain if text)
+        message["reasoning_content"] = "\n\n".join(text for text in plain if text)
     if details:
-        told["reasoning_details"] = details
-    return told
+        message["reasoning_details"] = details
+    return message
 
 
 def write_details(thought: Thinking, index: int) -> list[Json]:
-    """The typed entries that tell one thought."""
-    told = []
+    """The typed entries for one thought."""
+    entries = []
     if NAME in thought.extra:
-        return [{**own(thought.extra, NAME), **_known(thought)}]
+        return [{**own_fields(thought.extra, NAME), **_known(thought)}]
     if thought.text:
-        told.append(_entry(TEXT, index, text=thought.text, signature=thought.signature))
+        entries.append(_entry(TEXT, index, text=thought.text, signature=thought.signature))
     elif thought.summary:
-        told.append(_entry(SUMMARY, index, summary="\n\n".join(thought.summary)))
+        entries.append(_entry(SUMMARY, index, summary="\n\n".join(thought.summary)))
     token = thought.encrypted or (None if thought.text else thought.signature)
     if token:
-        told.append(_entry(ENCRYPTED, index, data=token))
+        entries.append(_entry(ENCRYPTED, index, data=token))
     if thought.id is not None:
-        told = [{**entry, "id": thought.id} for entry in told]
-    return told
+        entries = [{**entry, "id": thought.id} for entry in entries]
+    return entries
 
 
 def merged_details(details: list[Any]) -> list[Json]:
-    """The entries with the pieces of each put together; an encrypted one without data is worth nothing."""
-    whole: dict[object, Json] = {}
-    for place, entry in enumerate(details):
+    """The entries with their fragments merged; an encrypted entry without data is dropped."""
+    merged: dict[object, Json] = {}
+    for position, entry in enumerate(details):
         if not isinstance(entry, dict):
-            raise Malformed(f"reasoning_details[{place}]: expected an object, found {type(entry).__name__}")
+            raise Malformed(f"reasoning_details[{position}]: expected an object, found {type(entry).__name__}")
         for field in ("type", *_KNOWN):
             if entry.get(field) is not None:
-                _refuse_odd(entry, field, place)
+                _check_string(entry, field, position)
         kind, index = entry.get("type"), entry.get("index")
         if kind == ENCRYPTED and not entry.get("data"):
             continue
-        first = whole.get((kind, str(index)))
+        first = merged.get((kind, str(index)))
         if index is None and (first is None or first.get("signature")):
-            whole[(kind, str(index)) if first is None else place] = entry
+            merged[(kind, str(index)) if first is None else position] = entry
         elif first is None:
-            whole[kind, str(index)] = entry
+            merged[kind, str(index)] = entry
         else:
             joined = {**first, **{field: value for field, value in entry.items() if value is not None}}
             for field in ("text", "summary"):
                 if field in first or field in entry:
                     joined[field] = (first.get(field) or "") + (entry.get(field) or "")
-            whole[kind, str(index)] = joined
-    return list(whole.values())
+            merged[kind, str(index)] = joined
+    return list(merged.values())
 
 
-def _refuse_odd(entry: Json, field: str, place: int) -> None:
+def _check_string(entry: Json, field: str, position: int) -> None:
     if not isinstance(entry[field], str):
-        raise Malformed(f"reasoning_details[{place}].{field}: expected a string, found {type(entry[field]).__name__}")
+        raise Malformed(
+            f"reasoning_details[{position}].{field}: expected a string, found {type(entry[field]).__name__}"
+        )
 
 
 def _read_detail(entry: Json) -> Thinking:

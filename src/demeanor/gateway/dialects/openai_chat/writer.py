@@ -1,4 +1,4 @@
-"""Writes streamed answers of the chat format."""
+"""Writes streamed responses of the chat dialect."""
 
 from __future__ import annotations
 
@@ -7,63 +7,73 @@ from typing import Any
 from demeanor.core.exchange import Request, StopReason, Usage
 from demeanor.core.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.json_reader import Json, own
-from demeanor.gateway.dialects.openai_chat.refusal import error_body
+from demeanor.gateway.dialects.json_reader import Json, own_fields
+from demeanor.gateway.dialects.openai_chat.errors import error_body
 from demeanor.gateway.dialects.openai_chat.request import wants_usage
-from demeanor.gateway.dialects.openai_chat.response import head, write_stop, write_usage
+from demeanor.gateway.dialects.openai_chat.response import new_response, write_stop, write_usage
 from demeanor.gateway.dialects.openai_chat.thinking import ENCRYPTED, FIELD, NAME, SUMMARY, TEXT
 from demeanor.gateway.dialects.sse import event
-from demeanor.gateway.dialects.stream_events import Began, Broke, Delta, Finished, PartClosed, PartGrew, PartOpened
+from demeanor.gateway.dialects.stream_events import (
+    Began,
+    Delta,
+    Finished,
+    Interrupted,
+    PartClosed,
+    PartGrew,
+    PartOpened,
+)
 
 
 class ChatWriter:
-    """Tells one streamed answer."""
+    """Writes one streamed response."""
 
     content_type = "text/event-stream"
 
     def __init__(self, request: Request) -> None:
         self._wants_usage = wants_usage(request)
-        self._head = head(ids.made("chatcmpl-", request.model, len(request.messages)), "chat.completion.chunk")
+        self._head = new_response(
+            ids.generated("chatcmpl-", request.model, len(request.messages)), "chat.completion.chunk"
+        )
         self._head["model"] = request.model
         self._began = self._broke = False
         self._parts: dict[int, Part] = {}
-        self._places: dict[int, int] = {}
+        self._indexes: dict[int, int] = {}
         self._calls = 0
-        self._unspelled: set[int] = set()
+        self._without_arguments: set[int] = set()
         self._finished: Finished | None = None
         self._stopped = False
         self._usage: Usage | None = None
 
     def write(self, delta: Delta) -> bytes:
-        """The chunks that tell this delta."""
-        told = b""
+        """The chunks for this delta."""
+        output = b""
         if not self._began:
-            told = self._begin(delta if isinstance(delta, Began) else Began())
+            output = self._begin(delta if isinstance(delta, Began) else Began())
         if isinstance(delta, PartGrew):
-            return told + self._grow(delta)
+            return output + self._grow(delta)
         if isinstance(delta, PartOpened):
-            return told + self._open(delta)
+            return output + self._open(delta)
         if isinstance(delta, PartClosed):
-            return told + self._close_call(delta.index)
+            return output + self._close_call(delta.index)
         if isinstance(delta, Finished):
-            return told + self._finish(delta)
-        if isinstance(delta, Broke):
+            return output + self._finish(delta)
+        if isinstance(delta, Interrupted):
             self._broke = True
-            return told + event(error_body(delta.error))
-        return told
+            return output + event(error_body(delta.error))
+        return output
 
     def close(self) -> bytes:
-        """Usage where it is wanted, and the end; an answer that broke off must not look complete."""
+        """The usage, if requested, and the end; empty for a response that broke off."""
         if self._broke or self._finished is None:
             return b""
-        told = b"" if self._stopped else self._stop(StopReason.UNKNOWN)
+        output = b"" if self._stopped else self._stop(StopReason.UNKNOWN)
         if self._wants_usage:
-            told += event({**self._head, "choices": [], "usage": write_usage(self._usage or Usage())})
-        return told + b"data: [DONE]\n\n"
+            output += event({**self._head, "choices": [], "usage": write_usage(self._usage or Usage())})
+        return output + b"data: [DONE]\n\n"
 
     def _begin(self, began: Began) -> bytes:
         self._began = True
-        self._head.update(own(began.extra, NAME))
+        self._head.update(own_fields(began.extra, NAME))
         self._head["id"] = began.id or self._head["id"]
         self._head["model"] = began.model or self._head["model"]
         return self._chunk({"role": "assistant", "content": ""})
@@ -72,9 +82,9 @@ class ChatWriter:
         part = opened.part
         self._parts[opened.index] = part
         if isinstance(part, ToolCall):
-            self._places[opened.index] = self._calls
+            self._indexes[opened.index] = self._calls
             self._calls += 1
-            self._unspelled |= set() if part.raw else {opened.index}
+            self._without_arguments |= set() if part.raw else {opened.index}
             function = {"name": part.name, "arguments": part.raw}
             call: Json = {
                 "index": self._calls - 1,
@@ -86,7 +96,7 @@ class ChatWriter:
                 call["extra_content"] = {"google": {"thought_signature": part.signature}}
             return self._chunk({"tool_calls": [call]})
         if isinstance(part, Thinking):
-            self._places[opened.index] = sum(isinstance(one, Thinking) for one in self._parts.values()) - 1
+            self._indexes[opened.index] = sum(isinstance(one, Thinking) for one in self._parts.values()) - 1
             whole = PartGrew(
                 index=opened.index,
                 text=part.text,
@@ -100,25 +110,25 @@ class ChatWriter:
     def _grow(self, grown: PartGrew) -> bytes:
         part = self._parts.get(grown.index)
         if isinstance(part, ToolCall):
-            call: Json = {"index": self._places[grown.index]}
+            call: Json = {"index": self._indexes[grown.index]}
             if grown.text:
-                self._unspelled.discard(grown.index)
+                self._without_arguments.discard(grown.index)
                 call["function"] = {"arguments": grown.text}
             if grown.signature:
                 call["extra_content"] = {"google": {"thought_signature": grown.signature}}
             return self._chunk({"tool_calls": [call]}) if len(call) > 1 else b""
         if isinstance(part, Thinking):
-            return self._think(part, self._places[grown.index], grown)
+            return self._think(part, self._indexes[grown.index], grown)
         return self._chunk({"content": grown.text}) if grown.text else b""
 
     def _close_call(self, index: int) -> bytes:
-        """Clients parse the arguments of every call, so even none must be spelled out."""
-        return self._grow(PartGrew(index=index, text="{}")) if index in self._unspelled else b""
+        """Clients parse the arguments of every call, so a call without any needs an empty object."""
+        return self._grow(PartGrew(index=index, text="{}")) if index in self._without_arguments else b""
 
     def _think(self, part: Thinking, index: int, grown: PartGrew) -> bytes:
         if FIELD in part.extra:
             return self._chunk({part.extra[FIELD]: grown.text}) if grown.text else b""
-        base: Json = {"format": "unknown", "index": index, **own(part.extra, NAME)}
+        base: Json = {"format": "unknown", "index": index, **own_fields(part.extra, NAME)}
         details = []
         if grown.text or grown.signature:
             fields = {"text": grown.text, "signature": grown.signature}
@@ -143,8 +153,8 @@ class ChatWriter:
 
     def _stop(self, stop: StopReason) -> bytes:
         self._stopped = True
-        told = b"".join(self._close_call(index) for index in sorted(self._unspelled))
-        return told + self._chunk({}, write_stop(stop, calls=self._calls > 0))
+        output = b"".join(self._close_call(index) for index in sorted(self._without_arguments))
+        return output + self._chunk({}, write_stop(stop, calls=self._calls > 0))
 
     def _chunk(self, delta: Json, stop: str | None = None) -> bytes:
         choice: Any = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": stop}

@@ -1,30 +1,26 @@
-"""OpenAI Responses."""
+"""The OpenAI Responses API."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from demeanor.gateway.dialects.dialect import Dialect, Route
+from demeanor.gateway.dialects.dialect import Dialect, Route, post_route
+from demeanor.gateway.dialects.errors import read_error
 from demeanor.gateway.dialects.openai_chat import key_headers, token, write_count, write_models
-from demeanor.gateway.dialects.openai_chat.refusal import write_error
+from demeanor.gateway.dialects.openai_chat.errors import write_error
 from demeanor.gateway.dialects.openai_responses.content import NAME
 from demeanor.gateway.dialects.openai_responses.reader import ResponsesReader
 from demeanor.gateway.dialects.openai_responses.request import read_request, write_request
 from demeanor.gateway.dialects.openai_responses.response import read_response, write_response
 from demeanor.gateway.dialects.openai_responses.writer import ResponsesWriter
-from demeanor.gateway.dialects.refusal import read_refusal
-from demeanor.gateway.dialects.routes import common_route
 
 _PATH = re.compile(r"(?:/v\d+\w*)?/responses(/input_tokens)?")
 
 
 def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
-    """What this path asks for."""
-    found = _PATH.fullmatch(path.rstrip("/"))
-    if method == "POST" and found:
-        return Route(wish="count_tokens" if found[1] else "generate")
-    return common_route(method, path)
+    """The route for a path."""
+    return post_route(_PATH, method, path)
 
 
 OPENAI_RESPONSES = Dialect(
@@ -38,7 +34,7 @@ OPENAI_RESPONSES = Dialect(
     write_response=write_response,
     stream_reader=ResponsesReader,
     stream_writer=ResponsesWriter,
-    read_error=read_refusal,
+    read_error=read_error,
     write_error=write_error,
     write_count=write_count,
     write_models=write_models,

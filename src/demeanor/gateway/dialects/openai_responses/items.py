@@ -1,4 +1,4 @@
-"""Items of the Responses format: what a conversation and an answer consist of."""
+"""Items of the Responses dialect: the elements of a conversation and a response."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ from typing import Any
 
 from demeanor.core.messages import Document, Extra, Image, Opaque, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.json_reader import Json, items, leftover, mapping, maybe_string, own, string
+from demeanor.gateway.dialects.json_reader import (
+    Json,
+    extra_fields,
+    maybe_list,
+    maybe_string,
+    own_fields,
+    require_object,
+    string,
+)
 from demeanor.gateway.dialects.openai_responses.content import NAME, read_content, write_content
 from demeanor.gateway.dialects.strict_json import arguments, compact
 
 WHOLE = f"{NAME}.whole"
-"""Under this name the extra of a call or result of a built-in tool keeps all of the item."""
+"""The key of `extra` under which a call or result of a built-in tool stores the whole item."""
 
 _CALL = frozenset({"type", "call_id", "name", "arguments"})
 _CUSTOM = frozenset({"call_id", "name", "input"})
@@ -19,40 +27,40 @@ _REASONING = frozenset({"type", "id", "summary", "encrypted_content"})
 
 
 def read_call(data: Json) -> ToolCall:
-    """A call of a function, of a tool that takes plain text, or of a built-in tool that the client runs."""
+    """Read a call of a function, of a tool that takes plain text, or of a built-in tool that the client runs."""
     kind = maybe_string(data, "type")
-    given = maybe_string(data, "call_id") or maybe_string(data, "id") or ""
+    call_id = maybe_string(data, "call_id") or maybe_string(data, "id") or ""
     name = maybe_string(data, "name") or str(kind).removesuffix("_call")
     if kind == "function_call":
         raw = maybe_string(data, "arguments") or ""
-        extra = {NAME: leftover(data, _CALL)}
-        return ToolCall(id=given, name=name, arguments=arguments(raw), raw=raw, extra=extra)
+        extra = {NAME: extra_fields(data, _CALL)}
+        return ToolCall(id=call_id, name=name, arguments=arguments(raw), raw=raw, extra=extra)
     if kind == "custom_tool_call":
-        typed: Json = {"input": string(data, "input")}
+        values: Json = {"input": string(data, "input")}
         extra = {NAME: {key: value for key, value in data.items() if key not in _CUSTOM}}
     else:
-        typed = data.get("action") or data.get("operation") or {}
-        typed = typed if isinstance(typed, dict) else {"action": typed}
+        values = data.get("action") or data.get("operation") or {}
+        values = values if isinstance(values, dict) else {"action": values}
         extra = {NAME: {}, WHOLE: data}
-    return ToolCall(id=given, name=name, arguments=typed, raw=compact(typed), extra=extra)
+    return ToolCall(id=call_id, name=name, arguments=values, raw=compact(values), extra=extra)
 
 
 def write_call(call: ToolCall, *, custom: bool = False) -> Json:
-    """The same."""
-    extra = own(call.extra, NAME)
+    """Write a call."""
+    extra = own_fields(call.extra, NAME)
     if WHOLE in call.extra:
         return dict(call.extra[WHOLE])
-    given = ids.for_responses(call.id)
+    call_id = ids.for_responses(call.id)
     if custom or extra.get("type") == "custom_tool_call":
-        typed = (call.arguments or {}).get("input")
-        text = typed if isinstance(typed, str) else call.raw
-        return {"type": "custom_tool_call", **extra, "call_id": given, "name": call.name, "input": text}
-    spelled = call.raw or extra.get("arguments", compact(call.arguments or {}))
-    return {"type": "function_call", **extra, "call_id": given, "name": call.name, "arguments": spelled}
+        values = (call.arguments or {}).get("input")
+        text = values if isinstance(values, str) else call.raw
+        return {"type": "custom_tool_call", **extra, "call_id": call_id, "name": call.name, "input": text}
+    text_arguments = call.raw or extra.get("arguments", compact(call.arguments or {}))
+    return {"type": "function_call", **extra, "call_id": call_id, "name": call.name, "arguments": text_arguments}
 
 
 def read_result(data: Json) -> ToolResult:
-    """What a tool put out."""
+    """Read a tool's output."""
     output = data.get("output")
     extra: dict[str, Any] = {NAME: {key: data[key] for key in data if key not in {"call_id", "output"}}}
     plain = isinstance(output, str | list)
@@ -64,22 +72,22 @@ def read_result(data: Json) -> ToolResult:
 
 
 def write_result(result: ToolResult) -> Json:
-    """The same."""
+    """Write a tool's output."""
     if WHOLE in result.extra:
         return dict(result.extra[WHOLE])
-    told: Json = {"type": "function_call_output", **own(result.extra, NAME)}
-    told["call_id"] = ids.for_responses(result.call_id)
-    told["output"] = write_content(result.parts, kind="input_text", glue="\n")
-    return told
+    item: Json = {"type": "function_call_output", **own_fields(result.extra, NAME)}
+    item["call_id"] = ids.for_responses(result.call_id)
+    item["output"] = write_content(result.parts, kind="input_text", separator="\n")
+    return item
 
 
 def read_reasoning(data: Json) -> Thinking:
-    """Reasoning: summaries for people, and encrypted content for the model."""
-    summaries = [mapping(entry, "summary") for entry in items(data, "summary")]
-    content = [mapping(entry, "content") for entry in items(data, "content")]
+    """Read reasoning: summaries for the user, and encrypted content for the model."""
+    summaries = [require_object(entry, "summary") for entry in maybe_list(data, "summary")]
+    content = [require_object(entry, "content") for entry in maybe_list(data, "content")]
     texts = tuple(string(entry, "text") for entry in summaries)
     thought = "".join(string(entry, "text") for entry in content)
-    fields = leftover(data, _REASONING)
+    fields = extra_fields(data, _REASONING)
     if any(entry != summary_text(text) for entry, text in zip(summaries, texts, strict=True)):
         fields["summary"] = data["summary"]
     if content == [reasoning_text(thought)]:
@@ -94,26 +102,26 @@ def read_reasoning(data: Json) -> Thinking:
 
 
 def write_reasoning(thought: Thinking) -> Json:
-    """The same. A readable thought of another provider is told as a summary, for that is what clients send back."""
-    told: Json = {"type": "reasoning", "summary": [], **own(thought.extra, NAME)}
+    """Write reasoning. Another provider's readable thought becomes a summary, because clients send summaries back."""
+    item: Json = {"type": "reasoning", "summary": [], **own_fields(thought.extra, NAME)}
     summaries = list(thought.summary)
     if NAME not in thought.extra and thought.text:
         summaries.append(thought.text)
-    if NAME in thought.extra and thought.text and "content" not in told:
-        told["content"] = [reasoning_text(thought.text)]
-    if summaries and not told["summary"]:
-        told["summary"] = [summary_text(text) for text in summaries]
+    if NAME in thought.extra and thought.text and "content" not in item:
+        item["content"] = [reasoning_text(thought.text)]
+    if summaries and not item["summary"]:
+        item["summary"] = [summary_text(text) for text in summaries]
     if thought.id is not None:
-        told["id"] = thought.id
+        item["id"] = thought.id
     token = thought.encrypted or thought.signature
     if token:
-        told["encrypted_content"] = token
-    return told
+        item["encrypted_content"] = token
+    return item
 
 
-def sealed_item(signature: str, given: str) -> Json:
-    """The signature of another provider's call, as reasoning that stands before the call."""
-    return {"type": "reasoning", "id": ids.made("rs_", given), "summary": [], "encrypted_content": signature}
+def signature_item(signature: str, call_id: str) -> Json:
+    """The signature of another provider's call, as a reasoning item before the call."""
+    return {"type": "reasoning", "id": ids.generated("rs_", call_id), "summary": [], "encrypted_content": signature}
 
 
 def summary_text(text: str) -> Json:
@@ -127,7 +135,7 @@ def reasoning_text(text: str) -> Json:
 
 
 def is_call(data: Json) -> bool:
-    """Whether an item is a call that the client answers."""
+    """Whether an item is a call that the client has to answer."""
     kind = maybe_string(data, "type")
     return kind == "function_call" or (
         isinstance(kind, str) and kind.endswith("_call") and isinstance(data.get("call_id"), str)
@@ -135,12 +143,12 @@ def is_call(data: Json) -> bool:
 
 
 def is_result(data: Json) -> bool:
-    """Whether an item is what a client's tool put out."""
+    """Whether an item is the output of a client's tool."""
     kind = maybe_string(data, "type")
     return isinstance(kind, str) and kind.endswith("_call_output") and isinstance(data.get("call_id"), str)
 
 
 def opaque(data: Json) -> Opaque:
-    """An item that the canon has no word for."""
+    """An item without a canonical form."""
     extra: Extra = {NAME: data}
     return Opaque(extra=extra)

@@ -1,4 +1,4 @@
-"""Settings of the Responses format: how to draw the answer, how much to think, which tools must be used."""
+"""Settings and tools of the Responses dialect: sampling, reasoning, tool choice, tool definitions."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 from demeanor.core.exchange import Reasoning, Request, Sampling
+from demeanor.core.messages import Tool
+from demeanor.gateway.dialects.conversions import FREE_TEXT, effort_of
 from demeanor.gateway.dialects.json_reader import (
     Json,
-    inner,
-    mapping,
+    extra_fields,
     maybe_count,
     maybe_flag,
     maybe_number,
+    maybe_object,
     maybe_string,
+    own_fields,
+    require_object,
+    string,
 )
-from demeanor.gateway.dialects.reasoning_effort import effort_of
+from demeanor.gateway.dialects.openai_responses.content import NAME
 
+_TOOL = frozenset({"type", "name", "description", "parameters"})
 _SAMPLING = ("temperature", "top_p", "max_output_tokens")
 
 
 def read_settings(top: Json, request: Request) -> Request:
-    """`request` with the settings that stand in `top`."""
+    """`request` with the settings in `top`."""
     return replace(
         request,
         tool_choice=_read_choice(top),
@@ -33,19 +39,19 @@ def read_settings(top: Json, request: Request) -> Request:
 
 
 def write_settings(request: Request, top: Json) -> None:
-    """Put the settings of `request` into `top`, where it says something else."""
+    """Write the settings of `request` into `top`, where they differ."""
     wanted = replace(request.sampling, top_k=None, stop=(), seed=None)
     if _read_sampling(top) != wanted:
         for key in _SAMPLING:
             top.pop(key, None)
-        given = {"temperature": wanted.temperature, "top_p": wanted.top_p, "max_output_tokens": wanted.max_tokens}
-        top.update({key: value for key, value in given.items() if value is not None})
+        values = {"temperature": wanted.temperature, "top_p": wanted.top_p, "max_output_tokens": wanted.max_tokens}
+        top.update({key: value for key, value in values.items() if value is not None})
     if _read_choice(top) != request.tool_choice and request.tool_choice is not None:
         top["tool_choice"] = _write_choice(request.tool_choice)
     if _read_reasoning(top) != request.reasoning:
-        top["reasoning"] = {**inner(top, "reasoning"), **_write_reasoning(request.reasoning)}
+        top["reasoning"] = {**maybe_object(top, "reasoning"), **_write_reasoning(request.reasoning)}
     if _read_schema(top) != request.json_schema and request.json_schema is not None:
-        top["text"] = {**inner(top, "text"), "format": _write_schema(request.json_schema)}
+        top["text"] = {**maybe_object(top, "text"), "format": _write_schema(request.json_schema)}
     if request.parallel_tools is not None:
         top["parallel_tool_calls"] = request.parallel_tools
     if request.stream or "stream" in top:
@@ -64,7 +70,7 @@ def _read_choice(top: Json) -> str | None:
     choice = top.get("tool_choice")
     if choice is None or isinstance(choice, str):
         return choice
-    return maybe_string(mapping(choice, "tool_choice"), "name")
+    return maybe_string(require_object(choice, "tool_choice"), "name")
 
 
 def _write_choice(choice: str) -> Any:
@@ -72,20 +78,56 @@ def _write_choice(choice: str) -> Any:
 
 
 def _read_reasoning(top: Json) -> Reasoning:
-    wanted = inner(top, "reasoning")
+    wanted = maybe_object(top, "reasoning")
     return Reasoning(effort=maybe_string(wanted, "effort"), show=True if wanted.get("summary") else None)
 
 
 def _write_reasoning(reasoning: Reasoning) -> Json:
-    told = {"effort": effort_of(reasoning), "summary": "auto" if reasoning.show else None}
-    return {key: value for key, value in told.items() if value is not None}
+    settings = {"effort": effort_of(reasoning), "summary": "auto" if reasoning.show else None}
+    return {key: value for key, value in settings.items() if value is not None}
 
 
 def _read_schema(top: Json) -> Json | None:
-    wanted = inner(inner(top, "text"), "format")
+    wanted = maybe_object(maybe_object(top, "text"), "format")
     kind = maybe_string(wanted, "type")
-    return inner(wanted, "schema") if kind == "json_schema" else {} if kind == "json_object" else None
+    return maybe_object(wanted, "schema") if kind == "json_schema" else {} if kind == "json_object" else None
 
 
 def _write_schema(schema: Any) -> Json:
     return {"type": "json_schema", "name": "answer", "schema": schema} if schema else {"type": "json_object"}
+
+
+def read_tool(data: Json) -> Tool:
+    """Read one tool."""
+    kind = string(data, "type")
+    if kind == "custom":
+        about = maybe_string(data, "description") or ""
+        return Tool(name=string(data, "name"), description=about, schema=FREE_TEXT, extra={NAME: data})
+    if kind != "function":
+        return Tool(name=maybe_string(data, "name") or kind, builtin=True, extra={NAME: data})
+    return Tool(
+        name=string(data, "name"),
+        description=maybe_string(data, "description") or "",
+        schema=maybe_object(data, "parameters"),
+        extra={NAME: extra_fields(data, _TOOL)},
+    )
+
+
+def write_tool(tool: Tool) -> Json | None:
+    """Write one tool; None for a tool that only another provider can run."""
+    extra = own_fields(tool.extra, NAME)
+    if tool.builtin or extra.get("type") == "custom":
+        return extra or None
+    data: Json = {"type": "function", **extra, "name": tool.name}
+    if tool.description:
+        data["description"] = tool.description
+    if tool.schema:
+        data["parameters"] = tool.schema
+    if NAME not in tool.extra:
+        data = {"parameters": {"type": "object", "properties": {}}, "strict": False, **data}
+    return data
+
+
+def custom_tools(request: Request) -> set[str]:
+    """The names of the tools that take plain text."""
+    return {tool.name for tool in request.tools if own_fields(tool.extra, NAME).get("type") == "custom"}

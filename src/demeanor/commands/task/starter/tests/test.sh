@@ -1,3 +1,3 @@
 #!/bin/sh
-# -I: nothing that the agent left behind is imported.
+# -I: do not import anything that the agent left behind.
 exec python3 -I /tests/verify.py

@@ -1,4 +1,4 @@
-"""Judges what the agent left in /app, and writes a reward for each question, always under the same keys."""
+"""Check the files in /app after the agent has run, and write a reward for each check, always under the same keys."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ NOTES = "milk\nbread\nthree apples\n"
 
 
 def text_of(name: str) -> str:
-    """A file's text; empty where there is none. What the agent left may be anything."""
+    """Return a file's text, or an empty string. The agent may have left anything there."""
     try:
         return (APP / name).read_text("utf-8")
     except (OSError, ValueError):

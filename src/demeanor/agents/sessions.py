@@ -1,0 +1,100 @@
+"""Parts that Claude Code, Qwen Code, Gemini CLI and Codex share: sessions, their files, and the stream-json output.
+
+Claude Code prints `stream-json` and keeps each session as a file of linked messages; Qwen Code does the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from demeanor.agents.jsonl import as_dict, as_dicts, as_text, joined_text, json_lines
+from demeanor.agents.log_builder import LogBuilder
+from demeanor.core.agent import Task
+from demeanor.core.process import ProcessEnd
+from demeanor.core.scenario import PriorMessage
+from demeanor.core.trajectory import Event, Kind
+
+LONG_AGO = "2020-01-01T00:00:00.000Z"
+"""The time of every prior message, so that two trials get the same session file."""
+
+SYSTEM_PROMPT_OPTIONS = {
+    "append_system_prompt": "--append-system-prompt",
+    "system_prompt": "--system-prompt",
+}
+"""`params` of an eval → the option that Claude Code and Qwen Code have for it."""
+
+
+def session_id(task: Task) -> str:
+    """The id of a trial's session: a UUID that depends on the seed only."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"demeanor/{task.seed}"))
+
+
+def session_option(task: Task, session: str, index: int) -> tuple[str, str]:
+    """The option that starts the session, or resumes it if it has prior messages or earlier prompts."""
+    return ("--resume" if task.messages or index else "--session-id"), session
+
+
+def project_name(task: Task) -> str:
+    """The name of the folder that holds the sessions of a workspace."""
+    return re.sub(r"[^A-Za-z0-9]", "-", str(task.workspace))
+
+
+def jsonl_file(lines: Iterable[Mapping[str, Any]]) -> bytes:
+    """A file with one JSON object per line."""
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines).encode()
+
+
+def linked_session(
+    task: Task, session: str, version: str, fields: Callable[[int, PriorMessage], Mapping[str, Any]]
+) -> bytes:
+    """A session file with the prior messages, each linked to the one before; `fields` adds what an agent needs."""
+    lines = []
+    parent = None
+    for number, message in enumerate(task.messages):
+        own = str(uuid.uuid5(uuid.UUID(session), str(number)))
+        common = {
+            "uuid": own,
+            "parentUuid": parent,
+            "sessionId": session,
+            "timestamp": LONG_AGO,
+            "type": message.role,
+            "cwd": str(task.workspace),
+            "version": version,
+        }
+        lines.append({**common, **fields(number, message)})
+        parent = own
+    return jsonl_file(lines)
+
+
+def read_stream_json(ends: Iterable[ProcessEnd], kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+    """Read `stream-json`: consecutive `assistant` lines are parts of one answer, `user` lines hold tool results."""
+    log = LogBuilder(kinds)
+    answered = True
+    for line in json_lines(ends):
+        by_model = line.get("type") == "assistant"
+        message = as_dict(line.get("message"))
+        if message.get("model") == "<synthetic>":  # the program's own text about an error
+            continue
+        if by_model and answered:
+            log.next_turn()
+        answered = not by_model if line.get("type") in ("assistant", "user", "result") else answered
+        for part in as_dicts(message.get("content")):
+            _add_part(log, part, by_model=by_model)
+    return log.events()
+
+
+def _add_part(log: LogBuilder, part: dict[str, Any], *, by_model: bool) -> None:
+    match part.get("type"):
+        case "text" if by_model:
+            log.add_text(as_text(part.get("text")))
+        case "thinking" if by_model:
+            log.add_thought(as_text(part.get("thinking")))
+        case "tool_use" if by_model:
+            log.add_call(as_text(part.get("id")), as_text(part.get("name")), as_dict(part.get("input")))
+        case "tool_result":
+            result = joined_text(part.get("content"))
+            log.add_result(as_text(part.get("tool_use_id")), result, succeeded=not part.get("is_error"))

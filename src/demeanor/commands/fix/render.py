@@ -1,0 +1,190 @@
+"""The report of a fix as terminal text and as markdown, and one round as the brief of the next round shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from demeanor.commands.compare.phrases import p_value
+from demeanor.commands.fix.report import FixCell, FixOutcome, FixReport, FixRound, Score
+from demeanor.commands.fix.rules import Refusal
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import count, one_line, opening
+from demeanor.render import numbers as figures
+from demeanor.render.markdown import code_block, inline_code
+from demeanor.render.table import Column, labelled, table, wrapped
+from demeanor.render.terminal import Screen, paint
+
+_TITLES = {
+    FixOutcome.FIXED: "Fixed",
+    FixOutcome.PASSES: "Nothing to fix",
+    FixOutcome.NOT_FIXED: "Not fixed",
+    FixOutcome.REGRESSED: "Not fixed: something else got worse",
+    FixOutcome.REFUSED: "Refused",
+    FixOutcome.UNDECIDED: "Undecided",
+}
+_STYLES = {ExitCode.ACCEPTED: "bold green", ExitCode.REJECTED: "bold red", ExitCode.REFUSED: "bold red"}
+_SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌", ExitCode.REFUSED: "⛔"}
+
+
+def _title(report: FixReport) -> str:
+    rounds = f" after {count(len(report.rounds), 'round')}" if report.rounds else ""
+    return f"{_TITLES[report.outcome]}: {count(len(report.evals), 'eval')}{rounds}"
+
+
+def _rate(score: Score | None) -> str:
+    """Format a score as `3/3, 100 % [44–100]`, or as a dash when there is none."""
+    if score is None:
+        return "-"
+    voids = f", {score.voided} void" if score.voided else ""
+    return f"{score.passed}/{score.judged}, {figures.rate(score.rate)}{voids}"
+
+
+def _chance(cell: FixCell) -> str:
+    """Format the p-value of an increase; empty when nothing was compared."""
+    return p_value(cell.p_value) if cell.p_value is not None else ""
+
+
+def _refusal(one: Refusal) -> str:
+    """Format a refusal as `outside: src/agent.py: changed, but it is not in the allowed paths`."""
+    return ": ".join(part for part in (one.foul.value, one.path, one_line(one.detail, width=300)) if part)
+
+
+def fix_terminal(report: FixReport, screen: Screen | None = None) -> str:
+    """Return the report as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_lines(report, screen), screen)
+
+
+def _lines(report: FixReport, screen: Screen) -> Iterator[Text]:
+    best = report.best
+    headline = f"{_title(report)}; {one_line(best.detail, width=200)}" if best else _title(report)
+    style = _STYLES.get(report.exit_code, "bold yellow")
+    yield from wrapped(Text(screen.safe(headline), style), screen.width)
+    yield from _labelled("evals", ", ".join(report.evals), screen)
+    yield from _labelled("failed in", f"run {report.run}; the fix is for commit {report.commit[:12]}", screen)
+    if not report.rounds:
+        yield from _scores("before", report.before, screen)
+    for one in report.rounds:
+        yield from _round(one, screen)
+    yield Text()
+    money = figures.money(report.spent, report.unpriced)
+    yield from _labelled("cost", f"{money}, {figures.duration(report.spent.seconds)} of agent time", screen)
+    yield from _labelled("stored in", report.folder, screen)
+    for note in report.notes:
+        yield from _labelled("note", one_line(note, width=400), screen)
+    if report.applied:
+        yield from _labelled("applied", "the patch is in your tree and index; nothing is committed", screen)
+    elif report.outcome is FixOutcome.FIXED and best is not None:
+        yield from _labelled("to apply", f"git apply --index {best.patch_file}", screen)
+
+
+def _round(one: FixRound, screen: Screen) -> Iterator[Text]:
+    yield Text()
+    yield Text(f"Round {one.number}: {one.outcome.value}", "bold")
+    yield from wrapped(Text(screen.safe(one_line(one.detail, width=600))), screen.width, indent=2)
+    for refused in one.refusals:
+        yield from wrapped(Text(screen.safe(f"refused: {_refusal(refused)}"), "red"), screen.width, indent=2)
+    yield from _scores("the evals", one.cells, screen)
+    yield from _scores("the guard suite", one.guard, screen)
+    if one.root_cause:
+        yield Text("root cause, according to the fixer", "dim")
+        yield from wrapped(Text(screen.safe(opening(one.root_cause, lines=12))), screen.width, indent=2)
+    if one.patch:
+        yield Text("the change", "dim")
+        for line in opening(one.patch, lines=60).splitlines():
+            yield Text(screen.safe(f"  {line}"), {"+": "green", "-": "red"}.get(line[:1], ""))
+
+
+def _scores(title: str, cells: Sequence[FixCell], screen: Screen) -> Iterator[Text]:
+    if not cells:
+        return
+
+    def column(name: str, texts: list[str], *, rank: int = 0) -> Column:
+        return Column(title=name, cells=[Text(screen.safe(text)) for text in texts], align="right", rank=rank)
+
+    names = [Text(screen.safe(one_line(cell.eval, width=300)), "red" if cell.worse else "") for cell in cells]
+    subjects = [Text(screen.safe(one_line(cell.subject, width=300)), "dim") for cell in cells]
+    columns = [
+        Column(title=title, cells=names, comfort=24, least=8),
+        Column(title="subject", cells=subjects, comfort=20, least=8),
+        column("before", [_rate(cell.before) for cell in cells]),
+        column("after", [_rate(cell.after) for cell in cells]),
+        column("p", [_chance(cell) for cell in cells], rank=1),
+    ]
+    yield from table(columns, screen.width, ellipsis=screen.safe("…"))
+
+
+def _labelled(label: str, text: str, screen: Screen) -> Iterator[Text]:
+    yield from labelled(f"{label:<10}", Text(screen.safe(text)), screen.width)
+
+
+def fix_markdown(report: FixReport) -> str:
+    """Return the report as markdown, for a pull request or a CI summary. Text from others is put into code."""
+    return "\n".join(_markdown_lines(report)) + "\n"
+
+
+def _markdown_lines(report: FixReport) -> Iterator[str]:
+    yield f"## {_SIGNS.get(report.exit_code, '⚠️')} {_title(report)}\n"
+    yield f"- evals: {', '.join(inline_code(name) for name in report.evals)}"
+    yield f"- failed in run {inline_code(report.run)}; the fix is for commit {inline_code(report.commit[:12])}"
+    yield f"- fixer: {inline_code(report.fixer)}, rule {inline_code(report.rule)}"
+    money = figures.money(report.spent, report.unpriced)
+    yield f"- cost: {money}, {figures.duration(report.spent.seconds)} of agent time"
+    yield f"- patch applied: {'yes' if report.applied else 'no'}"
+    for note in report.notes:
+        yield f"- note: {inline_code(note, width=400)}"
+    yield ""
+    if not report.rounds:
+        yield from _markdown_table(report.before)
+    for one in report.rounds:
+        yield from _markdown_round(one)
+
+
+def _markdown_round(one: FixRound) -> Iterator[str]:
+    yield f"### Round {one.number}: {one.outcome.value}\n"
+    yield f"{inline_code(one.detail, width=600)}\n"
+    for refused in one.refusals:
+        yield f"- refused: {inline_code(_refusal(refused))}"
+    if one.refusals:
+        yield ""
+    yield from _markdown_table(one.cells)
+    if one.guard:
+        yield "The guard suite:\n"
+        yield from _markdown_table(one.guard)
+    if one.root_cause:
+        yield f"Root cause, according to the fixer:\n\n{code_block(one.root_cause)}\n"
+    if one.patch:
+        yield f"The patch:\n\n{code_block(one.patch)}\n"
+
+
+def _markdown_table(cells: Sequence[FixCell]) -> Iterator[str]:
+    if not cells:
+        return
+    yield "| Eval | Subject | Before | After | p |"
+    yield "| --- | --- | --: | --: | --: |"
+    for cell in cells:
+        names = f"{inline_code(cell.eval)} | {inline_code(cell.subject)}"
+        chance = _chance(cell).replace("<", "&lt;")
+        yield f"| {names} | {_rate(cell.before)} | {_rate(cell.after)} | {chance} |"
+    yield ""
+
+
+def describe_round(one: FixRound) -> str:
+    """Describe a round in markdown, for the brief of the next round."""
+    return "\n".join(_round_for_brief(one)) + "\n"
+
+
+def _round_for_brief(one: FixRound) -> Iterator[str]:
+    yield f"### Round {one.number}: {one.outcome.value}\n"
+    yield f"{inline_code(one.detail, width=600)}\n"
+    for refused in one.refusals:
+        yield f"- {inline_code(_refusal(refused))}"
+    for cell in (*one.cells, *(cell for cell in one.guard if cell.worse)):
+        name = f"{inline_code(cell.eval)} on {inline_code(cell.subject)}"
+        yield f"- {name}: {_rate(cell.before)} → {_rate(cell.after)}"
+    if one.root_cause:
+        yield f"\nThe root cause, according to that round:\n\n{code_block(opening(one.root_cause, lines=20))}"
+    if one.patch:
+        yield f"\nThe change:\n\n{code_block(opening(one.patch, lines=200, width=400))}"

@@ -1,0 +1,154 @@
+"""A gate's report for the terminal and as markdown: may the change merge, why not, and how reliable is the answer?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from demeanor.commands.gate.report import GateReport, GateRow
+from demeanor.commands.run.phrases import POLICIES
+from demeanor.commands.run.report import RunReport
+from demeanor.commands.run.terminal import details
+from demeanor.core.error_rates import ErrorRates
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.percent import rate, share
+from demeanor.core.text import count, one_line
+from demeanor.render import markdown
+from demeanor.render.marks import STYLES, sign
+from demeanor.render.numbers import p_value
+from demeanor.render.table import Column, table, wrapped
+from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.runner.baselines import Baseline
+
+_ANSWERS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
+_ERROR_RATES = "Error rates of the rules, for one eval with one subject"
+_RATES = (0.95, 0.8, 0.5)
+_MAX_OPEN = 30
+_MAX_ROWS = 1000
+
+
+def gate_terminal(report: GateReport, run: RunReport, screen: Screen | None = None) -> str:
+    """The report as text for `screen`."""
+    screen = screen or Screen()
+    return paint(_terminal(report, run, screen), screen)
+
+
+def gate_markdown(report: GateReport) -> str:
+    """The report as markdown, for the summary of a CI job or a comment."""
+    return "\n".join(_markdown(report)) + "\n"
+
+
+def headline(report: GateReport) -> str:
+    """The answer in one sentence."""
+    ran = len(report.rows) - len(report.answered("skipped"))
+    rejected, undecided = len(report.answered("reject")), len(report.answered("undecided"))
+    if report.exit_code is ExitCode.INTERRUPTED:
+        return "Interrupted: the gate has no answer"
+    if report.exit_code is ExitCode.REJECTED:
+        more = f", {undecided} undecided" if undecided else ""
+        return f"Must not merge: {rejected} of {count(ran, 'cell')} rejected{more}"
+    if report.exit_code is ExitCode.ACCEPTED:
+        return f"May merge: {'the only cell is' if ran == 1 else f'all {ran} cells are'} accepted"
+    if ran == 0:
+        return "Undecided: no eval could run"
+    return f"Undecided: {undecided} of {count(ran, 'cell')} undecided"
+
+
+def error_rates_line(found: ErrorRates) -> str:
+    """How often a rule acts, at three true pass rates."""
+    chances = ", ".join(f"{share(row.chance)} at {rate(row.rate)}" for row in found.rows if row.rate in _RATES)
+    return f"{found.rule}: {found.about}. It {found.action}s, by true pass rate: {chances}"
+
+
+def _history(past: Baseline | None) -> str:
+    return "none" if past is None else f"{past.passed}/{past.judged} in {count(past.nights, 'night')}"
+
+
+def _score(row: GateRow) -> str:
+    return f"{row.passed}/{row.judged}" + (f" +{row.voided} void" if row.voided else "")
+
+
+def _terminal(report: GateReport, run: RunReport, screen: Screen) -> Iterator[Text]:
+    yield from wrapped(Text(headline(report), exit_style(report.exit_code)), screen.width)
+    yield Text()
+    yield from table(list(_columns(report, screen)), screen.width, ellipsis=screen.safe("…"))
+    undecided = report.answered("undecided")
+    if undecided:
+        yield Text()
+        yield Text("Undecided", "bold")
+        for row in undecided[:_MAX_OPEN]:
+            yield from _reason(row, screen)
+        if len(undecided) > _MAX_OPEN:
+            yield Text(screen.safe(f"… and {len(undecided) - _MAX_OPEN} more, see gate.json"), "dim")
+    yield Text()
+    yield Text(_ERROR_RATES, "bold")
+    for found in report.characteristics:
+        yield from wrapped(Text(screen.safe(error_rates_line(found)), "dim"), screen.width)
+    yield from wrapped(Text(screen.safe(f"more: demeanor power --rule {report.rule}"), "dim"), screen.width)
+    yield from details(run, screen, resumable=False)
+
+
+def _reason(row: GateRow, screen: Screen) -> Iterator[Text]:
+    name = screen.safe(f"{one_line(row.eval)} · {one_line(row.subject)}")
+    yield from wrapped(Text.assemble(sign("undecided", screen), " ", (name, "bold")), screen.width)
+    yield from wrapped(Text(screen.safe(one_line(row.decision.reason, width=400))), screen.width, indent=4)
+
+
+def _columns(report: GateReport, screen: Screen) -> Iterator[Column]:
+    rows = report.rows
+
+    def column(title: str, cells: list[str], *, rank: int = 0, right: bool = False, style: str = "") -> Column:
+        shown = [Text(screen.safe(cell), style) for cell in cells]
+        return Column(title=title, cells=shown, rank=rank, align="right" if right else "left")
+
+    answers = [Text(_ANSWERS[row.decision.answer], STYLES[row.decision.answer]) for row in rows]
+    names = [Text(screen.safe(one_line(row.eval, width=300))) for row in rows]
+    yield Column(title="", cells=answers)
+    yield Column(title="eval", cells=names, comfort=24, least=8)
+    if len({row.subject for row in rows}) > 1:
+        subjects = [Text(screen.safe(one_line(row.subject, width=300)), "dim") for row in rows]
+        yield Column(title="subject", cells=subjects, comfort=20, least=8)
+    yield column("policy", [POLICIES[row.policy] for row in rows], rank=4, style="dim")
+    if any(row.edit for row in rows):
+        yield column("change", [row.edit for row in rows], rank=3)
+    yield column("passed", ["" if row.decision.answer == "skipped" else _score(row) for row in rows])
+    yield column("history", [_history(row.past) for row in rows], rank=2, style="dim")
+    if any(row.p_value is not None for row in rows):
+        yield column("p", [p_value(row.p_value) for row in rows], rank=1, right=True)
+        yield column("adjusted", [p_value(row.adjusted) for row in rows], right=True)
+    yield column("rule", [row.decision.rule for row in rows], rank=5, style="dim")
+
+
+def _markdown(report: GateReport) -> Iterator[str]:
+    yield markdown.headline(headline(report), report.exit_code)
+    yield ""
+    yield "| Decision | Eval | Subject | Policy | Change | Passed | History | p | adjusted | Why |"
+    yield "| --- | --- | --- | --- | --- | --: | --- | --: | --: | --- |"
+    for row in report.rows[:_MAX_ROWS]:
+        answer = row.decision.answer
+        yield markdown.table_row(
+            [
+                f"**{answer}**" if answer in {"reject", "undecided"} else answer,
+                _code(row.eval),
+                _code(row.subject),
+                POLICIES[row.policy],
+                row.edit,
+                _score(row),
+                _history(row.past),
+                p_value(row.p_value).replace("<", "&lt;"),
+                p_value(row.adjusted).replace("<", "&lt;"),
+                f"{row.decision.rule}: {_code(row.decision.reason)}",
+            ]
+        )
+    if len(report.rows) > _MAX_ROWS:
+        yield f"\n… and {len(report.rows) - _MAX_ROWS} more rows, see gate.json."
+    yield f"\n{_ERROR_RATES}:\n"
+    for found in report.characteristics:
+        yield f"- {_code(error_rates_line(found))}"
+    for note in report.notes:
+        yield f"\nNote: {_code(note)}"
+
+
+def _code(text: str) -> str:
+    return markdown.inline_code(text, width=400)

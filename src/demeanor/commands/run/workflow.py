@@ -1,0 +1,121 @@
+"""Request → run → report → report files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from demeanor.commands.run.policies import decide
+from demeanor.commands.run.report import RunReport, run_report
+from demeanor.core.errors import StoreError
+from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.run_request import RunRequest
+from demeanor.core.tally import Decision, Tally
+from demeanor.core.trial import Plan
+from demeanor.runner.catalog import SCRIPTED, Catalog
+from demeanor.runner.execute import RunResult, execute, prepare
+from demeanor.runner.ui import UI
+from demeanor.store.runs.run_folder import RunFolder, write_whole
+
+_SCRIPTED_NOTE = (
+    "`scripted` follows fixed rules in place of a model: it shows how Demeanor works, not how a model behaves"
+)
+
+
+def run_and_report(
+    catalog: Catalog,
+    plan: Plan,
+    request: RunRequest,
+    into: Path | RunFolder,
+    *,
+    ui: UI,
+    environ: Mapping[str, str],
+    plug_in: bool = False,
+    junit: Path | None = None,
+) -> RunReport:
+    """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed."""
+    info = into.info() if isinstance(into, RunFolder) else None
+    result = execute(prepare(catalog, plan, request, into, info=info), ui=ui)
+    report = make_report(result, plug_in=plug_in)
+    publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
+    return report
+
+
+def make_report(
+    result: RunResult,
+    *,
+    plan: Plan | None = None,
+    plug_in: bool = False,
+    notes: Sequence[str] = (),
+    decide: Callable[[Tally], Decision] = decide,
+) -> RunReport:
+    """Records → tallies → decisions → the value from which every report is made.
+
+    `plan` replaces that of the result; `notes` come before those of the result.
+    """
+    plan = plan or result.plan
+    return run_report(
+        result.info,
+        plan,
+        result.records,
+        decide=decide,
+        root=Path.cwd(),
+        folder=result.folder,
+        seconds=result.seconds,
+        notes=(*_notes(plan, result.stopped), *notes, *result.notes),
+        interrupted=result.interrupted,
+        estimator="plug-in" if plug_in else "unbiased",
+    )
+
+
+def _notes(plan: Plan, stopped: str | None) -> tuple[str, ...]:
+    scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
+    faults = dict.fromkeys(str(fault) for cell in plan.cells for fault in cell.eval.scenario.faults)
+    online = sorted({cell.eval.name for cell in plan.cells if cell.eval.scenario.network == "host"})
+    open_to = (f"agents had the network of the host in: {', '.join(online)}",) if online else ()
+    broken = (f"answers of the model were broken on purpose by faults: {', '.join(faults)}",)
+    return (
+        ((stopped,) if stopped else ()) + open_to + (broken if faults else ()) + ((_SCRIPTED_NOTE,) if scripted else ())
+    )
+
+
+def publish(
+    report: RunReport,
+    folder: Path,
+    *,
+    environ: Mapping[str, str],
+    redactor: Redactor,
+    junit: Path | None = None,
+    lead: str = "",
+    files: Mapping[str, str] | None = None,
+) -> None:
+    """Write the report files, without secrets: into the run folder, to `junit`, and to the summary of a GitHub job.
+
+    `lead` is put before the summary; `files` are further files for the run folder.
+    """
+    try:
+        for name, text in (files or {}).items():
+            write_whole(folder / name, redactor.text(text))
+        _write(report, folder, environ, redactor, junit, lead)
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: the report can't be written: {error.strerror}") from error
+
+
+def _write(
+    report: RunReport, folder: Path, environ: Mapping[str, str], redactor: Redactor, junit: Path | None, lead: str
+) -> None:
+    from demeanor.commands.run.markdown import markdown
+    from demeanor.commands.run.to_json import json_report
+
+    write_whole(folder / "report.json", redactor.text(json_report(report)))
+    summary = redactor.text((f"{lead}\n" if lead else "") + markdown(report))
+    write_whole(folder / "summary.md", summary)
+    if junit is not None:
+        from demeanor.commands.run.junit import junit as junit_xml
+
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(junit, redactor.text(junit_xml(report)))
+    step_summary = environ.get("GITHUB_STEP_SUMMARY")
+    if step_summary:
+        with Path(step_summary).open("a", encoding="utf-8") as file:
+            file.write(summary)

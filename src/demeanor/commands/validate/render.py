@@ -1,0 +1,68 @@
+"""The result of `demeanor validate` as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from demeanor.commands.validate.report import ValidationReport, fault_count
+from demeanor.core.codec import encode
+from demeanor.core.text import count
+
+_TOO_EARLY = "is new, and a new eval starts as USUALLY_PASSES; `demeanor promote` promotes it once it is stable"
+_BY_HAND = "ALWAYS_PASSES without a recorded promotion; `demeanor promote` shows whether it qualifies"
+
+
+def validation_json(report: ValidationReport) -> str:
+    """Return the result as JSON."""
+    cassettes = [{"file": str(one.file), "fault": one.fault, "detail": one.detail} for one in report.cassettes]
+    value = {
+        "ok": not report.faulty,
+        "faulty": list(report.faulty),
+        "base": report.base,
+        "problem": report.problem,
+        "promoted_by_hand": sorted(report.promoted_by_hand),
+        "tasks_not_run": report.tasks_not_run,
+        "warnings": {name: list(warnings) for name, warnings in report.warnings.items()},
+        "too_early": sorted(report.too_early),
+        "evals": encode(report.tests),
+        "cassettes": cassettes,
+    }
+    return json.dumps(value, indent=2)
+
+
+def validation_text(report: ValidationReport) -> str:
+    """Return the result as text: each eval with its complaints, the warnings, and a summary."""
+    return "\n".join((*_tests(report), *_warnings(report), *_summary(report)))
+
+
+def _tests(report: ValidationReport) -> Iterator[str]:
+    width = max((len(test.eval) for test in report.tests), default=0)
+    only_read = set(report.tasks) if report.tasks_not_run else set()
+    for test in report.tests:
+        faulty = test.eval in report.too_early or fault_count(test, strict=report.strict)
+        mark = "FAULT" if faulty else "read" if test.eval in only_read else "ok"
+        rehearsed = count(test.rehearsed, "rehearsal") if mark != "read" else "not run"
+        yield f"{mark:<5}  {test.eval:<{width}}  {rehearsed}"
+        for complaint in test.complaints:
+            first, *rest = complaint.detail.splitlines() or [""]
+            yield f"       {complaint.fault}: {first}"
+            yield from (f"         {line}" for line in rest)
+        if test.eval in report.too_early:
+            yield f"       ALWAYS_PASSES: {_TOO_EARLY}"
+
+
+def _warnings(report: ValidationReport) -> Iterator[str]:
+    for name in sorted(report.promoted_by_hand):
+        yield f"{'FAULT' if name in report.faulty_by_hand else 'warning'}: {name}: {_BY_HAND}"
+    for name, warnings in report.warnings.items():
+        yield from (f"warning: {name}: {warning}" for warning in warnings)
+    for one in report.cassettes:
+        yield f"warning: {one.file}: {one.fault}: {one.detail}"
+
+
+def _summary(report: ValidationReport) -> Iterator[str]:
+    rehearsed = count(sum(test.rehearsed for test in report.tests), "rehearsal")
+    yield f"\n{count(len(report.tests), 'eval')}, {rehearsed}, {len(report.faulty)} faulty"
+    if report.problem:
+        yield f"note: new evals can't be detected: {report.problem}"

@@ -1,0 +1,80 @@
+"""Validate evals: their self-tests, their policies in git and in the history, and their cassettes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from demeanor.commands.promote.workflow import unrecorded
+from demeanor.commands.validate.report import ValidationReport, fault_count
+from demeanor.commands.validate.tasks import ShowProgress, TaskOptions, check_tasks_statically, run_task_tests
+from demeanor.config.config import Config
+from demeanor.core.eval import Eval
+from demeanor.define.policy_history import policy_history
+from demeanor.judge.self_test import SelfTest
+from demeanor.runner.cassettes import cassette_problems
+from demeanor.runner.catalog import Catalog
+from demeanor.runner.history import open_project_history
+from demeanor.runner.self_tests import self_tests
+from demeanor.runner.tasks import harbor_problem
+
+
+def validate(
+    catalog: Catalog, evals: Sequence[Eval], *, base: str | None, strict: bool, options: TaskOptions, show: ShowProgress
+) -> ValidationReport:
+    """Validate evals; with `strict`, unproven evals, unrecorded promotions and tasks that were not run are faults."""
+    config = catalog.config
+    history = policy_history(evals, config.root, base=base)
+    too_early = {change.eval.name for change in history.new}
+    promoted = {change.eval.name for change in history.promoted}
+    tasks = [one for one in evals if one.task is not None]
+    others = [one for one in evals if one.task is None]
+    task_tests, not_run = _test_tasks(catalog, tasks, options, show)
+    tests = (*(self_tests(others, config) if others else ()), *task_tests)
+    by_hand, faulty_by_hand = _promoted_by_hand(config, catalog.environ, evals, promoted, strict=strict)
+    faulty = [
+        test.eval for test in tests if test.eval in too_early | faulty_by_hand or fault_count(test, strict=strict)
+    ]
+    if not_run and strict:
+        faulty += [one.name for one in tasks if one.name not in faulty]
+    return ValidationReport(
+        tests=tests,
+        faulty=tuple(faulty),
+        too_early=frozenset(too_early),
+        promoted_by_hand=by_hand,
+        faulty_by_hand=faulty_by_hand,
+        tasks=tuple(one.name for one in tasks),
+        tasks_not_run=not_run,
+        warnings={one.name: one.task.warnings for one in tasks if one.task and one.task.warnings},
+        cassettes=tuple(cassette_problems(catalog, evals)),
+        base=history.base,
+        problem=history.problem,
+        strict=strict,
+    )
+
+
+def _test_tasks(
+    catalog: Catalog, tasks: Sequence[Eval], options: TaskOptions, show: ShowProgress
+) -> tuple[list[SelfTest], str | None]:
+    """Test whole tasks; also return why they were not run, or None."""
+    if not tasks:
+        return [], None
+    not_run = "--static was given" if options.static else harbor_problem(catalog.config, catalog.environ)
+    if not_run:
+        return list(check_tasks_statically(tasks)), not_run
+    return list(run_task_tests(catalog, tasks, options, show)), None
+
+
+def _promoted_by_hand(
+    config: Config, environ: Mapping[str, str], evals: Sequence[Eval], promoted: set[str], *, strict: bool
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the unrecorded promotions, and those that are faults: with `strict`, if promotions are recorded at all.
+
+    In a project that never used `demeanor promote`, only promotions on this branch are reported.
+    """
+    history = open_project_history(config, environ)
+    try:
+        missing, in_use = unrecorded(history, evals)
+    finally:
+        history.close()
+    found = frozenset(missing if in_use else missing & promoted)
+    return found, found if in_use and strict else frozenset()

@@ -1,0 +1,99 @@
+"""Makes cassettes: from the capture of one trial, and for every trial of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from demeanor.core.codec import decode, encode
+from demeanor.core.exchange import Exchange
+from demeanor.core.tree_io import scan
+from demeanor.gateway.cassette.cassette import Cassette
+from demeanor.gateway.cassette.placeholders import Placeholders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from demeanor.core.capture import Capture
+    from demeanor.core.scenario import Scenario
+    from demeanor.core.trial import Trial
+    from demeanor.gateway.cassette.folder import CassetteFolder
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recorder:
+    """Writes the cassette of each judged trial. A cassette that can't be written is reported and never ends the run."""
+
+    folder: CassetteFolder
+    """Where the cassettes are stored."""
+
+    secrets: Sequence[str] = ()
+    """Texts that must not appear in any cassette."""
+
+    problems: list[str] = field(default_factory=list)
+    """Which cassettes could not be written, and why."""
+
+    def __call__(self, trial: Trial, capture: Capture) -> None:
+        """Record one trial, replacing an earlier cassette. An agent without a model leaves no cassette."""
+        if "base_url" not in capture.facts:
+            return
+        try:
+            self.folder.write(make_cassette(trial, capture, self.secrets))
+        except (OSError, ValueError) as error:
+            self.problems.append(f"{trial.id} was not recorded: {error}")
+
+
+def make_cassette(trial: Trial, capture: Capture, secrets: Iterable[str] = ()) -> Cassette:
+    """The cassette of a trial: its exchanges without machine paths, times, costs and secrets."""
+    placeholders = Placeholders(capture.facts, secrets, scenario_text(trial.eval.scenario))
+    return Cassette(
+        eval=trial.eval.name,
+        subject=str(trial.subject),
+        number=trial.number,
+        scenario=scenario_fingerprint(trial.eval.scenario),
+        recorded=datetime.now(UTC).date().isoformat(),
+        exchanges=tuple(_recorded(exchange, placeholders) for exchange in capture.exchanges),
+    )
+
+
+def scenario_text(scenario: Scenario) -> bytes:
+    """All text of a scenario. A string in it that looks like a key is test data, not a secret."""
+    entries = scan(scenario.template).entries.values() if scenario.template and scenario.template.is_dir() else ()
+    files = [*scenario.files.values(), *(entry.read() or b"" for entry in entries)]
+    return b"\n".join([*(prompt.encode("utf-8", "replace") for prompt in scenario.prompts), *files])
+
+
+def scenario_fingerprint(scenario: Scenario) -> str:
+    """Sixteen hex digits that change if anything that the agent is given changes."""
+    files = {path: hashlib.sha256(content).hexdigest() for path, content in scenario.files.items()}
+    entries = scan(scenario.template).visible() if scenario.template and scenario.template.is_dir() else {}
+    template = {path: [entry.kind, entry.sha256, entry.executable, entry.target] for path, entry in entries.items()}
+    content = {
+        "prompts": scenario.prompts,
+        "files": files,
+        "template": template,
+        "setup": _source(scenario.setup),
+        "params": dict(scenario.params),
+        "approval": encode(scenario.approval),
+        "messages": encode(scenario.messages),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _source(setup: object) -> str:
+    try:
+        return inspect.getsource(setup) if setup else ""  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return "?"
+
+
+def _recorded(exchange: Exchange, placeholders: Placeholders) -> Exchange:
+    bare = replace(exchange, started=0.0, first_byte=None, ended=0.0, cost_usd=None)
+    data = encode(bare)
+    request = placeholders.hide_request(data.pop("request"))
+    return decode(Exchange, {**placeholders.hide(data), "request": request})

@@ -1,0 +1,82 @@
+"""Provider errors: their reason, their HTTP status and their message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from demeanor.core.exchange import ProviderError
+from demeanor.gateway.dialects.dialect import Malformed
+from demeanor.gateway.dialects.json_reader import parse
+
+Reason: TypeAlias = Literal[
+    "rate_limit", "auth", "bad_request", "overloaded", "server", "unreachable", "stalled", "cut", "budget", "cassette"
+]
+
+STATUS: dict[Reason, int] = {
+    "rate_limit": 429,
+    "auth": 401,
+    "bad_request": 400,
+    "overloaded": 503,
+    "server": 500,
+    "unreachable": 502,
+    "stalled": 504,
+    "cut": 502,
+    "budget": 402,
+    "cassette": 400,
+}
+"""400 and 402 are statuses that clients do not retry."""
+
+_REASONS: dict[int, Reason] = {
+    401: "auth",
+    402: "budget",
+    403: "auth",
+    408: "stalled",
+    429: "rate_limit",
+    502: "unreachable",
+    503: "overloaded",
+    504: "stalled",
+    529: "overloaded",
+}
+_SECRETS = re.compile(r"\b(?:sk|rk|pk|key)-[\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+")
+_MAX_MESSAGE = 2000
+
+
+def reason_of(status: int) -> Reason:
+    """The reason for a status."""
+    return _REASONS.get(status, "bad_request" if 400 <= status < 500 else "server")
+
+
+def status_of(error: ProviderError) -> int:
+    """The status to send to a client: the provider's own, if it is an error status."""
+    return error.status if error.status is not None and 400 <= error.status <= 599 else STATUS[error.reason]
+
+
+def without_keys(text: str) -> str:
+    """`text` without anything that looks like a key."""
+    return _SECRETS.sub("[redacted]", text)[:_MAX_MESSAGE]
+
+
+def read_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
+    """The error in a provider's response: `error.message`, or whatever else it contains. Never raises."""
+    try:
+        found = parse(body)
+    except Malformed:
+        found = body.decode("utf-8", "replace").strip()
+    if isinstance(found, list) and found:
+        found = found[0]
+    return ProviderError(status=status, reason=reason_of(status), message=error_message(found) or f"status {status}")
+
+
+def error_message(found: Any) -> str:
+    """The message in an error's data, without keys."""
+    for key in ("error", "message"):
+        if isinstance(found, dict) and found.get(key):
+            found = found[key]
+    return without_keys(found if isinstance(found, str) else str(found or ""))
+
+
+def stream_error(message: str, *, cut: bool = False) -> ProviderError:
+    """The error of a stream that started successfully."""
+    return ProviderError(status=200, reason="cut" if cut else "server", message=without_keys(message))

@@ -1,0 +1,130 @@
+"""JSON documents with a named, versioned schema, which is generated from the type of the value."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, Union
+
+Schema: TypeAlias = dict[str, Any]
+T = TypeVar("T")
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_PRIMITIVES = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Generic[T]):
+    """One kind of JSON document: the fields of a dataclass, plus `schema` with the name of the document's schema."""
+
+    kind: str
+    """What it documents: `gate`, `nights`."""
+
+    type: type[T]
+    """The dataclass that it is written from."""
+
+    version: int = 1
+    """Increases with every change that an existing reader can't handle."""
+
+    @property
+    def name(self) -> str:
+        """The name of the schema: `demeanor-gate/1`."""
+        return f"demeanor-{self.kind}/{self.version}"
+
+    def write(self, value: T, *, compact: bool = False) -> str:
+        """The document as ASCII text; `compact` puts it on one line, which is much faster for large values."""
+        data = {"schema": self.name, **json_data(value)}
+        return json.dumps(data, indent=None if compact else 2, allow_nan=False) + "\n"
+
+    def schema(self) -> Schema:
+        """The JSON Schema (2020-12) of the document."""
+        definitions: dict[str, Schema] = {}
+        own = dataclass_schema(self.type, definitions)
+        return schema_document(self.name, own["description"], own["properties"], definitions)
+
+
+def json_data(value: Any) -> Any:
+    """`value` as JSON data. Every field is written, including those that have their default value."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
+    if kind is float:
+        # JSON has no infinity and no NaN, but an agent's log may contain an infinite cost.
+        return value if math.isfinite(value) else None
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(kind):
+        return {name: json_data(getattr(value, name)) for name in kind.__dataclass_fields__}
+    if isinstance(value, Mapping):
+        return {str(key): json_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_data(item) for item in value]
+    return value
+
+
+def one_item_per_line(data: Mapping[str, Any]) -> str:
+    """A large document as ASCII text: one line per key, and one per item of a list.
+
+    `json.dumps(indent=…)` takes several times as long as everything else that a report needs.
+    """
+    return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_value(value)}" for key, value in data.items()) + "\n}\n"
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, allow_nan=False)
+    return "[\n" + ",\n".join(f"    {json.dumps(item, allow_nan=False)}" for item in value) + "\n  ]"
+
+
+def schema_document(
+    name: str, description: str, properties: Mapping[str, Schema], definitions: Mapping[str, Schema]
+) -> Schema:
+    """The JSON Schema of a document called `name` with these top-level properties."""
+    return {
+        "$schema": _DRAFT,
+        "title": name,
+        "description": description,
+        **object_schema({"schema": {"const": name}, **properties}),
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def object_schema(properties: Mapping[str, Schema], *, optional: tuple[str, ...] = ()) -> Schema:
+    """The schema of an object with exactly these properties."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": dict(properties), "required": required, "additionalProperties": False}
+
+
+def dataclass_schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
+    """The schema of a dataclass; adds the dataclasses that it refers to to `definitions`."""
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: _schema(hints[field.name], definitions) for field in dataclasses.fields(kind)}
+    return {"description": (kind.__doc__ or "").strip(), **object_schema(fields)}
+
+
+def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if kind is object or kind is Any:
+        return {}
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_schema(arg, definitions) for arg in args]}
+    if origin is Literal:
+        return {"enum": list(args)}
+    if origin is tuple:
+        return {"type": "array", "items": _schema(args[0], definitions)}
+    if origin is not None and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _schema(args[1], definitions)}
+    if dataclasses.is_dataclass(kind):
+        name = getattr(kind, "__name__", "")
+        if name not in definitions:
+            definitions[name] = dataclass_schema(kind, definitions)
+        return {"$ref": f"#/$defs/{name}"}
+    if issubclass(kind, Enum):
+        return {"enum": [member.value for member in kind]}
+    return {"type": _PRIMITIVES[kind]}

@@ -1,0 +1,60 @@
+"""Markdown that is safe to show on a web page, whatever an agent, a provider or an author wrote.
+
+Text from outside is always shown as code, escaped. So it can't become a link, an image, a mention, HTML or the end of a
+table cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from demeanor.core.exit_code import ExitCode
+from demeanor.core.text import one_line, printable
+
+EXIT_SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
+_UNDECIDED_SIGN = "⚠️"
+_HARMLESS = re.compile(r"[A-Za-z0-9_./:+=,() -]+")
+_UNESCAPED = frozenset(" ,;=()'\"%?-–…→·")
+
+
+def headline(text: str, exit_code: ExitCode) -> str:
+    """A heading that starts with a sign for the outcome."""
+    return f"## {EXIT_SIGNS.get(exit_code, _UNDECIDED_SIGN)} {text}"
+
+
+def inline_code(text: str, *, width: int | None = None) -> str:
+    """`text` as code on one line, also inside a table, cut at `width` characters."""
+    flat = " ".join(printable(text).split()) if width is None else one_line(text, width=width)
+    if _HARMLESS.fullmatch(flat):
+        return f"`{flat}`"
+    return f"<code>{''.join(c if c.isalnum() or c in _UNESCAPED else f'&#{ord(c)};' for c in flat)}</code>"
+
+
+def html_code(text: str, *, width: int = 300) -> str:
+    """`text` as code inside of an HTML element, where markdown is not interpreted."""
+    return f"<code>{escape(one_line(text, width=width))}</code>"
+
+
+def code_block(text: str) -> str:
+    """`text` as a code block, with a fence that is longer than any in the text."""
+    safe = printable(text)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", safe)), default=0))
+    return f"{fence}text\n{safe}\n{fence}"
+
+
+def table_row(cells: Sequence[str]) -> str:
+    """One row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def fit(parts: Sequence[str], limit: int, *, remedy: str) -> list[str]:
+    """The first parts that fit into `limit` bytes; if some don't, a last line with their number and the `remedy`."""
+    kept: list[str] = []
+    for index, part in enumerate(parts):
+        limit -= len(part.encode()) + 2
+        if limit < 0:
+            return [*kept, f"… and {len(parts) - index} more {remedy}"]
+        kept.append(part)
+    return kept

@@ -1,0 +1,178 @@
+"""Writes runs, cells and attempts to the history. A batch is one transaction; duplicates are ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from demeanor.core.policy import Policy
+from demeanor.core.record import Record, RunInfo
+from demeanor.core.trial import Plan
+from demeanor.store.history import rows
+from demeanor.store.history.database import Database, Row, batches, marks
+from demeanor.store.history.tallies import read_tallies, write_tallies
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedCell:
+    """A planned cell, as the history stores it."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject, as `agent:model`."""
+
+    policy: Policy = Policy.USUALLY_PASSES
+    """The eval's policy."""
+
+    planned: int = 0
+    """The number of planned trials."""
+
+    skipped: str | None = None
+    """Why the cell is skipped; None if it is not."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenRecord:
+    """An attempt, with the token usage of its exchanges."""
+
+    record: Record
+    """The attempt."""
+
+    usages: tuple[Row, ...] = ()
+    """One row per exchange; see `rows.usage`."""
+
+
+def planned_cells(plan: Plan) -> tuple[PlannedCell, ...]:
+    """The cells of a plan."""
+    return tuple(
+        PlannedCell(
+            eval=cell.eval.name,
+            subject=str(cell.subject),
+            policy=cell.eval.policy,
+            planned=len(cell.trials),
+            skipped=cell.skipped,
+        )
+        for cell in plan.cells
+    )
+
+
+class RunWriter:
+    """Writes one run."""
+
+    def __init__(self, database: Database, run: RunInfo, *, origin: str = "demeanor", source: str = "") -> None:
+        self.name = run.id
+        self._database = database
+        self._run = run
+        self._origin = origin
+        self._source = source
+        self._id: int | None = None
+        self._cells: dict[tuple[str, str], int] = {}
+
+    def write(self, cells: Iterable[PlannedCell], attempts: Sequence[WrittenRecord]) -> int:
+        """Write cells and attempts in one transaction; returns the number of new attempts."""
+        known = dict(self._cells)
+        try:
+            with self._database.writing():
+                self._find_or_add_run()
+                self._add_cells([*cells, *_implied(attempts)])
+                return self._add_attempts(attempts)
+        except BaseException:
+            self._cells, self._id = known, None
+            raise
+
+    def _find_or_add_run(self) -> None:
+        """Set `_id` and `name` of the run; insert its row if it has none."""
+        if self._id is not None:
+            return
+        uid = rows.uid_of(self._run)
+        for name in (self._run.id, f"{self._run.id}-{uid[:6]}", f"{self._run.id}-{uid}"):
+            found = self._database.rows("SELECT id, name FROM runs WHERE uid = ?", (uid,))
+            if found:
+                ((self._id, self.name),) = found
+                break
+            row = rows.run_row(self._run, name, origin=self._origin, source=self._source)
+            self._database.rows(
+                f"INSERT INTO runs ({rows.RUN_COLUMNS}) VALUES ({marks(len(row))}) ON CONFLICT DO NOTHING", row
+            )
+        else:
+            ((self._id, self.name),) = self._database.rows("SELECT id, name FROM runs WHERE uid = ?", (uid,))
+
+    def _add_cells(self, cells: Iterable[PlannedCell]) -> None:
+        new: dict[tuple[str, str], PlannedCell] = {}
+        for cell in cells:
+            key = (rows.clean(cell.eval), rows.clean(cell.subject))
+            if key not in self._cells:
+                new.setdefault(key, cell)
+        if not new:
+            return
+        self._database.many(
+            "INSERT INTO cells (run_id, eval, subject, policy, planned, skipped) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            [
+                (
+                    self._id,
+                    *key,
+                    cell.policy.value,
+                    cell.planned,
+                    None if cell.skipped is None else rows.clean(cell.skipped),
+                )
+                for key, cell in new.items()
+            ],
+        )
+        self._database.rows(
+            "INSERT INTO tallies (cell_id) SELECT id FROM cells WHERE run_id = ? ON CONFLICT DO NOTHING", (self._id,)
+        )
+        found = self._database.rows("SELECT id, eval, subject FROM cells WHERE run_id = ?", (self._id,))
+        self._cells = {(name, subject): number for number, name, subject in found}
+
+    def _add_attempts(self, attempts: Sequence[WrittenRecord]) -> int:
+        uid = rows.uid_of(self._run)
+        new = {}
+        for one in attempts:
+            record = one.record
+            row = rows.attempt_row(record, self._cells[rows.clean(record.eval), rows.clean(record.subject)], uid)
+            new[row[:3]] = (row, one)
+        for cells in batches(sorted({key[0] for key in new})):
+            new = self._count(cells, new)
+        self._database.append("attempts", [row for row, _ in new.values()])
+        findings = ((rows.finding_rows(one.record.verdict.findings, key)) for key, (_, one) in new.items())
+        self._database.append("findings", [row for found in findings for row in found])
+        self._database.append("usages", [(*key, *row) for key, (_, one) in new.items() for row in one.usages])
+        return len(new)
+
+    def _count(
+        self, cells: Sequence[int], made: dict[Row, tuple[Row, WrittenRecord]]
+    ) -> dict[Row, tuple[Row, WrittenRecord]]:
+        """Add the new attempts of some cells to their tallies; returns `made` without existing attempts."""
+        known = {tally.cell_id: tally for tally in read_tallies(self._database, cells)}
+        trials = sorted({key[:2] for key in made if key[0] in known})
+        existing: list[Row] = []
+        for batch in batches(trials):
+            existing += self._database.rows(attempts_at(len(batch)), [number for pair in batch for number in pair])
+        old = {tuple(row[:3]) for row in existing}
+        made = {key: found for key, found in made.items() if key not in old}
+        new = [row for row, _ in made.values() if row[0] in known]
+        changed = [
+            known[cell].plus(
+                before=[row for row in existing if row[0] == cell], new=[row for row in new if row[0] == cell]
+            )
+            for cell in sorted({row[0] for row in new})
+        ]
+        write_tallies(self._database, changed)
+        return made
+
+
+def attempts_at(trials: int) -> str:
+    """A query for the attempts of some trials. A join, because SQLite scans the whole table for `(a, b) IN (…)`."""
+    pairs = ", ".join(["(?, ?)"] * trials)
+    return (
+        f"WITH wanted (cell, trial) AS (VALUES {pairs}) SELECT {rows.ATTEMPT_COLUMNS}"
+        " FROM wanted CROSS JOIN attempts WHERE cell_id = cell AND number = trial"
+    )
+
+
+def _implied(attempts: Iterable[WrittenRecord]) -> Iterable[PlannedCell]:
+    """The cells of the attempts, in case they were not planned."""
+    return (PlannedCell(eval=a.record.eval, subject=a.record.subject, policy=a.record.policy) for a in attempts)

@@ -1,0 +1,142 @@
+"""Finds out the format of files and folders, reads the runs in them, and writes these to the history."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from demeanor.core.errors import BadInput
+from demeanor.store.history.database import Database
+from demeanor.store.history.run_writer import RunWriter
+from demeanor.store.imports import cline, demeanor_report, harbor, inspect, junit, vitest
+from demeanor.store.imports.common import Imported, ImportOptions, read_bytes, read_json
+from demeanor.store.runs.run_folder import RUN_FILE, RunFolder
+from demeanor.store.runs.sync import planned_cells_of, written_records
+
+_FORMATS = (
+    "a Vitest JSON report, Cline's report.json, a Harbor job folder, JUnit XML, an Inspect log, or a run or report.json"
+    " of Demeanor"
+)
+_REJUDGED = "contains new verdicts for trials of another run, which would be counted twice"
+_SUFFIXES = {".json", ".xml", ".eval"}
+
+
+def read_imports(paths: Iterable[Path], options: ImportOptions) -> tuple[Imported, ...]:
+    """Read all runs in some files and folders; raises BadInput if one of them can't be read."""
+    found = [one for path in paths for one in _read(path, options)]
+    for one in found:
+        if not one.records and not one.cells:
+            raise BadInput("contains no trials", where=one.source, remedy="import the report of a run that had trials")
+    return tuple(found)
+
+
+def _read(path: Path, options: ImportOptions) -> Iterator[Imported]:
+    if path.is_dir():
+        yield from _read_folder(path, options)
+    elif path.is_file():
+        yield _read_file(path, options)
+    else:
+        raise BadInput("does not exist", where=path)
+
+
+def _read_file(path: Path, options: ImportOptions) -> Imported:
+    if path.suffix == ".eval" or zipfile.is_zipfile(path):
+        return inspect.read(path, options)
+    content = read_bytes(path)
+    if content.lstrip()[:1] == b"<":
+        if not junit.matches(content):
+            raise BadInput("is XML, but not a JUnit report", where=path, remedy=f"expected {_FORMATS}")
+        return junit.read(path, options)
+    data = read_json(path, content)
+    if demeanor_report.matches(data):
+        return demeanor_report.read(path, options)
+    if vitest.matches(data):
+        return vitest.read([path], path, options)
+    if cline.matches(data):
+        return cline.read(path, options)
+    if harbor.matches(data):
+        return harbor.read([path], path, options)
+    if inspect.matches(data):
+        return inspect.read(path, options)
+    if isinstance(data, dict) and str(data.get("schema_version", "")).startswith("ATIF-"):
+        raise BadInput("is a trajectory, which has no verdict", where=path, remedy="import the job folder instead")
+    raise BadInput("has an unknown format", where=path, remedy=f"expected {_FORMATS}")
+
+
+def _read_folder(folder: Path, options: ImportOptions) -> Iterator[Imported]:
+    if (folder / RUN_FILE).is_file():
+        yield _read_run(RunFolder(folder), options)
+        return
+    trials = [path for path in sorted(folder.glob("*/result.json")) if harbor.matches(read_json(path))]
+    if trials:
+        yield harbor.read(trials, folder, options)
+        return
+    reports: list[Path] = []
+    others: list[Imported] = []
+    for path in _files(folder):
+        if path.name == RUN_FILE:
+            others.append(_read_run(RunFolder(path.parent), options))
+        elif path.suffix == ".json":
+            data = read_json(path)
+            if vitest.matches(data):
+                reports.append(path)
+            elif any(matches(data) for matches in (demeanor_report.matches, cline.matches, inspect.matches)):
+                others.append(_read_file(path, options))
+        elif path.suffix == ".eval" or junit.matches(read_bytes(path)):
+            others.append(_read_file(path, options))
+    if not reports and not others:
+        raise BadInput("contains nothing that can be imported", where=folder, remedy=f"expected {_FORMATS}")
+    if reports:
+        yield vitest.read(reports, folder, options)
+    yield from others
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The files below a folder that could be imported, without those inside a run of Demeanor."""
+    runs = {path.parent for path in folder.rglob(RUN_FILE)}
+    for path in sorted(folder.rglob("*")):
+        inside = any(parent in runs for parent in (path.parent if path.name == RUN_FILE else path).parents)
+        if path.suffix in _SUFFIXES and path.is_file() and not path.is_symlink() and not inside:
+            yield path
+
+
+def _read_run(run: RunFolder, options: ImportOptions) -> Imported:
+    """Read the folder of a run, from this machine or another one."""
+    info = run.info()
+    if info.rejudges:
+        raise BadInput(_REJUDGED, where=run.folder, remedy=f"import the run itself: {run.folder.parent.parent}")
+    records = run.records()
+    info = replace(info, kind=options.kind) if options.kind else info
+    return Imported(
+        run=info,
+        origin=demeanor_report.ORIGIN,
+        source=run.folder,
+        cells=tuple(planned_cells_of(run, records)),
+        records=written_records(run, records),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """The result of writing one imported run."""
+
+    imported: Imported
+    """The run."""
+
+    name: str
+    """Its name in the store."""
+
+    new: int
+    """The number of attempts that were not in the history before."""
+
+
+def write_imports(database: Database, found: Iterable[Imported]) -> tuple[Written, ...]:
+    """Write runs to the history, each in one transaction."""
+    written = []
+    for one in found:
+        writer = RunWriter(database, one.run, origin=one.origin, source=str(one.source.absolute()))
+        new = writer.write(one.cells, one.records)
+        written.append(Written(imported=one, name=writer.name, new=new))
+    return tuple(written)

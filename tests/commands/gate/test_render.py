@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from demeanor.commands.gate.render import gate_markdown, gate_terminal
+from demeanor.render.terminal import Screen
+from tests.commands.decisions_lab import a_gate
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_answer_comes_first_and_no_line_is_too_long(width: int) -> None:
+    """Every width shows the answer, the score, the p-value and the undecided evals."""
+    text = gate_terminal(*a_gate(), Screen(width=width))
+    mine, _, _ = text.partition("What broke")
+    assert max(map(len, mine.splitlines())) <= width
+    assert text.startswith("Must not merge: 1 of 4 cells rejected, 1 undecided")
+    for word in ("REJECT", "OPEN", "accept", "skipped", "0/11", "<0.001", "Undecided"):
+        assert word in mine
+    assert "57/60 in 20 nights" in mine or width < 100
+
+
+def test_the_error_rates_of_the_applied_rules_are_shown() -> None:
+    """So that the reader can judge how reliable an answer is."""
+    text = " ".join(gate_terminal(*a_gate(), Screen(width=100)).split())
+    assert "every_trial: ALWAYS_PASSES: 3 trials" in text
+    assert "It rejects, by true pass rate: 0.81 % at 95 %, 22 % at 80 %, 84 % at 50 %" in text
+
+
+def test_markdown_shows_the_same_and_escapes_all_text() -> None:
+    """One row per cell."""
+    text = gate_markdown(a_gate()[0])
+    assert text.startswith("## ❌ Must not merge")
+    assert text.count("\n| ") == 7
+    assert "<b>" not in text
+    assert "| **undecided** | `gone` | `a:m` | usually | new |" in text

@@ -1,0 +1,16 @@
+"""Real agents, each in an exact version, installed once into the user's cache folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from demeanor.agents import adapter
+from demeanor.agents.install import install
+
+AGENTS_FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "demeanor-test-agents"
+
+
+def installed(name: str) -> Path:
+    """The program of an agent, installed if necessary; raises if it can't be installed."""
+    return install(adapter(name).RECIPE, None, AGENTS_FOLDER, os.environ, lambda message: None)

@@ -1,0 +1,57 @@
+"""A project in a temporary folder, and the command line as a user starts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+class Project:
+    """The folder of a user's project, with its own HOME and temporary folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder.parent / "home"),
+            "TMPDIR": str(folder.parent / "tmp"),
+        }
+        (folder.parent / "home/.cache/demeanor").mkdir(parents=True)
+        probes = folder.parent.parent / "probes"  # shared by all tests, because probing takes seconds
+        probes.mkdir(exist_ok=True)
+        (folder.parent / "home/.cache/demeanor/probes").symlink_to(probes)
+        (folder.parent / "tmp").mkdir()
+        folder.mkdir()
+
+    def write(self, **files: str) -> None:
+        """Write files; `evals__eval_a_py` is `evals/eval_a.py`."""
+        for name, text in files.items():
+            folder, _, rest = name.rpartition("__")
+            stem, _, ending = rest.rpartition("_")
+            path = self.folder / folder.replace("__", "/") / f"{stem}.{ending}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def command(self, *words: str) -> list[str]:
+        """The command line of a demeanor command."""
+        return [sys.executable, "-m", "demeanor", *words]
+
+    def demeanor(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run a demeanor command."""
+        return subprocess.run(
+            self.command(*words), cwd=self.folder, env={**self.env, **env}, capture_output=True, text=True, timeout=600,
+            check=False,
+        )  # fmt: skip
+
+    def pytest(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run pytest as a user does."""
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words], cwd=self.folder,
+            env={**self.env, **env}, capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+
+    def temporary(self) -> list[str]:
+        """The names in the project's temporary folder."""
+        return sorted(path.name for path in (self.folder.parent / "tmp").iterdir())

@@ -1,0 +1,138 @@
+"""`demeanor run` and `pytest` execute the same run and give the same verdicts."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.helpers.project import Project
+
+AGENT = """\
+def good(session):
+    (session.workspace / "out.txt").write_text("hi")
+    session.call("write_file", kind="edit", path="out.txt")
+    session.say("done")
+
+def liar(session):
+    session.say("done")
+
+def broken(session):
+    raise SystemExit(7)
+"""
+CONFIG = """\
+subjects = ["good"]
+trials = 2
+attempts = 1
+[agents.good]
+adapter = "python"
+function = "agents.py:good"
+[agents.liar]
+adapter = "python"
+function = "agents.py:liar"
+[agents.gone]
+adapter = "command"
+command = ["no-such-agent", "{prompt}"]
+"""
+EVALS = """\
+from demeanor import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, eval_test
+
+@eval_test(ALWAYS_PASSES, prompt="Write.", tags=["quick"])
+def writes(rig, result):
+    assert rig.workspace["out.txt"].text == "hi"
+    assert result == "done"
+
+@eval_test(USUALLY_PASSES, prompt="Write.")
+async def writes_async(rig, result):
+    assert rig.calls.named("write_file").count() == 1
+
+@eval_test(USUALLY_FAILS, prompt="Write more.")
+def writes_more(rig, result):
+    assert rig.workspace.exists("more.txt")
+"""
+
+
+@pytest.fixture
+def evals(project: Project) -> Project:
+    """A project with three evals and some agents."""
+    project.write(agents_py=AGENT, demeanor_toml=CONFIG, evals__eval_writes_py=EVALS)
+    return project
+
+
+def test_without_run_evals_only_the_always_passing_run(evals: Project):
+    """On the command line and in pytest."""
+    assert "1 passed, 2 skipped" in evals.pytest("evals").stdout
+    assert json.loads(evals.demeanor("run", "--json").stdout)["summary"]["total"] == 1
+
+
+def test_a_known_bad_behaviour_is_expected_to_fail_and_news_when_it_passes(evals: Project):
+    """xfailed and xpassed; accepted in both cases."""
+    assert "2 passed, 1 xfailed" in evals.pytest("evals", RUN_EVALS="1").stdout
+    evals.write(agents_py=AGENT.replace('"hi")', '"hi")\n    (session.workspace / "more.txt").write_text("")'))
+    assert "2 passed, 1 xpassed" in evals.pytest("evals", RUN_EVALS="1").stdout
+    ran = evals.demeanor("run", "--policy", "all")
+    assert ran.returncode == 0
+    assert "NEWS" in ran.stdout
+
+
+def test_a_failure_shows_the_compared_values_and_the_chain(evals: Project):
+    """Plain assert, pytest's explanation, the agent's calls, and the command that runs it again."""
+    for shown in (evals.demeanor("run", "--subject", "liar"), evals.pytest("evals", "--eval-subject", "liar")):
+        assert shown.returncode == 1
+        assert "there is no 'out.txt'" in shown.stdout
+        assert "(no tool calls)" in shown.stdout
+        assert "demeanor run evals/eval_writes.py::writes" in shown.stdout
+
+
+def test_a_void_cell_is_an_error_and_not_a_failure(evals: Project):
+    """Exit code 3 on the command line; an error in pytest."""
+    ran = evals.demeanor("run", "--subject", "gone")
+    assert ran.returncode == 3
+    assert "'no-such-agent' is not on PATH" in ran.stdout
+    assert "1 error" in evals.pytest("evals", "--eval-subject", "gone", "-k", "writes and not more").stdout
+
+
+def test_what_could_not_be_written_is_noted(evals: Project):
+    """On the command line and in pytest: the captures can't be published."""
+    evals.write(demeanor_toml=f'captures = "agents.py/captures"\n{CONFIG}')
+    for shown in (evals.demeanor("run", COLUMNS="200"), evals.pytest("evals", COLUMNS="200")):
+        assert (shown.returncode, "captures were not published" in shown.stdout) == (0, True), shown.stdout
+
+
+def test_a_sandbox_that_does_not_work_here_leaves_no_run(evals: Project):
+    """On the command line and in pytest."""
+    evals.write(demeanor_toml=f'sandbox = "seatbelt"\n{CONFIG}')
+    for shown in (evals.demeanor("run"), evals.pytest("evals")):
+        assert "the sandbox 'seatbelt'" in shown.stdout + shown.stderr
+    assert not (evals.folder / "results").exists()
+
+
+def test_pytests_own_options_work(evals: Project):
+    """-k, -m, -x and --junitxml."""
+    assert "1 passed, 2 deselected" in evals.pytest("evals", "-m", "always_passes").stdout
+    assert "1 passed, 2 deselected" in evals.pytest("evals", "-k", "quick").stdout
+    stopped = evals.pytest("evals", "-x", "--eval-subject", "liar", "--junitxml", "j.xml", RUN_EVALS="1")
+    assert "stopping after 1 failures" in stopped.stdout
+    suite = ElementTree.parse(evals.folder / "j.xml").getroot()[0]  # noqa: S314 - our own file
+    assert suite.get("failures") == "1"
+
+
+def test_evals_beside_ordinary_tests(evals: Project):
+    """In a test_*.py both are collected; one named file works too."""
+    evals.write(tests__test_mixed_py=EVALS.replace("writes", "mixed") + "\ndef test_plain():\n    assert True\n")
+    assert "2 passed, 2 skipped" in evals.pytest("tests/test_mixed.py").stdout
+    assert "1 passed, 2 skipped" in evals.pytest("evals/eval_writes.py").stdout
+    assert evals.demeanor("run", "tests").returncode == 0
+
+
+def test_xdist_runs_each_item_in_its_worker(evals: Project):
+    """Nothing is run twice."""
+    assert "2 passed, 1 xfailed" in evals.pytest("evals", "-n", "2", RUN_EVALS="1").stdout
+
+
+def test_a_test_run_without_evals_imports_only_the_plugin(project: Project):
+    """No other module of Demeanor."""
+    code = "import sys\ndef test_it():\n    assert not [m for m in sys.modules if m.startswith('demeanor.core')]\n"
+    project.write(test_theirs_py=code)
+    assert "1 passed" in project.pytest().stdout

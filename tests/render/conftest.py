@@ -1,0 +1,3 @@
+from tests.commands.conftest import golden
+
+__all__ = ["golden"]

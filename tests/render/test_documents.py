@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from demeanor.commands.analyze.report import ANALYSIS_DOCUMENT, AnalysisSource, analysis
+from demeanor.commands.bisect.report import BISECT_DOCUMENT
+from demeanor.commands.compare.report import COMPARE_DOCUMENT
+from demeanor.commands.fix.report import FIX_DOCUMENT
+from demeanor.commands.gate.report import GATE_DOCUMENT
+from demeanor.commands.history.report import HISTORY_DOCUMENT, eval_course
+from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
+from demeanor.commands.report.change_points import course_of
+from demeanor.commands.report.report import NIGHTS_DOCUMENT
+from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
+from demeanor.render.documents import Document, json_data, one_item_per_line
+from tests.commands.bisect.test_terminal import a_bisection
+from tests.commands.decisions_lab import a_comparison, a_gate
+from tests.commands.fix.test_render import a_fix
+from tests.commands.nights_lab import a_week, changed, nights
+from tests.commands.rejudge.test_report import again, judged
+from tests.commands.triage.test_render import groups
+from tests.helpers.runs import records
+
+DOCS = Path(__file__).parents[2] / "docs"
+CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e2")
+DOCUMENTS: dict[str, tuple[Document[Any], Any]] = {
+    "nights": (NIGHTS_DOCUMENT, a_week()),
+    "history": (HISTORY_DOCUMENT, eval_course("saves", CELLS, kind="nightly", course_of=course_of)),
+    "analysis": (ANALYSIS_DOCUMENT, analysis([AnalysisSource(name="a", records=tuple(records("ppfv")))], ks=(1, 3))),
+    "gate": (GATE_DOCUMENT, a_gate()[0]),
+    "compare": (COMPARE_DOCUMENT, a_comparison()),
+    "bisect": (BISECT_DOCUMENT, a_bisection()),
+    "fix": (FIX_DOCUMENT, a_fix()),
+    "rejudge": (REJUDGE_DOCUMENT, judged([*again("pfv", "pp-")])),
+    "triage": (TRIAGE_DOCUMENT, Triage(run="r", trials=4, failed=2, voided=1, groups=groups())),
+}
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass(frozen=True)
+class Painted:
+    """A painted thing."""
+
+    colour: Colour
+    cost: float | None = None
+    sizes: tuple[int, ...] = ()
+
+
+PAINTED = Document("painted", Painted, version=2)
+
+
+@pytest.mark.parametrize("name", list(DOCUMENTS))
+def test_each_report_matches_its_schema(name: str, golden: Callable[[Path, str], None]) -> None:
+    """The schema is valid, and docs/ has the same one (`UPDATE_GOLDEN=1` writes it)."""
+    document, value = DOCUMENTS[name]
+    text, schema = document.write(value), document.schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(json.loads(text))
+    assert text.isascii()
+    golden(DOCS / f"{name}.schema.json", json.dumps(schema, indent=2) + "\n")
+
+
+def test_a_document_names_its_schema_and_version() -> None:
+    """A reader can tell whether it knows the format."""
+    assert json.loads(PAINTED.write(Painted(Colour.RED)))["schema"] == "demeanor-painted/2"
+    assert PAINTED.schema()["title"] == "demeanor-painted/2"
+
+
+@pytest.mark.parametrize("wrong", [{"colour": "green"}, {"cost": "much"}, {"sizes": [1.5]}, {"extra": 1}])
+def test_a_schema_refuses_wrong_values(wrong: dict[str, Any]) -> None:
+    """A schema that accepts everything is useless."""
+    found = json.loads(PAINTED.write(Painted(Colour.RED, sizes=(1, 2))))
+    jsonschema.Draft202012Validator(PAINTED.schema()).validate(found)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(PAINTED.schema()).validate({**found, **wrong})
+
+
+def test_a_compact_document_is_one_line_with_the_same_data() -> None:
+    """Large reports are written this way."""
+    value = Painted(Colour.RED, sizes=(1, 2))
+    text = PAINTED.write(value, compact=True)
+    assert text.count("\n") == 1
+    assert json.loads(text) == json.loads(PAINTED.write(value))
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_numbers_that_json_does_not_have_become_null(number: float) -> None:
+    """An agent's log may contain an infinite cost."""
+    assert json_data(Painted(Colour.RED, cost=number)) == {"colour": "red", "cost": None, "sizes": []}
+
+
+def test_one_item_per_line_is_the_same_data() -> None:
+    """And each item of a list is on its own line."""
+    data = {"a": [{"b": 1}, {"c": "ü"}], "d": {}, "e": []}
+    text = one_item_per_line(data)
+    assert json.loads(text) == data
+    assert '    {"b": 1},\n' in text
+
+
+def test_missing_values_are_null() -> None:
+    """A program must not read them as zero."""
+    found: dict[str, Any] = json.loads(NIGHTS_DOCUMENT.write(a_week()))
+    rows = {row["eval"]: row for row in found["subjects"][0]["rows"]}
+    assert [cell["rate"] for cell in rows["opens_a_pull_request"]["cells"]] == [None] * 8
+    assert rows["keeps_quiet"]["change"] is None
+    assert rows["was_removed"]["decision"] is None
+    tests = rows["runs_the_tests_after_a_change_of_the_public_interface"]["cells"]
+    assert [cell["state"] for cell in tests[2:4]] == ["no data", "absent"]

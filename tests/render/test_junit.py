@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Literal
+from xml.etree.ElementTree import Element, fromstring
+
+from demeanor.core.tally import Decision
+from demeanor.render.junit import JUnitCase, JUnitSuite, write_junit
+
+
+def case(answer: Literal["accept", "reject", "undecided", "skipped"], *, output: str = "") -> JUnitCase:
+    decision = Decision(answer=answer, rule="two_thirds", reason=f"it is {answer}")
+    return JUnitCase(
+        name=f"e-{answer}", seconds=1.5, decision=decision, properties=[("policy", "P")], failures="why", output=output
+    )
+
+
+def written(*cases: JUnitCase) -> Element:
+    suite = JUnitSuite(subject="a:m", started="2026-11-16T01:00:00Z", seconds=6, cases=cases)
+    return fromstring(write_junit([suite], seconds=7))  # noqa: S314 - our own output
+
+
+def test_only_a_rejected_eval_is_a_failure() -> None:
+    """An undecided one is an error, a skipped one skipped, and totals are in the root and in the suite."""
+    root = written(case("accept"), case("reject"), case("undecided"), case("skipped"))
+    for element in (root, root[0]):
+        assert [element.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["4", "1", "1", "1"]
+    assert [[child.tag for child in one][1:] for one in root[0]] == [[], ["failure"], ["error"], ["skipped"]]
+    failure = root[0][1].find("failure")
+    assert failure is not None
+    assert (failure.get("message"), failure.get("type"), failure.text) == ("it is reject", "two_thirds", "why")
+
+
+def test_an_accepted_eval_can_have_output() -> None:
+    """Its failed trials stay visible."""
+    assert written(case("accept", output="one trial failed"))[0][0].findtext("system-out") == "one trial failed"
+
+
+def test_control_characters_are_removed() -> None:
+    """XML does not allow them."""
+    root = written(case("accept", output="\x1b[31mred\x00"))
+    assert root[0][0].findtext("system-out") == "red\\x00"
