@@ -1,4 +1,4 @@
-"""Does the agent do what it is asked to do with files, and in a sensible order?"""
+"""Does the agent handle files as asked, and in a sensible order?"""
 
 from demeanor import USUALLY_PASSES, Rig, Stage, eval_test
 
@@ -53,7 +53,7 @@ def edits_blindly(stage: Stage) -> None:
     fails_on=edits_blindly,
 )
 def reads_before_it_edits(rig: Rig, result: str) -> None:
-    """An edit of a file that was never looked at is a guess."""
+    """Editing a file without reading it is a guess."""
     edits = rig.calls.of_kind("edit").where(path="config.ini")
     assert edits
     assert rig.calls.of_kind("read", "search", "execute").before(edits)

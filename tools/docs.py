@@ -181,6 +181,29 @@ def rules(_page: str) -> str:
     return "\n".join(parts)
 
 
+def eval_arguments(_page: str) -> str:
+    """The arguments of `@eval_test`."""
+    from demeanor.define.eval_fields import EVAL_FIELDS
+
+    rows = ((f"`{one.name}`", one.doc, one.default) for one in EVAL_FIELDS if one.python)
+    return _table(("argument", "meaning", "default"), rows)
+
+
+def scenario_keys(_page: str) -> str:
+    """The keys of scenario.toml."""
+    from demeanor.define.eval_fields import EVAL_FIELDS
+
+    rows = ((f"`{one.name}`", one.doc, "required" if one.required else one.default) for one in EVAL_FIELDS if one.toml)
+    return _table(("key", "meaning", "default"), rows)
+
+
+def behaviour_keys(_page: str) -> str:
+    """The keys of `[passes_on]` and `[fails_on]`."""
+    from demeanor.define.folder.scripted_behaviour import BEHAVIOUR_FIELDS
+
+    return _table(("key", "meaning"), ((f"`{one.name}`", one.doc) for one in BEHAVIOUR_FIELDS))
+
+
 PARTS: dict[str, Callable[[str], str]] = {
     "command-help": command_help,
     "readme-output": readme_output,
@@ -189,6 +212,9 @@ PARTS: dict[str, Callable[[str], str]] = {
     "exit-codes": exit_codes,
     "void-causes": void_causes,
     "rules": rules,
+    "eval-arguments": eval_arguments,
+    "scenario-keys": scenario_keys,
+    "behaviour-keys": behaviour_keys,
     "packages": packages,
     "commands": commands,
     "layers": layers,

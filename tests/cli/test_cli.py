@@ -77,7 +77,7 @@ def unproven(rig, result):
     assert "2 faulty" in shown.stdout
     assert "vacuous: an agent that does nothing passes" in shown.stdout
     assert "impossible: passes_on" in shown.stdout
-    assert "unproven: no passes_on is given" in shown.stdout
+    assert "unproven: there is no passes_on" in shown.stdout
     assert project.demeanor("validate", "--strict", "-k", "unproven").returncode == 1
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from demeanor.commands.compare.report import CompareReport, Side, compare_report
 from demeanor.commands.compare.rules import compare
 from demeanor.commands.gate import always
+from demeanor.commands.gate.cell import GateCell
 from demeanor.commands.gate.report import GateReport, gate_report
 from demeanor.commands.gate.rules import gate, gate_exit_code, rule_named
 from demeanor.commands.run.report import RunReport
-from demeanor.core.gate import Baseline, GateCell
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
+from demeanor.runner.baselines import Baseline
 from tests.commands.conftest import make_mixed
 
 PAST = Baseline(passed=57, failed=3, nights=20)

@@ -57,15 +57,15 @@ def test_budgets_are_read(tmp_path: Path):
     [
         ("trails = 1", "did you mean 'trials'"),
         ("trials = 1.5", "expected a whole number"),
-        ("timeout = 0", "expected a number from 0.1"),
+        ("timeout = 0", "expected a number of at least 0.1"),
         ("subjects = 'a:b'", "expected a list"),
         ("agents = 3", "expected a table"),
         ("[agents]\na = 3", "write [agents.a] above its keys"),
-        ("[agents.'a:b']", "a name holds no colon"),
+        ("[agents.'a:b']", "a name must not contain a colon"),
         ("[budgets.trail]\nusd = 1", "did you mean 'trial'"),
         ("[budgets.run]\neur = 1", "budgets.run.eur: unknown key"),
-        ("trials = [", "is no TOML"),
-        ("trials = 1\ntrials = 2", "is no TOML"),
+        ("trials = [", "is not valid TOML"),
+        ("trials = 1\ntrials = 2", "is not valid TOML"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, text: str, complaint: str):

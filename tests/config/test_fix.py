@@ -53,7 +53,7 @@ budget_usd = 1.5
         ('fixxer = "x"', "did you mean 'fixer'?"),
         ('rule = "screem"', "did you mean 'screen'?"),
         ('guard = "some"', "expected one of: always, all, none"),
-        ('allowed = ["/etc/**"]', "leads out of the repository"),
+        ('allowed = ["/etc/**"]', "is outside the repository"),
         ('allowed = ["ok/**", "a/../../b"]', "fix.allowed[1]"),
         ("rounds = 0", "fix.rounds"),
     ],

@@ -67,10 +67,10 @@ output = "openhands.txt"
     [
         ('[harbor]\ngateway = "x"', "harbor.gateway: unknown key"),
         ("[harbor]\nprogram = 3", "harbor.program: expected a list"),
-        ('[harbor.agents."a:b"]\nagent = "x"', "a name holds no colon"),
+        ('[harbor.agents."a:b"]\nagent = "x"', "a name must not contain a colon"),
         ('[harbor.agents.a]\nmodel = "x"', "harbor.agents.a.agent: is required"),
         ('[harbor.agents.a]\nagent = "x"\nenvs = {}', "harbor.agents.a.envs: unknown key"),
-        ('[harbor.agents.a]\nagent = "x"\nenv = { NO_KEYRING = "1" }', "Harbor strikes '1' out of its results"),
+        ('[harbor.agents.a]\nagent = "x"\nenv = { NO_KEYRING = "1" }', "Harbor would redact '1' in its results"),
         ("[harbor]\nagents = 1", "harbor.agents: expected a table"),
     ],
 )

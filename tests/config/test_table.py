@@ -47,15 +47,18 @@ def test_what_is_absent_has_its_default():
 
 
 @pytest.mark.parametrize(
-    ("reading", "said"),
+    ("reading", "message"),
     [
         (lambda found: found.text("n"), "file.toml: n: expected a string, found a whole number (1)"),
         (lambda found: found.whole("f", least=0), "f: expected a whole number, found a number (1.5)"),
-        (lambda found: found.whole("b", least=0), "b: expected a whole number, found true or false (True)"),
+        (lambda found: found.whole("b", least=0), "b: expected a whole number, found a boolean (True)"),
         (lambda found: found.flag("n"), "n: expected true or false"),
-        (lambda found: found.number("n", least=2), "n: expected a number from 2 to inf, found 1"),
+        (lambda found: found.number("n", least=2), "n: expected a number of at least 2, found 1"),
         (lambda found: found.whole("n", least=0, most=0), "n: expected a whole number from 0 to 0, found 1"),
-        (lambda found: found.texts("s"), "s: expected a list"),
+        (lambda found: found.whole("n", least=2), "n: expected a whole number of at least 2, found 1"),
+        (lambda found: found.texts("s"), "s: expected a list of strings, found a string ('text')"),
+        (lambda found: found.texts("s"), 'make it a list: ["text"]'),
+        (lambda found: found.tables("s"), "s: expected a list, found a string"),
         (lambda found: found.texts("ts"), "ts[0]: expected a string, found a table"),
         (lambda found: found.strings("t"), "t.x: expected a string"),
         (lambda found: found.table("l"), "l: expected a table"),
@@ -72,9 +75,9 @@ def test_what_is_absent_has_its_default():
         (lambda found: found.finish(), "s: unknown key"),
     ],
 )
-def test_mistake_is_refused_with_file_key_and_value(reading, said):
+def test_mistake_is_refused_with_file_key_and_value(reading, message):
     """Each mistake is one clear error."""
-    assert said in refused(reading)
+    assert message in refused(reading)
 
 
 def test_unknown_key_gets_the_nearest():
@@ -135,7 +138,7 @@ def test_path_inside_is_fine(path):
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("", "empty"),
         (".", "empty"),
@@ -152,9 +155,9 @@ def test_path_inside_is_fine(path):
         ("sub/.git/config", ".git"),
     ],
 )
-def test_path_outside_is_refused(path, said):
+def test_path_outside_is_refused(path, message):
     """Whatever could reach out of the workspace, or into git's own files, is refused."""
-    assert said in (path_problem(path) or "")
+    assert message in (path_problem(path) or "")
 
 
 @given(st.text(st.sampled_from("ab./\\\0 ~"), max_size=12))

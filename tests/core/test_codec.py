@@ -108,15 +108,15 @@ def test_defaults_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "said"),
+    ("kind", "data", "message"),
     [
-        (Finding, {"check": "a", "answer": "maybe"}, "answer: 'maybe' is none of 'yes', 'no', 'unknown'"),
+        (Finding, {"check": "a", "answer": "maybe"}, "answer: 'maybe' is not one of 'yes', 'no', 'unknown'"),
         (Finding, {"check": "a"}, "Finding: field 'answer' is missing"),
         (Finding, {"check": 3, "answer": "yes"}, "check: expected str, found int"),
         (Finding, {"check": "a", "answer": "yes", "b": 1}, "Finding: unknown field 'b'"),
         (Finding, [], "expected dict, found list"),
-        (Verdict, {"outcome": "win"}, "'win' is none of pass, fail, void"),
-        (Verdict, {}, "None is none of pass, fail, void"),
+        (Verdict, {"outcome": "win"}, "'win' is not one of pass, fail, void"),
+        (Verdict, {}, "None is not one of pass, fail, void"),
         (Fail, {"findings": [{"check": "a", "answer": "no"}, {}]}, "findings[1]: field 'answer' is missing"),
         (Trajectory, {"gaps": "x"}, "gaps: expected list, found str"),
         (RunInfo, {"id": "a", "started": "b", "seed": True}, "seed: expected int, found bool"),
@@ -124,14 +124,14 @@ def test_defaults_are_left_out():
         (Entry, {"kind": "file", "content": 3}, "content: expected str, found int"),
         (Tally, {**TALLY, "pass_at": {"x": 1.0}}, "pass_at: expected whole numbers as keys, found 'x'"),
         (Evidence, {"trial": "t", "trouble": ["budget"]}, "trouble: expected 2 items, found 1"),
-        (Evidence, {"trial": "t", "trouble": ["bugdet", "x"]}, "trouble[0]: 'bugdet' is none of provider"),
+        (Evidence, {"trial": "t", "trouble": ["bugdet", "x"]}, "trouble[0]: 'bugdet' is not one of provider"),
     ],
 )
-def test_what_is_no_such_value_is_refused_with_the_path_to_it(kind, data, said):
+def test_what_is_no_such_value_is_refused_with_the_path_to_it(kind, data, message):
     """Reading is strict, so that a damaged file is never taken for a whole one."""
     with pytest.raises(DecodeError) as caught:
         decode(kind, data)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @given(kind=st.sampled_from(KEPT), data=JSON)

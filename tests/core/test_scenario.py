@@ -9,7 +9,7 @@ from demeanor.core.scenario import Approval
 
 @pytest.mark.parametrize("wrong", [{"default": ()}, {"rules": {"edit": ()}}])
 def test_a_script_without_an_answer_is_refused_where_it_is_written(wrong: dict[str, object]):
-    with pytest.raises(ValueError, match="holds no answer"):
+    with pytest.raises(ValueError, match="has no answers"):
         Approval(**wrong)  # type: ignore[arg-type]
 
 

@@ -73,7 +73,7 @@ def test_names_may_be_any_bytes(tmp_path: Path) -> None:
     tree = scan(tmp_path)
     assert set(tree.entries) == {"two\nlines", "caf\\xe9", "link"}
     assert tree.entries["link"].target == "\\xff"
-    assert tree.gaps == ("caf\\xe9: the name is not UTF-8; it is shown with escapes",)
+    assert tree.gaps == ("caf\\xe9: the name is not valid UTF-8; it is shown with escapes",)
 
 
 def test_names_that_read_alike_do_not_hide_each_other_silently(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_names_that_read_alike_do_not_hide_each_other_silently(tmp_path: Path) -
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).touch()
     tree = scan(tmp_path)
     assert list(tree.entries) == ["\\xff"]
-    assert any("two names read alike" in gap for gap in tree.gaps)
+    assert any("two names look the same after escaping" in gap for gap in tree.gaps)
 
 
 def test_ten_gigabytes_that_are_not_there_cost_nothing(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_large_file_of_the_template_is_compared_whole(tmp_path: Path) -> None:
 
 
 def test_content_is_kept_up_to_a_limit(tmp_path: Path) -> None:
-    """Files beyond it are noted without content, and a gap says how many."""
+    """Files beyond it are recorded without content, and a gap says how many."""
     for number in range(10):
         (tmp_path / str(number)).write_bytes(b"x" * 100)
     tree = scan(tmp_path, keep=Keep(total_bytes=450))
@@ -141,7 +141,7 @@ def test_folders_nested_too_deep_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "a/b/c/file").touch()
     (tmp_path / "a/file").touch()
     tree = scan(tmp_path, keep=Keep(depth=2))
-    assert (set(tree.entries), tree.gaps) == ({"a/file"}, ("a/b/c: nested too deep; what is below was left out",))
+    assert (set(tree.entries), tree.gaps) == ({"a/file"}, ("a/b/c: nested too deeply; its content was left out",))
 
 
 def test_folder_that_is_a_link_is_not_entered(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_restoring_never_writes_through_a_link(tmp_path: Path) -> None:
     into.mkdir()
     link = Entry(kind="link", target=str(outside))
     for below in (Entry(kind="file", content=b"x"), Entry(kind="link", target="y")):
-        with pytest.raises(ValueError, match="lies below 'a'"):
+        with pytest.raises(ValueError, match="is below 'a'"):
             restore(Tree(entries={"a": link, "a/b": below}), into)
     restore(Tree(entries={"a": link, "b": Entry(kind="file", content=b"x")}), into)
     assert (list(outside.iterdir()), (into / "a").is_symlink()) == ([], True)

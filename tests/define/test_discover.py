@@ -1,4 +1,4 @@
-"""Paths in, evals out: what is found, in which order, and what is said of what is broken."""
+"""Discovery: which evals are found, in which order, and the errors for broken files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def names(*paths) -> list[str]:
 
 
 def test_file_gives_its_evals_in_the_order_of_writing(tmp_path):
-    """The order is the author's, not the alphabet's."""
+    """Evals are in the order of their definition, not sorted by name."""
     assert names(write(tmp_path / "eval_a.py", eval_source("second", "first"))) == ["second", "first"]
 
 
@@ -58,7 +58,7 @@ def test_folders_of_other_tools_are_not_entered(tmp_path):
 
 
 def test_config_of_something_else_is_left_alone(tmp_path):
-    """Not every config.json is a scenario; but one that is named is taken for one."""
+    """Not every config.json is a scenario, but one that is named explicitly is read as one."""
     path = write(tmp_path / "app" / "config.json", '{"port": 80}')
     assert discover([tmp_path]) == ()
     with pytest.raises(BadInput, match="prompt: is required"):
@@ -66,7 +66,7 @@ def test_config_of_something_else_is_left_alone(tmp_path):
 
 
 def test_template_of_a_scenario_is_not_searched(tmp_path):
-    """What lies in a template is the agent's, not ours."""
+    """Files in a template belong to the workspace and are not evals."""
     scenario(tmp_path / "one")
     write(tmp_path / "one" / "template" / "eval_x.py", "raise RuntimeError('must not be imported')\n")
     assert names(tmp_path) == ["one"]
@@ -91,22 +91,22 @@ def test_name_after_colons_chooses_one_eval(tmp_path):
 
 
 def test_unknown_name_after_colons_gets_the_nearest(tmp_path):
-    """A misspelt name is refused with what was probably meant."""
+    """The error for a misspelt name suggests the nearest name."""
     path = write(tmp_path / "eval_a.py", eval_source("saves_the_note"))
     with pytest.raises(UnknownName, match="did you mean 'saves_the_note'"):
         discover([f"{path}::saves_teh_note"])
 
 
 def test_missing_path_gets_the_nearest(tmp_path):
-    """A misspelt path is refused with what is there."""
+    """The error for a misspelt path suggests the nearest path."""
     write(tmp_path / "eval_notes.py", "")
     with pytest.raises(BadInput, match=r"no such file or folder\n.*did you mean '.*eval_notes.py'"):
         discover([tmp_path / "eval_note.py"])
 
 
 def test_file_that_is_no_eval_is_refused(tmp_path):
-    """A path that was named on purpose and can't be read as evals is an error."""
-    with pytest.raises(BadInput, match="this is no eval"):
+    """A named path that is not an eval is an error."""
+    with pytest.raises(BadInput, match="this is not an eval"):
         discover([write(tmp_path / "notes.md", "")])
 
 
@@ -121,36 +121,36 @@ def test_same_name_twice_names_both_places(tmp_path):
 
 
 def test_both_kinds_of_scenario_in_one_folder_are_refused(tmp_path):
-    """Which one counts would be a guess."""
+    """It would be ambiguous which one to read."""
     scenario(tmp_path / "one")
     write(tmp_path / "one" / "scenario.toml", "")
-    with pytest.raises(BadInput, match="holds both"):
+    with pytest.raises(BadInput, match="has both"):
         discover([tmp_path])
 
 
 @pytest.mark.parametrize(
-    ("source", "line", "said"),
+    ("source", "line", "message"),
     [
         ("x = 1\ndef broken(:\n", 2, "syntax error"),
-        ("\nimport no_such_module_at_all\n", 2, "put no_such_module_at_all.py beside the file"),
+        ("\nimport no_such_module_at_all\n", 2, "put no_such_module_at_all.py next to the file"),
         ("x = 1\ny = x / 0\n", 2, "ZeroDivisionError: division by zero"),
         ("def f():\n    raise SystemExit(3)\nf()\n", 2, "SystemExit: 3"),
         (f"{HEAD}@eval_test(USUALLY_PASSES, promt='x')\ndef a(rig, result): ...\n", 2, "did you mean 'prompt'"),
         (f"{HEAD}@eval_test(prompt='x')\ndef a(rig, result): ...\n", 2, "policy"),
-        (f"{HEAD}@eval_test(USUALLY_PASSES, prompt='')\ndef a(rig, result): ...\n", 2, "prompt: expected a string"),
+        (f"{HEAD}@eval_test(USUALLY_PASSES, prompt='')\ndef a(rig, result): ...\n", 2, "prompt: is empty"),
     ],
 )
-def test_broken_file_is_refused_with_line_and_reason(tmp_path, source, line, said):
-    """Whatever goes wrong on import is one error with the author's own line."""
+def test_broken_file_is_refused_with_line_and_reason(tmp_path, source, line, message):
+    """Any error on import becomes one error with the author's line."""
     path = write(tmp_path / "eval_broken.py", source)
     with pytest.raises(BadInput) as caught:
         discover([path])
     assert str(caught.value).startswith(f"{path}:{line}: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_null_bytes_in_a_file_are_a_clear_error(tmp_path):
-    """A file that is no text at all is refused too."""
+    """A binary file is rejected, too."""
     path = tmp_path / "eval_x.py"
     path.write_bytes(b"\0\0")
     with pytest.raises(BadInput, match=r"eval_x\.py"):
@@ -158,7 +158,7 @@ def test_null_bytes_in_a_file_are_a_clear_error(tmp_path):
 
 
 def test_helpers_beside_the_file_can_be_imported(tmp_path):
-    """`import helpers` finds the file's neighbour, also later, from within a check."""
+    """`import helpers` finds the file next to the eval, also later, from within a check."""
     write(tmp_path / "own_helpers.py", "NAME = 'from a helper'\n")
     write(tmp_path / "late_helpers.py", "NAME = 'late'\n")
     source = HEAD + (
@@ -171,7 +171,7 @@ def test_helpers_beside_the_file_can_be_imported(tmp_path):
 
 
 def test_helpers_of_the_same_name_in_two_folders_are_two(tmp_path):
-    """Each file gets its own neighbour."""
+    """Each eval file imports the helpers of its own folder."""
     for folder in ("a", "b"):
         write(tmp_path / folder / "namesake.py", f"NAME = 'of {folder}'\n")
         source = f"{HEAD}import namesake\n@eval_test(USUALLY_PASSES, prompt='x', name=namesake.NAME)\n"
@@ -179,8 +179,8 @@ def test_helpers_of_the_same_name_in_two_folders_are_two(tmp_path):
     assert names(tmp_path) == ["of a", "of b"]
 
 
-def test_import_leaves_no_litter(tmp_path):
-    """No bytecode is written beside the evals, and sys.dont_write_bytecode is as it was."""
+def test_import_writes_no_files(tmp_path):
+    """No bytecode is written next to the evals, and sys.dont_write_bytecode is restored."""
     before = sys.dont_write_bytecode
     write(tmp_path / "litter_helpers.py", "")
     discover([write(tmp_path / "eval_a.py", f"import litter_helpers\n{eval_source('a')}")])
@@ -196,7 +196,7 @@ def test_imported_evals_belong_to_their_own_file(tmp_path):
 
 
 def test_evals_made_in_a_list_are_found(tmp_path):
-    """Evals that differ only in a word can be made in a loop."""
+    """Evals can be created in a loop."""
     source = HEAD + (
         "def check(rig, result): ...\n"
         "ALL = [eval_test(USUALLY_PASSES, prompt=word, name=f'says {word}')(check) for word in ('one', 'two')]\n"

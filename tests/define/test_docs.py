@@ -1,4 +1,4 @@
-"""The author's guide is complete: every argument, key, check and question is in it."""
+"""The author's guide is complete: it documents every argument, key, check and attribute of the rig."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from demeanor import Rig, Stage, eval_test
-from demeanor.define.folder.check_table import READERS
+from demeanor.define.eval_fields import EVAL_FIELDS
+from demeanor.define.folder.check_table import CHECKS
 from demeanor.define.folder.scenario_schema import scenario_schema
 from demeanor.judge.calls_view import Calls
 from demeanor.judge.git_view import GitView
@@ -33,22 +34,24 @@ def public(kind: type) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", [Rig, WorkspaceView, FileView, GitView, Calls], ids=lambda kind: kind.__name__)
-def test_every_question_is_documented(kind):
-    """judge.md tells every public name of the rig and of its views."""
+def test_every_attribute_of_the_rig_is_documented(kind):
+    """judge.md lists every public name of the rig and of its views."""
     assert public(kind) - words_of_tables("judge.md") == set()
 
 
 def test_every_argument_is_documented():
-    """define.md tells every argument of the decorator, what the stage offers, and every fault."""
+    """define.md lists every argument of the decorator, every method of the stage, and every fault."""
     words = words_of_tables("define.md")
-    assert set(inspect.signature(eval_test).parameters) - {"policy"} - words == set()
+    arguments = set(inspect.signature(eval_test).parameters) - {"policy"}
+    assert arguments == {one.name for one in EVAL_FIELDS if one.python}
+    assert arguments - words == set()
     assert public(Stage) - {"evidence"} - words == set()
     page = (DOCS / "define.md").read_text()
     assert all(f"| {fault.value} |" in page for fault in SelfTestFault)
 
 
 def test_every_key_is_documented():
-    """scenario-toml.md tells every key, every check with its keys, and what a behaviour can do."""
+    """scenario-toml.md lists every key, every check with its keys, and the keys of behaviours."""
     words = words_of_tables("scenario-toml.md")
     assert set(SCHEMA["properties"]) - words == set()
     assert set(SCHEMA["$defs"]["act"]["properties"]) - words == set()
@@ -58,11 +61,11 @@ def test_every_key_is_documented():
         )
         assert row, check
         assert set(check["properties"]) - {"check"} - set(re.findall(r"\w+", row[1])) == set()
-    assert set(READERS) <= words
+    assert set(CHECKS) <= words
 
 
 def test_example_of_the_page_is_a_valid_scenario(tmp_path):
-    """What the page shows can be read, and proves itself."""
+    """The example on the page is a valid scenario with a self-test."""
     from demeanor.define.folder.toml_folder import read_toml_folder
 
     (example,) = re.findall(r"```toml\n(.*?)```", (DOCS / "scenario-toml.md").read_text(), re.S)

@@ -11,7 +11,7 @@ import pytest
 from demeanor.core.policy import Policy
 from demeanor.define.discover import discover
 from demeanor.define.policy_history import PolicyHistory, policies_in, policy_history
-from tests.define.harbor_lab import MINIMAL, task
+from tests.define.harbor.helpers import MINIMAL, task
 
 HEAD = "from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n"
 
@@ -121,7 +121,7 @@ def test_outside_of_a_repository_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     found = history(tmp_path)
     assert found.problem is not None
-    assert "no git repository" in found.problem
+    assert "is not in a git repository" in found.problem
 
 
 def test_repository_without_a_commit_says_so(tmp_path):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from demeanor.core.errors import BadInput
 from demeanor.core.policy import Policy
 from demeanor.define.discover import discover
-from demeanor.define.set_policy import policy_file, repolicied
-from tests.define.harbor_lab import MINIMAL, task
+from demeanor.define.set_policy import policy_file, with_policy
+from tests.define.harbor.helpers import MINIMAL, task
 
 BODY = "def saves( rig,result ) :  # odd\n    '''Says so.'''\n    assert  result\n"
 IMPORT = "from demeanor import USUALLY_PASSES, eval_test\n"
@@ -23,7 +23,7 @@ def changed(path: Path, source: str, name: str = "saves") -> str:
     """The file with ALWAYS_PASSES for the eval; loading it proves that it works."""
     path.write_bytes(source.encode())
     (one,) = discover([f"{path}::{name}"])
-    content = repolicied(one, Policy.ALWAYS_PASSES)
+    content = with_policy(one, Policy.ALWAYS_PASSES)
     path.write_bytes(content)
     (now,) = discover([f"{path}::{name}"])
     assert now.policy is Policy.ALWAYS_PASSES
@@ -71,7 +71,7 @@ def test_a_scenario_keeps_everything_but_the_value(tmp_path: Path) -> None:
     (one,) = discover([folder])
     assert policy_file(one) == folder / "scenario.toml"
     wanted = source.replace("policy  =  'USUALLY_PASSES'", "policy  =  'ALWAYS_PASSES'")
-    assert repolicied(one, Policy.ALWAYS_PASSES).decode() == wanted
+    assert with_policy(one, Policy.ALWAYS_PASSES).decode() == wanted
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_a_scenario_keeps_everything_but_the_value(tmp_path: Path) -> None:
         (f"{IMPORT}HOW = USUALLY_PASSES\n@eval_test(HOW, prompt='x')\n{BODY}", "computed"),
         (
             f"{IMPORT}def made():\n    return eval_test(USUALLY_PASSES, prompt='x')\n@made()\n{BODY}",
-            "no argument of its eval_test",
+            "is not a decorated function",
         ),
         (
             f"{IMPORT}def saves(rig, result): ...\nx = eval_test(USUALLY_PASSES, prompt='x')(saves)\n",
-            "no argument of its eval_test",
+            "is not a decorated function",
         ),
     ],
 )
@@ -94,7 +94,7 @@ def test_what_can_not_be_changed_safely_is_left_to_its_author(tmp_path: Path, so
     path.write_text(source)
     (one,) = discover([f"{path}::saves"])
     with pytest.raises(BadInput, match=problem):
-        repolicied(one, Policy.ALWAYS_PASSES)
+        with_policy(one, Policy.ALWAYS_PASSES)
 
 
 @given(st.lists(st.sampled_from(["\n", "# USUALLY_PASSES\n", "x = 'USUALLY_PASSES'\n", "y = 1;  z = 2\n", "\t\n"])))
@@ -108,7 +108,7 @@ def test_there_and_back_again_is_the_same_file(tmp_path_factory: pytest.TempPath
     path.write_text(source)
     for policy in (Policy.ALWAYS_PASSES, Policy.USUALLY_PASSES):
         (one,) = discover([f"{path}::saves"])
-        path.write_bytes(repolicied(one, policy))
+        path.write_bytes(with_policy(one, policy))
     assert path.read_text() == source
 
 
@@ -131,11 +131,11 @@ def test_a_task_keeps_everything_but_its_policy(tmp_path: Path, before: str, aft
     """The line of its own table, which is added where there is none."""
     (one,) = discover([task(tmp_path / "greet", MINIMAL + before)])
     assert policy_file(one) == tmp_path / "greet" / "task.toml"
-    assert repolicied(one, Policy.ALWAYS_PASSES).decode() == MINIMAL + after
+    assert with_policy(one, Policy.ALWAYS_PASSES).decode() == MINIMAL + after
 
 
 def test_a_task_whose_table_has_no_policy_is_left_to_its_author(tmp_path: Path) -> None:
     """A second table of the same name would be no TOML."""
     (one,) = discover([task(tmp_path / "greet", f"{MINIMAL}[metadata.demeanor]\ntrials = 2\n")])
     with pytest.raises(BadInput, match="the line with the policy was not found"):
-        repolicied(one, Policy.ALWAYS_PASSES)
+        with_policy(one, Policy.ALWAYS_PASSES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from demeanor.agents import CODING_AGENTS
-from demeanor.config.harbor import HarborRules, TaskAgentRules, spoils
+from demeanor.config.harbor import HarborRules, TaskAgentRules, breaks_results
 from demeanor.core.subject import Subject
 from demeanor.harbor.agents import AGENTS, WITHOUT_MODEL, only_for_tasks, task_agent_spec
 
@@ -27,7 +27,7 @@ def test_agents_with_a_base_url_setting_get_the_gateways(name: str):
     assert not any("{" in text for text in told)
     assert spec.reachable == any("127.0.0.1:11811" in text for text in told)
     assert not spec.reachable or "hf-key" in told
-    assert not any(spoils(name, value) for name, value in spec.env.items())
+    assert not any(breaks_results(name, value) for name, value in spec.env.items())
 
 
 def test_without_an_address_nothing_of_the_gateway_is_told():

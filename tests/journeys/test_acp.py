@@ -114,7 +114,7 @@ def test_an_agent_that_does_not_exit_is_killed(project: Project):
     project.write(demeanor_toml=SMALL, evals__eval_small_py=evals)
     ran = project.demeanor("run", "--trials", "1")
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert "ran out of its time" in ran.stdout
+    assert "reached its time limit" in ran.stdout
     assert "ls" in project.demeanor("trace", "sleeps").stdout
 
 

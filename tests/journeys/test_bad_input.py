@@ -15,7 +15,7 @@ SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
     [
         ({"demeanor_toml": "trails = 3\n"}, ["demeanor.toml: trails: unknown key", "did you mean 'trials'"]),
         ({"demeanor_toml": "trials = 0\n"}, ["demeanor.toml: trials: expected a whole number from 1"]),
-        ({"demeanor_toml": "trials = \n"}, ["demeanor.toml: is no TOML", "line 1"]),
+        ({"demeanor_toml": "trials = \n"}, ["demeanor.toml: is not valid TOML", "line 1"]),
         ({"demeanor_toml": 'subjects = ["natve:x"]\n'}, ["unknown agent 'natve'", "did you mean 'native'"]),
         ({"demeanor_toml": 'subjects = ["native:gpt"]\n'}, ["unknown model 'gpt'"]),
         ({"demeanor_toml": '[agents.a]\nadapter = "comand"\n'}, ["unknown adapter 'comand'", "did you mean 'command'"]),
@@ -64,10 +64,10 @@ def test_a_link_out_of_the_template_is_refused(project: Project):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["run", "no/such/path"], "no/such/path: there is no such file or folder"),
+        (["run", "no/such/path"], "no/such/path: no such file or folder"),
         (["run", "--trials", "0"], "expected a whole number of at least 1"),
         (["run", "--trials", "x"], "invalid whole number value: 'x'"),
-        (["run", "-k", "and"], "is no expression"),
+        (["run", "-k", "and"], "is not a valid expression"),
         (["run", "--scenario", "okk"], "did you mean 'ok'"),
         (["run", "--resume", "yesterday"], "unknown run 'yesterday'"),
         (["trace"], "unknown run 'latest'"),

@@ -159,7 +159,7 @@ def test_limits_are_those_of_the_configuration(project: Project) -> None:
     write(project, eats, config='[limits]\nmemory = "64 MiB"')
     ran = project.demeanor("run")
     assert ran.returncode == 1
-    assert "used more memory than it may" in ran.stdout
+    assert "exceeded its memory limit" in ran.stdout
     write(project, "true", config='[limits]\nmemory = "lots"')
     assert "limits.memory" in project.demeanor("run").stderr
 

@@ -136,7 +136,7 @@ time.time_ns = lambda: realns() + jump.randrange(-10**17, 10**15)
     project.write(demeanor_toml=stuck)
     ran = project.demeanor("run", "--trials", "1", "--timeout", "1", PYTHONPATH=str(project.folder.parent / "clock"))
     assert ran.returncode == 1
-    assert "ran out of its time" in ran.stdout
+    assert "reached its time limit" in ran.stdout
 
 
 def test_an_agent_that_is_killed_fails_its_trial_only(project: Project) -> None:

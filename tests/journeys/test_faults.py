@@ -36,19 +36,19 @@ VERDICTS: dict[str, tuple[str, str | None, str]] = {
     "529": ("void", "provider", "HTTP 529: injected fault 529"),
     "refused@1": COPED,
     "refused": ("void", "provider", "injected fault refused: the connection was closed without an answer"),
-    "hang@1": ("void", "stalled", "injected fault hang@1: no answer was given at all"),
+    "hang@1": ("void", "stalled", "injected fault hang@1: no answer was sent"),
     "drip@1:delay=0.01": COPED,
-    "drip@1:delay=3": ("void", "stalled", "injected fault drip@1:delay=3: the answer was given slowly"),
+    "drip@1:delay=3": ("void", "stalled", "injected fault drip@1:delay=3: the answer was sent slowly"),
     "cut@1": COPED,
     "cut@2-4": ("void", "provider", "injected fault cut@2-4: the connection was closed in the middle"),
     "malformed-sse@1": COPED,
-    "malformed-sse": ("void", "provider", "did not get over a spoiled answer (injected: malformed-sse)"),
+    "malformed-sse": ("void", "provider", "stopped at a corrupt answer (injected: malformed-sse)"),
     "truncated-json@2": COPED,
     "truncated-json@1-3": ("void", "provider", "injected fault truncated-json@1-3: the answer ended in the middle"),
     "empty@1": ("fail", None, "there is no 'notes.txt'"),
     "empty@2": COPED,
     "content-type@1": COPED,
-    "content-type": ("void", "provider", "did not get over a spoiled answer (injected: content-type)"),
+    "content-type": ("void", "provider", "stopped at a corrupt answer (injected: content-type)"),
     "tool-id@1": COPED,
 }
 """What the native agent, which tries three times, makes of it."""
@@ -166,7 +166,11 @@ def test_probabilities_are_the_same_for_the_same_seed(project: Project) -> None:
     ("files", "options", "told"),
     [
         ({}, ("--fault", "cutt@1"), "--fault: 'cutt@1': unknown kind of fault 'cutt'\n  → did you mean 'cut'?"),
-        ({"demeanor_toml": 'faults = ["cut@0"]\n'}, (), "demeanor.toml: faults[0]: 'cut@0': '0' says no exchange"),
+        (
+            {"demeanor_toml": 'faults = ["cut@0"]\n'},
+            (),
+            "demeanor.toml: faults[0]: 'cut@0': '0' does not select an exchange",
+        ),
         (
             {"evals__x__scenario_toml": SCENARIO.format(rule="hang:a=1")},
             (),
@@ -175,7 +179,7 @@ def test_probabilities_are_the_same_for_the_same_seed(project: Project) -> None:
         (
             {"evals__eval_cut_py": EVALS.replace("cut@1", "cut@one")},
             (),
-            "eval_cut.py:8: faults[0]: 'cut@one': 'one' says no exchange",
+            "eval_cut.py:8: faults[0]: 'cut@one': 'one' does not select an exchange",
         ),
     ],
     ids=["command line", "configuration", "scenario", "decorator"],

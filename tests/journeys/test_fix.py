@@ -307,7 +307,7 @@ def test_mistakes_are_reported_before_anything_is_spent(project: Project):
     assert "no fixer is configured" in project.demeanor("fix").stderr
     assert "unknown agent 'nobody'" in project.demeanor("fix", "--fixer", "nobody").stderr
     toy.configure(CONFIG.format(python="python3", world=toy.world) + 'allowed = ["../x"]\n')
-    assert "leads out of the repository" in project.demeanor("fix").stderr
+    assert "is outside the repository" in project.demeanor("fix").stderr
     assert not (toy.folder / "results" / "fixes").exists()
 
 

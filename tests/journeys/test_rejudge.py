@@ -321,7 +321,7 @@ def test_void_trials_stay_void_and_files_with_secrets_are_not_stored(project: Pr
     found = rejudged(project)
     assert found["notes"] == ["1 trial failed before there was anything to judge: still void"]
     ((_, refusal),) = refusals(found)
-    assert "a secret was found in the starting files" in refusal
+    assert "the starting files contain a secret" in refusal
 
 
 def test_imported_trials_have_no_captures(project: Project):

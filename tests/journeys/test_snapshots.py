@@ -19,7 +19,7 @@ def test_missing_then_written_then_changed(project: Project):
     project.write(evals__eval_prompt_py=EVAL)
     missing = project.demeanor("run")
     assert missing.returncode == 1
-    assert "there is no snapshot native-scripted.md yet" in missing.stdout
+    assert "the snapshot native-scripted.md does not exist" in missing.stdout
     assert project.demeanor("run", "--update-snapshots").returncode == 0
     assert project.demeanor("run").returncode == 0
     snapshot = project.folder / "evals/snapshots/native-scripted.md"

@@ -40,6 +40,6 @@ def test_a_silent_provider_is_void_and_a_slow_agent_is_a_fail(project: Project):
         for connection in held:
             connection.close()
     assert ran.returncode == 3, ran.stdout
-    assert "void(stalled): the provider was silent for" in ran.stdout
+    assert "void(stalled): the trial timed out after the provider had not responded for" in ran.stdout
     project.write(demeanor_toml=SLOW)
     assert project.demeanor("run").returncode == 1

@@ -128,7 +128,7 @@ def test_an_agent_that_ignores_term_and_leaves_a_daemon_is_gone_at_its_deadline(
     )
     ran = project.demeanor("run", "--timeout", "1")
     assert ran.returncode == 1
-    assert "ran out of its time" in ran.stdout
+    assert "reached its time limit" in ran.stdout
     assert agents_alive(project) == []
     assert project.temporary() == []
 
@@ -207,7 +207,7 @@ def test_an_agent_that_does_nothing_for_too_long_is_ended(project: Project):
     project.write(demeanor_toml=config, evals__eval_writes_py=EVALS.replace("trials=6", "trials=1"))
     ran = project.demeanor("run")
     assert ran.returncode == 1
-    assert "did nothing for too long" in ran.stdout
+    assert "was idle for too long" in ran.stdout
     busy = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.2; done; printf hi > out.txt"
     project.write(demeanor_toml="idle_timeout = 1.5\n" + CONFIG.format(script=busy))
     assert project.demeanor("run").returncode == 0

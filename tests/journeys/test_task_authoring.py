@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from demeanor.define.discover import discover
-from tests.define.harbor_lab import MINIMAL, task
+from tests.define.harbor.helpers import MINIMAL, task
 from tests.harbor.engine import PROGRAM, needs_harbor
 from tests.helpers.project import Project
 
@@ -81,7 +81,7 @@ def test_static_faults_of_a_task_are_reported(project: Project):
     assert shown.returncode == 1
     assert "FAULT  greet" in shown.stdout
     assert "revealed: environment/hi.sh is solution/solve.sh" in shown.stdout
-    assert "warning: greet: the verifier runs where the agent ran" in shown.stdout
+    assert "warning: greet: the verifier shares the agent's environment" in shown.stdout
     (folder / "task.toml").write_text(MINIMAL.replace("timeout_sec", "timeout_secs"))
     shown = project.demeanor("validate", "tasks", "--static")
     assert shown.returncode == 2

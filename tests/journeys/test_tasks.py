@@ -88,7 +88,7 @@ def test_tasks_of_all_sorts(tasks: Project):
     assert any(note.startswith("AgentTimeoutError") for note in found["slow/oracle/1"][0]["notes"])
     assert verdicts["steps/oracle/1"]["findings"][0]["reason"] == "reward is 1 (step first 1, step second 1)"
     assert verdicts["rich/oracle/1"]["findings"][0]["reason"] == (
-        "reward is 0.5, at least 1 wanted (tests 2, style 1)\ntwo of four passed"
+        "reward is 0.5, at least 1 required (tests 2, style 1)\ntwo of four passed"
     )
     assert verdicts["missing/oracle/1"]["cause"] == "verifier"
     assert verdicts["unbuilt/oracle/1"]["cause"] == "sandbox"
@@ -160,7 +160,7 @@ def test_what_was_kept_can_be_judged_again(tasks: Project):
     toml = tasks.folder / "tasks/greet/task.toml"
     toml.write_text(f"{toml.read_text()}\n[metadata.demeanor]\nat_least = 2\n")
     done = tasks.demeanor("rejudge", "latest")
-    assert "reward is 1, at least 2 wanted" in done.stdout + done.stderr
+    assert "reward is 1, at least 2 required" in done.stdout + done.stderr
 
 
 def test_twenty_trials_two_at_a_time(tasks: Project):

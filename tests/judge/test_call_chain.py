@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from demeanor.core.trajectory import Asked, Called, Faulted, Kind, ModelFailed, Said, Trajectory
 from demeanor.judge.call_chain import call_chain
-from tests.judge.stagehands import called
+from tests.judge.helpers import called
 
 
 def chain(*events, gaps=()) -> list[str]:
@@ -27,13 +27,13 @@ def test_calls_are_numbered_and_shown_as_written():
 
 
 def test_endings_are_told_apart():
-    """Worked, failed, answered, and no answer seen."""
+    """Succeeded, failed, with a result, and without a result."""
     assert chain(
         called("a", result="fine"),
         called("b", result="no such file", succeeded=False),
         called("c", result="something", succeeded=None),
         called("d", result=None, succeeded=None),
-    ) == ["1. a() → ok: fine", "2. b() → failed: no such file", "3. c() → something", "4. d() → no answer seen"]
+    ) == ["1. a() → ok: fine", "2. b() → failed: no such file", "3. c() → something", "4. d() → no result recorded"]
 
 
 def test_long_things_are_cut():
@@ -50,7 +50,7 @@ def test_long_things_are_cut():
 def test_malformed_arguments_are_shown_as_they_came():
     """What was no JSON is shown raw."""
     call = Called(turn=1, id="1", tool="a", kind=Kind.OTHER, arguments={}, raw='{"path": ')
-    assert chain(call) == ['1. a({"path":) → no answer seen']
+    assert chain(call) == ['1. a({"path":) → no result recorded']
 
 
 def test_failures_of_the_model_and_gaps_are_told():
@@ -87,4 +87,4 @@ def test_a_denial_is_shown_before_its_call():
     """What was allowed is no news."""
     allowed = Asked(turn=1, id="1", tool="shell", kind=Kind.EXECUTE, answer="allow")
     chain = call_chain(Trajectory(events=(allowed, replace(allowed, answer="deny"))))
-    assert chain == "-  asked for shell, and was told «no»"
+    assert chain == "-  asked for permission to use shell: denied"

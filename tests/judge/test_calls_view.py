@@ -13,7 +13,7 @@ from demeanor.core.errors import UnknownName
 from demeanor.core.trajectory import Called
 from demeanor.judge.calls_view import Calls, NoSuchCall
 from demeanor.judge.unknowable import LowerBound, Unknowable
-from tests.judge.stagehands import called, rig
+from tests.judge.helpers import called, rig
 
 READ = called("read_file", path="a.txt")
 WRITE = called("write_file", turn=2, path="a.txt", content="x")
@@ -124,7 +124,7 @@ def test_success_that_nobody_told_is_unknown():
     """«No call failed» can't be said while one call's end is unknown."""
     assert CALLS.failed()
     assert CALLS.succeeded().count() >= 2
-    with pytest.raises(Unknowable, match="nobody said whether shell succeeded"):
+    with pytest.raises(Unknowable, match="it is not recorded whether shell succeeded"):
         bool(CALLS.named("shell").failed())
 
 
@@ -268,6 +268,6 @@ def test_what_was_asked_for_is_known_call_by_call():
 
 def test_that_nothing_was_asked_is_not_guessed():
     """An agent that does not tell of its requests may have made some."""
-    with pytest.raises(Unknowable, match="nobody said whether permission was asked for read_file"):
+    with pytest.raises(Unknowable, match="it is not recorded whether permission was requested for read_file"):
         assert not CALLS.of_kind("read").unasked()
     assert not CALLS.named("rm").unasked()

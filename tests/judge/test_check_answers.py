@@ -23,7 +23,7 @@ from demeanor.core.checks import (
 from demeanor.core.evidence import Spent
 from demeanor.core.ports import CommandResult
 from demeanor.judge.check_answers import answer
-from tests.judge.stagehands import called, rig, run_command, tree
+from tests.judge.helpers import called, rig, run_command, tree
 
 PACKAGE = '{"name": "app", "on": true, "n": 1, "users": [{"name": "Ann"}], "a.b": null}'
 RIG = rig(
@@ -70,14 +70,14 @@ SAYS_YES = [
 SAYS_NO = [
     (FileExists(path="b.txt"), "there is no 'b.txt'"),
     (FileExists(path="dir"), "'dir' is a folder"),
-    (FileAbsent(path="a.txt"), "'a.txt' is there"),
-    (FileAbsent(path="dir"), "'dir' is there"),
+    (FileAbsent(path="a.txt"), "'a.txt' exists, but must not"),
+    (FileAbsent(path="dir"), "'dir' exists, but must not"),
     (FileEquals(path="a.txt", text="one"), "expected: 'one'\n  found:    'one\\ntwo\\n'"),
     (FileEquals(path="a.txt", text="one\ntwo\n\n\n"), "differs"),
     (FileEquals(path="b.txt", text=""), "there is no 'b.txt'"),
-    (FileContains(path="a.txt", text="Three"), "does not hold 'Three': 'one\\ntwo\\n'"),
-    (FileContains(path="a.txt", text="ONE"), "does not hold 'ONE'"),
-    (FileContains(path="a.txt", text="two", negated=True), "holds 'two'"),
+    (FileContains(path="a.txt", text="Three"), "does not contain 'Three': 'one\\ntwo\\n'"),
+    (FileContains(path="a.txt", text="ONE"), "does not contain 'ONE'"),
+    (FileContains(path="a.txt", text="two", negated=True), "contains 'two'"),
     (FileContains(path="b.txt", text="x", negated=True), "there is no 'b.txt'"),
     (FileMatches(path="a.txt", pattern="^wo"), "does not match '^wo': 'one\\ntwo\\n'"),
     (JsonPathEquals(path="p.json", json_path="name", value="lib"), "has name = 'app', expected 'lib'"),
@@ -86,21 +86,21 @@ SAYS_NO = [
     (JsonPathEquals(path="p.json", json_path="users.name", value="x"), "there is no 'name' in"),
     (JsonPathEquals(path="p.json", json_path="on", value=1), "has on = True, expected 1"),
     (JsonPathEquals(path="p.json", json_path="n", value=True), "has n = 1, expected True"),
-    (JsonPathEquals(path="a.txt", json_path="n", value=1), "is not JSON"),
+    (JsonPathEquals(path="a.txt", json_path="n", value=1), "is not valid JSON"),
     (UnchangedExcept(patterns=("a.txt",)), "changed: dir/x (added), p.json (added) (only a.txt may change)"),
     (UnchangedExcept(), "changed: a.txt (changed)"),
     (CommandSucceeds(argv=py("raise SystemExit('broken here')")), "exited with 1:\nbroken here"),
     (CommandSucceeds(argv=py("print('other')"), stdout_contains="fine"), "did not print 'fine':\nother"),
-    (ToolUsed(tool="rm"), "used 0 times, at least 1 wanted; all calls: <calls: read_file"),
+    (ToolUsed(tool="rm"), "used 0 times, at least 1 required; all calls: <calls: read_file"),
     (ToolUsed(kind="read", at_least=0, at_most=0), "used 1 times, at most 0 allowed"),
     (AtMost(quantity="turns", limit=2), "used 3 turns, at most 2 allowed"),
     (AtMost(quantity="calls", limit=1), "used 2 calls, at most 1 allowed"),
     (AtMost(quantity="tokens", limit=29), "used 30 tokens"),
     (AtMost(quantity="cost_usd", limit=0.4), "used 0.5 cost_usd"),
     (AtMost(quantity="seconds", limit=1), "used 1.5 seconds"),
-    (FinalText(contains="failed"), "do not hold 'failed': 'All Done.'"),
-    (FinalText(excludes="DONE"), "hold 'DONE': 'All Done.'"),
-    (FinalText(matches="^Done"), "do not match '^Done': 'All Done.'"),
+    (FinalText(contains="failed"), "does not contain 'failed': 'All Done.'"),
+    (FinalText(excludes="DONE"), "contains 'DONE': 'All Done.'"),
+    (FinalText(matches="^Done"), "does not match '^Done': 'All Done.'"),
 ]
 
 
@@ -210,5 +210,5 @@ def test_finding_names_its_check(check, title):
 
 def test_unknown_type_of_check_is_an_error():
     """A check that nobody answers must not pass."""
-    with pytest.raises(TypeError, match="no answer to a check of type str"):
+    with pytest.raises(TypeError, match="can't evaluate a check of type str"):
         answer("exists", RIG)

@@ -9,7 +9,7 @@ import pytest
 from demeanor.core.policy import Policy
 from demeanor.define.discover import discover
 from demeanor.judge.self_test import self_test
-from tests.judge.stagehands import lay_out, read_back, run_command
+from tests.judge.helpers import lay_out, read_back, run_command
 
 EXAMPLES = [one for one in discover([Path(__file__).parents[2] / "examples"]) if one.task is None]
 

@@ -14,7 +14,7 @@ from demeanor.core.policy import USUALLY_FAILS, USUALLY_PASSES
 from demeanor.core.scenario import Scenario
 from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
 from demeanor.judge.judge import judge
-from tests.judge.stagehands import called, evidence, no_command
+from tests.judge.helpers import called, evidence, no_command
 
 YES, NO, UNKNOWN = FileExists(path="a"), FileExists(path="b"), ToolUsed(tool="rm")
 
@@ -67,7 +67,7 @@ def test_trouble_in_the_world_is_void_before_anything_is_asked():
 
 
 def test_misdeed_is_a_fail_with_a_finding_of_its_own():
-    """An agent that ran out of its time has failed, whatever it left behind."""
+    """An agent that reached its time limit has failed, whatever it left behind."""
     found = verdict(YES, misdeed="ran out of its 60 seconds")
     assert isinstance(found, Fail)
     assert found.findings[0] == Finding(check="agent", answer="no", reason="ran out of its 60 seconds")

@@ -11,7 +11,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.process import Output, ProcessEnd
 from demeanor.core.trajectory import Asked, Faulted, Kind
 from demeanor.judge.unknowable import Unknowable
-from tests.judge.stagehands import called, evidence, no_command, rig
+from tests.judge.helpers import called, evidence, no_command, rig
 
 
 def end(code: int | None, out: str = "", err: str = "") -> ProcessEnd:
@@ -80,5 +80,5 @@ def test_requests_for_permission_are_told_where_the_agent_tells_them():
     story = replace(known.trajectory, events=(asked, *known.trajectory.events), requests_told=True)
     assert Rig(replace(known, trajectory=story), no_command).permissions == (asked,)
     assert Rig(replace(known, trajectory=replace(story, events=())), no_command).permissions == ()
-    with pytest.raises(Unknowable, match="does not tell of its requests"):
+    with pytest.raises(Unknowable, match="does not report its requests"):
         _ = rig("Hi.").permissions

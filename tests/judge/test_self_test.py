@@ -8,9 +8,9 @@ import pytest
 
 from demeanor import USUALLY_PASSES, eval_test
 from demeanor.core.errors import BadInput
-from demeanor.define.folder.cline_folder import read_seed_folder
+from demeanor.define.folder.cline_folder import read_cline_folder
 from demeanor.judge.self_test import SelfTestFault, self_test
-from tests.judge.stagehands import lay_out, no_command, read_back
+from tests.judge.helpers import lay_out, no_command, read_back
 
 
 def writes(text: str):
@@ -151,5 +151,5 @@ def test_scenario_folder_brings_its_own_proof(tmp_path, template, expectation, w
     if template is not None:
         (tmp_path / "template").mkdir()
         (tmp_path / "template" / "config.txt").write_text(template)
-    found = self_test(read_seed_folder(tmp_path), lay_out=lay_out, read_back=read_back, run_command=no_command)
+    found = self_test(read_cline_folder(tmp_path), lay_out=lay_out, read_back=read_back, run_command=no_command)
     assert [complaint.fault for complaint in found.complaints] == wanted

@@ -11,9 +11,9 @@ from demeanor.core.policy import USUALLY_PASSES
 from demeanor.core.scenario import Scenario
 from demeanor.core.trajectory import Asked, Called, Kind, Said
 from demeanor.core.tree import Tree
-from demeanor.define.folder.scripted_behaviour import Act, ActedCall
+from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour, ScriptedCall
 from demeanor.judge.simulation import rehearse
-from tests.judge.stagehands import lay_out, read_back
+from tests.judge.helpers import lay_out, read_back
 
 EVAL = Eval(
     name="e",
@@ -103,13 +103,13 @@ def test_exit_and_spending_are_told():
 
 
 def test_behaviour_written_as_data_does_the_same():
-    """An Act writes, appends, deletes, calls and speaks."""
-    act = Act(
+    """An ScriptedBehaviour writes, appends, deletes, calls and speaks."""
+    act = ScriptedBehaviour(
         title="t",
         files={"sub/new.txt": b"n"},
         append={"a.txt": b"+", "c.txt": b"c"},
         delete=("b.txt",),
-        calls=(ActedCall(tool="rm", arguments={"path": "b.txt"}, succeeded=False, result="r"),),
+        calls=(ScriptedCall(tool="rm", arguments={"path": "b.txt"}, succeeded=False, result="r"),),
         final_text="Done.",
         exit_code=1,
         tokens=3,

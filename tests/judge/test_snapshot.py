@@ -10,7 +10,7 @@ from demeanor.judge.check_answers import answer
 from demeanor.judge.rig import Rig
 from demeanor.judge.self_test import self_test
 from demeanor.judge.snapshot import write_snapshots
-from tests.judge.stagehands import evidence, lay_out, no_command, read_back
+from tests.judge.helpers import evidence, lay_out, no_command, read_back
 
 ASKED = "# System prompt\n\nBe careful.\n\n# Tools\n\n## read\n"
 
@@ -32,7 +32,7 @@ def test_missing_snapshot_fails(tmp_path):
     """Nothing is skipped in silence."""
     found = ask(tmp_path / "s.md", ASKED)
     assert found.answer == "no"
-    assert "there is no snapshot s.md yet; `demeanor run --update-snapshots` writes it" in found.reason
+    assert "the snapshot s.md does not exist; `demeanor run --update-snapshots` updates it" in found.reason
 
 
 def test_written_snapshot_passes_until_a_word_changes(tmp_path):

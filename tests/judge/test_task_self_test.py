@@ -9,7 +9,7 @@ from demeanor.core.checks import RewardCheck
 from demeanor.core.process import Output
 from demeanor.core.verdict import VoidCause
 from demeanor.judge.self_test import SelfTestFault
-from demeanor.judge.task_self_test import needs_network, proof_complaints
+from demeanor.judge.task_self_test import needs_network, task_complaints
 
 CHECK = RewardCheck()
 
@@ -20,7 +20,7 @@ def left(reward: float | None = None, **more) -> Capture:
 
 
 def complaints(oracle, nothing, check=CHECK):
-    return [(one.fault, one.detail) for one in proof_complaints(check, oracle, nothing)]
+    return [(one.fault, one.detail) for one in task_complaints(check, oracle, nothing)]
 
 
 def test_a_sound_task_has_no_complaint():
@@ -29,28 +29,28 @@ def test_a_sound_task_has_no_complaint():
 
 
 @pytest.mark.parametrize(
-    ("oracle", "nothing", "fault", "said"),
+    ("oracle", "nothing", "fault", "message"),
     [
         (
             [left(0.5)],
             [left(0)],
             SelfTestFault.IMPOSSIBLE,
-            "the solution gets reward 0.5, and reward must be at least 1",
+            "the solution gets reward 0.5, but reward must be at least 1",
         ),
         ([left(1)], [left(1)], SelfTestFault.VACUOUS, "doing nothing gets reward 1, which passes"),
-        ([left(1)], [left(0.5)], SelfTestFault.VACUOUS, "reward must be 0 for it"),
+        ([left(1)], [left(0.5)], SelfTestFault.VACUOUS, "doing nothing gets reward 0.5, but reward must be 0"),
         ([left(1), left(2)], [left(0)], SelfTestFault.UNSTABLE, "reward 1\nreward 2"),
-        ([left(1)], [left(0), left(-1)], SelfTestFault.UNSTABLE, "doing nothing is judged differently"),
+        ([left(1)], [left(0), left(-1)], SelfTestFault.UNSTABLE, "doing nothing gets different rewards"),
         ([left(None)], [left(0)], SelfTestFault.CRASHED, "the solution: the verifier gave no reward"),
         ([left(1)], [left(None)], SelfTestFault.CRASHED, "doing nothing: the verifier gave no reward"),
         ([left(1, rewards={"rewrad": 1})], [left(0)], SelfTestFault.CRASHED, "gave no 'reward', only rewrad 1"),
     ],
 )
-def test_what_is_wrong_is_named(oracle, nothing, fault, said):
+def test_what_is_wrong_is_named(oracle, nothing, fault, message):
     """By its kind, with the rewards that were seen."""
     found = complaints(oracle, nothing)
     assert fault in [kind for kind, _ in found]
-    assert any(said in detail for _, detail in found)
+    assert any(message in detail for _, detail in found)
 
 
 def test_a_void_tells_what_broke_and_what_was_printed():

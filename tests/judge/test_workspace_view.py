@@ -11,7 +11,7 @@ from demeanor.core.ports import CommandResult
 from demeanor.core.tree import Entry, Tree
 from demeanor.judge.unknowable import Unknowable
 from demeanor.judge.workspace_view import MissingFile
-from tests.judge.stagehands import file, read_back, rig, run_command, tree
+from tests.judge.helpers import file, read_back, rig, run_command, tree
 
 
 def workspace(after, before=None, **more):
@@ -31,7 +31,7 @@ def test_file_can_be_read_in_every_way():
 def test_missing_file_fails_and_names_what_is_there():
     """A file that is not there is the agent's failure, with the nearest name and the list."""
     with pytest.raises(
-        MissingFile, match=r"there is no 'notes.txt', but 'note.txt'; all that is there: a.py, note.txt"
+        MissingFile, match=r"there is no 'notes.txt' in the workspace, but 'note.txt'; it contains: a.py, note.txt"
     ):
         _ = workspace({"note.txt": "", "a.py": ""})["notes.txt"].text
     assert issubclass(MissingFile, AssertionError)
@@ -39,7 +39,7 @@ def test_missing_file_fails_and_names_what_is_there():
 
 def test_empty_workspace_says_so():
     """Nothing is there."""
-    with pytest.raises(MissingFile, match="all that is there: nothing"):
+    with pytest.raises(MissingFile, match="there is no 'a' in the workspace; it is empty"):
         _ = workspace({})["a"].bytes
 
 
@@ -101,7 +101,7 @@ def test_text_that_is_none_fails_the_check():
     found = workspace({"a": b"\xff\xfe", "b": "not json"})
     with pytest.raises(MissingFile, match="not UTF-8 text: byte 0"):
         _ = found["a"].text
-    with pytest.raises(MissingFile, match=r"'b' is not JSON.*not json"):
+    with pytest.raises(MissingFile, match=r"'b' is not valid JSON.*not json"):
         _ = found["b"].json
 
 
@@ -136,7 +136,7 @@ def test_link_is_followed_inside_only():
 
 def test_device_is_no_file():
     """A pipe is noted, never opened."""
-    with pytest.raises(MissingFile, match="is no file"):
+    with pytest.raises(MissingFile, match="is not a regular file"):
         _ = workspace(Tree(entries={"pipe": Entry(kind="other")}))["pipe"].text
 
 
@@ -242,11 +242,11 @@ def test_agents_git_configuration_starts_no_program(repository, tmp_path):
 def test_deleted_repository_fails_the_check(repository):
     """An agent that deletes .git has failed whoever asks for it."""
     before = read_back(repository)
-    with pytest.raises(AssertionError, match=r"\.git/HEAD is gone"):
+    with pytest.raises(AssertionError, match=r"\.git/HEAD is missing"):
         _ = workspace({"a.txt": ""}, before, run=run_command).git.branch
 
 
 def test_workspace_that_never_was_a_repository_can_not_be_asked():
     """Where there was no repository to begin with, nobody knows."""
-    with pytest.raises(Unknowable, match="no git repository at the start"):
+    with pytest.raises(Unknowable, match="not a git repository at the start"):
         _ = workspace({"a.txt": ""}).git.is_clean

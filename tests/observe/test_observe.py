@@ -105,7 +105,7 @@ def test_a_call_that_only_the_log_knows_is_kept_and_flagged():
     evidence = observe(capture(exchange(1, WRITE), log=(logged,)), {})
     assert [call.tool for call in evidence.trajectory.calls] == ["write_file", "shell"]
     assert len(evidence.trajectory.disagreements) == 2
-    assert "no model asked for it" in " ".join(evidence.notes)
+    assert "was not requested by the model" in " ".join(evidence.notes)
 
 
 def test_side_requests_are_kept_apart():
@@ -147,13 +147,13 @@ def test_a_request_that_the_provider_refuses_as_wrong_is_the_agents_doing():
     """HTTP 400 is a fail, not a void."""
     evidence = observe(capture(failed(1, "bad_request", 400)), {})
     assert evidence.trouble is None
-    assert "refused (HTTP 400)" in str(evidence.misdeed)
+    assert "rejected (HTTP 400)" in str(evidence.misdeed)
 
 
 def test_running_out_of_time_is_the_agents_doing_unless_the_provider_was_silent():
     """Decision 1 of the design."""
     ends = (ProcessEnd(signal=9, ended_by="wall", seconds=30.0),)
-    assert "ran out of its time" in str(observe(capture(exchange(1, WRITE), ends=ends), {}).misdeed)
+    assert "reached its time limit" in str(observe(capture(exchange(1, WRITE), ends=ends), {}).misdeed)
     stalled = observe(capture(exchange(1, WRITE), ends=ends, provider_silent=20.0), {})
     assert stalled.trouble is not None
     assert stalled.trouble[0] is VoidCause.STALLED
@@ -274,7 +274,7 @@ def test_a_spoiled_last_answer_is_trouble_where_the_agent_did_not_get_over_it(
     if void:
         assert evidence.trouble == (
             VoidCause.PROVIDER,
-            f"the agent did not get over a spoiled answer (injected: {kind}@1)",
+            f"the agent stopped at a corrupt answer (injected: {kind}@1)",
         )
     else:
         assert evidence.trouble is None

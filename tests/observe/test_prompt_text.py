@@ -6,7 +6,7 @@ import pytest
 
 from demeanor.core.exchange import Request
 from demeanor.core.messages import Message, Text, Tool
-from demeanor.observe.prompt_text import asked
+from demeanor.observe.prompt_text import prompt_text
 
 TOOL = Tool(name="read", description="Read a file.", schema={"type": "object"})
 
@@ -18,7 +18,7 @@ def request(system: str, *tools: Tool) -> Request:
 
 def test_prompt_and_tools_are_told_readably():
     """System prompt first, then each tool with its schema."""
-    assert asked(request("Be careful.", TOOL), {}) == (
+    assert prompt_text(request("Be careful.", TOOL), {}) == (
         "# System prompt\n\nBe careful.\n\n# Tools\n\n## read\n\nRead a file.\n\n"
         '```json\n{\n  "type": "object"\n}\n```\n'
     )
@@ -41,4 +41,4 @@ def test_prompt_and_tools_are_told_readably():
 def test_what_differs_from_run_to_run_is_taken_out(system: str, shown: str):
     """Two runs on two days in two folders send the same."""
     facts = {"workspace": "/tmp/x/workspace", "home": "/tmp/x/home"}
-    assert asked(request(system), facts).split("\n")[2] == shown
+    assert prompt_text(request(system), facts).split("\n")[2] == shown

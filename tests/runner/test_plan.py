@@ -106,7 +106,7 @@ def test_keywords_select_as_in_pytest(expression: str, found: list[str]):
 @pytest.mark.parametrize("expression", ["and", "a and", "(a", "a )", "not", "a b"])
 def test_a_broken_expression_is_refused(expression: str):
     """No guess is made."""
-    with pytest.raises(UsageError, match="is no expression"):
+    with pytest.raises(UsageError, match="is not a valid expression"):
         choose([an_eval("a")], EvalFilter(keyword=expression))
 
 

@@ -32,7 +32,7 @@ class Machine:
         self.ran: list[tuple[str, int]] = []
         self.busy = self.busiest = 0
 
-    async def capture(self, trial: Trial, attempt: int) -> Capture:
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """An attempt during which others can run."""
         self.busy += 1
         self.busiest = max(self.busiest, self.busy)

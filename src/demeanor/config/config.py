@@ -1,4 +1,4 @@
-"""What a project says once, in `demeanor.toml` or under `[tool.demeanor]` of `pyproject.toml`."""
+"""The configuration of a project: `demeanor.toml` or `[tool.demeanor]` in `pyproject.toml`."""
 
 from __future__ import annotations
 
@@ -34,96 +34,102 @@ _FORMER_FILE = "holdfast.toml"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """The configuration. Every key may be left out."""
+    """The configuration. Every key is optional."""
 
     root: Path
-    """The folder that paths are relative to: where the file is, or the current folder where there is none."""
+    """The folder that paths are relative to: the file's, or the current one if there is no file."""
 
     file: Path | None = None
-    """Where it was read from; None where there is none."""
+    """The file it was read from; None if there is none."""
 
     paths: tuple[str, ...] = ("evals",)
-    """Where evals are looked for when a command names no paths."""
+    """The paths to search for evals if a command names none (default: `evals`)."""
 
     subjects: tuple[str, ...] = ()
-    """Whom to try when a command names nobody, as `agent:model` (default: `native`, with a local model if it can)."""
+    """The subjects to test if a command names none, as `agent:model` (default: `native`, with a local model if
+    possible).
+    """
 
     trials: int | None = None
-    """Trials per cell (default 3)."""
+    """Trials per cell (default: 3)."""
 
     timeout: float | None = None
-    """Seconds that a trial may take (default 300)."""
+    """The time limit of a trial in seconds (default: 300)."""
 
     idle_timeout: float | None = None
-    """Seconds without output or model traffic after which an agent is ended; none by default."""
+    """Kill an agent after this many seconds without output or model traffic (default: no limit)."""
 
     jobs: int | None = None
-    """Trials that run at once (default: twice the number of cores, at most 8)."""
+    """Trials that run in parallel (default: twice the number of cores, at most 8)."""
 
     attempts: int = 3
-    """Attempts per trial: voids are tried again up to this number."""
+    """Attempts per trial: void trials are retried up to this number (default: 3)."""
 
     results: str = "results"
-    """The folder that runs are kept in."""
+    """The folder for runs (default: `results`)."""
 
     store: str = ""
-    """Where the history of all runs is kept: a file, or `postgresql://…` (default: `demeanor.db` beside the runs)."""
+    """The database for the history of all runs: a file or `postgresql://…` (default: `demeanor.db` in `results`)."""
 
     captures: str = ""
-    """A folder, or `s3://…`, to publish captures to when a run ends; by default they stay in the run's own folder."""
+    """A folder or `s3://…` to publish captures to when a run ends (default: they stay in the run's folder)."""
 
     sandbox: str = DEFAULT_LEVEL
-    """Where agents run: `bubblewrap` (default), `docker`, `podman`, `landlock`, `seatbelt` or `none`; see
+    """The sandbox level: `bubblewrap` (default), `docker`, `podman`, `landlock`, `seatbelt` or `none`; see
     [Sandboxes](sandboxes.md).
     """
 
     min_isolation: str | None = None
-    """The least that agents are to be kept apart, whatever `--sandbox` says; none by default."""
+    """The weakest sandbox level that is allowed, also for `--sandbox` (default: any)."""
 
     network: Network = "gateway"
-    """What agents can reach: their own `gateway` (default), `none`, or what the `host` can."""
+    """What agents can reach: only their `gateway` (default), `none`, or everything that the `host` can."""
 
     limits: Ceilings = field(default_factory=Ceilings)
-    """What an attempt may use: `processes`, `disk`, `files`, `memory` and `output`; sizes as in `"512 MiB"`."""
+    """Resource limits of an attempt: `processes`, `disk`, `files`, `memory` and `output`; sizes such as `"512 MiB"`."""
 
     canary: Literal["fail", "note", "off"] = "fail"
-    """What comes of a trial whose agent gives its canary token away; `off` lays none. See [Secrets](secrets.md)."""
+    """What happens to a trial whose agent leaks its canary token: `fail` (default) or `note`; with `off`, there is no
+    token. See [Secrets](secrets.md).
+    """
 
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Agents by name, each with its `adapter` and that adapter's own keys."""
+    """Agents by name, each with its `adapter` and the adapter's own keys."""
 
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Models by name: which provider or script answers for them."""
+    """Models by name, each with its provider or script."""
 
     providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Providers by name: where they are and which variable holds their key."""
+    """Providers by name, each with its URL and the variable of its API key."""
 
     budgets: Mapping[str, Limit] = field(default_factory=dict)
-    """What a `trial`, an `eval` and a `run` may spend: `usd` and `tokens`. A spent budget makes trials void."""
+    """The budgets of a `trial`, an `eval` and a `run`: `usd` and `tokens`. When a budget is spent, trials are void."""
 
     nightly: NightRules = field(default_factory=NightRules)
-    """What nightly runs do otherwise: `subjects`, `trials` and `budget_usd`; see [Reports](report.md#nightly)."""
+    """Overrides for nightly runs: `subjects`, `trials` and `budget_usd`; see [Reports](report.md#nightly)."""
 
     gate: GateRules = field(default_factory=GateRules)
-    """What the gate does otherwise: key `subjects`, `rule`, `budget_usd`, `max_trials`; see [Decisions](decide.md)."""
+    """Overrides for the gate: key `subjects`, `rule`, `budget_usd`, `max_trials`; see [Decisions](decide.md)."""
 
     fix: FixRules = field(default_factory=FixRules)
-    """Who mends what broke, where it may write, and how its work is proven; see [Fix](fix.md)."""
+    """The agent that fixes failures, the files it may change, and how its fix is tested; see [Fix](fix.md)."""
 
     build: BuildRules = field(default_factory=BuildRules)
-    """How a commit is built to be tried, `["make", "build"]`; or a table of `command` and `timeout` (seconds)."""
+    """The command that builds a commit before it is tested, such as `["make", "build"]`; or a table with `command` and
+    `timeout` (seconds).
+    """
 
     cassettes: str = "evals/cassettes"
-    """The folder that cassettes are recorded in and replayed from."""
+    """The folder for cassettes (default: `evals/cassettes`)."""
 
     replay: ReplayRules = field(default_factory=ReplayRules)
-    """What doesn't count when a replay compares requests: `ignore` (paths) and `replace` (patterns)."""
+    """What a replay ignores when it compares requests: `ignore` (paths) and `replace` (patterns)."""
 
     faults: tuple[Fault, ...] = ()
-    """How answers of the model are broken on purpose, such as `["429@1", "cut@30%"]`; see [Faults](faults.md)."""
+    """Faults to inject into the model's answers, such as `["429@1", "cut@30%"]`; see [Faults](faults.md)."""
 
     harbor: HarborRules = field(default_factory=HarborRules)
-    """How whole tasks are run: `program`, `env`, `gateway_host`, `direct`, …; see [Harbor](harbor.md#configuration)."""
+    """How Harbor tasks run: `program`, `env`, `gateway_host`, `direct`, …; see [Harbor](harbor.md#configuration)."""
 
     @property
     def hint(self) -> str:
@@ -134,11 +140,11 @@ class Config:
 
     @property
     def where(self) -> Path:
-        """The configuration's file, or where it would be."""
+        """The configuration file, or the path it would have."""
         return self.file or self.root / FILE
 
     def at_night(self) -> Config:
-        """The configuration as it is for nightly runs."""
+        """The configuration of nightly runs."""
         own = self.nightly
         run = self.budgets.get("run", Limit())
         budget = {"run": replace(run, usd=own.budget_usd)} if own.budget_usd is not None else {}
@@ -150,13 +156,13 @@ class Config:
         )
 
     def tables(self, kind: Literal["agents", "models", "providers"]) -> dict[str, Table]:
-        """The tables `[kind.NAME]` by name, to be read strictly."""
+        """The tables `[kind.NAME]` by name."""
         found: Mapping[str, Mapping[str, Any]] = getattr(self, kind)
         return {name: Table(data, where=self.where, prefix=f"{kind}.{name}.") for name, data in found.items()}
 
 
 def find_config(start: Path) -> Path | None:
-    """The nearest configuration file in `start` or in a folder above it."""
+    """The configuration file in `start` or in the nearest folder above it."""
     for folder in (start, *start.parents):
         if (folder / FILE).is_file():
             return folder / FILE
@@ -167,7 +173,7 @@ def find_config(start: Path) -> Path | None:
 
 
 def read_config(start: Path, file: Path | None = None) -> Config:
-    """The configuration of the project that `start` is in, or the one in `file`; any mistake in it is a BadInput."""
+    """The configuration in `file`, or of the project that contains `start`; raises BadInput if it is invalid."""
     path = file or find_config(start.resolve())
     if path is None:
         return Config(root=start.resolve())
@@ -178,7 +184,7 @@ def read_config(start: Path, file: Path | None = None) -> Config:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file; what is wrong with it is told with its line."""
+    """The content of a TOML file; raises BadInput with the line if it is invalid."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -186,7 +192,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise BadInput("is not UTF-8 text", where=path) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadInput(f"is no TOML: {error}", where=path) from None
+        raise BadInput(f"is not valid TOML: {error}", where=path) from None
 
 
 def _config(table: Table, path: Path) -> Config:
@@ -233,6 +239,6 @@ def _tables(table: Table, key: str) -> dict[str, Mapping[str, Any]]:
         if not isinstance(value, dict):
             table.fail(f"{key}.{name}", "expected a table", f"write [{key}.{name}] above its keys")
         if key == "agents" and (":" in name or not name.strip()):
-            table.fail(f"{key}.{name}", "a name holds no colon", "subjects are written agent:model")
+            table.fail(f"{key}.{name}", "a name must not contain a colon", "subjects are written agent:model")
         found[name] = value
     return found

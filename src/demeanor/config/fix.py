@@ -1,4 +1,4 @@
-"""`[fix]` of the configuration: who mends what broke, where it may write, and how its work is proven."""
+"""`[fix]` of the configuration: the agent that fixes failures, what it may change, and how its fix is tested."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from demeanor.config.rule_names import FORMER_NAMES, rule_name
 from demeanor.config.table import Table
 
 RULES = ("trials", "screen", "classic")
-"""How the evals are proven before and after."""
+"""The rules for testing the evals before and after a fix."""
 
 GUARDS = ("always", "all", "none")
 
@@ -19,60 +19,62 @@ Guard: TypeAlias = str | tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FixRules:
-    """What `demeanor fix` may do, and how it proves what was done. Every key may be left out."""
+    """What `demeanor fix` may do, and how it tests the fix. Every key is optional."""
 
     fixer: str = ""
-    """Who mends: an agent and its model, `"claude-code:large"`; any agent of the configuration will do."""
+    """The agent that writes the fix and its model, such as `"claude-code:large"`; any configured agent works."""
 
     allowed: tuple[str, ...] = ()
-    """What may be changed, as patterns from the top of the repository, `["prompts/**"]` (default: the files in which
-    the prompt and the tools' descriptions were found)."""
+    """The files it may change, as patterns relative to the repository, such as `["prompts/**"]` (default: the files
+    that contain the prompt and the tool descriptions)."""
 
     evals: bool = False
-    """Whether evals may be changed too, beside the prompt: the last resort, under stricter rules (default: no)."""
+    """Whether it may also change evals, under stricter rules, as a last resort (default: no)."""
 
     subjects: tuple[str, ...] = ()
-    """On whom the fix is proven (default: all subjects of the run that had the evals)."""
+    """The subjects to test the fix on (default: all subjects of the run that had the evals)."""
 
     rule: str = "trials"
-    """How: `trials` (a fixed number of trials), or the gate's rule `screen` or `classic` (as many as they need)."""
+    """How the fix is tested: `trials` (a fixed number), or the gate's `screen` or `classic`, which run trials until the
+    result is clear."""
 
     trials: int = 3
-    """Trials per eval and subject, before and after, by the rule `trials`."""
+    """Trials per eval and subject, before and after the fix, for the rule `trials`."""
 
     guard: Guard = "always"
-    """What must not get worse: `"always"` (the other ALWAYS_PASSES evals), `"all"`, `"none"`, or a list of names."""
+    """The evals that must not get worse: `"always"` (the other ALWAYS_PASSES evals), `"all"`, `"none"`, or a list of
+    names."""
 
     rounds: int = 1
-    """How often the fixer may try; each round is told what the last one achieved."""
+    """How often the agent may try; each round gets the results of the previous one."""
 
     timeout: float = 1800.0
-    """Seconds that the fixer may take for one round."""
+    """The time limit of one round in seconds."""
 
     budget_usd: float | None = None
-    """What a fix may spend in all: fixer and trials."""
+    """The budget of a fix, including the agent and the trials."""
 
 
 def read_fix_rules(table: Table | None) -> FixRules:
-    """The rules of a table `[fix]`; without one, the usual ones."""
+    """The table `[fix]`, or the defaults without one."""
     if table is None:
         return FixRules()
-    usual = FixRules()
+    default = FixRules()
     found = FixRules(
         fixer=table.text("fixer"),
         allowed=table.texts("allowed"),
         evals=table.flag("evals"),
         subjects=table.texts("subjects"),
-        rule=rule_name(table.choice("rule", (*RULES, *FORMER_NAMES)) or usual.rule),
-        trials=table.whole("trials", least=1, most=10_000) or usual.trials,
+        rule=rule_name(table.choice("rule", (*RULES, *FORMER_NAMES)) or default.rule),
+        trials=table.whole("trials", least=1, most=10_000) or default.trials,
         guard=_guard(table),
-        rounds=table.whole("rounds", least=1, most=100) or usual.rounds,
-        timeout=table.number("timeout", least=1) or usual.timeout,
+        rounds=table.whole("rounds", least=1, most=100) or default.rounds,
+        timeout=table.number("timeout", least=1) or default.timeout,
         budget_usd=table.number("budget_usd", least=0),
     )
     for index, pattern in enumerate(found.allowed):
         if pattern.startswith("/") or ".." in pattern.split("/"):
-            table.fail(f"allowed[{index}]", f"{pattern!r} leads out of the repository", 'for example: "prompts/**"')
+            table.fail(f"allowed[{index}]", f"{pattern!r} is outside the repository", 'for example: "prompts/**"')
     table.finish()
     return found
 

@@ -1,4 +1,4 @@
-"""What a project says of Harbor, once: `[harbor]` of the configuration."""
+"""`[harbor]` of the configuration: how Harbor runs whole tasks."""
 
 from __future__ import annotations
 
@@ -11,60 +11,62 @@ from typing import Any
 from demeanor.config.table import Table
 
 _SECRET = re.compile(r"KEY|SECRET|TOKEN(?!S)|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
-_LONG_ENOUGH = 8
+_MIN_LENGTH = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskAgentRules:
-    """How Harbor is asked for an agent, of its own or of the user's: `[harbor.agents.NAME]`."""
+    """An agent of Harbor or of the user: `[harbor.agents.NAME]`."""
 
     agent: str
-    """What Harbor calls it, or `module:Class`."""
+    """Harbor's name for it, or `module:Class`."""
 
     model: str = "{model}"
-    """How Harbor is told the model; `{model}` stands for the subject's."""
+    """The model name for Harbor; `{model}` is replaced by the subject's."""
 
     env: Mapping[str, str] = field(default_factory=dict)
-    """Variables it is given: `{url}`, `{origin}` and `{path}` tell where the gateway is, `{token}` the key."""
+    """Its environment variables. `{url}`, `{origin}` and `{path}` are replaced by the gateway's URL and its parts,
+    `{token}` by the API key.
+    """
 
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Options of its class, as with Harbor's `--agent-kwarg`; texts may hold the same words."""
+    """Options of its class, like Harbor's `--agent-kwarg`, with the same placeholders."""
 
     keys: tuple[str, ...] = ()
-    """Variables with the keys that it needs where it goes straight to its provider."""
+    """Variables with the API keys that it needs to call its provider directly."""
 
     output: str = ""
-    """The file below `agent/` that holds what it prints, as our own adapter reads it; empty where none does."""
+    """The file below `agent/` with its output, for the adapter of the same name; empty if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HarborRules:
-    """How whole tasks are run."""
+    """How Harbor runs whole tasks."""
 
     program: tuple[str, ...] = ()
-    """The words that start Harbor; none where it is looked for."""
+    """The command that starts Harbor; empty means to search for it."""
 
     env: str | None = None
-    """Where tasks run, as with `--env`; None means a container engine, or bubblewrap where none answers."""
+    """The environment of tasks, like `--env`; None means a container engine, or bubblewrap if none works."""
 
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the environment, as with Harbor's `--environment-kwarg`."""
+    """Options of the environment, like Harbor's `--environment-kwarg`."""
 
     gateway_host: str | None = None
-    """By which name or address this machine is reached from a task's environment; None where it can't be."""
+    """The name or address of this machine as seen from a task's environment; None if it can't be reached."""
 
     direct: bool = False
-    """Whether agents may go straight to their provider where the gateway can't be reached: nobody sees the wire."""
+    """Whether agents may call their provider directly if they can't reach the gateway, without recorded exchanges."""
 
     pass_env: tuple[str, ...] = ()
-    """Variables of this machine that Harbor itself may see, such as the key of a cloud."""
+    """Environment variables that are passed to Harbor itself, such as a cloud's API key."""
 
     agents: Mapping[str, TaskAgentRules] = field(default_factory=dict)
-    """Further agents, by the name that subjects call them."""
+    """Further agents, by their name in subjects."""
 
-    def words(self, root: Path) -> tuple[str, ...]:
+    def command(self, root: Path) -> tuple[str, ...]:
         """The command that starts Harbor, with relative paths resolved below `root`; empty if none is configured."""
-        return tuple(str(root / word) if word.startswith(("./", "../")) else word for word in self.program)
+        return tuple(str(root / part) if part.startswith(("./", "../")) else part for part in self.program)
 
 
 def read_harbor(table: Table) -> HarborRules:
@@ -73,7 +75,7 @@ def read_harbor(table: Table) -> HarborRules:
     if own is None:
         return HarborRules()
     found = HarborRules(
-        program=_words(own),
+        program=_program(own),
         env=own.maybe_text("env"),
         env_kwargs=own.mapping("env_kwargs"),
         gateway_host=own.maybe_text("gateway_host"),
@@ -85,8 +87,8 @@ def read_harbor(table: Table) -> HarborRules:
     return found
 
 
-def _words(table: Table) -> tuple[str, ...]:
-    """A program: one text, or a list of them."""
+def _program(table: Table) -> tuple[str, ...]:
+    """The command: a string or a list."""
     named = table.anything("program")
     return (named,) if isinstance(named, str) and named else table.texts("program")
 
@@ -98,7 +100,7 @@ def _agents(own: Table) -> dict[str, TaskAgentRules]:
     found = {}
     for name in own.mapping("agents"):
         if ":" in name or not name.strip():
-            named.fail(name, "a name holds no colon", "subjects are written agent:model")
+            named.fail(name, "a name must not contain a colon", "subjects are written agent:model")
         if table := named.table(name):
             found[name] = TaskAgentRules(
                 agent=table.text("agent", required=True),
@@ -114,18 +116,18 @@ def _agents(own: Table) -> dict[str, TaskAgentRules]:
 
 
 def _variables(table: Table) -> dict[str, str]:
-    """Variables; Harbor strikes the values of those that are named like secrets out of all that it writes."""
+    """The variables. Harbor redacts the values of variables that are named like secrets in everything it writes."""
     found = table.strings("env")
     for name, value in found.items():
-        if spoils(name, value):
+        if breaks_results(name, value):
             table.fail(
                 f"env.{name}",
-                f"is named like a secret, so Harbor strikes {value!r} out of its results, and nobody can read them",
+                f"is named like a secret, so Harbor would redact {value!r} in its results and make them unreadable",
                 "give it a longer value, or set it in the task's environment",
             )
     return found
 
 
-def spoils(name: str, value: str) -> bool:
-    """Whether Harbor would spoil its own results by striking out this variable's value."""
-    return bool(_SECRET.search(name)) and 0 < len(value) < _LONG_ENOUGH and "{" not in value
+def breaks_results(name: str, value: str) -> bool:
+    """Whether Harbor would make its own results unreadable by redacting this variable's value."""
+    return bool(_SECRET.search(name)) and 0 < len(value) < _MIN_LENGTH and "{" not in value

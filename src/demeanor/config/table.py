@@ -1,7 +1,8 @@
-"""Strict reading of tables that people write (TOML, JSON): each mistake is one clear error, before anything runs."""
+"""A strict reader for tables of TOML, JSON or keyword arguments. A mistake is a BadInput with file, key and value."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn, TypeVar
@@ -9,64 +10,65 @@ from typing import Any, NoReturn, TypeVar
 from demeanor.core.errors import BadInput, nearest
 
 T = TypeVar("T")
-_NAMES = {
+_MOST = 10**9
+_NAMES: Mapping[type, str] = {
+    bool: "true or false",
     str: "a string",
     int: "a whole number",
     float: "a number",
-    bool: "true or false",
     dict: "a table",
     list: "a list",
 }
 
 
 class Table:
-    """A table being read: every key is taken once, and `finish` refuses what nobody asked for."""
+    """A table that is being read. The getters record which keys are known; `finish` rejects all other keys."""
 
     def __init__(self, data: Any, *, where: Path | str, prefix: str = "") -> None:
         self.where = where
         self.prefix = prefix
         if not isinstance(data, Mapping):
-            raise BadInput(f"expected a table, found {_describe(data)}", where=where, key=prefix.rstrip(".") or None)
+            raise BadInput(f"expected a table, found {describe(data)}", where=where, key=prefix.rstrip(".") or None)
         self._data: Mapping[str, Any] = data
-        self._taken: dict[str, None] = {}
+        self._known: dict[str, None] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._data
 
     def fail(self, key: str, problem: str, remedy: str | None = None) -> NoReturn:
-        """Refuse the value of `key`."""
+        """Raise a BadInput about the value of `key`."""
         raise BadInput(problem, where=self.where, key=self.prefix + key, remedy=remedy)
 
-    def take(self, key: str, kind: type[T], default: T | None = None, *, required: bool = False) -> T | None:
-        """The value of `key`, which must be of `kind`; `default` where it is absent."""
-        self._taken[key] = None
+    def take(
+        self, key: str, kind: type[T], default: T | None = None, *, required: bool = False, example: str | None = None
+    ) -> T | None:
+        """The value of `key`, which must be of type `kind`; `default` if the key is absent.
+
+        `example` is shown when a required key is missing. A list may be given as any sequence or set.
+        """
+        self._known[key] = None
         if key not in self._data:
             if required:
-                close = nearest(key, [k for k in self._data if k not in self._taken])
-                self.fail(
-                    key,
-                    "is required",
-                    f"did you mean to write {key!r} instead of {close!r}?" if close else None,
-                )
+                close = nearest(key, [k for k in self._data if k not in self._known])
+                remedy = f"did you mean to write {key!r} instead of {close!r}?" if close else None
+                self.fail(key, "is required", remedy or (f"for example: {example}" if example else None))
             return default
-        value = self._data[key]
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
+        value = _normalised(self._data[key], kind)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            self.fail(key, f"expected {_NAMES.get(kind, kind.__name__)}, found {_describe(value)}")
+            self.fail(key, f"expected {_NAMES.get(kind, kind.__name__)}, found {describe(value)}")
         return value
 
     def anything(self, key: str) -> Any:
-        """The value of `key`, whatever it is; None where it is absent."""
-        self._taken[key] = None
+        """The value of `key` without any check; None if the key is absent."""
+        self._known[key] = None
         return self._data.get(key)
 
-    def text(self, key: str, default: str = "", *, required: bool = False) -> str:
+    def text(self, key: str, default: str = "", *, required: bool = False, example: str | None = None) -> str:
         """A string."""
-        return self.take(key, str, default, required=required) or ""
+        return self.take(key, str, default, required=required, example=example) or ""
 
     def maybe_text(self, key: str) -> str | None:
-        """A string, or None where it is absent."""
+        """A string, or None if the key is absent."""
         return self.take(key, str)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
@@ -74,48 +76,61 @@ class Table:
         return bool(self.take(key, bool, default))
 
     def number(self, key: str, *, least: float, most: float = float("inf")) -> float | None:
-        """A number within bounds, or None where it is absent."""
+        """A number within bounds, or None if the key is absent."""
         value = self.take(key, float)
         if value is not None and not least <= value <= most:
-            self.fail(key, f"expected a number from {least:g} to {most:g}, found {value:g}")
+            bounds = f"of at least {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
+            self.fail(key, f"expected a number {bounds}, found {value:g}")
         return value
 
-    def whole(self, key: str, *, least: int, most: int = 10**9) -> int | None:
-        """A whole number within bounds, or None where it is absent."""
+    def whole(self, key: str, *, least: int, most: int = _MOST) -> int | None:
+        """An integer within bounds, or None if the key is absent."""
         value = self.take(key, int)
         if value is not None and not least <= value <= most:
-            self.fail(key, f"expected a whole number from {least} to {most}, found {value}")
+            bounds = f"of at least {least}" if most == _MOST and value < least else f"from {least} to {most}"
+            self.fail(key, f"expected a whole number {bounds}, found {value}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of strings; empty where it is absent."""
+        """A list of strings; empty if the key is absent."""
+        if isinstance(single := self.anything(key), str):
+            remedy = f"make it a list: [{json.dumps(single, ensure_ascii=False)}]"
+            self.fail(key, f"expected a list of strings, found {describe(single)}", remedy)
         values: list[Any] = self.take(key, list, []) or []
         for index, value in enumerate(values):
             if not isinstance(value, str):
-                self.fail(f"{key}[{index}]", f"expected a string, found {_describe(value)}")
+                self.fail(f"{key}[{index}]", f"expected a string, found {describe(value)}")
         return tuple(values)
 
     def mapping(self, key: str) -> dict[str, Any]:
-        """A table as it is; empty where it is absent."""
-        return dict(self.take(key, dict, {}) or {})
+        """A table whose values are not checked; empty if the key is absent."""
+        found: dict[Any, Any] = self.take(key, dict, {}) or {}
+        for name in found:
+            if not isinstance(name, str):
+                self.fail(key, f"expected strings as keys, found {describe(name)}")
+        return dict(found)
 
     def strings(self, key: str) -> dict[str, str]:
-        """A table of strings; empty where it is absent."""
+        """A table of strings; empty if the key is absent."""
         found = self.mapping(key)
         for name, value in found.items():
             if not isinstance(value, str):
-                self.fail(f"{key}.{name}", f"expected a string, found {_describe(value)}")
+                self.fail(f"{key}.{name}", f"expected a string, found {describe(value)}")
         return found
 
     def table(self, key: str) -> Table | None:
-        """A table, to be read strictly too; None where it is absent."""
+        """A nested table; None if the key is absent."""
         value = self.take(key, dict)
-        return None if value is None else Table(value, where=self.where, prefix=f"{self.prefix}{key}.")
+        return None if value is None else self.nested(value, key)
 
     def tables(self, key: str) -> list[Table]:
-        """A list of tables; empty where it is absent."""
+        """A list of nested tables; empty if the key is absent."""
         values: list[Any] = self.take(key, list, []) or []
-        return [Table(value, where=self.where, prefix=f"{self.prefix}{key}[{i}].") for i, value in enumerate(values)]
+        return [self.nested(value, f"{key}[{index}]") for index, value in enumerate(values)]
+
+    def nested(self, data: Any, key: str) -> Table:
+        """`data`, found under `key`, as a table with this one's file and prefix."""
+        return Table(data, where=self.where, prefix=f"{self.prefix}{key}.")
 
     def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str | None:
         """One of `choices`."""
@@ -130,7 +145,7 @@ class Table:
         return value
 
     def relative_path(self, key: str, *, required: bool = True) -> str:
-        """A path inside the workspace: relative, and never out of it."""
+        """A relative path that stays inside the workspace."""
         value = self.text(key, required=required)
         problem = path_problem(value)
         if problem:
@@ -138,33 +153,47 @@ class Table:
         return value
 
     def finish(self) -> None:
-        """Refuse every key that nobody asked for."""
+        """Reject every key that no getter has asked for."""
         for key in self._data:
-            if key not in self._taken:
-                close = nearest(key, self._taken)
-                remedy = f"did you mean {close!r}?" if close else f"known keys: {', '.join(self._taken)}"
+            if key not in self._known:
+                close = nearest(key, self._known)
+                remedy = f"did you mean {close!r}?" if close else f"known keys: {', '.join(self._known)}"
                 self.fail(key, "unknown key", remedy)
 
 
 def path_problem(path: str) -> str | None:
-    """Why `path` can't be a path inside a workspace, or None if it can."""
+    """Why `path` is not a valid path inside a workspace; None if it is valid."""
     pure = PurePosixPath(path)
     if not path or path in {".", "./"}:
         return "the path is empty"
     if "\0" in path or "\\" in path:
-        return f"the path {path!r} holds a character that is not allowed"
+        return f"the path {path!r} contains a character that is not allowed"
     if pure.is_absolute():
         return f"the path {path!r} is absolute"
     if ".." in pure.parts:
         return f"the path {path!r} leads out of the workspace"
     if ".git" in pure.parts:
-        return f"the path {path!r} lies in .git, which Demeanor makes itself"
+        return f"the path {path!r} is inside .git, which Demeanor creates itself"
     return None
 
 
-def _describe(value: Any) -> str:
-    for kind in (bool, str, int, float, dict, list):
+def describe(value: Any) -> str:
+    """The type and value of something unexpected, for an error message."""
+    for kind, name in _NAMES.items():
         if isinstance(value, kind):
             shown = repr(value)
-            return f"{_NAMES[kind]} ({shown if len(shown) <= 40 else shown[:39] + '…'})"
+            return f"{'a boolean' if kind is bool else name} ({shown if len(shown) <= 40 else shown[:39] + '…'})"
     return "nothing" if value is None else type(value).__name__
+
+
+def _normalised(value: Any, kind: type) -> Any:
+    """`value` as a float, list or dict where that is the wanted type and nothing is lost."""
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind is list and isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    if kind is list and isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return list(value)
+    if kind is dict and isinstance(value, Mapping):
+        return dict(value)
+    return value

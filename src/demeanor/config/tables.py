@@ -1,4 +1,4 @@
-"""The tables of a configuration that set rules: what each may say, and how it is read."""
+"""The smaller tables of the configuration: `[nightly]`, `[gate]`, `[build]`, `[replay]`, `[budgets]`, `[limits]`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCOPES = ("trial", "eval", "run")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limit:
-    """What may be spent; None means any amount."""
+    """A budget; None means no limit."""
 
     usd: float | None = None
     """US dollars."""
@@ -25,59 +25,59 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NightRules:
-    """What a nightly run does otherwise than others."""
+    """Overrides for nightly runs."""
 
     subjects: tuple[str, ...] = ()
-    """Whom to try; none means the same as in other runs."""
+    """The subjects to test; empty means the same as in other runs."""
 
     trials: int | None = None
     """Trials per cell."""
 
     budget_usd: float | None = None
-    """What the run may spend."""
+    """The budget of the run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateRules:
-    """What `demeanor gate` does otherwise than other runs."""
+    """Overrides for `demeanor gate`."""
 
     subjects: tuple[str, ...] = ()
-    """The key subjects, on which a change depends; none means the same as in other runs."""
+    """The key subjects, which decide about a change; empty means the same as in other runs."""
 
     rule: str | None = None
-    """How USUALLY_PASSES is judged."""
+    """The rule for USUALLY_PASSES evals."""
 
     budget_usd: float | None = None
-    """What a gate may spend."""
+    """The budget of a gate."""
 
     max_trials: int | None = None
-    """The most trials of all cells together."""
+    """The maximum number of trials over all cells."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildRules:
-    """How a checkout of the project becomes something that can be tried."""
+    """How a checkout of the project is built."""
 
     command: tuple[str, ...] = ()
-    """A program and its arguments, run in the folder that the configuration is in; none where nothing is built."""
+    """The build command, run in the configuration's folder; empty if nothing is built."""
 
     timeout: float = 1800.0
-    """Seconds that it may take."""
+    """Its time limit in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplayRules:
-    """What a project adds to the rules by which a replay compares requests."""
+    """Additional rules for comparing requests in a replay."""
 
     ignore: tuple[str, ...] = ()
-    """Paths into a request that don't count, as in `extra.*.user`: `*` is any one step, `**` any number of them."""
+    """Paths in a request to ignore, such as `extra.*.user`: `*` is one step, `**` any number of steps."""
 
     replace: tuple[tuple[str, str], ...] = ()
-    """Regular expressions, and what is put in the place of what they find."""
+    """Regular expressions with their replacements."""
 
 
 def read_budgets(table: Table) -> dict[str, Limit]:
-    """What may be spent, by scope."""
+    """The table `[budgets]`, by scope."""
     budgets = table.table("budgets")
     found = {}
     for scope in _SCOPES:
@@ -91,32 +91,32 @@ def read_budgets(table: Table) -> dict[str, Limit]:
 
 
 def read_limits(table: Table) -> Ceilings:
-    """What an agent may use of the machine."""
+    """The table `[limits]`."""
     limits = table.table("limits")
     if limits is None:
         return Ceilings()
-    usual = Ceilings()
+    default = Ceilings()
     found = Ceilings(
-        processes=limits.whole("processes", least=8) or usual.processes,
-        disk=_size(limits, "disk", usual.disk),
-        files=limits.whole("files", least=100) or usual.files,
-        memory=_size(limits, "memory", usual.memory),
-        output=_size(limits, "output", usual.output),
+        processes=limits.whole("processes", least=8) or default.processes,
+        disk=_size(limits, "disk", default.disk),
+        files=limits.whole("files", least=100) or default.files,
+        memory=_size(limits, "memory", default.memory),
+        output=_size(limits, "output", default.output),
     )
     limits.finish()
     return found
 
 
-def _size(table: Table, key: str, usual: int) -> int:
-    """Bytes, written as a number with a unit."""
+def _size(table: Table, key: str, default: int) -> int:
+    """A size in bytes, written as a number with a unit."""
     if key not in table:
-        return usual
+        return default
     text = table.text(key)
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|KiB|MiB|GiB|kB|MB|GB)", text)
     units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
     size = int(float(match[1]) * units[match[2]]) if match else 0
     if size < _LEAST:
-        table.fail(key, f"{text!r} is no size from 64 KiB on", 'write a number and a unit: "512 MiB", "2 GiB"')
+        table.fail(key, f"{text!r} is not a size of at least 64 KiB", 'write a number and a unit: "512 MiB", "2 GiB"')
     return size
 
 
@@ -150,7 +150,7 @@ def read_gate(table: Table) -> GateRules:
 
 
 def read_build(table: Table) -> BuildRules:
-    """A command, or a table with one."""
+    """`build`: a command, or a table with one."""
     if isinstance(table.anything("build"), list):
         return BuildRules(command=table.texts("build"))
     own = table.table("build")
@@ -172,7 +172,7 @@ def read_replay(table: Table) -> ReplayRules:
     ignore = rules.texts("ignore")
     for index, path in enumerate(ignore):
         if not all(path.split(".")):
-            rules.fail(f"ignore[{index}]", f"{path!r} is no path", "write steps with dots between them: extra.*.user")
+            rules.fail(f"ignore[{index}]", f"{path!r} is not a path", "separate the steps by dots: extra.*.user")
     puts = []
     for rule in rules.tables("replace"):
         pattern = rule.text("pattern", required=True)
@@ -181,7 +181,7 @@ def read_replay(table: Table) -> ReplayRules:
             re.compile(pattern).sub(put, "")
             re.compile(f"(?:{pattern})|").sub(put, "")
         except (re.error, IndexError) as error:
-            rule.fail("pattern", f"{pattern!r} with {put!r} is no regular expression: {error}")
+            rule.fail("pattern", f"{pattern!r} with {put!r} is not a valid regular expression: {error}")
         puts.append((pattern, put))
         rule.finish()
     rules.finish()

@@ -1,4 +1,4 @@
-"""A coding agent as the rest of the house meets it: how to start it, how to read it, and what it can't do."""
+"""The interface of a coding agent: how to start it, how to read its log, and what it can't do."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Ability(StrEnum):
-    """What a coding agent is expected to do. What one can't do is declared by its adapter, and shown."""
+    """What a coding agent is expected to do. An adapter declares what its agent can't do, and reports show it."""
 
     CREATE = "create"
     """Creates a file."""
 
     EDIT = "edit"
-    """Edits a file that is there."""
+    """Edits an existing file."""
 
     ANSWER = "answer"
     """Answers without using a tool."""
@@ -31,46 +31,46 @@ class Ability(StrEnum):
     """Uses two tools that the model asks for in one answer."""
 
     TOOL_ERROR = "tool-error"
-    """Tells the model of a tool that failed, and goes on."""
+    """Reports a failed tool to the model and continues."""
 
     TURNS = "turns"
-    """Goes on with the same conversation when it is prompted again."""
+    """Continues the same conversation when prompted again."""
 
     MESSAGES = "messages"
-    """Takes up an earlier conversation that it never had."""
+    """Resumes an earlier conversation that is given to it."""
 
     DENY = "deny"
-    """Can be kept from using a tool by an answer of «no»."""
+    """Does not use a tool after its request for permission is denied."""
 
     MALFORMED = "malformed"
-    """Gets over tool arguments that are no JSON."""
+    """Recovers from tool arguments that are not valid JSON."""
 
     THINKING = "thinking"
-    """Gets over an answer that begins with thinking."""
+    """Handles an answer that begins with thinking."""
 
     RATE_LIMIT = "rate-limit"
-    """Tries again after a 429, and succeeds."""
+    """Retries after a 429 and succeeds."""
 
     OUTAGE = "outage"
-    """Gives up at a provider that answers every request with 500."""
+    """Gives up if the provider answers every request with 500."""
 
     HANG = "hang"
-    """Is ended at the deadline where the provider never answers."""
+    """Can be killed at the deadline if the provider never answers."""
 
     CUT = "cut"
-    """Gets over, or ends at, a stream that breaks off."""
+    """Recovers from, or ends after, a stream that is cut off."""
 
     CLEAN = "clean"
-    """Leaves no process behind, whatever it was doing when it was ended."""
+    """Leaves no process behind when it is killed."""
 
     TOGETHER = "together"
-    """Two at once do not disturb each other."""
+    """Two instances in parallel do not disturb each other."""
 
     REPLAY = "replay"
-    """Repeats itself from a cassette, with no live exchange."""
+    """Repeats its run from a cassette, without live exchanges."""
 
     QUIET = "quiet"
-    """Needs, and waits for, no other host than its model."""
+    """Contacts no host other than its model's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,13 +90,13 @@ class Task:
     """The agent's own HOME, as it sees it."""
 
     base_url: str
-    """The gateway's address for this trial; empty where the agent needs no model."""
+    """The gateway's URL for this trial; empty if the agent needs no model."""
 
     token: str
-    """The key to present there; worthless elsewhere."""
+    """The API key for the gateway; useless elsewhere."""
 
     seed: int
-    """For an agent that draws."""
+    """The random seed, for agents that take one."""
 
     params: Mapping[str, Any] = field(default_factory=dict)
     """Settings from the eval."""
@@ -110,52 +110,52 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Orders:
-    """How an adapter wants its agent to be started."""
+    """How an adapter starts its agent."""
 
     launches: tuple[Launch, ...]
-    """One program after the other in the same bench; usually one per prompt."""
+    """Programs to run one after the other in the same sandbox; usually one per prompt."""
 
     home_files: Mapping[str, bytes] = field(default_factory=dict)
-    """Configuration to lay into the agent's HOME first, by relative path."""
+    """Configuration files to write into the agent's HOME first, by relative path."""
 
     leavings: tuple[str, ...] = ()
-    """Files of HOME that `Agent.read_log` wants to see when the last program has ended, by relative path.
+    """Files in HOME that `Agent.read_log` reads after the last program has ended, by relative path.
 
-    `*` stands for anything within one name: `sessions/*/log-*.jsonl`.
+    `*` matches within one path component: `sessions/*/log-*.jsonl`.
     """
 
 
 class Agent(Protocol):
-    """One coding agent: how to start it, and how to read what it leaves."""
+    """One coding agent: how to start it, and how to read its log."""
 
     @property
     def name(self) -> str:
-        """As written in a subject."""
+        """Its name in a subject."""
         ...
 
     @property
     def dialect(self) -> str | None:
-        """The model API it speaks; None where it needs no model."""
+        """The model API that it uses; None if it needs no model."""
         ...
 
     @property
     def tool_kinds(self) -> Mapping[str, Kind]:
-        """What its own tools do; names in common use need not be listed."""
+        """The kinds of its own tools; common tool names need not be listed."""
         ...
 
     @property
     def cannot(self) -> Mapping[Ability, str]:
-        """What it can't do, with the reason."""
+        """What it can't do, with reasons."""
         ...
 
     @property
     def params(self) -> tuple[str, ...] | None:
-        """The settings that an eval may hand to it; None where it takes any."""
+        """The settings that an eval may pass to it; None if it accepts any."""
         ...
 
     @property
     def tells_requests(self) -> bool:
-        """Whether its log tells each time that it asks for permission."""
+        """Whether its log records every request for permission."""
         ...
 
     def orders(self, task: Task) -> Orders:
@@ -163,24 +163,24 @@ class Agent(Protocol):
         ...
 
     def exit_ok(self, end: ProcessEnd) -> bool | None:
-        """Whether this end is a success; None where its exit says nothing."""
+        """Whether this exit is a success; None if the exit says nothing."""
         ...
 
     def read_log(self, ends: tuple[ProcessEnd, ...], leavings: Mapping[str, bytes]) -> tuple[Event, ...]:
-        """The events its own output tells; raises ValueError where it can't be read."""
+        """The events in its own log; raises ValueError if the log can't be read."""
         ...
 
     def missing(self) -> str | None:
-        """What is not there that it needs, with the remedy; None where all is well."""
+        """What is missing on this machine, with the remedy; None if nothing is."""
         ...
 
     def version(self) -> str | None:
-        """Its version, asked of the program itself; None where it can't tell."""
+        """The version that the program reports; None if it can't."""
         ...
 
 
 def unable(agent: Agent, scenario: Scenario) -> str | None:
-    """Why an agent can't be put into this situation; None where it can."""
+    """Why an agent can't run this scenario; None if it can."""
     needed = {
         Ability.TURNS: len(scenario.prompts) > 1,
         Ability.MESSAGES: bool(scenario.messages),
@@ -189,8 +189,8 @@ def unable(agent: Agent, scenario: Scenario) -> str | None:
     for ability, is_needed in needed.items():
         if is_needed and ability in agent.cannot:
             return f"{agent.name} can't do this ({ability}): {agent.cannot[ability]}"
-    strange = [] if agent.params is None else [name for name in scenario.params if name not in agent.params]
-    if strange:
-        known = f"it knows {', '.join(agent.params or ())}" if agent.params else "it knows none"
-        return f"{agent.name} has no setting {strange[0]!r} for an eval's params; {known}"
+    unknown = [] if agent.params is None else [name for name in scenario.params if name not in agent.params]
+    if unknown:
+        known = f"it accepts {', '.join(agent.params)}" if agent.params else "it accepts none"
+        return f"{agent.name} does not accept the setting {unknown[0]!r} in an eval's params; {known}"
     return None

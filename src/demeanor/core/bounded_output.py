@@ -1,4 +1,4 @@
-"""What a program prints, kept within bounds: its first and its last half, and how much there was."""
+"""A bounded buffer for a program's output: it keeps the beginning and the end, and the total size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from demeanor.core.process import Output
 
 
 class BoundedOutput:
-    """The bytes of one stream as they come in. Costs at most twice `limit` in memory, however much is printed."""
+    """Collects the bytes of one stream, using at most twice `limit` of memory."""
 
     def __init__(self, limit: int) -> None:
         self._half = max(limit // 2, 1)
@@ -15,19 +15,19 @@ class BoundedOutput:
         self.total = 0
 
     def add(self, data: bytes) -> None:
-        """Take in what was printed next."""
+        """Append the next bytes."""
         self.total += len(data)
-        room = self._half - len(self._first)
-        if room > 0:
-            self._first += data[:room]
-            data = data[room:]
+        free = self._half - len(self._first)
+        if free > 0:
+            self._first += data[:free]
+            data = data[free:]
         if data:
             self._last += data
             if len(self._last) > 2 * self._half:
                 del self._last[: -self._half]
 
     def output(self) -> Output:
-        """What was kept, as text."""
+        """The kept output, as text."""
         if not self.total:
             return Output()
         left_out = self.total - len(self._first) - min(len(self._last), self._half)
@@ -40,7 +40,7 @@ class BoundedOutput:
 
 
 def bounded(content: bytes, limit: int) -> Output:
-    """What is kept of something that is there as a whole."""
+    """`content` cut to `limit` bytes, as text."""
     kept = BoundedOutput(limit)
     kept.add(content)
     return kept.output()
@@ -51,7 +51,7 @@ def _text(data: bytes | bytearray) -> str:
 
 
 def _whole_end(data: bytearray) -> bytearray:
-    """`data` without the beginning of a character that was cut in two at its end."""
+    """`data` without a partial UTF-8 character at its end."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte & 0xC0 != 0x80:
@@ -61,7 +61,7 @@ def _whole_end(data: bytearray) -> bytearray:
 
 
 def _whole_start(data: bytearray) -> bytearray:
-    """`data` without the end of a character that was cut in two at its start."""
+    """`data` without a partial UTF-8 character at its start."""
     skip = 0
     while skip < min(3, len(data)) and data[skip] & 0xC0 == 0x80:
         skip += 1

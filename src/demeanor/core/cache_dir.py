@@ -1,4 +1,4 @@
-"""Where what can be had again is kept."""
+"""The cache directory: everything in it can be recreated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_folder(environ: Mapping[str, str], name: str) -> Path:
-    """The folder `name` of the cache: in $DEMEANOR_CACHE, or where caches usually are."""
+    """The cache folder `name`, in $DEMEANOR_CACHE or below $XDG_CACHE_HOME."""
     if own := environ.get("DEMEANOR_CACHE"):
         return Path(own).expanduser() / name
     usual = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"

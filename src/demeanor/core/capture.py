@@ -1,4 +1,4 @@
-"""The raw leavings of one attempt at a trial: everything that is kept, nothing that is concluded."""
+"""The raw data of one attempt at a trial: everything that was recorded, without any conclusions."""
 
 from __future__ import annotations
 
@@ -15,82 +15,81 @@ from demeanor.core.verdict import VoidCause
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Breakdown:
-    """Why an attempt could not be carried through."""
+    """Why an attempt could not be completed."""
 
     cause: VoidCause
-    """What kind of thing broke."""
+    """The kind of problem."""
 
     detail: str
-    """What exactly, for a person."""
+    """The problem in detail."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capture:
-    """The raw leavings of one attempt."""
+    """The raw data of one attempt."""
 
     trial: str
     """The trial's id."""
 
     attempt: int
-    """1 for the first go; more where an earlier one was void."""
+    """1 for the first attempt, 2 for the first retry …"""
 
     exchanges: tuple[Exchange, ...] = ()
-    """What went over the wire."""
+    """The exchanges with the model."""
 
     log: tuple[Event, ...] = ()
-    """What the agent's own log tells, read by its adapter."""
+    """The events in the agent's own log, read by its adapter."""
 
     log_problem: str | None = None
-    """Why the agent's own log could not be read, if so."""
+    """Why the agent's own log could not be read, if it couldn't."""
 
     task_files: Mapping[str, Output] = field(default_factory=dict)
-    """What a task left beside its workspace, by path and within bounds: native logs, what its verifier printed."""
+    """Files of a task outside its workspace, truncated if large: native logs, the verifier's output."""
 
     gaps: tuple[str, ...] | None = None
-    """Why what is told above is known to be incomplete; none at all where it is known to be whole, None where whoever
-    gathered it can't say."""
+    """Why the above is incomplete; empty if it is known to be complete, None if that is unknown."""
 
     requests_told: bool = False
-    """Whether that log tells each time that the agent asks for permission."""
+    """Whether the agent's log records every request for permission."""
 
     ends: tuple[ProcessEnd, ...] = ()
     """How each of the agent's processes ended, one per turn."""
 
     exit_ok: bool | None = None
-    """Whether the adapter takes the exit for a success; None where it says nothing about it."""
+    """Whether the adapter regards the exit as a success; None if the exit says nothing."""
 
     leavings: Mapping[str, bytes] = field(default_factory=dict)
-    """The files in HOME that the agent's own log is read from, besides what it printed."""
+    """Files in HOME from which the agent's own log is read, besides its output."""
 
     scenario: Mapping[str, str] = field(default_factory=dict)
-    """Twelve hex digits of each part of the situation besides the files: it differs as soon as the part does."""
+    """Twelve hex digits for each part of the scenario besides the files, which change when the part does."""
 
     before: Tree = field(default_factory=Tree)
     """The workspace at the start."""
 
     after: Tree = field(default_factory=Tree)
-    """The workspace at the end, read when every process was gone."""
+    """The workspace at the end, read after every process had ended."""
 
     breakdown: Breakdown | None = None
-    """Why the attempt could not be carried through, if so."""
+    """Why the attempt could not be completed, if it couldn't."""
 
     provider_silent: float | None = None
-    """Seconds for which the provider had owed an answer when the agent's time ran out; None where it owed none."""
+    """Seconds waited for the provider's answer when the agent timed out; None if no answer was due."""
 
     seconds: float = 0.0
-    """Wall time of the agent's work."""
+    """Wall-clock time of the agent's work."""
 
     said_spent: Spent | None = None
-    """What Harbor says that an agent used, where the wire was not seen; None where nobody says anything."""
+    """The usage that Harbor reports for an agent that bypassed the gateway; None without a report."""
 
     rewards: Mapping[str, float] | None = None
-    """What the verifier of a Harbor task gave, by key; None where it gave nothing, or where there is none."""
+    """The rewards of a Harbor task's verifier, by key; None without a verifier or a reward."""
 
     step_rewards: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """What the verifier gave for each step of a task with several; a step without any is left out."""
+    """The rewards of each step, for a task with several steps; steps without a reward are left out."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know of the bench or of the model that answered."""
+    """Remarks about the sandbox or the model, for the reader of a report."""
 
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What else is known of the bench: sandbox level, agent version."""
+    """Further facts about the environment: sandbox level, agent version."""

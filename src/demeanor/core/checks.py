@@ -1,6 +1,6 @@
-"""The questions that can be asked of the evidence without writing Python.
+"""Checks as values: `define/` reads them from files, `judge/` answers them.
 
-Each is a value: `define/` reads them from files, `judge/` answers them. A function written by an author is a check too.
+An author's Python function is a check, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FunctionCheck:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileExists:
-    """A file is there at the end."""
+    """The file exists at the end."""
 
     path: str
     """Relative to the workspace."""
@@ -34,7 +34,7 @@ class FileExists:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileAbsent:
-    """A file is not there at the end."""
+    """The file does not exist at the end."""
 
     path: str
     """Relative to the workspace."""
@@ -42,7 +42,7 @@ class FileAbsent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileEquals:
-    """A file's whole text is as given; one trailing newline more or less does not matter."""
+    """The file has exactly this text; one trailing newline more or less does not matter."""
 
     path: str
     """Relative to the workspace."""
@@ -53,7 +53,7 @@ class FileEquals:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileContains:
-    """A file's text contains, or does not contain, a string; case-sensitive."""
+    """The file contains, or does not contain, a string (case-sensitive)."""
 
     path: str
     """Relative to the workspace."""
@@ -62,12 +62,12 @@ class FileContains:
     """The string."""
 
     negated: bool = False
-    """True: the file must exist and must not contain it."""
+    """If true, the file must exist and must not contain the string."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileMatches:
-    """A file's text matches a regular expression somewhere (re.MULTILINE)."""
+    """A regular expression matches somewhere in the file (re.MULTILINE)."""
 
     path: str
     """Relative to the workspace."""
@@ -78,38 +78,38 @@ class FileMatches:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JsonPathEquals:
-    """A value inside a JSON file is as given."""
+    """A value in a JSON file equals the given one."""
 
     path: str
     """Relative to the workspace."""
 
     json_path: str
-    """Dotted, with indices in brackets: `scripts.test`, `users[0].name`."""
+    """The path of the value: `scripts.test`, `users[0].name`."""
 
     value: Any
-    """The JSON value expected there."""
+    """The expected JSON value."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnchangedExcept:
-    """Nothing changed but files that match the patterns."""
+    """Only files that match the patterns have changed."""
 
     patterns: tuple[str, ...] = ()
-    """Glob patterns of what may change; none means nothing may."""
+    """Glob patterns of the files that may change; without any, nothing may change."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandSucceeds:
-    """A command, run in a copy of the workspace after the trial, exits with 0."""
+    """A command exits with 0; it runs in a copy of the workspace after the trial."""
 
     argv: tuple[str, ...]
-    """The program and its arguments; no shell."""
+    """The program and its arguments; it runs without a shell."""
 
     stdout_contains: str | None = None
-    """A string its output must contain."""
+    """A string that its output must contain."""
 
     timeout: float = 60.0
-    """Seconds it may take."""
+    """The time limit in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,16 +117,16 @@ class ToolUsed:
     """A tool, or any tool of a kind, was called between `at_least` and `at_most` times."""
 
     tool: str | None = None
-    """The tool's name; exactly one of `tool` and `kind` is given."""
+    """The tool's name; exactly one of `tool` and `kind` is required."""
 
     kind: str | None = None
     """A kind: read, edit, delete, search, execute, fetch, think, other."""
 
     at_least: int = 1
-    """The least number of calls."""
+    """The minimum number of calls."""
 
     at_most: int | None = None
-    """The most; 0 means the tool must not be used."""
+    """The maximum number of calls; 0 means that the tool must not be used."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,13 +142,13 @@ class AtMost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinalText:
-    """The agent's last words contain, do not contain, or match something."""
+    """The agent's final text contains, does not contain, or matches something."""
 
     contains: str | None = None
-    """A string that must be in them; case-insensitive."""
+    """A string that it must contain (case-insensitive)."""
 
     excludes: str | None = None
-    """A string that must not be in them; case-insensitive."""
+    """A string that it must not contain (case-insensitive)."""
 
     matches: str | None = None
     """A regular expression that must match somewhere."""
@@ -156,13 +156,13 @@ class FinalText:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PromptSnapshot:
-    """The system prompt and the tools that the agent sent are those of a file, which is kept beside the eval.
+    """The agent's system prompt and tools match a file next to the eval.
 
-    A file that is not there fails. `demeanor run --update-snapshots` writes it.
+    A missing file fails. `demeanor run --update-snapshots` writes it.
     """
 
     file: Path
-    """The file; `{subject}` in its name stands for the subject."""
+    """The file; `{subject}` in its name is replaced by the subject."""
 
     def file_of(self, subject: str) -> Path:
         """The file of one subject."""
@@ -171,13 +171,13 @@ class PromptSnapshot:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RewardCheck:
-    """The verifier of a Harbor task gave a reward that is high enough."""
+    """The verifier of a Harbor task gave a sufficient reward."""
 
     key: str = "reward"
-    """Which reward, where the verifier gives several."""
+    """The key of the reward."""
 
     at_least: float = 1.0
-    """The least that passes."""
+    """The least reward that passes."""
 
 
 DeclaredCheck: TypeAlias = (

@@ -1,8 +1,8 @@
-"""Values to JSON and back, by their own type hints.
+"""Convert values to JSON and back, based on their type hints.
 
-Frozen dataclasses, enums, tuples, mappings, unions and bytes are all that the core's values are made of. A union of
-dataclasses is told apart by their tag: the field whose type is a Literal of one value. Reading is strict:
-an unknown key, a missing field or a value of another type is an error that names the path to it.
+Values consist of frozen dataclasses, enums, tuples, mappings, unions and bytes. The members of a union of dataclasses
+are distinguished by their tag: the field whose type is a Literal with one value. Decoding is strict: an unknown key, a
+missing field or a wrong type is an error that names the path to it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Reader: TypeAlias = Callable[[Any, str], Any]
 
 
 class DecodeError(ValueError):
-    """JSON that is not the value it should be."""
+    """JSON data that does not describe a value of the expected type."""
 
 
 def encode(value: Any) -> Any:
-    """`value` as plain JSON data; fields that hold their default are left out, except those that tell types apart."""
+    """`value` as JSON data. Fields with their default value are left out, except for tags."""
     if isinstance(value, Enum):
         return value.value
     if value is None or isinstance(value, bool | int | float | str):
@@ -71,7 +71,7 @@ def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
 
 @cache
 def _tag(kind: Any) -> str | None:
-    """The field that tells a dataclass from the others of its union, if it has one."""
+    """The name of the dataclass's tag field, if it has one."""
     for name, hint in typing.get_type_hints(kind).items():
         if typing.get_origin(hint) is Literal and len(typing.get_args(hint)) == 1:
             return name
@@ -80,7 +80,7 @@ def _tag(kind: Any) -> str | None:
 
 @cache
 def _reader(kind: Any) -> Reader:
-    """The function that reads JSON data of one type."""
+    """The function that decodes JSON data of one type."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any or kind is object:
         return lambda data, at: data
@@ -131,7 +131,7 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
             return None
         found = _expect(data, dict, at).get(tag)
         if not isinstance(found, str) or found not in by_tag:
-            raise DecodeError(f"{at or 'value'}: {found!r} is none of {', '.join(map(str, by_tag))}")
+            raise DecodeError(f"{at or 'value'}: {found!r} is not one of {', '.join(map(str, by_tag))}")
         return by_tag[found](data, at)
 
     return read
@@ -140,7 +140,7 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
 def _read_literal(choices: tuple[Any, ...]) -> Reader:
     def read(data: Any, at: str) -> Any:
         if data not in choices:
-            raise DecodeError(f"{at or 'value'}: {data!r} is none of {', '.join(map(repr, choices))}")
+            raise DecodeError(f"{at or 'value'}: {data!r} is not one of {', '.join(map(repr, choices))}")
         return data
 
     return read
@@ -178,7 +178,7 @@ def _read_enum(kind: type[Enum]) -> Reader:
             return kind(data)
         except ValueError:
             choices = ", ".join(str(member.value) for member in kind)
-            raise DecodeError(f"{at or 'value'}: {data!r} is none of {choices}") from None
+            raise DecodeError(f"{at or 'value'}: {data!r} is not one of {choices}") from None
 
     return read
 

@@ -1,4 +1,4 @@
-"""What a rule costs and how often it errs: printed with it, so that nobody takes an answer for more than it is."""
+"""The error rates and cost of a decision rule, shown next to its decisions."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Operating:
-    """How a rule does where the true pass rate is known."""
+    """How a rule behaves at one true pass rate."""
 
     rate: float
     """The true pass rate."""
 
     chance: float
-    """How often the rule acts."""
+    """The probability that the rule acts."""
 
     trials: float | None = None
-    """How many trials that takes on average; None where the rule does not choose."""
+    """The mean number of trials; None if the rule does not choose it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ErrorRates:
-    """A rule's error rates, exact."""
+    """The exact error rates of a rule."""
 
     rule: str
     """The rule's name."""
 
     action: str
-    """What it does or does not do: reject, promote, demote."""
+    """The action that the rule takes or not: reject, promote, demote."""
 
     about: str
     """The rule in a sentence, with its numbers."""
 
     setting: str
-    """What the numbers hold for."""
+    """The setting in which the numbers hold."""
 
     rows: tuple[Operating, ...]
     """One per true pass rate."""
 
     notes: tuple[str, ...] = ()
-    """What else a person should know before relying on it."""
+    """Caveats."""
 
     def at(self, rate: float) -> Operating:
         """The row of a true pass rate."""

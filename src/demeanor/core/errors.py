@@ -1,19 +1,19 @@
-"""Every error that a person can meet.
+"""Every error that a user can meet.
 
     DemeanorError
-    ├── UsageError            what was asked for can't be done as asked; exit code 2
-    │   ├── BadInput          a file or table that is not what it should be (file, key, value, remedy)
-    │   ├── UnknownName       a name that is not known, with the nearest one that is
-    │   └── NothingToRun      no eval was left after all filters
-    ├── WorldError            something outside failed; the trial is void, with a cause
-    │   └── CassetteError     a replay that can't be answered
-    │       ├── CassetteAbsent      there is no recording of the trial
-    │       ├── CassetteUnreadable  there is one, but it can't be read
-    │       └── CassetteUnmatched   it can be read, but holds no such request
-    └── StoreError            what was kept can't be read or written; exit code 70
-        └── StoreBusy         somebody else has been writing for too long
+    ├── UsageError            the command or its input is invalid; exit code 2
+    │   ├── BadInput          an invalid file, table or argument (file, key, value, remedy)
+    │   ├── UnknownName       an unknown name, with the nearest known one
+    │   └── NothingToRun      no eval is left after filtering
+    ├── WorldError            something outside Demeanor failed; the trial is void with a cause
+    │   └── CassetteError     a replay has no answer to a request
+    │       ├── CassetteAbsent      the trial was not recorded
+    │       ├── CassetteUnreadable  the recording can't be read
+    │       └── CassetteUnmatched   the recording has no such request
+    └── StoreError            the store can't be read or written; exit code 70
+        └── StoreBusy         the database stayed locked by another process
 
-Each carries a slug, which is the anchor of its section in docs/errors.md.
+Each class has a slug: the anchor of its section in docs/errors.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` was probably meant to be, if any is close."""
+    """The known name that is closest to `name`, if any is close enough."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return close[0] if close else None
 
@@ -41,13 +41,13 @@ class DemeanorError(Exception):
 
 
 class UsageError(DemeanorError):
-    """What was asked for can't be done as asked."""
+    """The command or its input is invalid."""
 
     slug: ClassVar[str] = "usage"
 
 
 class BadInput(UsageError):
-    """A file, a table or an argument that is not what it should be."""
+    """An invalid file, table or argument."""
 
     slug: ClassVar[str] = "bad-input"
 
@@ -61,7 +61,7 @@ class BadInput(UsageError):
 
 
 class UnknownName(UsageError):
-    """A name that is not known, with the nearest one that is."""
+    """An unknown name, with the nearest known one."""
 
     slug: ClassVar[str] = "unknown-name"
 
@@ -76,13 +76,13 @@ class UnknownName(UsageError):
 
 
 class NothingToRun(UsageError):
-    """No eval was left after all filters."""
+    """No eval is left after filtering."""
 
     slug: ClassVar[str] = "nothing-to-run"
 
 
 class WorldError(DemeanorError):
-    """Something outside failed while a trial ran: the trial is void with this cause."""
+    """Something outside Demeanor failed during a trial, which is void with this cause."""
 
     slug: ClassVar[str] = "void"
 
@@ -93,7 +93,7 @@ class WorldError(DemeanorError):
 
 
 class CassetteError(WorldError):
-    """A replay that can't be answered."""
+    """A replay has no answer to a request."""
 
     slug: ClassVar[str] = "cassette"
 
@@ -104,30 +104,30 @@ class CassetteError(WorldError):
 
 
 class CassetteAbsent(CassetteError):
-    """There is no recording of the trial."""
+    """The trial was not recorded."""
 
     slug: ClassVar[str] = "cassette-absent"
 
 
 class CassetteUnreadable(CassetteError):
-    """There is a recording, but it can't be read; it is left as it is."""
+    """The recording can't be read; it is not modified."""
 
     slug: ClassVar[str] = "cassette-unreadable"
 
 
 class CassetteUnmatched(CassetteError):
-    """The recording can be read, but holds no such request."""
+    """The recording has no such request."""
 
     slug: ClassVar[str] = "cassette-unmatched"
 
 
 class StoreError(DemeanorError):
-    """What was kept can't be read or written."""
+    """The store can't be read or written."""
 
     slug: ClassVar[str] = "store"
 
 
 class StoreBusy(StoreError):
-    """Somebody else has been writing for too long; what was to be written can be written later."""
+    """The database stayed locked by another process; the write can be repeated later."""
 
     slug: ClassVar[str] = "store-busy"

@@ -13,15 +13,15 @@ from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
 
 Rehearsal: TypeAlias = Callable[[Any], None]
-"""A function that plays the agent for the self-test; it gets a `Stage` (see judge/rehearsal.py)."""
+"""A function that plays the agent in the self-test; it gets a `Stage` (see judge/simulation.py)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """Where an eval is written down."""
+    """Where an eval is defined."""
 
     path: Path
-    """The Python file, or the scenario's folder."""
+    """The Python file or the scenario's folder."""
 
     line: int = 1
     """The line of the definition."""
@@ -29,70 +29,72 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Eval:
-    """One behaviour under test."""
+    """One behaviour under test. The sentence under a field is also its documentation for authors."""
 
     name: str
-    """Unique among all evals of a run."""
+    """The eval's name, unique within a run."""
 
     policy: Policy
-    """How consistent the behaviour is expected to be."""
+    """How consistently the eval passes: `ALWAYS_PASSES`, `USUALLY_PASSES` or `USUALLY_FAILS`. Start with
+    `USUALLY_PASSES`.
+    """
 
     scenario: Scenario
     """The situation."""
 
     checks: tuple[Check, ...]
-    """The questions asked of the evidence; all of them are asked, each time."""
+    """The checks; at least one. All of them are evaluated in every trial."""
 
     source: Source
-    """Where it is written down."""
+    """Where the eval is defined."""
 
     description: str = ""
-    """A sentence for people."""
+    """A sentence for readers of reports."""
 
     trials: int | None = None
-    """How many trials it wants; None means the run's default."""
+    """The number of trials."""
 
     subjects: tuple[str, ...] = ()
-    """The subjects it is meant for (`agent:model`); none means the run's."""
+    """The subjects to test, as `["agent:model"]`."""
 
     models: tuple[str, ...] = ()
-    """The models it is meant for, on whichever agent runs; none means any."""
+    """The models to test, with any agent."""
 
     tags: tuple[str, ...] = ()
-    """Labels to choose by."""
+    """Labels for `--tag`."""
 
     suite: str | None = None
-    """The suite it belongs to."""
+    """The suite it belongs to, for `--suite`."""
 
     owner: str | None = None
-    """Who looks after it."""
+    """The person or team responsible for it."""
 
     issue: str | None = None
-    """The issue it came from or is tracked in."""
+    """The issue that it came from or is tracked in."""
 
     log: bool = False
-    """Also write each trial's call chain to `logs/` beside the eval's source."""
+    """Also write each trial's call chain to `logs/` next to the eval."""
 
     passes_on: tuple[Rehearsal, ...] = ()
-    """Behaviours that must pass: the self-test proves that the eval can."""
+    """One or more behaviours that must pass; see the self-test."""
 
     fails_on: tuple[Rehearsal, ...] = ()
-    """Behaviours that must fail, besides doing nothing."""
+    """One or more behaviours that must fail; see the self-test."""
 
     task: HarborTask | None = None
-    """The task in Harbor's format that this eval stands for; None for an eval of our own."""
+    """The Harbor task that this eval represents; None for evals in Python or scenario folders."""
 
     does_nothing_passes: bool = False
-    """True where doing nothing is right (a «must not act» eval); such an eval must give a `fails_on`."""
+    """Whether an agent that does nothing passes. Such an eval needs a `fails_on`."""
 
     @property
     def layer(self) -> int:
-        """Which layer of the pyramid it belongs to: 2 where it asks for a behaviour, 3 where it is a whole task."""
+        """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
         return 2 if self.task is None else 3
 
     def __call__(self, rig: Any, result: str) -> Any:
-        """Ask the author's function directly, as a plain function would be called."""
+        """Call the author's check function directly."""
         for check in self.checks:
             if isinstance(check, FunctionCheck):
                 return check.function(rig, result)
-        raise TypeError(f"eval {self.name!r} has no check that is a function")
+        raise TypeError(f"eval {self.name!r} has no check function")

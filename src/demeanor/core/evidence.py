@@ -1,4 +1,4 @@
-"""What is known of a trial, in one shape for any agent; the rig is an author's view of it."""
+"""What is known about a trial, in one form for all agents; the rig is an author's view of it."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ class Spent:
     """What a trial used."""
 
     seconds: float = 0.0
-    """Wall time of the agent's work."""
+    """Wall-clock time of the agent's work."""
 
     turns: int = 0
-    """Model answers."""
+    """The number of model answers."""
 
     input_tokens: int | None = None
-    """Tokens sent; None where no provider said."""
+    """Tokens sent; None if not reported."""
 
     output_tokens: int | None = None
-    """Tokens received; None where no provider said."""
+    """Tokens received; None if not reported."""
 
     cost_usd: float | None = None
-    """Money; None where no price is known."""
+    """The cost; None if no price is known."""
 
     @property
     def tokens(self) -> int | None:
-        """Tokens in both directions, as far as known."""
+        """Tokens in both directions, as far as they are known."""
         known = [n for n in (self.input_tokens, self.output_tokens) if n is not None]
         return sum(known) if known else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """What is known of a trial. Derived from its capture alone."""
+    """What is known about a trial, derived from its capture alone."""
 
     trial: str
     """The trial's id."""
 
     trajectory: Trajectory = field(default_factory=Trajectory)
-    """What happened, in order."""
+    """The ordered events."""
 
     before: Tree = field(default_factory=Tree)
     """The workspace at the start."""
@@ -57,31 +57,31 @@ class Evidence:
     """How each of the agent's processes ended."""
 
     spent: Spent = field(default_factory=Spent)
-    """What it used."""
+    """Tokens, cost and time used."""
 
     asked: str | None = None
-    """System prompt and tools as the agent first sent them, what differs from run to run taken out; None if unknown."""
+    """System prompt and tools as first sent, without parts that vary between runs; None if unknown."""
 
     trouble: tuple[VoidCause, str] | None = None
-    """What broke in the world around the agent, if anything: the trial is void, whatever the checks say."""
+    """What failed outside the agent, if anything: the trial is void, whatever the checks say."""
 
     misdeed: str | None = None
-    """What the agent itself did wrong as a program (ran out of its time, exited with an error), if anything."""
+    """How the agent itself failed as a program (timeout, exit with an error), if it did."""
 
     leak: str | None = None
-    """Where the trial's canary token was seen, if it was: the agent gave away what looks like a credential."""
+    """Where the trial's canary token was seen, if it was: the agent leaked what looks like a credential."""
 
     injected: bool = False
-    """Whether the trouble was asked for: an injected fault, which another attempt would meet again."""
+    """Whether an injected fault caused the failure, so that another attempt would fail again."""
 
     rewards: Mapping[str, float] | None = None
-    """What the verifier of a Harbor task gave; None where it gave nothing, or where there is none."""
+    """The rewards of a Harbor task's verifier; None without a verifier or a reward."""
 
     step_rewards: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """What it gave for each step, of a task with several."""
+    """The rewards of each step, for a task with several steps."""
 
     verifier_said: str = ""
-    """The end of what it printed, for people."""
+    """The last lines of the verifier's output."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know: daemons left behind, output cut, log and wire disagreeing."""
+    """Remarks for the reader: processes left behind, truncated output, contradictions of log and wire."""

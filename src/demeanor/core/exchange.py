@@ -1,7 +1,7 @@
-"""The canonical model exchange: one request with its response, in no provider's words.
+"""The canonical model exchange: one provider-neutral request with its response.
 
-A dialect (gateway/dialects/) reads its own wire format into these values and writes them back. What the canon has no
-word for rides along verbatim in `extra`, so that a round trip within one dialect loses nothing.
+A dialect (gateway/dialects/) converts its wire format to these values and back. Fields without an equivalent are kept
+verbatim in `extra`, so a round trip within one dialect loses nothing.
 """
 
 from __future__ import annotations
@@ -16,53 +16,53 @@ from demeanor.core.messages import Extra, Message, Part, Text, Tool, ToolCall
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sampling:
-    """How the answer is to be drawn; None means the provider's default."""
+    """Sampling parameters; None means the provider's default."""
 
     temperature: float | None = None
-    """Randomness."""
+    """The sampling temperature."""
 
     top_p: float | None = None
-    """Nucleus."""
+    """The probability mass of nucleus sampling."""
 
     top_k: int | None = None
-    """Candidates."""
+    """The number of candidate tokens."""
 
     max_tokens: int | None = None
-    """The longest answer."""
+    """The maximum length of the answer."""
 
     stop: tuple[str, ...] = ()
     """Strings that end the answer."""
 
     seed: int | None = None
-    """For repeatability, where the provider offers it."""
+    """The random seed, if the provider supports it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reasoning:
-    """How much the model is to think first; None means the provider's default."""
+    """How much the model reasons first; None means the provider's default."""
 
     effort: str | None = None
-    """In a word: `none`, `minimal`, `low`, `medium`, `high`, or whatever else the wire says."""
+    """`none`, `minimal`, `low`, `medium`, `high`, or another value of the wire."""
 
     budget: int | None = None
-    """In tokens."""
+    """The budget in tokens."""
 
     show: bool | None = None
-    """Whether the thoughts, or a summary of them, are wanted in the answer."""
+    """Whether the answer should include the reasoning or a summary of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """What an agent asked a model."""
+    """An agent's request to a model."""
 
     model: str
     """The model's name as the agent wrote it."""
 
     messages: tuple[Message, ...]
-    """The conversation, system prompts included, in order."""
+    """The conversation in order, including system prompts."""
 
     tools: tuple[Tool, ...] = ()
-    """The tools on offer."""
+    """The available tools."""
 
     tool_choice: str | None = None
     """`auto`, `none`, `required`, or the name of the tool that must be used."""
@@ -71,23 +71,23 @@ class Request:
     """Whether several tools may be called in one turn; None means the provider's default."""
 
     sampling: Sampling = field(default_factory=Sampling)
-    """How to draw the answer."""
+    """The sampling parameters."""
 
     reasoning: Reasoning = field(default_factory=Reasoning)
-    """How much to think first."""
+    """The reasoning parameters."""
 
     json_schema: Mapping[str, Any] | None = None
-    """The schema that the answer must fit; empty where any JSON object will do, None where it is free."""
+    """The JSON schema of the answer; empty for any JSON object, None for free text."""
 
     stream: bool = False
-    """Whether the answer is wanted piece by piece."""
+    """Whether the answer is streamed."""
 
     extra: Extra = field(default_factory=dict)
     """Unknown fields, verbatim."""
 
     @property
     def system(self) -> str:
-        """All system and developer text, wherever it stood."""
+        """All system and developer text, wherever it is in the conversation."""
         return "\n\n".join(m.text for m in self.messages if m.role in {"system", "developer"})
 
 
@@ -95,36 +95,36 @@ class StopReason(StrEnum):
     """Why a model stopped."""
 
     END = "end"
-    """It was finished."""
+    """It finished."""
 
     TOOL_USE = "tool_use"
-    """It wants tools to be used."""
+    """It requests tool calls."""
 
     LENGTH = "length"
     """The token limit was reached."""
 
     STOP_SEQUENCE = "stop_sequence"
-    """A stop string came up."""
+    """It produced a stop string."""
 
     REFUSAL = "refusal"
     """It, or a filter, refused."""
 
     ERROR = "error"
-    """The provider broke off."""
+    """The provider failed."""
 
     UNKNOWN = "unknown"
-    """The wire said something else, or nothing."""
+    """Another reason, or none was given."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """Tokens of one exchange; None where the provider did not say."""
+    """The tokens of one exchange; None if the provider did not report them."""
 
     input: int | None = None
-    """Tokens of the request, cached ones included."""
+    """Tokens of the request, including cached ones."""
 
     output: int | None = None
-    """Tokens of the answer, reasoning included."""
+    """Tokens of the answer, including reasoning."""
 
     cache_read: int | None = None
     """Of `input`: read from a cache."""
@@ -138,7 +138,7 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Response:
-    """What a model answered."""
+    """A model's answer."""
 
     parts: tuple[Part, ...]
     """Text, thinking and tool calls, in order."""
@@ -150,10 +150,10 @@ class Response:
     """Tokens."""
 
     id: str | None = None
-    """The provider's name for the answer."""
+    """The provider's id for the answer."""
 
     model: str | None = None
-    """The model that really answered."""
+    """The model that answered, as reported by the provider."""
 
     extra: Extra = field(default_factory=dict)
     """Unknown fields, verbatim."""
@@ -174,7 +174,7 @@ class ProviderError:
     """A provider's refusal or failure, as the gateway saw it."""
 
     status: int | None
-    """The HTTP status; None where no answer came at all."""
+    """The HTTP status; None if there was no response."""
 
     reason: Literal[
         "rate_limit",
@@ -188,42 +188,42 @@ class ProviderError:
         "budget",
         "cassette",
     ]
-    """What kind of failure it was; `cassette`: a replay that holds no answer."""
+    """The kind of failure; `cassette` means that a replay has no answer."""
 
     message: str
-    """What the provider said, redacted."""
+    """The provider's message, redacted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:
-    """One request with its response, or with the error that came instead."""
+    """One request with its response or error."""
 
     number: int
     """1, 2, 3 … within its trial, in the order of arrival."""
 
     dialect: str
-    """The wire format the agent spoke."""
+    """The wire format that the agent used."""
 
     request: Request
-    """What was asked."""
+    """The request."""
 
     response: Response | None = None
-    """What was answered; None where an error came instead."""
+    """The response; None if there was an error instead."""
 
     error: ProviderError | None = None
-    """What went wrong, if anything did."""
+    """The error, if any."""
 
     started: float = 0.0
-    """Seconds since the trial began when the request arrived."""
+    """When the request arrived, in seconds since the start of the trial."""
 
     first_byte: float | None = None
-    """Seconds since the trial began when the answer began."""
+    """When the answer began, in seconds since the start of the trial."""
 
     ended: float = 0.0
-    """Seconds since the trial began when the answer was complete."""
+    """When the answer was complete, in seconds since the start of the trial."""
 
     cost_usd: float | None = None
-    """What it cost; None where no price is known."""
+    """The cost; None if no price is known."""
 
     fault: str | None = None
-    """The rule by which Demeanor broke the answer on purpose, such as `cut@2`; None where it did not."""
+    """The rule of the fault that was injected into the answer, such as `cut@2`; None if there was none."""

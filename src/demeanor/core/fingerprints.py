@@ -1,4 +1,4 @@
-"""What was compared, in twelve hex digits each: an eval as it was asked, a subject as it really was."""
+"""Hashes of twelve hex digits that identify an eval's content and a subject as it really ran."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from demeanor.core.subject import Subject
 from demeanor.core.tree import Tree
 
 PATH_TOOLS = "path_tools"
-"""The fact of a capture that tells which programs on PATH change how agents behave."""
+"""The fact of a capture that lists programs on PATH which affect the behaviour of agents."""
 
 TASK_ENVIRONMENT = "environment"
-"""The fact of a capture that tells in which of Harbor's environments a task was played."""
+"""The fact of a capture that names the Harbor environment in which a task ran."""
 
 
 def short_hash(*parts: Any) -> str:
-    """Twelve hex digits that differ as soon as one of the parts does."""
+    """Twelve hex digits that change with any of the parts."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def eval_hash(one: Eval, before: Tree) -> str:
-    """What an eval asks and checks; its name, policy and labels do not count, nor where it lies."""
+    """The hash of an eval's scenario and checks. Name, policy, labels and location are not included."""
     if one.task is not None:
         return short_hash(one.task.content, [_asked(check) for check in one.checks])
     scenario = one.scenario
@@ -48,7 +48,7 @@ def eval_hash(one: Eval, before: Tree) -> str:
 
 
 def scenario_hashes(scenario: Scenario, task: HarborTask | None = None) -> dict[str, str]:
-    """The situation besides its files, part by part: an attempt is judged again only where it still is the same."""
+    """The hash of each part of the scenario besides its files: only unchanged scenarios can be judged again."""
     return {
         **({"task": task.content} if task else {}),
         "prompt": short_hash(scenario.prompts),
@@ -67,17 +67,16 @@ def _asked(check: Check) -> str:
 
 @cache
 def _source(function: Callable[..., Any]) -> str:
-    """The function as it is written, without its decorators: those say how the eval is labelled, and what it asks
-    is counted from its scenario."""
+    """The function's source without decorators: their arguments are labels or already part of the scenario."""
     try:
         source = textwrap.dedent(inspect.getsource(function))
         begins = ast.parse(source).body[0].lineno - 1
-    except (OSError, TypeError, SyntaxError, IndexError):  # made at run time: nothing but its name is known
+    except (OSError, TypeError, SyntaxError, IndexError):  # created at run time: only its name is known
         return getattr(function, "__qualname__", type(function).__name__)
     return "\n".join(source.splitlines()[begins:])
 
 
 def subject_hash(subject: Subject, *, version: str | None, prompt: str | None, facts: Mapping[str, str]) -> str:
-    """A subject as it really was: settings, version, what it told its model first, and where it worked."""
+    """The hash of a subject as it really ran: settings, version, first prompt and tools, and environment."""
     where = [facts[TASK_ENVIRONMENT]] if TASK_ENVIRONMENT in facts else []
     return short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""), *where)

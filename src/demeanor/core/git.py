@@ -1,4 +1,4 @@
-"""What git says of the repository that a project lies in; nothing of it is changed here."""
+"""Read-only git commands on a project's repository."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 _DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
-_OF_A_HOOK = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}
-"""What git sets for its hooks: another repository, or another state of it, than the one that is asked about."""
+_HOOK_VARIABLES = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}
+"""Variables that git sets for hooks; they would redirect git to another repository or index."""
 
 
 class GitError(Exception):
-    """What git said when it could not."""
+    """A git command failed; the message is git's."""
 
 
-def git(folder: Path, *arguments: str, told: str | None = None) -> str:
-    """What a git command prints; `told` is what it reads."""
+def git(folder: Path, *arguments: str, stdin: str | None = None) -> str:
+    """The output of a git command."""
     try:
         end = subprocess.run(
             ["git", "-C", str(folder), *arguments],
             env=_environment(),
-            input=told,
+            input=stdin,
             capture_output=True,
             check=False,
             encoding="utf-8",
@@ -37,24 +37,24 @@ def git(folder: Path, *arguments: str, told: str | None = None) -> str:
 
 
 def blob_contents(repository: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """The content of many objects of a repository's own folder, one after the other, by one process of git."""
-    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as answers:
-        asked.write("".join(f"{name}\n" for name in names).encode())
-        asked.seek(0)
+    """The contents of many objects of the git directory `repository`, read by one git process."""
+    with tempfile.TemporaryFile() as requests, tempfile.TemporaryFile() as answers:
+        requests.write("".join(f"{name}\n" for name in names).encode())
+        requests.seek(0)
         command = ["git", f"--git-dir={repository.resolve()}", "cat-file", "--batch"]
         end = subprocess.run(
-            command, stdin=asked, stdout=answers, stderr=subprocess.PIPE, env=_environment(), check=False
+            command, stdin=requests, stdout=answers, stderr=subprocess.PIPE, env=_environment(), check=False
         )
         answers.seek(0)
         for name in names:
-            said = answers.readline().split()
-            if end.returncode != 0 or len(said) != 3:
+            header = answers.readline().split()
+            if end.returncode != 0 or len(header) != 3:
                 raise GitError(end.stderr.decode("utf-8", "replace").strip() or f"the object {name} can't be read")
-            yield name, answers.read(int(said[2]) + 1)[:-1]
+            yield name, answers.read(int(header[2]) + 1)[:-1]
 
 
 def fork_point(top: Path) -> str:
-    """Where the current branch left the default one; HEAD on the default branch itself."""
+    """The merge base of the current and the default branch; HEAD on the default branch itself."""
     for branch in _DEFAULT_BRANCHES:
         try:
             return git(top, "merge-base", "HEAD", branch).strip()
@@ -64,9 +64,9 @@ def fork_point(top: Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
+    return {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
 
 
 def commit_of(folder: Path, revision: str) -> str:
-    """The commit that a branch, tag or part of a hash stands for. What looks like an option is no revision."""
+    """The commit of a branch, tag or abbreviated hash. Strings that look like options are rejected."""
     return git(folder, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").strip()

@@ -1,6 +1,6 @@
-"""A whole coding task in the format of Harbor: what planning, running and proving need to know of it.
+"""A whole coding task in Harbor's format, as far as planning, running and validating need it.
 
-The task itself stays where it lies, and Harbor reads it there. These values are what Demeanor reads of it beforehand.
+Harbor reads the task from its folder; these values are what Demeanor reads beforehand.
 """
 
 from __future__ import annotations
@@ -15,97 +15,97 @@ TaskNetworkMode: TypeAlias = Literal["public", "no-network", "allowlist"]
 RewardStrategy: TypeAlias = Literal["mean", "final"]
 
 VERIFIER_TIMEOUT = 600.0
-"""Seconds that a verifier may take where nobody says; Harbor's own default."""
+"""The default time limit of a verifier in seconds, as in Harbor."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskNetwork:
-    """What a phase of a task may reach."""
+    """The network access of one phase of a task."""
 
     mode: TaskNetworkMode = "public"
-    """Everything, nothing, or what is listed."""
+    """Everything, nothing, or the hosts in `hosts`."""
 
     hosts: tuple[str, ...] = ()
-    """What is listed: names, `*.names`, addresses and ranges."""
+    """The allowed hosts: names, `*.names`, addresses and ranges."""
 
     declared: bool = True
-    """Whether the task says so; where it says nothing, Harbor lets it reach everything."""
+    """Whether the task declares it; otherwise Harbor allows everything."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskEnvironment:
-    """The machine that a task asks for."""
+    """The machine that a task needs."""
 
     folder: Path
-    """Where its definition lies: the Dockerfile, and what is copied from."""
+    """The folder with the Dockerfile and its build context."""
 
     image: str | None = None
-    """A ready-made image, which is used instead of building one."""
+    """A prebuilt image, used instead of the Dockerfile."""
 
     dockerfile: bool = False
-    """Whether the folder holds a Dockerfile."""
+    """Whether the folder has a Dockerfile."""
 
     compose: bool = False
-    """Whether the folder holds a docker-compose.yaml: several machines."""
+    """Whether the folder has a docker-compose.yaml, for several containers."""
 
     os: Literal["linux", "windows"] = "linux"
     """The operating system."""
 
     network: TaskNetwork = TaskNetwork(declared=False)
-    """What can be reached where a phase says nothing else."""
+    """The network access of phases that declare none."""
 
     build_timeout: float = 600.0
-    """Seconds that building may take."""
+    """The time limit of the build in seconds."""
 
     cpus: float | None = None
-    """Processors; None where it does not matter."""
+    """The number of CPUs; None if unspecified."""
 
     memory_mb: int | None = None
-    """Memory; None where it does not matter."""
+    """Memory; None if unspecified."""
 
     storage_mb: int | None = None
-    """Disk; None where it does not matter."""
+    """Disk space; None if unspecified."""
 
     gpus: int | None = None
-    """Graphics processors; None where there need be none."""
+    """The number of GPUs; None if it needs none."""
 
     workdir: str | None = None
-    """Where commands are run, if not where the image says."""
+    """The working directory, if not the image's own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskStep:
-    """One instruction with its verifier. A task without `[[steps]]` is one step without a name."""
+    """One instruction with its verifier. A task without `[[steps]]` has one unnamed step."""
 
     instruction: str
     """What the agent is asked."""
 
     name: str = ""
-    """The step's folder below `steps/`; empty where the task has no steps."""
+    """The step's folder below `steps/`; empty if the task has no steps."""
 
     agent_timeout: float | None = None
-    """Seconds that the agent may take; None means no limit."""
+    """The agent's time limit in seconds; None means no limit."""
 
     verifier_timeout: float = VERIFIER_TIMEOUT
-    """Seconds that the verifier may take, as Harbor really counts them."""
+    """The verifier's time limit in seconds, as Harbor applies it."""
 
     verifier_mode: VerifierMode = "shared"
-    """Whether the verifier runs where the agent ran, or in an environment of its own."""
+    """Whether the verifier runs in the agent's environment or in its own."""
 
     agent_network: TaskNetwork = TaskNetwork(declared=False)
-    """What the agent may reach."""
+    """The agent's network access."""
 
     verifier_network: TaskNetwork = TaskNetwork(declared=False)
-    """What the verifier may reach."""
+    """The verifier's network access."""
 
     verifier_environment: TaskEnvironment | None = None
-    """Where a separate verifier runs; None for a shared one."""
+    """The environment of a separate verifier; None for a shared one."""
 
     min_reward: Mapping[str, float] = field(default_factory=dict)
-    """What the step must reach for the next one to be tried, by reward key."""
+    """The rewards that the step must reach before the next one starts, by key."""
 
     solution: Path | None = None
-    """The script of the oracle; None where there is none."""
+    """The reference solution's script; None if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,51 +113,51 @@ class HarborTask:
     """A whole coding task: instruction, environment, verifier and perhaps a solution, in one folder."""
 
     folder: Path
-    """Where it lies; absolute."""
+    """The task's folder, absolute."""
 
     name: str
-    """What Harbor calls it in its results: `org/name`, or the folder's name where it gives none."""
+    """Its name in Harbor's results: `org/name`, or the folder's name."""
 
     digest: str
-    """`sha256:…` of its files, as Harbor's locks and datasets count it (but for what a .gitignore leaves out)."""
+    """`sha256:…` of its files, as in Harbor's locks and datasets (except for files that a .gitignore excludes)."""
 
     content: str
-    """Differs as soon as anything of the task does but its `[metadata]`, which only labels it."""
+    """A hash that changes with the task, except for its `[metadata]`, which only labels it."""
 
     steps: tuple[TaskStep, ...]
-    """What is asked, one after the other; at least one."""
+    """The steps in order; at least one."""
 
     environment: TaskEnvironment
-    """Where the agent works."""
+    """The agent's environment."""
 
     version: str | None = None
     """Its version, if it gives one."""
 
     schema: str = "1.4"
-    """The version of the format it is written in."""
+    """The version of the task format."""
 
     reward: str = "reward"
     """The key of the reward that counts."""
 
     at_least: float = 1.0
-    """The reward with which a trial passes."""
+    """The least reward with which a trial passes."""
 
     strategy: RewardStrategy = "mean"
-    """How the rewards of several steps become one."""
+    """How the rewards of several steps are combined."""
 
     artifacts: tuple[str, ...] = ()
-    """What a separate verifier gets to see of the agent's environment, besides /logs/artifacts."""
+    """Paths of the agent's environment that are copied to a separate verifier, besides /logs/artifacts."""
 
     warnings: tuple[str, ...] = ()
-    """What is allowed and yet probably not meant, each with what to do."""
+    """Valid but probably unintended settings, each with a remedy."""
 
     @property
     def several_steps(self) -> bool:
-        """Whether it is written with `[[steps]]`."""
+        """Whether it has `[[steps]]`."""
         return bool(self.steps[0].name)
 
     @property
     def agent_timeout(self) -> float | None:
-        """Seconds for all steps of the agent together; None where one of them has no limit."""
+        """The agent's time limit for all steps together; None if a step has no limit."""
         times = [step.agent_timeout for step in self.steps]
         return None if None in times else sum(time for time in times if time is not None)

@@ -1,4 +1,4 @@
-"""What earlier runs found, counted: all that reports over time and decisions need to know of the past."""
+"""The results of earlier runs, counted: the input of reports over time and of decisions."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo, RunKind
 
 Ruling: TypeAlias = Literal["gate", "promote", "demote", "compare", "bisect", "check-in"]
-"""What a decision that is kept was about."""
+"""The kind of a stored decision."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PastRun:
-    """A run that is kept, here or by another machine."""
+    """A stored run, from this or another machine."""
 
     info: RunInfo
-    """Who ran what; its `id` is the run's name in the store, which no other run there has."""
+    """Its metadata; the `id` is the run's unique name in the store."""
 
     origin: str = "demeanor"
-    """What wrote it: `demeanor`, or the format that it was imported from."""
+    """`demeanor`, or the format that it was imported from."""
 
     source: str = ""
-    """The folder or file that it came from."""
+    """The folder or file that it was read from."""
 
     cells: int = 0
-    """How many cells it has, skipped ones included."""
+    """The number of cells, including skipped ones."""
 
     @property
     def name(self) -> str:
@@ -38,16 +38,16 @@ class PastRun:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunCell:
-    """What one run found of one eval with one subject."""
+    """The result of one run for one eval and one subject."""
 
     run: str
     """The run's name in the store."""
 
     started: str
-    """When the run began: ISO 8601, UTC."""
+    """When the run started: ISO 8601, UTC."""
 
     kind: RunKind
-    """Why it was run."""
+    """Where the run took place: `local`, `ci` or `nightly`."""
 
     eval: str
     """The eval's name."""
@@ -65,43 +65,43 @@ class RunCell:
     """Trials that failed."""
 
     voided: int = 0
-    """Trials that could not be judged, after all attempts."""
+    """Trials without a verdict after all attempts."""
 
     skipped: bool = False
-    """Whether the cell was planned, and nothing of it was tried on purpose."""
+    """Whether the cell was skipped on purpose."""
 
     commit: str | None = None
     """The commit of the repository it ran in."""
 
     eval_hash: str = ""
-    """Differs as soon as the eval does."""
+    """Changes when the eval does."""
 
     prompt_hash: str | None = None
-    """Differs as soon as the system prompt or the tools do; None where nothing was sent."""
+    """Changes when the system prompt or the tools do; None if nothing was sent."""
 
     agent_version: str | None = None
-    """What the agent said of itself."""
+    """The version that the agent reported."""
 
     fingerprint: str = ""
-    """Differs as soon as the subject does; two of them are never averaged silently. Two within one cell: `a + b`."""
+    """Changes when the subject does; different ones are never averaged silently. Two within one cell: `a + b`."""
 
     spent: Spent = field(default_factory=Spent)
-    """What all attempts used, as far as known."""
+    """What all attempts used, as far as it is known."""
 
     planned: int = 0
-    """Trials that were planned; fewer may have been carried out."""
+    """Planned trials; fewer may have run."""
 
     attempts: int = 0
-    """All attempts, also the voided ones that were tried again."""
+    """All attempts, including voided ones that were retried."""
 
     unpriced: int = 0
-    """Attempts whose cost nobody knows: where some is known, `spent.cost_usd` is a lower bound."""
+    """Attempts of unknown cost. If there are any, `spent.cost_usd` is a lower bound."""
 
     uncounted: int = 0
-    """Attempts whose tokens nobody counted in full: where some are known, `spent.tokens` is a lower bound."""
+    """Attempts whose tokens were not all counted. If there are any, `spent.tokens` is a lower bound."""
 
     skip_reason: str | None = None
-    """Why nothing of it was tried, if so."""
+    """Why the cell was skipped, if it was."""
 
     branch: str | None = None
     """The branch it ran on."""
@@ -114,48 +114,48 @@ class RunCell:
 
     @property
     def judged(self) -> int:
-        """How many trials count."""
+        """The number of trials with a verdict of pass or fail."""
         return self.passed + self.failed
 
     @property
     def missing(self) -> int:
-        """Trials that were planned but not carried out."""
+        """Planned trials that did not run."""
         return max(0, self.planned - self.judged - self.voided)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptDecision:
-    """A decision that was made, with what it was made from."""
+    """A stored decision with the numbers behind it."""
 
     made: str
-    """When: ISO 8601, UTC."""
+    """When it was made: ISO 8601, UTC."""
 
     ruling: Ruling
-    """What it was about."""
+    """The kind of decision."""
 
     eval: str
-    """The eval's name; empty where it was about a whole run."""
+    """The eval's name; empty for a decision about a whole run."""
 
     answer: str
-    """What was decided: `accept`, `reject`, `undecided`, `promote`, `keep` …"""
+    """The decision: `accept`, `reject`, `undecided`, `promote`, `keep` …"""
 
     rule: str
-    """The rule that was applied, by name."""
+    """The name of the rule that was applied."""
 
     reason: str = ""
-    """Why, in a sentence with the numbers."""
+    """The reason, in a sentence with the numbers."""
 
     subject: str = ""
-    """The subject, as `agent:model`; empty where it was about all of them."""
+    """The subject, as `agent:model`; empty for a decision about all subjects."""
 
     run: str | None = None
-    """The run that it was made for, by its name in the store."""
+    """The name of its run in the store."""
 
     commit: str | None = None
-    """The commit that it was made at."""
+    """The commit that was checked out."""
 
     eval_hash: str = ""
-    """The eval as it was then."""
+    """The eval's hash at the time."""
 
     evidence: Mapping[str, object] = field(default_factory=dict)
-    """The numbers it was made from, as JSON data."""
+    """The numbers behind it, as JSON data."""

@@ -1,4 +1,4 @@
-"""Paths into JSON values, as a check writes them: `scripts.test`, `users[0].name`, `["a.b"].c`."""
+"""Paths into JSON values, as written in checks: `scripts.test`, `users[0].name`, `["a.b"].c`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _STEP = re.compile(r"""(?P<dot>\.)?(?P<name>[^.\[\]"]+)|\[(?P<index>-?\d+)\]|\[(
 
 
 def json_steps(path: str) -> tuple[Step, ...]:
-    """The steps that `path` takes: keys and indices. Raises ValueError where it is none."""
+    """The keys and indices of `path`. Raises ValueError if it is not a valid path."""
     steps: list[Step] = []
-    at = 0
-    while at < len(path):
-        match = _STEP.match(path, at)
-        if match is None or (match["name"] is not None and (match["dot"] is None) != (at == 0)):
-            raise ValueError(f"the JSON path {path!r} can't be read from {path[at:]!r} on")
+    position = 0
+    while position < len(path):
+        match = _STEP.match(path, position)
+        if match is None or (match["name"] is not None and (match["dot"] is None) != (position == 0)):
+            raise ValueError(f"the JSON path {path!r} can't be read from {path[position:]!r} on")
         if match["name"] is not None:
             steps.append(match["name"])
         elif match["index"] is not None:
             steps.append(int(match["index"]))
         else:
             steps.append(_unquoted(path, match["quoted"]))
-        at = match.end()
+        position = match.end()
     if not steps:
         raise ValueError("the JSON path is empty")
     return tuple(steps)

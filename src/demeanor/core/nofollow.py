@@ -1,4 +1,4 @@
-"""Reading files below a folder that an agent could write to: no link on the way is followed."""
+"""Read files below a folder that an agent could write to, without following symbolic links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_beneath(folder: Path | int, path: str, *, at_most: int) -> bytes | None:
-    """The first `at_most` bytes of a plain file; None where there is none. `folder` may be an open folder."""
+    """The first `at_most` bytes of a regular file; None if there is none. `folder` may be a file descriptor."""
     *parents, name = path.split("/")
     opened: list[int] = []
     try:
@@ -42,7 +42,7 @@ def _read(file: int, at_most: int) -> bytes:
 
 
 def find_beneath(folder: Path | int, pattern: str, *, at_most: int) -> tuple[str, ...]:
-    """The paths that fit a pattern, at most so many, in order; `*` stands for anything within one name."""
+    """The first `at_most` paths that match a pattern, sorted; `*` matches within one path component."""
     if "*" not in pattern:
         return (pattern,)
     found = [""]
@@ -52,7 +52,7 @@ def find_beneath(folder: Path | int, pattern: str, *, at_most: int) -> tuple[str
 
 
 def _names(folder: Path | int, above: str, part: str) -> list[str]:
-    """The names in a folder that fit; a link to a folder has none."""
+    """The matching names in a folder; links to folders are not followed."""
     if "*" not in part:
         return [part]
     opened: list[int] = []

@@ -1,7 +1,7 @@
-"""A workspace that is kept as changes over its starting state: the upper layer of an overlay file system.
+"""Read the upper layer of an overlay file system: the changes of a workspace over its starting state.
 
-In there, a device with the numbers 0:0 says that a name is gone, and an attribute on a folder says that nothing of the
-folder below is left in it.
+In the upper layer, a character device 0:0 marks a deleted name, and an extended attribute marks a folder that hides
+all of the lower folder's content.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OPAQUE = "user.overlay.opaque"
 
 
 class Layer:
-    """What is below a layer, and what a walk through the layer has found to be gone."""
+    """The lower layer's entries and the deletions that a scan of the upper layer has found."""
 
     def __init__(self, below: Mapping[str, Entry]) -> None:
         self._below = below
@@ -24,23 +24,23 @@ class Layer:
         self._gone: set[str] = set()
 
     def deletes(self, path: str, found: os.stat_result) -> bool:
-        """Whether this is no file but the word that there is none any more."""
+        """Whether this is a whiteout, the mark of a deleted file."""
         if not stat.S_ISCHR(found.st_mode) or found.st_rdev != 0:
             return False
         self._gone.add(path)
         return True
 
     def enter(self, path: str, handle: int) -> None:
-        """Take note of a folder of the layer, which is open."""
+        """Record an open folder of the upper layer."""
         self._folders.add(path)
         try:
             if os.getxattr(handle, _OPAQUE) == b"y":
                 self._gone.add(path)
         except OSError:
-            return  # it has no such attribute: what is below shows through
+            return  # not opaque: the lower folder's content stays visible
 
     def over(self, entries: Mapping[str, Entry]) -> dict[str, Entry]:
-        """Everything that is there: what the layer has, and what shows through it."""
+        """The merged view: the upper layer's entries and the visible ones of the lower layer."""
         hidden = self._gone | entries.keys()
         through = {
             path: entry

@@ -1,10 +1,10 @@
-"""Chances as people read them: two digits that count, and nothing rounded to a certainty."""
+"""Probabilities as percentages with two significant digits, never rounded to 0 % or 100 %."""
 
 from __future__ import annotations
 
 
 def share(value: float) -> str:
-    """`0.81 %`, `4.5 %`, `16 %`; only a true 0 or 1 is shown as 0 % or 100 %."""
+    """`0.81 %`, `4.5 %`, `16 %`; only exactly 0 and 1 are shown as 0 % and 100 %."""
     if value in (0.0, 1.0):
         return f"{value * 100:.0f} %"
     if value > 0.9995:
@@ -19,5 +19,5 @@ def share(value: float) -> str:
 
 
 def rate(value: float) -> str:
-    """`95 %`, `99.5 %`: a rate that was given, as it was given."""
+    """`95 %`, `99.5 %`: a given rate, not rounded."""
     return f"{value * 100:.4g} %"

@@ -1,4 +1,4 @@
-"""How consistent a behaviour is expected to be."""
+"""How consistently an eval is expected to pass."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from enum import StrEnum
 
 
 class Policy(StrEnum):
-    """The consistency that an eval promises. Every new eval starts as USUALLY_PASSES."""
+    """How consistently an eval is expected to pass. New evals start as USUALLY_PASSES."""
 
     ALWAYS_PASSES = "ALWAYS_PASSES"
     """Must pass every time; runs on every change and can block it."""
 
     USUALLY_PASSES = "USUALLY_PASSES"
-    """Passes most of the time; runs nightly (or with RUN_EVALS=1) and tracks health."""
+    """Passes most of the time; runs nightly (or with RUN_EVALS=1) to track its pass rate."""
 
     USUALLY_FAILS = "USUALLY_FAILS"
-    """A behaviour that is known to be bad: failing is expected, passing is news."""
+    """A known weakness: failing is expected, passing is news."""
 
 
 ALWAYS_PASSES = Policy.ALWAYS_PASSES

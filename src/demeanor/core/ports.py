@@ -1,4 +1,4 @@
-"""The edges of the world, as Protocols: a stage meets an adapter only here."""
+"""The interfaces between the pipeline and its adapters, as Protocols: sandbox, gateway, executor, store, history."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ class SandboxSession(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Template:
-    """A workspace's starting state, laid out once and copied for each attempt."""
+    """The starting state of a workspace, created once and copied for each attempt."""
 
     folder: Path
-    """Where it lies; never changed once made."""
+    """The folder; it is never changed after its creation."""
 
     tree: Tree
     """Its content."""
@@ -87,26 +87,26 @@ class Template:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandResult:
-    """What a command run for a check gave."""
+    """The result of a command that a check ran."""
 
     exit_code: int
-    """Its exit code; negative where a signal ended it."""
+    """Its exit code; negative if a signal killed it."""
 
     stdout: str
-    """What it printed."""
+    """Its standard output."""
 
     stderr: str
-    """What it printed as errors."""
+    """Its standard error."""
 
     timed_out: bool = False
-    """Whether it was ended because it took too long."""
+    """Whether it was killed at its time limit."""
 
 
 class RunCommand(Protocol):
-    """Runs a command in a throw-away copy of a workspace, for a check; `Sandbox.command` is one."""
+    """Runs a command in a temporary copy of a workspace, for a check; `Sandbox.command` is one."""
 
     def __call__(self, tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
-        """What the command gave; raises WorldError where it could not be started."""
+        """The command's result; raises WorldError if it could not be started."""
         ...
 
 
@@ -143,113 +143,113 @@ class Sandbox(Protocol):
 
 
 class GatewaySession(Protocol):
-    """One trial's own door to its model."""
+    """The gateway's endpoint for one attempt."""
 
     @property
     def base_url(self) -> str:
-        """Where the agent finds it, without a version path such as /v1."""
+        """The URL for the agent, without a version path such as /v1."""
         ...
 
     @property
     def token(self) -> str:
-        """The key the agent presents."""
+        """The API key that the agent sends."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the model that answers."""
+        """Remarks about the model, for the reader of a report."""
         ...
 
     def set_address(self, address: tuple[str, int]) -> None:
-        """From now on `base_url` is at an address of the session's own, at which it will `listen`."""
+        """Change `base_url` to an address at which only this session will `listen`."""
         ...
 
     async def listen(self, listener: socket.socket) -> None:
-        """Serve this session, and no other, on a socket of its own."""
+        """Serve only this session on the given socket."""
         ...
 
     async def close_connections(self) -> None:
-        """End what is under way and answer nothing any more; what went over the wire can still be asked."""
+        """Close all connections and accept no more; `exchanges` stays available."""
         ...
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
-        """Take note of the bench that the agent works on: `workspace`, `home`; a replay puts them in its answers."""
+        """Set the paths of the agent's `workspace` and `home`, which a replay puts into its answers."""
         ...
 
     def last_activity(self) -> float:
-        """The monotonic time of the last byte in either direction."""
+        """The time (`time.monotonic`) of the last byte in either direction."""
         ...
 
     def exchanges(self) -> tuple[Exchange, ...]:
-        """Everything that went over the wire."""
+        """All exchanges so far."""
         ...
 
     def waiting(self) -> bool:
-        """Whether the provider owes an answer right now."""
+        """Whether a request to the provider is unanswered."""
         ...
 
 
 class Gateway(Protocol):
-    """The model server between agents and providers."""
+    """The server between agents and model providers."""
 
     async def start(self) -> None:
-        """Listen."""
+        """Start listening."""
         ...
 
     async def stop(self) -> None:
-        """Stop listening and close everything."""
+        """Stop listening and close all connections."""
         ...
 
     def session(self, trial: Trial, *, seed: int) -> AbstractAsyncContextManager[GatewaySession]:
-        """A door for one attempt at one trial."""
+        """A session for one attempt at one trial."""
         ...
 
 
 class Executor(Protocol):
-    """Where attempts run: this machine, or a cluster."""
+    """Runs attempts, on this machine or on a cluster."""
 
     @property
     def slots(self) -> int:
-        """How many attempts may run at once."""
+        """The number of attempts that can run in parallel."""
         ...
 
-    async def capture(self, trial: Trial, attempt: int) -> Capture:
-        """Carry out one attempt. What breaks in the world is told in the capture; only cancellation is raised."""
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
+        """Run one attempt. Failures are reported in the capture; only cancellation is raised."""
         ...
 
 
 class Store(Protocol):
-    """The append-only keep of one run."""
+    """The append-only store of one run."""
 
     @property
     def folder(self) -> Path:
-        """Where the run is kept."""
+        """The run's folder."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of what could not be written."""
+        """What could not be written, for the reader of a report."""
         ...
 
     def begin(self, run: RunInfo, plan: Plan) -> None:
-        """Note what is going to be run."""
+        """Store the run's metadata and plan, before anything runs."""
         ...
 
     def records(self) -> tuple[Record, ...]:
-        """What was kept already, in order."""
+        """The stored records, in order."""
         ...
 
     def close(self) -> None:
-        """Make everything durable; the run may be begun again later."""
+        """Flush everything to disk; the run can be resumed later."""
         ...
 
-    def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
-        """Keep one judged attempt; when this returns, a crash can't lose it. Gives the record with its folder."""
+    def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
+        """Store one judged attempt durably: a later crash can't lose it. Returns the record with its folder set."""
         ...
 
 
 class History(Protocol):
-    """All runs that were kept, counted: what reports over time and decisions are made from."""
+    """All stored runs, counted: the input of reports over time and of decisions."""
 
     def runs(
         self,
@@ -259,51 +259,51 @@ class History(Protocol):
         commit: str | None = None,
         limit: int | None = None,
     ) -> tuple[PastRun, ...]:
-        """The runs, newest first; a commit may be given by its beginning."""
+        """The runs, newest first; a commit may be abbreviated."""
         ...
 
     def run(self, name: str = "latest") -> PastRun:
-        """One run by its name in the store, or the latest; raises UnknownName."""
+        """The run of this name in the store, or the latest; raises UnknownName."""
         ...
 
     def cells(self, run: str) -> tuple[RunCell, ...]:
-        """What one run found, in the order of its plan."""
+        """The results of one run, in the order of its plan."""
         ...
 
-    def nights(
+    def nightly_cells(
         self, last: int | None = 7, *, evals: Collection[str] = (), subjects: Collection[str] = ()
     ) -> tuple[RunCell, ...]:
-        """What the last nightly runs found, the oldest first; None means all of them."""
+        """The results of the `last` nightly runs, or of all with None, oldest first."""
         ...
 
     def eval_history(
         self, name: str, subject: str | None = None, *, kind: RunKind | None = None
     ) -> tuple[RunCell, ...]:
-        """What every run found of one eval, the oldest first."""
+        """The results of one eval in all runs, oldest first."""
         ...
 
     def records(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
-        """All attempts of one run, or of one eval in it, in the order in which they ended."""
+        """All attempts of one run, or of one eval in it, in the order of their end."""
         ...
 
     def trials(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
-        """The attempt that counts of each trial of one run, or of one eval in it."""
+        """The last attempt of each trial of one run, or of one eval in it."""
         ...
 
     def decisions(
         self, *, ruling: Ruling | None = None, name: str | None = None, limit: int | None = None
     ) -> tuple[KeptDecision, ...]:
-        """The decisions that were kept, newest first."""
+        """The stored decisions, newest first."""
         ...
 
     def last_decisions(self, ruling: Ruling) -> Mapping[str, KeptDecision]:
-        """By eval: its newest decision of one sort."""
+        """The newest decision of one kind, by eval."""
         ...
 
-    def keep_decision(self, decision: KeptDecision) -> None:
-        """Keep a decision; the same one twice is kept once."""
+    def add_decision(self, decision: KeptDecision) -> None:
+        """Store a decision; a duplicate is stored once."""
         ...
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         ...

@@ -1,4 +1,4 @@
-"""How a program is started, what it may use, and how it ended."""
+"""How a program is started, its limits, and how it ended."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Launch:
-    """A program to start in a bench. There is never a shell in between."""
+    """A program to start in a sandbox, without a shell."""
 
     argv: tuple[str, ...]
     """The program and its arguments."""
 
     env: Mapping[str, str] = field(default_factory=dict)
-    """What the adapter adds to the bench's own environment (PATH, HOME, TMPDIR, LANG, TERM)."""
+    """Variables that the adapter adds to the sandbox's own (PATH, HOME, TMPDIR, LANG, TERM)."""
 
     reads: tuple[str, ...] = ()
-    """Folders and files of the host that the program can't do without: its own installation. Others may be hidden."""
+    """Folders and files of the host that the program needs: its installation. Other paths may be hidden."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What a program may use."""
+    """The limits of a program."""
 
     wall: float
-    """Seconds from start to end."""
+    """The time limit in seconds."""
 
     idle: float | None = None
-    """Seconds without any output or model traffic; None means no such limit."""
+    """The longest time without output or model traffic, in seconds; None means no limit."""
 
     grace: float = 3.0
-    """Seconds between the polite and the forced end."""
+    """Seconds between SIGTERM and SIGKILL after a limit is reached."""
 
     farewell: float = 0.0
-    """The same where the run is cancelled: 0 for a program that has nothing to tidy up, which is ended at once."""
+    """The same after the run is cancelled; 0 kills the program at once."""
 
     output_bytes: int = 4 * 2**20
-    """How much of each stream is kept: the first and the last half of it."""
+    """How much of each output stream is kept: half from the beginning and half from the end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,17 +46,17 @@ class Output:
     """What a program printed on one stream."""
 
     text: str = ""
-    """What was kept, decoded as UTF-8; bytes that are none are shown as \\xNN."""
+    """The kept output, decoded as UTF-8; invalid bytes are shown as \\xNN."""
 
     total_bytes: int = 0
-    """How much there was."""
+    """The total size."""
 
     left_out: int = 0
-    """How many bytes in the middle were not kept."""
+    """The number of bytes left out in the middle."""
 
     @property
     def truncated(self) -> bool:
-        """Whether something in the middle was left out."""
+        """Whether bytes in the middle were left out."""
         return self.left_out > 0
 
 
@@ -65,13 +65,13 @@ class ProcessEnd:
     """How a program ended."""
 
     exit_code: int | None = None
-    """Its exit code; None where a signal ended it."""
+    """Its exit code; None if a signal killed it."""
 
     signal: int | None = None
-    """The signal that ended it, if one did."""
+    """The signal that killed it, if any."""
 
     ended_by: Literal["exit", "wall", "idle", "memory", "cancelled"] = "exit"
-    """Itself, or one of our limits."""
+    """Why it ended: by itself, by a limit or by cancellation."""
 
     stdout: Output = field(default_factory=Output)
     """What it printed."""
@@ -80,13 +80,13 @@ class ProcessEnd:
     """What it printed as errors."""
 
     seconds: float = 0.0
-    """From start to the end of its last process."""
+    """Seconds from the start to the end of its last process."""
 
     leftovers: int = 0
-    """Processes it left behind, ended by us."""
+    """Processes that it left behind and that were killed."""
 
     cpu_seconds: float = 0.0
     """CPU time of all its processes."""
 
     peak_bytes: int = 0
-    """The most memory that its processes were seen to hold; at least what the largest of them held."""
+    """The peak memory of its processes, as sampled; at least that of the largest process."""

@@ -1,4 +1,4 @@
-"""News of a run while it runs: an attempt has started, an attempt has been judged."""
+"""Progress events of a run: an attempt has started, an attempt has been judged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AttemptStarted:
     """1, 2, 3 …"""
 
     type: Literal["started"] = "started"
-    """Tells the news apart."""
+    """The tag of this type."""
 
     @property
     def cell(self) -> str:
@@ -35,13 +35,13 @@ class AttemptStarted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptJudged:
-    """An attempt at a trial has been judged and kept; `record.final` says whether another one follows."""
+    """An attempt at a trial has been judged and stored; `record.final` says whether another one follows."""
 
     record: Record
     """The attempt."""
 
     type: Literal["judged"] = "judged"
-    """Tells the news apart."""
+    """The tag of this type."""
 
     @property
     def cell(self) -> str:

@@ -1,4 +1,4 @@
-"""What the store keeps of a run: who ran what, and one record per attempt."""
+"""What the store keeps of a run: its metadata and one record per attempt."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ RunKind: TypeAlias = Literal["local", "ci", "nightly"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunInfo:
-    """Who ran what, when and with which versions."""
+    """The metadata of a run: what ran, when and with which versions."""
 
     id: str
-    """The run's name, which is also its folder's: a timestamp."""
+    """The run's name and the name of its folder: a timestamp."""
 
     started: str
     """ISO 8601, UTC."""
 
     uid: str = ""
-    """Sixteen hex digits that no other run has, on whichever machine it began."""
+    """Sixteen hex digits, unique across machines."""
 
     kind: RunKind = "local"
-    """Why it was run."""
+    """Where it ran: on a developer's machine, in CI or as a nightly run."""
 
     seed: int = 0
-    """Makes everything drawn by Demeanor repeatable."""
+    """The seed of everything that Demeanor draws at random."""
 
     demeanor: str = ""
     """The version of Demeanor."""
 
     commit: str | None = None
-    """The commit of the repository it ran in; None outside of one."""
+    """The commit of the repository it ran in; None outside a repository."""
 
     branch: str | None = None
     """The branch, if any."""
 
     dirty: bool | None = None
-    """Whether there were uncommitted changes; None outside of a repository."""
+    """Whether there were uncommitted changes; None outside a repository."""
 
     trials: int = 3
     """Trials per cell, unless an eval says otherwise."""
 
     arguments: Mapping[str, object] = field(default_factory=dict)
-    """What the run was asked to do, enough to do the rest of it later."""
+    """The arguments of the run, enough to resume it."""
 
     rejudges: str = ""
-    """The run whose captures were judged again here, by its uid; empty for a run of its own."""
+    """The uid of the run whose captures were judged again here; empty for an ordinary run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,58 +68,58 @@ class Record:
     """The trial's number within its cell."""
 
     attempt: int
-    """1, 2, 3 …; the last one of a trial counts."""
+    """1, 2, 3 …; only the last attempt of a trial counts."""
 
     verdict: Verdict
-    """How it was judged."""
+    """The verdict."""
 
     spent: Spent = field(default_factory=Spent)
-    """What it used."""
+    """Tokens, cost and time used."""
 
     chain: str = ""
-    """The tool-call chain, for people."""
+    """The tool-call chain, as text for reports."""
 
     stdout: str = ""
-    """The end of what the agent printed, a few lines; the whole of it lies in the folder."""
+    """The last lines of the agent's stdout; the folder has all of it."""
 
     stderr: str = ""
-    """The end of what the agent printed as errors, a few lines; the whole of it lies in the folder."""
+    """The last lines of the agent's stderr; the folder has all of it."""
 
     notes: tuple[str, ...] = ()
-    """What a person should know of it."""
+    """Remarks for the reader of a report."""
 
     folder: str = ""
-    """Where its leavings lie, relative to the run's folder."""
+    """The folder with its log, trajectory and diff, relative to the run's folder."""
 
     steps: int = 0
-    """How many events its trajectory has."""
+    """The number of events in its trajectory."""
 
     capture: tuple[int, int] | None = None
-    """Where its capture lies in the run's file of captures: offset and length in bytes."""
+    """The position of its capture in the run's capture file: offset and length in bytes."""
 
     capture_hash: str = ""
-    """SHA-256 of its capture, by which it can be found wherever it was published."""
+    """SHA-256 of its capture, which is also its key where captures are published."""
 
     ended: str = ""
     """ISO 8601, UTC."""
 
     final: bool = True
-    """False where another attempt follows."""
+    """False if another attempt follows."""
 
     policy: Policy = Policy.USUALLY_PASSES
     """The eval's policy at the time."""
 
     eval_hash: str = ""
-    """Twelve hex digits that differ as soon as the eval's scenario or checks do."""
+    """Twelve hex digits that change with the eval's scenario or checks."""
 
     agent_version: str | None = None
-    """What the agent said of itself; None where it can't tell."""
+    """The version that the agent reported; None if it can't."""
 
     prompt_hash: str | None = None
-    """Twelve hex digits of the system prompt and tools as first sent; None where nothing was sent."""
+    """Twelve hex digits of the system prompt and tools as first sent; None if nothing was sent."""
 
     fingerprint: str = ""
-    """Twelve hex digits of the subject as it really was: agent and version, model, settings, prompt and tools."""
+    """Twelve hex digits of the subject as it really ran: agent and version, model, settings, prompt and tools."""
 
     @property
     def trial(self) -> str:

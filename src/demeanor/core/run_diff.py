@@ -1,4 +1,4 @@
-"""What changed between two runs of one eval with one subject; two that differ are never averaged silently."""
+"""What changed between runs of one eval with one subject, and how its pass rate developed."""
 
 from __future__ import annotations
 
@@ -6,71 +6,71 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Part: TypeAlias = Literal["eval", "policy", "agent", "prompt", "subject"]
-"""What can change: the eval, its policy, the agent's version, its prompt or tools; subject means model or settings."""
+"""What can change: eval, policy, the agent's version, its prompt or tools; `subject` means model or settings."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunDiff:
-    """A difference from the run before."""
+    """A difference from the previous run."""
 
     run: str
     """The first run that differs."""
 
     started: str
-    """When that run began."""
+    """When that run started."""
 
     part: Part
     """What changed."""
 
     subject: str
-    """The subject with which it was seen, as `agent:model`."""
+    """The subject, as `agent:model`."""
 
     before: str
-    """What it was: a version or a hash."""
+    """The old version or hash."""
 
     after: str
-    """What it became."""
+    """The new version or hash."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangePoint:
-    """A night since which the pass rate is probably another one."""
+    """A night from which on the pass rate is probably different."""
 
     direction: Literal["fall", "rise"]
-    """Which way it went."""
+    """The direction of the change."""
 
     began: str
-    """The run with which it probably began."""
+    """The run in which the change probably began."""
 
     noticed: str
-    """The run with which there was enough evidence."""
+    """The first run with enough evidence."""
 
     before: tuple[int, int]
-    """Passed and judged since the change point before this one, up to here."""
+    """Passed and judged trials between the previous change point and this one."""
 
     after: tuple[int, int]
-    """Passed and judged from here up to the next change point."""
+    """Passed and judged trials between this change point and the next."""
 
     causes: tuple[RunDiff, ...] = ()
-    """What changed on the night it began or the one before: where to look first."""
+    """What changed on the night it began or the night before: the first places to look."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateHistory:
-    """How a rate went over time."""
+    """A pass rate over time."""
 
     points: tuple[ChangePoint, ...]
-    """Where it changed."""
+    """Where the rate changed."""
 
     changes: tuple[RunDiff, ...]
     """Where the eval, agent, prompt or model changed."""
 
     nights_between_false_alarms: float
-    """How many nights pass on average between two falls that are none, and likewise between two such rises: for an eval
-    that passes at least 90 % of the time; half of it for others."""
+    """The mean number of nights between two false alarms of a fall, and likewise of a rise, for an eval that passes at
+    least 90 % of the time; half as many for others."""
 
     assumed_rate: float | None
-    """The rate taken as normal in the last stretch; None where there are too few nights to say."""
+    """The rate assumed as normal since the last change point; None if there are too few nights."""
 
     fingerprints: tuple[str, ...]
-    """The subject's fingerprints, in order of appearance: more than one means that the rates are not of one thing."""
+    """The subject's fingerprints, in order of appearance; with more than one, the rates are not comparable."""

@@ -1,4 +1,4 @@
-"""What a run was asked to do: enough to plan it, and to do the rest of it later."""
+"""The request for a run: enough to plan it and to resume it."""
 
 from __future__ import annotations
 
@@ -14,67 +14,67 @@ class RunRequest:
     """The arguments of `demeanor run`, as values."""
 
     paths: tuple[str, ...] = ()
-    """Files and folders with evals, with `::name` for one of them; none means the configuration's."""
+    """Files and folders with evals, with `::name` for a single one; empty means the configuration's."""
 
     subjects: tuple[str, ...] = ()
-    """Whom to try, as `agent:model`; none means the configuration's, or what an eval says itself."""
+    """The subjects to test, as `agent:model`; empty means the eval's own or the configuration's."""
 
     model: str | None = None
-    """Overrules the model of every subject."""
+    """Overrides the model of every subject."""
 
     names: tuple[str, ...] = ()
-    """Exact names of evals; none means any."""
+    """Exact names of evals; empty means all."""
 
     keyword: str = ""
     """An expression as in pytest's -k."""
 
     suites: tuple[str, ...] = ()
-    """Suites; none means any."""
+    """Suites; empty means all."""
 
     tags: tuple[str, ...] = ()
-    """Tags; none means any."""
+    """Tags; empty means all."""
 
     tasks: tuple[str, ...] = ()
-    """Parts of names: only Harbor tasks whose name holds one of them; none means any eval."""
+    """Only Harbor tasks whose name contains one of these strings; empty means all evals."""
 
     env: str | None = None
-    """Where Harbor tasks are played; None means the configuration's, or what answers here."""
+    """The environment of Harbor tasks; None means the configuration's, or one that works on this machine."""
 
     trials: int | None = None
-    """Overrules the number of trials of every eval."""
+    """Overrides the number of trials of every eval."""
 
     policy: Literal["always", "all"] | None = None
-    """Which policies run; None means all where evals were named, otherwise only ALWAYS_PASSES."""
+    """Which policies run; None means all if evals were named, otherwise only ALWAYS_PASSES."""
 
     jobs: int | None = None
-    """Trials that run at once."""
+    """The number of trials that run in parallel."""
 
     timeout: float | None = None
-    """Overrules the time limit of every eval, in seconds."""
+    """Overrides the time limit of every eval, in seconds."""
 
     budget_usd: float | None = None
-    """Money that the run may spend."""
+    """The budget of the run, in US dollars."""
 
     kind: RunKind = "local"
-    """Why it is run."""
+    """Where it runs: `local`, `ci` or `nightly`."""
 
     sandbox: str | None = None
-    """Where agents run; None means the configuration's."""
+    """The sandbox level; None means the configuration's."""
 
     fail_fast: bool = False
-    """Start nothing more after the first failed trial."""
+    """Start no further trials after the first failed one."""
 
     update_snapshots: bool = False
     """Write prompt snapshots instead of comparing them."""
 
     faults: tuple[Fault, ...] = ()
-    """How answers of the model are broken on purpose; none means the configuration's."""
+    """Faults to inject into the model's answers; empty means the configuration's."""
 
     seed: int | None = None
-    """Makes what Demeanor draws repeatable; None draws one."""
+    """The random seed; None means a random one."""
 
     record: str | None = None
-    """The folder that cassettes are written to; None records nothing."""
+    """The folder to record cassettes in; None means no recording."""
 
     replay: str | None = None
-    """The folder that cassettes are replayed from; None asks models."""
+    """The folder to replay cassettes from; None means to call the models."""

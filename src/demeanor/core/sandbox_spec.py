@@ -1,4 +1,4 @@
-"""What a sandbox is told: how much everything in it may use, and what it may reach."""
+"""The settings of a sandbox: resource limits and network access."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Network: TypeAlias = Literal["gateway", "none", "host"]
-"""What a program in a sandbox can reach: its own gateway and nothing else; nothing at all; or what the host can."""
+"""What a program in a sandbox can reach: only its gateway, nothing, or everything that the host can."""
 
 
 NETWORKS: tuple[Network, ...] = ("gateway", "none", "host")
 
 RANKS: Mapping[str, int] = {"bubblewrap": 2, "docker": 2, "podman": 2, "landlock": 1, "seatbelt": 1, "none": 0}
-"""The levels, and how much they keep apart: `min_isolation` asks for at least as much as a level does."""
+"""The sandbox levels ranked by isolation; `min_isolation` requires at least the rank of a level."""
 
 DEFAULT_LEVEL = "bubblewrap"
-"""Where agents run unless another level is named. What can't be had is an error, and never replaced by less."""
+"""The default level. If a level does not work here, that is an error; it is never replaced by a weaker one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ceilings:
-    """How much an attempt may use, everything it starts taken together. A level says which of these it can hold."""
+    """The resource limits of an attempt with all its processes. Each level says which of them it can enforce."""
 
     processes: int = 1024
-    """Processes and threads at once."""
+    """The maximum number of processes and threads."""
 
     disk: int = 2 * 2**30
-    """Bytes written: workspace, HOME and temp folder together. They are kept in memory."""
+    """Bytes written to workspace, HOME and temp folder together; they are in memory."""
 
     files: int = 500_000
-    """Files and folders made."""
+    """The maximum number of files and folders created."""
 
     memory: int = 4 * 2**30
     """Bytes of memory."""
 
     output: int = 4 * 2**20
-    """Bytes of each output stream that are kept."""
+    """The bytes of each output stream that are kept."""

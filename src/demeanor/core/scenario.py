@@ -20,80 +20,87 @@ Setup: TypeAlias = Callable[[Path], None]
 class Approval:
     """How the agent's requests for confirmation are answered.
 
-    Several answers are a script: they are given one after the other, and the last of them from then on.
+    Several answers are given one after the other; the last one is repeated from then on.
     """
 
     default: Answers = "allow"
-    """The answer, or answers, where no rule speaks."""
+    """The answers to requests that no rule matches."""
 
     rules: Mapping[str, Answers] = field(default_factory=dict)
-    """Answers by tool name or by kind (`edit`, `execute`, …); a name wins over a kind."""
+    """Answers by tool name or by kind (`edit`, `execute`, …); a rule for the tool takes precedence."""
 
     def __post_init__(self) -> None:
-        """A script without an answer would leave an agent waiting."""
+        """Reject an empty list of answers, which would leave the agent waiting."""
         for key, answers in {"default": self.default, **self.rules}.items():
             if not answers:
-                raise ValueError(f"approval: {key!r} holds no answer; write 'allow', 'deny' or several of them")
+                raise ValueError(f"approval: {key!r} has no answers; write 'allow', 'deny' or a list of them")
 
     @property
     def denies(self) -> bool:
-        """Whether any request may be answered with «no»."""
-        return any("deny" in _several(answers) for answers in (self.default, *self.rules.values()))
+        """Whether any request may be denied."""
+        return any("deny" in _as_tuple(answers) for answers in (self.default, *self.rules.values()))
 
     def answer(self, *, tool: str, kind: str, earlier: int = 0) -> Answer:
-        """The answer for one call of `tool`, where the same rule has answered `earlier` requests already."""
+        """The answer for one call of `tool`, after the same rule has answered `earlier` requests."""
         answers = self.rules.get(matching_rule(self.rules, tool, kind)) or self.default
         return cast("Answer", scripted_answer(answers, earlier))
 
 
-def _several(answers: Answers) -> tuple[Answer, ...]:
+def _as_tuple(answers: Answers) -> tuple[Answer, ...]:
     return (answers,) if isinstance(answers, str) else answers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PriorMessage:
-    """One message of the conversation that the agent is told has already happened."""
+    """One message of an earlier conversation that the agent resumes."""
 
     role: Literal["user", "assistant"]
-    """Who said it."""
+    """The sender: `user` or `assistant`."""
 
     text: str
-    """What was said."""
+    """The message's text."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scenario:
-    """The situation: what the agent finds and what it is asked. No expectations."""
+    """What the agent finds and what it is asked. The sentence under a field is also its documentation for authors."""
 
     prompts: tuple[str, ...]
-    """What the agent is asked, turn by turn; at least one."""
+    """What the agent is asked turn by turn: a list, instead of `prompt`."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """The workspace's files at the start, by relative path."""
+    """The initial files of the workspace: a mapping of relative path to content."""
 
     template: Path | None = None
-    """A folder whose content is the workspace at the start; `files` are laid over it."""
+    """A folder that is copied into the workspace; `files` are written over it."""
 
     setup: Setup | None = None
-    """Called with the workspace's path once it is laid out; what it leaves is part of the starting state."""
+    """`def setup(workspace: Path)`, called after the files are written; what it leaves is part of the initial state."""
 
     params: Mapping[str, Any] = field(default_factory=dict)
-    """Settings handed to the agent's adapter."""
+    """Settings that are passed to the agent's adapter."""
 
     approval: Approval = field(default_factory=Approval)
-    """How the agent's requests for confirmation are answered."""
+    """How the agent's requests for confirmation are answered: `"allow"`, `"deny"`, or a list such as
+    `["deny", "allow"]`, whose last answer is repeated. To answer by tool or kind, give a mapping such as
+    `{"execute": "deny", "edit": ["deny", "allow"], "default": "allow"}`; each rule counts its own requests.
+    """
 
     messages: tuple[PriorMessage, ...] = ()
-    """An earlier conversation that the agent resumes."""
+    """An earlier conversation that the agent resumes: a list of messages with `role` (`user` or `assistant`) and
+    `text`.
+    """
 
     timeout: float | None = None
-    """Seconds that one trial may take; None means the configuration's default."""
+    """The time limit of one trial, in seconds."""
 
     requires_env: tuple[str, ...] = ()
-    """Environment variables without which the eval can't run; the cell is skipped, visibly."""
+    """Environment variables that the eval needs; if one is unset, the eval is reported as skipped."""
 
     network: Network | None = None
-    """What the agent can reach; None means the configuration's."""
+    """What the agent can reach: `gateway`, `none` or `host`; see [Sandboxes](sandboxes.md)."""
 
     faults: tuple[Fault, ...] = ()
-    """How the model's answers are broken on purpose; of several rules for one exchange the first counts."""
+    """Faults to inject into the model's answers, such as `["429@1", "cut@30%"]`; the first that matches an exchange
+    applies. See [Faults](faults.md).
+    """

@@ -1,4 +1,4 @@
-"""Choosing by words, as with pytest's -k: `notes and not slow`."""
+"""Select evals with a keyword expression like pytest's -k: `notes and not slow`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from demeanor.core.errors import UsageError
 
 
 def keyword_matcher(expression: str) -> Callable[[Iterable[str]], bool]:
-    """A test of an eval's words against an expression such as `notes and not slow`."""
+    """A predicate on an eval's words for an expression such as `notes and not slow`."""
     if not expression.strip():
         return lambda words: True
     tokens = re.findall(r"\(|\)|[^\s()]+", expression)
     parser = _Parser(tokens, expression)
     test = parser.either()
     if parser.left:
-        parser.refuse()
+        parser.fail()
     return lambda words: test(" ".join(words).lower())
 
 
@@ -28,8 +28,10 @@ class _Parser:
         self.left = left
         self.expression = expression
 
-    def refuse(self) -> NoReturn:
-        raise UsageError(f"-k {self.expression!r} is no expression\n  → write words with and, or, not and brackets")
+    def fail(self) -> NoReturn:
+        raise UsageError(
+            f"-k {self.expression!r} is not a valid expression\n  → write words with and, or, not and brackets"
+        )
 
     def either(self) -> Callable[[str], bool]:
         left = self.both()
@@ -53,10 +55,10 @@ class _Parser:
         if word == "(":
             inner = self.either()
             if not self.left or self.left.pop(0) != ")":
-                self.refuse()
+                self.fail()
             return inner
         if word in {"", ")", "and", "or"}:
-            self.refuse()
+            self.fail()
         return lambda text: word.lower() in text
 
 

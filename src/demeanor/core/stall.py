@@ -1,4 +1,4 @@
-"""When a provider's silence is to blame for a trial that ran out of time."""
+"""Whether a slow provider is the reason for a timeout."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ _LONG = 10.0
 
 
 def stall_seconds(silent: float | None, timeout: float) -> float | None:
-    """How long the provider had owed a byte, if that is long enough to blame it for a time-out after `timeout`."""
+    """`silent`, the seconds waited for the provider, if that is long enough to explain a timeout after `timeout`."""
     return silent if silent is not None and silent >= min(_LONG, timeout / 4) else None

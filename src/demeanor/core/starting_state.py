@@ -1,4 +1,4 @@
-"""The state that a workspace starts from, found again by its hash: what an agent changed means nothing without it."""
+"""The hash of a workspace's starting state, by which the state is stored."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ import json
 from demeanor.core.tree import Tree, is_git
 
 KEPT_BYTES = 64 * 2**20
-"""A starting state with more content than this is kept by its hash alone."""
+"""Of a larger starting state, only the hash is kept."""
 
-SECRETS = "a secret was found in the starting files, so they are not kept"
-"""The gap of a starting state that must not be written down."""
+SECRETS = "the starting files contain a secret, so they are not kept"
+"""The gap of a starting state that must not be stored."""
 
 
 def start_hash(tree: Tree) -> str:
-    """SHA-256 of the files, and of what git's branches point to.
+    """SHA-256 of the files and of what git's branches point to.
 
-    How git stores that differs each time that a state is laid out (its index holds inodes), so it does not count: two
-    states of one hash are the same for whoever works in them.
+    Other git files differ every time a state is created (the index has inode numbers), so they are not included.
     """
     digest = hashlib.sha256()
     for path, entry in sorted(tree.entries.items()):
-        if not is_git(path) or _points(path):
-            told = [path, entry.kind, entry.sha256, entry.size, entry.target, entry.executable]
-            digest.update(json.dumps(told).encode() + b"\n")
+        if not is_git(path) or _is_ref(path):
+            fields = [path, entry.kind, entry.sha256, entry.size, entry.target, entry.executable]
+            digest.update(json.dumps(fields).encode() + b"\n")
     return digest.hexdigest()
 
 
 def fit_to_keep(tree: Tree) -> bool:
-    """Whether the whole of a starting state is kept: it is not too large, and nothing is missing from it."""
+    """Whether a starting state is complete and small enough to be stored."""
     return not tree.gaps and sum(entry.size for entry in tree.entries.values()) <= KEPT_BYTES
 
 
-def _points(path: str) -> bool:
+def _is_ref(path: str) -> bool:
     return path in {".git/HEAD", ".git/packed-refs"} or path.startswith(".git/refs/")

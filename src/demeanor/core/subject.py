@@ -1,4 +1,4 @@
-"""What is compared: an agent, the model it calls, and its settings."""
+"""The subject of a comparison: an agent, the model it calls, and its settings."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Subject:
     """The agent's name in the configuration, or an adapter's name."""
 
     model: str
-    """The model's name; empty for an agent that has no use for one."""
+    """The model's name; empty for an agent that needs none."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever else of the configuration changes how it behaves."""
+    """Other configuration that affects its behaviour."""
 
     def __str__(self) -> str:
         return f"{self.agent}:{self.model}" if self.model else self.agent
 
     @property
     def fingerprint(self) -> str:
-        """Twelve hex digits that differ as soon as agent, model or settings do."""
+        """Twelve hex digits that change with agent, model or settings."""
         text = json.dumps([self.agent, self.model, dict(self.settings)], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Verdicts of one cell, counted; and what follows from them."""
+"""The verdicts of a cell, counted, and the decision that follows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from demeanor.core.evidence import Spent
 from demeanor.core.policy import Policy
 
 Estimator: TypeAlias = Literal["unbiased", "plug-in"]
-"""How pass@k and pass^k are reckoned; plug-in numbers are always labelled."""
+"""How pass@k and pass^k are calculated; plug-in numbers are always labelled."""
 
 
 class Status(StrEnum):
-    """A cell at a glance."""
+    """The result of a cell in one word."""
 
     PASS = "PASS"  # noqa: S105 - a word, not a password
     """Every judged trial passed."""
@@ -30,7 +30,7 @@ class Status(StrEnum):
     """No trial could be judged."""
 
     SKIPPED = "SKIPPED"
-    """Nothing was tried; the reason is given."""
+    """Nothing ran, for the reason given."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +38,7 @@ class Estimate:
     """A number with its uncertainty."""
 
     value: float
-    """The best guess."""
+    """The point estimate."""
 
     low: float
     """The lower end of the interval."""
@@ -47,12 +47,12 @@ class Estimate:
     """The upper end of the interval."""
 
     level: float = 0.95
-    """How often such an interval holds the truth."""
+    """The confidence level of the interval."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tally:
-    """The verdicts of one eval on one subject, counted. Voids are counted apart and enter no rate."""
+    """The verdicts of one eval on one subject, counted. Voids are counted separately and enter no rate."""
 
     eval: str
     """The eval's name."""
@@ -70,46 +70,46 @@ class Tally:
     """Trials that failed."""
 
     voided: int = 0
-    """Trials that could not be judged, after all attempts."""
+    """Trials without a verdict after all attempts."""
 
     missing: int = 0
-    """Trials that were planned but not carried out."""
+    """Planned trials that did not run."""
 
     attempts: int = 0
-    """All attempts, also the voided ones that were tried again."""
+    """All attempts, including voided ones that were retried."""
 
     skipped: str | None = None
-    """Why nothing was tried, if so."""
+    """Why the cell was skipped, if it was."""
 
     rate: Estimate | None = None
-    """The pass rate with its interval; None where nothing was judged."""
+    """The pass rate with its interval; None if no trial was judged."""
 
     pass_at: Mapping[int, float | None] = field(default_factory=dict)
-    """k → the probability that at least one of k trials passes; None where fewer than k were judged."""
+    """k → the probability that at least one of k trials passes; None if fewer than k were judged."""
 
     pass_hat: Mapping[int, float | None] = field(default_factory=dict)
-    """k → the probability that all of k trials pass; None where fewer than k were judged."""
+    """k → the probability that all of k trials pass; None if fewer than k were judged."""
 
     estimator: Estimator = "unbiased"
-    """How `pass_at` and `pass_hat` were reckoned."""
+    """How `pass_at` and `pass_hat` were calculated."""
 
     spent: Spent = field(default_factory=Spent)
-    """What all attempts used, as far as known."""
+    """What all attempts used, as far as it is known."""
 
     unpriced: int = 0
-    """Attempts whose cost nobody knows: where some is known, `spent.cost_usd` is a lower bound."""
+    """Attempts of unknown cost. If there are any, `spent.cost_usd` is a lower bound."""
 
     uncounted: int = 0
-    """Attempts whose tokens nobody counted in full: where some are known, `spent.tokens` is a lower bound."""
+    """Attempts whose tokens were not all counted. If there are any, `spent.tokens` is a lower bound."""
 
     @property
     def judged(self) -> int:
-        """How many trials count."""
+        """The number of trials with a verdict of pass or fail."""
         return self.passed + self.failed
 
     @property
     def status(self) -> Status:
-        """The cell at a glance."""
+        """The result of the cell in one word."""
         if self.skipped is not None:
             return Status.SKIPPED
         if self.judged == 0:
@@ -121,62 +121,62 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mean:
-    """A mean over evals, each of which weighs the same."""
+    """A mean over evals with equal weights."""
 
     value: float
     """The mean."""
 
     evals: int
-    """How many evals it is the mean of: those for which the number is defined."""
+    """The number of evals for which the value is defined."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
-    """All tallies of one subject. Rates are means over evals: trials are never thrown into one pot."""
+    """All tallies of one subject. Rates are means over evals; trials of different evals are never pooled."""
 
     subject: str
     """The subject, as `agent:model`."""
 
     evals: int = 0
-    """How many evals there are, skipped ones included."""
+    """The number of evals, including skipped ones."""
 
     judged: int = 0
-    """How many of them have at least one judged trial."""
+    """The number of evals with at least one judged trial."""
 
     statuses: Mapping[Status, int] = field(default_factory=dict)
-    """How many evals have which status."""
+    """The number of evals by status."""
 
     rate: Estimate | None = None
-    """The mean pass rate with its interval; None where nothing was judged."""
+    """The mean pass rate with its interval; None if no trial was judged."""
 
     pass_at: Mapping[int, Mean | None] = field(default_factory=dict)
-    """k → the mean of pass@k; None where it is defined for no eval."""
+    """k → the mean of pass@k; None if it is defined for no eval."""
 
     pass_hat: Mapping[int, Mean | None] = field(default_factory=dict)
-    """k → the mean of pass^k; None where it is defined for no eval."""
+    """k → the mean of pass^k; None if it is defined for no eval."""
 
     spent: Spent = field(default_factory=Spent)
-    """What all attempts used, as far as known."""
+    """What all attempts used, as far as it is known."""
 
     unpriced: int = 0
-    """Attempts whose cost nobody knows: where some is known, `spent.cost_usd` is a lower bound."""
+    """Attempts of unknown cost. If there are any, `spent.cost_usd` is a lower bound."""
 
     uncounted: int = 0
-    """Attempts whose tokens nobody counted in full: where some are known, `spent.tokens` is a lower bound."""
+    """Attempts whose tokens were not all counted. If there are any, `spent.tokens` is a lower bound."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
-    """A tally held against its policy."""
+    """The result of comparing a tally with its policy."""
 
     answer: Literal["accept", "reject", "undecided", "skipped"]
-    """What follows."""
+    """The decision."""
 
     rule: str
-    """The rule that was applied, by name."""
+    """The name of the rule that was applied."""
 
     reason: str
-    """Why, in a sentence with the numbers."""
+    """The reason, in a sentence with the numbers."""
 
     news: bool = False
-    """True where a behaviour that is known to be bad has begun to pass."""
+    """True if an eval that usually fails has begun to pass."""

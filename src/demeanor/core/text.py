@@ -1,4 +1,4 @@
-"""Making untrusted text safe to show: everything that an agent prints or writes is hostile."""
+"""Make untrusted text safe to show: everything that an agent prints or writes may be hostile."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _ASCII = str.maketrans(
 
 
 def printable(text: str) -> str:
-    """`text` without terminal escapes; other control, direction and invisible characters become visible escapes."""
+    """`text` without terminal escapes; other control, bidirectional and invisible characters become visible escapes."""
     return _CONTROLS.sub(_visible, _ESCAPES.sub("", text.replace("\r\n", "\n")))
 
 
 def ascii_only(text: str) -> str:
-    """`text` for a terminal that knows only ASCII: signs in common use are spelled out, the rest becomes `?`."""
+    """`text` for an ASCII-only terminal: common symbols are spelled out, other characters become `?`."""
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
 
 def one_line(text: str, *, width: int = 100) -> str:
-    """`text` on one line of at most `width` characters, fit for a table cell or a call chain."""
+    """`text` on one line of at most `width` characters, for a table cell or a call chain."""
     flat = " ".join(printable(text).split())
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
@@ -68,7 +68,7 @@ def count(number: int, noun: str) -> str:
 
 
 def slug(name: str) -> str:
-    """`name` as one safe path component: readable, never empty, `.` or `..`, and at most 80 characters."""
+    """`name` as a safe path component of at most 80 characters: never empty, `.` or `..`."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
     return safe[:80] or "unnamed"
 

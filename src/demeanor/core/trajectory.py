@@ -1,4 +1,4 @@
-"""What happened in a trial, in order: one small value per kind of event, and the kinds of tools."""
+"""The ordered events of a trial, and the kinds of tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 
 class Kind(StrEnum):
-    """What a tool does, whatever an agent calls it."""
+    """What a tool does, independent of its name."""
 
     READ = "read"
     EDIT = "edit"
@@ -38,12 +38,12 @@ _BY_NAME = {name: kind for kind, names in _KNOWN.items() for name in names.split
 
 
 def usual_kinds() -> Mapping[str, Kind]:
-    """The tools' names in common use, in lower case with underscores, and what they do."""
+    """The kinds of common tool names, which are in lower case with underscores."""
     return _BY_NAME
 
 
 def kind_of(tool: str, own: Mapping[str, Kind] | None = None) -> Kind:
-    """The kind of `tool`: by the agent's own table first, then by the names in common use."""
+    """The kind of `tool`, from the agent's own table or from the common names."""
     if own and tool in own:
         return own[tool]
     return _BY_NAME.get(tool.lower().replace("-", "_"), Kind.OTHER)
@@ -55,21 +55,21 @@ Permission: TypeAlias = Literal["allow", "deny", "unasked"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Said:
-    """The agent said something to its user."""
+    """A message from the agent to its user."""
 
     turn: int
     """The model answer it belongs to: 1, 2, 3 …"""
 
     text: str
-    """What it said."""
+    """The message."""
 
     type: Literal["said"] = "said"
-    """Tells the events apart."""
+    """The tag of this type."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Thought:
-    """The model reasoned, as far as it was shown."""
+    """The model's reasoning, as far as it is visible."""
 
     turn: int
     """The model answer it belongs to."""
@@ -78,18 +78,18 @@ class Thought:
     """The reasoning, or its summary."""
 
     type: Literal["thought"] = "thought"
-    """Tells the events apart."""
+    """The tag of this type."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Called:
-    """A tool was called, and perhaps answered."""
+    """A tool call, with its result if there is one."""
 
     turn: int
-    """The model answer it belongs to; calls of one turn were asked for together."""
+    """The model answer it belongs to; calls of one turn were requested together."""
 
     id: str
-    """Ties it to its result."""
+    """The call's id, which its result refers to."""
 
     tool: str
     """The tool's name."""
@@ -98,36 +98,36 @@ class Called:
     """What the tool does."""
 
     arguments: Mapping[str, Any]
-    """The arguments; empty where they were malformed (see `raw`)."""
+    """The arguments; empty if they were malformed (see `raw`)."""
 
     raw: str = ""
-    """The arguments as the model wrote them, where they were no JSON object."""
+    """The arguments as the model wrote them, if they were not a JSON object."""
 
     result: str | None = None
-    """What the tool answered; None where no answer was seen."""
+    """The tool's result; None if none was seen."""
 
     succeeded: bool | None = None
-    """Whether it worked; None where nobody said."""
+    """Whether it succeeded; None if unknown."""
 
     seconds: float | None = None
-    """How long it took, where the agent's log tells."""
+    """How long it took, if the agent's log says so."""
 
     witness: Witness = "wire"
-    """Who saw it: the gateway, the agent's own log, or both."""
+    """Where it was recorded: by the gateway, in the agent's own log, or both."""
 
     by_sub_agent: bool = False
     """Whether a sub-agent called it, within the turn of the agent itself."""
 
     permission: Permission | None = None
-    """How the agent's request for permission was answered; `unasked` where it made none; None where nobody can tell."""
+    """The answer to the agent's request for permission; `unasked` if it made none; None if unknown."""
 
     type: Literal["called"] = "called"
-    """Tells the events apart."""
+    """The tag of this type."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
-    """The agent asked its user for permission to use a tool, and was answered."""
+    """The agent's request for permission to use a tool, with the answer."""
 
     turn: int
     """The model answer it belongs to."""
@@ -136,73 +136,73 @@ class Asked:
     """The call that it is about."""
 
     tool: str
-    """The tool's name, as far as it was told."""
+    """The tool's name, as far as it is known."""
 
     kind: Kind
     """What the tool does."""
 
     answer: Literal["allow", "deny"]
-    """What the user answered, by the eval's `approval`."""
+    """The answer, according to the eval's `approval`."""
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """What the tool would be given, as far as it was told."""
+    """The tool's arguments, as far as they are known."""
 
     type: Literal["asked"] = "asked"
-    """Tells the events apart."""
+    """The tag of this type."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelFailed:
-    """The provider refused or failed to answer."""
+    """The provider's refusal or failure to answer."""
 
     turn: int
-    """The model answer that did not come."""
+    """The number of the missing model answer."""
 
     status: int | None
     """The HTTP status, if there was one."""
 
     reason: str
-    """What kind of failure it was."""
+    """The kind of failure."""
 
     message: str
-    """What the provider said."""
+    """The provider's message."""
 
     type: Literal["model_failed"] = "model_failed"
-    """Tells the events apart."""
+    """The tag of this type."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Faulted:
-    """Demeanor broke an answer of the model on purpose."""
+    """A fault that Demeanor injected into a model answer."""
 
     turn: int
-    """The model answer that was broken."""
+    """The affected model answer."""
 
     kind: str
-    """How it was broken, such as `cut`."""
+    """The kind of fault, such as `cut`."""
 
     detail: str
-    """The rule that was followed, and what was done."""
+    """The rule and its effect."""
 
     type: Literal["faulted"] = "faulted"
-    """Tells the events apart."""
+    """The tag of this type."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Aside:
-    """The agent asked its model for something beside the conversation."""
+    """A model request outside the conversation."""
 
     turn: int
-    """The last model answer before it; 0 where it came first."""
+    """The last model answer before it; 0 if there is none."""
 
     purpose: str
     """`title`, `commit message`, `summary`, `sub-agent` or `other`."""
 
     said: str = ""
-    """What the model answered in words."""
+    """The text of the model's answer."""
 
     type: Literal["aside"] = "aside"
-    """Tells the events apart."""
+    """The tag of this type."""
 
 
 Event: TypeAlias = Said | Thought | Called | Asked | ModelFailed | Faulted | Aside
@@ -213,16 +213,16 @@ class Trajectory:
     """The ordered events of a trial."""
 
     events: tuple[Event, ...] = ()
-    """In the order in which they happened."""
+    """The events in order."""
 
     gaps: tuple[str, ...] = ()
-    """Why it is known to be incomplete, if it is; a forbidden-action check can then not say «it did not»."""
+    """Why it is incomplete, if it is; a check can't then conclude that something did not happen."""
 
     disagreements: tuple[str, ...] = ()
-    """Where the wire and the agent's own log contradict each other."""
+    """Contradictions between the exchanges and the agent's own log."""
 
     requests_told: bool = False
-    """Whether the agent tells each time that it asks for permission; else nobody can say that it did not."""
+    """Whether every request for permission is recorded; if not, a missing request proves nothing."""
 
     @property
     def calls(self) -> tuple[Called, ...]:
@@ -231,5 +231,5 @@ class Trajectory:
 
     @property
     def final_text(self) -> str:
-        """The last thing the agent said."""
+        """The agent's last message."""
         return next((event.text for event in reversed(self.events) if isinstance(event, Said)), "")

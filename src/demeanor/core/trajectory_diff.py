@@ -1,4 +1,4 @@
-"""Two trajectories side by side: which steps they share, and where they part."""
+"""Align two trajectories: which steps they share, and where they diverge."""
 
 from __future__ import annotations
 
@@ -16,36 +16,35 @@ _Step: TypeAlias = Called | Said | ModelFailed | Faulted
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pair:
-    """What both did at one point; None where one of them did nothing there."""
+    """One row of the alignment; None if that side has no step there."""
 
     left: Event | None
-    """What the first did."""
+    """The first trajectory's step."""
 
     right: Event | None
-    """What the second did."""
+    """The second trajectory's step."""
 
     same: bool
-    """Whether both did the same: the same tool with the same arguments. Words may differ, since they always do."""
+    """Whether both steps are the same: the same tool with the same arguments. Texts may differ; they always do."""
 
 
 def align(left: Sequence[Event], right: Sequence[Event]) -> tuple[Pair, ...]:
-    """The steps of both, those that are alike side by side. Thoughts and side requests are left out."""
-    ours, theirs = _steps(left), _steps(right)
-    return tuple(_paired(ours, theirs, (_whole, _rough)))
+    """The steps of both, with equal ones side by side. Thoughts and side requests are left out."""
+    return tuple(_paired(_steps(left), _steps(right), (_whole, _rough)))
 
 
 def first_divergence(pairs: Sequence[Pair]) -> int | None:
-    """The first point at which they did not do the same; None where they never parted."""
-    return next((place for place, pair in enumerate(pairs) if not pair.same), None)
+    """The index of the first pair that differs; None if there is none."""
+    return next((index for index, pair in enumerate(pairs) if not pair.same), None)
 
 
 def distance(left: Sequence[Event], right: Sequence[Event]) -> int:
-    """At how many points they did not do the same: the smaller, the nearer."""
+    """The number of pairs that differ."""
     return sum(not pair.same for pair in align(left, right))
 
 
 def way(events: Sequence[Event]) -> tuple[str, ...]:
-    """The steps, as they are compared: two trajectories of one way never part."""
+    """The comparison keys of the steps: two trajectories with equal keys never diverge."""
     return tuple(_whole(event) for event in _steps(events))
 
 
@@ -66,18 +65,16 @@ def _rough(event: Event) -> str:
 
 
 def _paired(left: list[_Step], right: list[_Step], keys: Sequence[Callable[[Event], str]]) -> list[Pair]:
-    """Pairs by the first key; what it leaves between them by the next one; what is left then by place."""
+    """Align by the first key; align what is left between matches by the next key, and the rest by position."""
     if not keys:
-        return [Pair(left=ours, right=theirs, same=False) for ours, theirs in zip_longest(left, right)]
+        return [Pair(left=one, right=other, same=False) for one, other in zip_longest(left, right)]
     key, *rest = keys
     matcher = SequenceMatcher(a=[key(event) for event in left], b=[key(event) for event in right], autojunk=False)
     pairs: list[Pair] = []
     for what, i, j, m, n in matcher.get_opcodes():
         if what == "equal":
             exact = key is _whole
-            pairs += [
-                Pair(left=ours, right=theirs, same=exact) for ours, theirs in zip(left[i:j], right[m:n], strict=True)
-            ]
+            pairs += [Pair(left=one, right=other, same=exact) for one, other in zip(left[i:j], right[m:n], strict=True)]
         else:
             pairs += _paired(left[i:j], right[m:n], rest)
     return pairs

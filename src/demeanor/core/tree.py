@@ -1,4 +1,4 @@
-"""A folder's content as a value, and the difference of two such values."""
+"""The content of a folder as a value, and the difference between two such values."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ EntryKind: TypeAlias = Literal["file", "link", "other"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One file, link or other thing in a folder."""
+    """One file, symbolic link or special file in a folder."""
 
     kind: EntryKind
-    """`other` is a device, socket or fifo: noted, never opened."""
+    """`other` is a device, socket or FIFO; it is recorded but never opened."""
 
     size: int = 0
     """Bytes."""
@@ -25,22 +25,22 @@ class Entry:
     """Whether its owner may execute it."""
 
     sha256: str = ""
-    """Of the content; empty where it was not read."""
+    """The hash of the content; empty if it was not read."""
 
     content: bytes | Path | None = None
-    """The bytes, or where they lie unchanged, or None where the file was too large to keep."""
+    """The bytes, the path of an unchanging file that has them, or None if the file was too large to keep."""
 
     target: str | None = None
-    """Where a link points."""
+    """The target of a symbolic link."""
 
     def read(self) -> bytes | None:
-        """The content; None where it was not kept."""
+        """The content; None if it was not kept."""
         if isinstance(self.content, Path):
             return self.content.read_bytes()
         return self.content
 
     def same(self, other: Entry | None) -> bool:
-        """Whether both are the same thing with the same content."""
+        """Whether both have the same kind, mode and content."""
         return other is not None and (self.kind, self.sha256, self.size, self.target, self.executable) == (
             other.kind,
             other.sha256,
@@ -55,10 +55,10 @@ class Tree:
     """All entries of a folder, by relative path with forward slashes."""
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
-    """Folders are implied by the paths below them."""
+    """Folders are not listed; the paths of their files imply them."""
 
     gaps: tuple[str, ...] = ()
-    """What was left out (too many files, unreadable names), if anything was."""
+    """What was left out and why, such as too many files or unreadable names."""
 
     def visible(self) -> dict[str, Entry]:
         """The entries outside `.git`, sorted by path."""
@@ -66,7 +66,7 @@ class Tree:
 
 
 def is_git(path: str) -> bool:
-    """Whether `path` belongs to the repository's own bookkeeping."""
+    """Whether `path` is `.git` or inside it."""
     return path == ".git" or path.startswith(".git/")
 
 
@@ -81,14 +81,14 @@ class Change:
     """What happened to it."""
 
     before: Entry | None
-    """As it was."""
+    """The old entry."""
 
     after: Entry | None
-    """As it is."""
+    """The new entry."""
 
 
 def changes(before: Tree, after: Tree) -> tuple[Change, ...]:
-    """What differs, sorted by path; `.git` is left out."""
+    """The differences, sorted by path, without `.git`."""
     old, new = before.visible(), after.visible()
     found = []
     for path in sorted(old.keys() | new.keys()):
@@ -103,7 +103,7 @@ def changes(before: Tree, after: Tree) -> tuple[Change, ...]:
 
 
 def unified_diff(found: tuple[Change, ...]) -> str:
-    """The changes as a unified diff, as `git diff` would show them."""
+    """The changes as a unified diff in the style of `git diff`."""
     return "".join(_one_diff(change) for change in found)
 
 

@@ -1,11 +1,11 @@
-"""A folder on disk as a Tree, and a Tree as a folder again.
+"""Read a folder into a Tree, and write a Tree to a folder.
 
-What lies in the folder was left by an agent, so nothing in it is trusted: links are never followed, fifos and devices
-are never opened, names may be any bytes, a file may claim ten gigabytes, and there may be a million of them. Memory
-and time stay bounded; what was left out is told in the tree's gaps.
+An agent wrote the folder, so its content is untrusted: links are never followed, FIFOs and devices are never opened,
+names may be any bytes, a file may be ten gigabytes large, and there may be a million files. Memory and time are
+bounded; the tree's gaps say what was left out.
 """
 
-# pathlib costs more than the system calls that are made here in large numbers.
+# pathlib costs more than the many system calls made here.
 # ruff: noqa: PTH103, PTH123, PTH211
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from demeanor.core.overlay import Layer
 from demeanor.core.tree import Entry, Tree
 
 Stamp: TypeAlias = tuple[int, int, int, int]
-"""What changes when a file does: inode, size, mtime and ctime in nanoseconds."""
+"""Changes when the file does: inode, size, mtime and ctime in nanoseconds."""
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -31,37 +31,37 @@ _EDGE = 4096
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Keep:
-    """How much of a folder is kept."""
+    """Limits on how much of a folder is kept."""
 
     file_bytes: int = 8 * 2**20
-    """A larger file is noted without its content."""
+    """Larger files are recorded without content."""
 
     total_bytes: int = 64 * 2**20
-    """Once this much content is kept, further files are noted without theirs."""
+    """Once this much content is kept, further files are recorded without content."""
 
     entries: int = 100_000
     """Further files and folders are left out."""
 
     depth: int = 100
-    """Folders nested deeper are left out."""
+    """More deeply nested folders are left out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Known:
-    """What is known of a folder's files from when they were laid out."""
+    """What was recorded about a folder's files when they were created, so that unchanged ones need not be read."""
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
-    """The content they had."""
+    """The original entries."""
 
     stamps: Mapping[str, Stamp] = field(default_factory=dict)
-    """The stamps they had."""
+    """The original stamps."""
 
     settled_before: int = 0
-    """A ctime from this moment (ns) on is too young to prove that nothing was changed in the same tick of the clock."""
+    """A ctime (ns) from this moment on is too recent to rule out a change within the same clock tick."""
 
 
 class TooMany(Exception):
-    """A scan met more files and folders than it was told to look at."""
+    """A scan found more files and folders than `at_most`."""
 
 
 def stamp(found: os.stat_result) -> Stamp:
@@ -70,7 +70,7 @@ def stamp(found: os.stat_result) -> Stamp:
 
 
 def tree_path_problem(path: str) -> str | None:
-    """Why `path` can't name an entry of a tree, where each path is written in one way only; None where it can."""
+    """Why `path` is not a valid, normalised path of a tree entry; None if it is."""
     if not path:
         return "is empty"
     if path.startswith("/"):
@@ -81,7 +81,7 @@ def tree_path_problem(path: str) -> str | None:
     if "" in parts or "." in parts:
         return "has an empty part or a '.' in it"
     if "\0" in path or any("\ud800" <= letter <= "\udfff" for letter in path):
-        return "has a character that no file name can have"
+        return "has a character that is not allowed in file names"
     if any(len(part.encode()) > 255 for part in parts):
         return "has a part longer than 255 bytes"
     return None
@@ -96,13 +96,13 @@ def scan(
     in_place: bool = False,
     layer: Layer | None = None,
 ) -> Tree:
-    """The content of `folder` now. `in_place` is for a folder of our own that never changes: files are not taken in,
-    the entries say where they lie.
+    """The current content of `folder`. With `in_place`, for a folder of our own that never changes, entries refer to
+    the files instead of holding their content.
 
-    A file whose stamp is as known shares the known entry. A file too large to keep has no content, and its sha256
-    is one of its size, mtime, beginning and end, so that it equals no other file; only where a known file of the same
-    size exists is it read whole, to tell whether it changed. Raises TooMany beyond `at_most` files and folders.
-    Where `folder` is but what was changed of another, `layer` knows that one, and the tree is of both.
+    A file with a known stamp reuses the known entry. A file too large to keep has no content, and its sha256 covers
+    its size, mtime, beginning and end, so that it equals no other file; if a known file has the same size, the whole
+    file is hashed to detect a change. Raises TooMany beyond `at_most` files and folders. If `folder` is the upper
+    layer of an overlay, `layer` describes what is below, and the tree is the merged view.
     """
     scanner = _Scanner(known or Known(), keep or Keep(), at_most, folder if in_place else None, layer)
     try:
@@ -118,7 +118,7 @@ def scan(
 
 
 def restore(tree: Tree, into: Path) -> None:
-    """Lay `tree` out in the empty folder `into`. Links come last, so that nothing is ever written through one."""
+    """Write `tree` into the empty folder `into`. Links are created last, so that nothing is written through one."""
     made = {""}
     links = []
     for path, entry in sorted(tree.entries.items()):
@@ -136,7 +136,7 @@ def restore(tree: Tree, into: Path) -> None:
         with open(handle, "wb") as file:
             file.write(entry.read() or b"")
     if ".git/HEAD" in tree.entries:
-        # A tree has no empty folders, but git takes a folder without these two for no repository.
+        # A tree has no empty folders, but git only recognises a repository that has these two.
         (into / ".git/objects").mkdir(exist_ok=True)
         (into / ".git/refs").mkdir(exist_ok=True)
     for path, target in links:
@@ -150,12 +150,12 @@ def _check_place(path: str, tree: Tree) -> None:
     parent = path.rpartition("/")[0]
     while parent:
         if parent in tree.entries:
-            raise ValueError(f"path {path!r} lies below {parent!r}, which is no folder")
+            raise ValueError(f"path {path!r} is below {parent!r}, which is not a folder")
         parent = parent.rpartition("/")[0]
 
 
 class _Scanner:
-    """One walk through a folder, and what it has found so far."""
+    """The state of one walk through a folder."""
 
     def __init__(self, known: Known, keep: Keep, at_most: int | None, place: Path | None, layer: Layer | None) -> None:
         self.entries: dict[str, Entry] = {}
@@ -173,15 +173,17 @@ class _Scanner:
         """What was left out."""
         gaps = self._gaps[:20]
         if len(self._gaps) > 20:
-            gaps.append(f"{len(self._gaps) - 20} more gaps of the same kinds")
+            gaps.append(f"{len(self._gaps) - 20} more gaps like these")
         if self._not_kept:
-            gaps.append(f"{self._not_kept} files are noted without content: {self._keep.total_bytes} bytes were kept")
+            gaps.append(
+                f"{self._not_kept} files have no content here: the limit of {self._keep.total_bytes} bytes was reached"
+            )
         if self._seen > self._keep.entries:
-            gaps.append(f"there are more than {self._keep.entries} files and folders; the rest was left out")
+            gaps.append(f"more than {self._keep.entries} files and folders; the rest was left out")
         return tuple(gaps)
 
     def folder(self, handle: int, prefix: str, depth: int) -> None:
-        """Take in everything below one open folder."""
+        """Scan everything below one open folder."""
         with os.scandir(handle) as items:
             for item in items:
                 self._seen += 1
@@ -200,7 +202,7 @@ class _Scanner:
                 if stat.S_ISDIR(found.st_mode):
                     self._below(handle, item.name, path, depth)
                 elif path in self.entries:
-                    self._gaps.append(f"{path}: two names read alike; one was left out")
+                    self._gaps.append(f"{path}: two names look the same after escaping; one was left out")
                 else:
                     self.entries[path] = self._entry(handle, item.name, path, found)
 
@@ -209,12 +211,12 @@ class _Scanner:
             name.encode()
         except UnicodeEncodeError:
             name = readable(name)
-            self._gaps.append(f"{prefix}{name}: the name is not UTF-8; it is shown with escapes")
+            self._gaps.append(f"{prefix}{name}: the name is not valid UTF-8; it is shown with escapes")
         return prefix + name
 
     def _below(self, handle: int, name: str, path: str, depth: int) -> None:
         if depth >= self._keep.depth:
-            self._gaps.append(f"{path}: nested too deep; what is below was left out")
+            self._gaps.append(f"{path}: nested too deeply; its content was left out")
             return
         try:
             inner = _open_folder(name, handle)
@@ -251,7 +253,7 @@ class _Scanner:
         return Entry(kind="file", size=found.st_size, executable=executable, sha256=digest, content=content)
 
     def _content(self, handle: int, name: str, path: str, found: os.stat_result) -> tuple[str, bytes | Path | None]:
-        """A file's sha256, and its content where that is to be kept."""
+        """A file's sha256 and, if it is to be kept, its content."""
         before = self._known.entries.get(path)
         keep = found.st_size <= self._keep.file_bytes and self._kept + found.st_size <= self._keep.total_bytes
         file = _open_file(name, handle)
@@ -291,7 +293,7 @@ def _open_file(name: str, handle: int) -> int:
 
 
 def _read(file: int, size: int) -> bytes:
-    """At most `size` bytes: a file that grows meanwhile can't hurt."""
+    """At most `size` bytes, even if the file grows meanwhile."""
     first = os.read(file, size)
     if len(first) == size:
         return first

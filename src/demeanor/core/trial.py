@@ -1,4 +1,4 @@
-"""What a run consists of: cells (eval x subject), each with trials."""
+"""The plan of a run: cells (eval x subject), each with trials."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from demeanor.core.subject import Subject
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trial:
-    """One go of one subject at one eval."""
+    """One run of one subject on one eval."""
 
     eval: Eval
     """The behaviour under test."""
 
     subject: Subject
-    """Who is tried."""
+    """The subject under test."""
 
     number: int
     """1, 2, 3 … within its cell."""
 
     timeout: float
-    """Seconds it may take."""
+    """The time limit in seconds."""
 
     @property
     def id(self) -> str:
@@ -35,7 +35,7 @@ class Trial:
         return f"{self.eval.name}/{self.subject}/{self.number}"
 
     def seed(self, run_seed: int) -> int:
-        """A seed of 32 bits that depends on the trial only, not on the order of execution."""
+        """A 32-bit seed that depends only on the trial, not on the order of execution."""
         return int.from_bytes(hashlib.sha256(f"{run_seed}/{self.id}".encode()).digest()[:4], "big")
 
 
@@ -47,13 +47,13 @@ class Cell:
     """The behaviour under test."""
 
     subject: Subject
-    """Who is tried."""
+    """The subject under test."""
 
     trials: tuple[Trial, ...]
-    """The trials to run; empty where the cell is skipped."""
+    """The trials to run; empty if the cell is skipped."""
 
     skipped: str | None = None
-    """Why nothing runs here; None where trials do."""
+    """Why the cell is skipped; None if it isn't."""
 
     @property
     def id(self) -> str:
@@ -62,7 +62,7 @@ class Cell:
 
 
 def named_cell(name: str, subject: str, *, policy: Policy, trials: int, skipped: str | None = None) -> Cell:
-    """A cell of which only names and numbers are known: its eval's file may be gone, or on another machine."""
+    """A cell rebuilt from names and numbers, for an eval whose file may be gone or on another machine."""
     agent, _, model = subject.partition(":")
     who = Subject(agent=agent, model=model)
     one = Eval(name=name, policy=policy, scenario=Scenario(prompts=()), checks=(), source=Source(path=Path(name)))
@@ -78,7 +78,7 @@ class Plan:
     """One per eval and subject."""
 
     def trials(self) -> Iterator[Trial]:
-        """Every trial, the first of each cell before the second of any, so that early news is broad."""
+        """Every trial: the first of each cell, then the second of each, and so on, for broad early results."""
         most = max((len(cell.trials) for cell in self.cells), default=0)
         for index in range(most):
             for cell in self.cells:
@@ -87,5 +87,5 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """How many trials there are."""
+        """The number of trials."""
         return sum(len(cell.trials) for cell in self.cells)

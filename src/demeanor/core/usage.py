@@ -1,4 +1,4 @@
-"""Adding up what attempts used without claiming to know what nobody said."""
+"""Add up what attempts used, keeping unknown quantities unknown."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from demeanor.core.evidence import Spent
 
 
 class Total(NamedTuple):
-    """A sum of what was used, and how much of it is unknown."""
+    """The total usage, and how many parts of it are unknown."""
 
     spent: Spent
-    """The sum of what is known; a quantity that nobody knew anything of is None."""
+    """The sum of the known quantities; a quantity that is unknown for all parts is None."""
 
     unpriced: int
-    """How many of the parts have no known cost."""
+    """The number of parts of unknown cost."""
 
     uncounted: int
-    """How many of the parts have no full count of tokens."""
+    """The number of parts with an incomplete token count."""
 
 
 def total(parts: Iterable[Spent]) -> Total:

@@ -1,4 +1,4 @@
-"""Findings and verdicts. A judged trial and a broken one are different types, so that a crash can't be averaged."""
+"""Findings and verdicts. A judged trial and a broken one are different types, so a crash can't enter an average."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Literal, TypeAlias
 
 
 class VoidCause(StrEnum):
-    """Why a trial says nothing about the behaviour."""
+    """Why a trial could not be judged."""
 
     PROVIDER = "provider"
-    """The model's provider failed, was overloaded or out of reach."""
+    """The model's provider failed, was overloaded or could not be reached."""
 
     RATE_LIMIT = "rate_limit"
-    """The provider answered 429 until the end."""
+    """The provider kept answering 429."""
 
     AUTH = "auth"
-    """The provider refused the key."""
+    """The provider rejected the API key."""
 
     STALLED = "stalled"
-    """The trial ran out of time while the provider was silent."""
+    """The trial timed out while it waited for the provider."""
 
     BUDGET = "budget"
-    """The money or tokens allowed were spent."""
+    """The budget of money or tokens was spent."""
 
     MISSING = "missing"
-    """A program that is needed is not there."""
+    """A required program is not installed."""
 
     SANDBOX = "sandbox"
-    """The bench could not be set up or taken down."""
+    """The sandbox could not be set up or torn down."""
 
     HARNESS = "harness"
     """Demeanor itself failed."""
@@ -38,20 +38,20 @@ class VoidCause(StrEnum):
     """The trajectory or the workspace could not be read well enough to judge."""
 
     CASSETTE = "cassette"
-    """A replay found no recorded answer: the cassette is absent, unreadable, or holds no such request."""
+    """A replay has no recorded answer: the cassette is absent or unreadable, or has no matching request."""
 
     CHECK = "check"
-    """A check crashed instead of answering."""
+    """A check raised an error instead of answering."""
 
     VERIFIER = "verifier"
-    """The verifier of a Harbor task gave no reward, or none that can be read."""
+    """The verifier of a Harbor task gave no readable reward."""
 
     CANCELLED = "cancelled"
     """The run was stopped before the trial ended."""
 
     @property
     def retryable(self) -> bool:
-        """Whether another attempt may end differently."""
+        """Whether the trial is tried again."""
         return self in {
             VoidCause.PROVIDER,
             VoidCause.RATE_LIMIT,
@@ -63,16 +63,16 @@ class VoidCause(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """A check's answer with its reason."""
+    """A check's answer and its reason."""
 
     check: str
     """The check's name."""
 
     answer: Literal["yes", "no", "unknown"]
-    """Whether the evidence satisfies it; unknown where the evidence is not complete enough to say."""
+    """Whether the evidence satisfies it; `unknown` if the evidence is too incomplete to tell."""
 
     reason: str = ""
-    """Why: the compared values, the offending call, the missing file."""
+    """The compared values, the offending call, the missing file."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +83,7 @@ class Pass:
     """Every check's answer."""
 
     outcome: Literal["pass"] = "pass"
-    """Tells the verdicts apart."""
+    """The tag of this type."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,32 +91,32 @@ class Fail:
     """The agent did not do the right thing."""
 
     findings: tuple[Finding, ...] = ()
-    """Every check's answer; at least one is no."""
+    """Every check's answer; at least one is `no`."""
 
     outcome: Literal["fail"] = "fail"
-    """Tells the verdicts apart."""
+    """The tag of this type."""
 
     @property
     def reason(self) -> str:
-        """The reasons of all checks that said no."""
+        """The reasons of all failed checks."""
         return "\n".join(f.reason or f.check for f in self.findings if f.answer == "no")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Void:
-    """Nothing can be said: counted neither as a pass nor as a fail."""
+    """The trial could not be judged; it counts neither as a pass nor as a fail."""
 
     cause: VoidCause
-    """What kind of thing broke."""
+    """The kind of problem."""
 
     detail: str
-    """What exactly, for a person."""
+    """The problem in detail."""
 
     findings: tuple[Finding, ...] = ()
-    """What the checks said nevertheless."""
+    """The answers of the checks that could be evaluated."""
 
     outcome: Literal["void"] = "void"
-    """Tells the verdicts apart."""
+    """The tag of this type."""
 
     @property
     def reason(self) -> str:

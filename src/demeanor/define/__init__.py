@@ -1,1 +1,1 @@
-"""What an author writes → Eval: the decorator, scenario folders, and how both are found and read."""
+"""What an author writes → Eval: the decorator, scenario folders, Harbor tasks, and how they are found."""

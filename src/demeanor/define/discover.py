@@ -1,4 +1,4 @@
-"""Finding what authors wrote: paths in, evals out, in a fixed order; the first mistake stops everything."""
+"""Find the evals in files and folders, in a fixed order; the first mistake is an error."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 from demeanor.core.errors import BadInput, UnknownName, nearest
 from demeanor.core.eval import Eval
-from demeanor.define.folder.cline_folder import CONFIG, looks_like_seed, read_seed_folder
+from demeanor.define.folder.cline_folder import CONFIG, looks_like_cline, read_cline_folder
 from demeanor.define.folder.toml_folder import SCENARIO, read_toml_folder
 from demeanor.define.harbor.dataset import DATASET, REGISTRY, read_dataset, read_registry
 from demeanor.define.harbor.task_digest import TASK
 from demeanor.define.harbor.task_folder import looks_like_task, read_task_folder
 from demeanor.define.python.import_file import evals_in_file, is_eval_file
 
-_NOT_ENTERED = {"__pycache__", "node_modules", "results", "venv"}
+_SKIPPED_FOLDERS = {"__pycache__", "node_modules", "results", "venv"}
 
 
 def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
-    """The evals that `paths` hold: files or folders, each perhaps with `::name` at its end."""
+    """The evals in `paths`: files or folders, each optionally followed by `::name`."""
     found: dict[int, Eval] = {}
     labels: dict[int, tuple[str, ...]] = {}
     seen: dict[Path, tuple[Eval, ...]] = {}
@@ -33,7 +33,7 @@ def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
         if name:
             evals = _chosen(evals, name, Path(path))
         found.update({id(one): one for one in evals})
-    return _without_namesakes(_labelled(one, labels.get(key, ())) for key, one in found.items())
+    return _unique_names(_labelled(one, labels.get(key, ())) for key, one in found.items())
 
 
 def _labelled(one: Eval, tags: tuple[str, ...]) -> Eval:
@@ -41,7 +41,7 @@ def _labelled(one: Eval, tags: tuple[str, ...]) -> Eval:
 
 
 def _listed(path: Path, seen: dict[Path, tuple[Eval, ...]]) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """The places that a path stands for, each with the datasets that list it."""
+    """The files and folders with evals below a path, each with the tags of the datasets that list it."""
 
     def task(folder: Path) -> Eval:
         return _read(folder, seen)[0]
@@ -58,16 +58,16 @@ def _listed(path: Path, seen: dict[Path, tuple[Eval, ...]]) -> Iterator[tuple[Pa
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """The Python files, datasets, and folders of scenarios and tasks that a path stands for, sorted."""
+    """The Python files, datasets, scenario folders and task folders below a path, sorted."""
     if not path.exists():
-        raise BadInput("there is no such file or folder", where=path, remedy=_nearby(path))
+        raise BadInput("no such file or folder", where=path, remedy=_nearby(path))
     if path.name in {CONFIG, SCENARIO, TASK}:
         yield path.parent
     elif path.is_file() and (path.suffix == ".py" or path.name == DATASET):
         yield path
     elif path.is_file():
-        remedy = f"evals are Python files, and folders with {SCENARIO}, {CONFIG} or {TASK}"
-        raise BadInput("this is no eval", where=path, remedy=remedy)
+        remedy = f"evals are Python files or folders with {SCENARIO}, {CONFIG} or {TASK}"
+        raise BadInput("this is not an eval", where=path, remedy=remedy)
     elif (path / SCENARIO).is_file() or (path / CONFIG).is_file() or looks_like_task(path):
         yield path
     elif (path / DATASET).is_file():
@@ -79,9 +79,9 @@ def _places(path: Path) -> Iterator[Path]:
 def _below(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            if path.name.startswith(".") or path.name in _NOT_ENTERED or path.is_symlink():
+            if path.name.startswith(".") or path.name in _SKIPPED_FOLDERS or path.is_symlink():
                 continue
-            if (path / SCENARIO).is_file() or looks_like_seed(path) or looks_like_task(path):
+            if (path / SCENARIO).is_file() or looks_like_cline(path) or looks_like_task(path):
                 yield path
             elif (path / DATASET).is_file():
                 yield path / DATASET
@@ -103,18 +103,18 @@ def _read(place: Path, seen: dict[Path, tuple[Eval, ...]]) -> tuple[Eval, ...]:
 
 
 def _read_folder(folder: Path) -> Eval:
-    there = [name for name in _READERS if (folder / name).is_file()]
-    if len(there) > 1:
-        raise BadInput(f"the folder holds both {there[0]} and {there[1]}", where=folder, remedy="keep one of them")
-    return _READERS[there[0] if there else TASK](folder)
+    found = [name for name in _READERS if (folder / name).is_file()]
+    if len(found) > 1:
+        raise BadInput(f"the folder has both {found[0]} and {found[1]}", where=folder, remedy="keep one of them")
+    return _READERS[found[0] if found else TASK](folder)
 
 
 _READERS: Mapping[str, Callable[[Path], Eval]] = {
     SCENARIO: read_toml_folder,
-    CONFIG: read_seed_folder,
+    CONFIG: read_cline_folder,
     TASK: read_task_folder,
 }
-"""What each kind of folder is known by, and read with."""
+"""The file that identifies each kind of folder, and its reader."""
 
 
 def _chosen(evals: Iterable[Eval], name: str, path: Path) -> list[Eval]:
@@ -124,13 +124,13 @@ def _chosen(evals: Iterable[Eval], name: str, path: Path) -> list[Eval]:
     return [by_name[name]]
 
 
-def _without_namesakes(evals: Iterable[Eval]) -> tuple[Eval, ...]:
+def _unique_names(evals: Iterable[Eval]) -> tuple[Eval, ...]:
     by_name: dict[str, Eval] = {}
     for one in evals:
         other = by_name.setdefault(one.name, one)
         if other is not one:
             raise BadInput(
-                f"two evals are called {one.name!r}; the other one is at {other.source.path}:{other.source.line}",
+                f"two evals are named {one.name!r}; the other one is at {other.source.path}:{other.source.line}",
                 where=f"{one.source.path}:{one.source.line}",
                 key="name",
                 remedy="give one of them another name",

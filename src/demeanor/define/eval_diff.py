@@ -1,8 +1,8 @@
-"""Which evals a change touches: those that are new since the base, and those that were edited.
+"""Find the evals that are new or edited since a base commit.
 
-An eval in a Python file is edited where its own function differs from the one at the base, decorators included, or
-whatever the evals of its file share: imports, helpers, constants. Comments and formatting do not count. A scenario
-folder is edited as soon as any file in it is.
+An eval in a Python file is edited if its function, including decorators, or the shared code of its file (imports,
+helpers, constants) differs from the base. Comments and formatting do not count. A scenario folder is edited if any of
+its files is.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ Edit: TypeAlias = Literal["new", "edited"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Edits:
-    """What a change does to the evals."""
+    """The evals that a change affects."""
 
     base: str | None
-    """The commit compared with; None where there is none."""
+    """The base commit; None if there is none."""
 
     problem: str | None = None
-    """Why nothing can be said, if so."""
+    """Why the comparison is impossible, if it is."""
 
     evals: Mapping[str, Edit] = field(default_factory=dict)
     """The evals that are new or edited, by name."""
 
 
 def edits(evals: Iterable[Eval], root: Path, *, base: str | None = None) -> Edits:
-    """Hold the evals of the working tree against the repository of `root` at `base` (or where its branch began)."""
+    """Compare the evals of the working tree with the repository of `root` at `base` (default: the fork point)."""
     try:
         top = Path(git(root, "rev-parse", "--show-toplevel").strip()).resolve()
     except GitError as error:
-        return Edits(base=None, problem=f"{root} is in no git repository: {error}")
+        return Edits(base=None, problem=f"{root} is not in a git repository: {error}")
     wanted = base or fork_point(top)
     try:
         commit = commit_of(top, wanted)
@@ -62,7 +62,7 @@ def edits(evals: Iterable[Eval], root: Path, *, base: str | None = None) -> Edit
 
 
 def _changed(top: Path, commit: str) -> frozenset[str]:
-    """The files that differ from the commit, also those that git does not know yet."""
+    """The files that differ from the commit, including untracked ones."""
     differing = git(top, "diff", "--name-only", "-z", "--no-renames", commit, "--").split("\0")
     unknown = git(top, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
     return frozenset(filter(None, (*differing, *unknown)))
@@ -80,7 +80,7 @@ def _before(top: Path, commit: str, place: str) -> str | None:
 
 
 def _edited(now: str, before: str | None, one: Eval) -> Edit | None:
-    """What became of an eval in a Python file that differs."""
+    """Whether an eval in a changed Python file is new or edited."""
     if before is None:
         return "new"
     try:
@@ -94,7 +94,7 @@ def _edited(now: str, before: str | None, one: Eval) -> Edit | None:
 
 
 def _parts(source: str) -> tuple[dict[str, tuple[str, range]], str]:
-    """The functions that carry a decorator, as text without formatting, with their lines; and the rest of a module."""
+    """The decorated functions, without formatting and with their lines, and the rest of a module."""
     own: dict[str, tuple[str, range]] = {}
     rest = []
     for node in ast.parse(source).body:

@@ -1,8 +1,8 @@
-"""Which evals promise ALWAYS_PASSES that did not before: a new eval has to earn that promise first.
+"""Find evals that promise ALWAYS_PASSES and did not at a base commit: a new eval has to earn that policy first.
 
-Both sides are read without running anything: the files of the working tree, and those that git has at the base, which
-is where the branch left the default one. An eval is known by its name, so a moved file is no new eval; and one whose
-name or policy is computed can't be read on either side, so nothing is said of it.
+Both sides are read without running anything: the working tree, and git at the base, which is the fork point of the
+branch. An eval is identified by its name, so a moved file is not a new eval. An eval whose name or policy is computed
+can't be read and is left out.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ from demeanor.define.set_policy import policy_file
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyChange:
-    """An eval that promises ALWAYS_PASSES and did not at the base."""
+    """An eval that is ALWAYS_PASSES now and was not at the base."""
 
     eval: Eval
     """The eval."""
 
     before: Policy | None
-    """What it promised at the base; None where it is new."""
+    """Its policy at the base; None if it is new."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PolicyHistory:
-    """What the evals promise now, held against the base."""
+    """The policies of the evals, compared with the base."""
 
     base: str | None
-    """The commit compared with; None where there is none."""
+    """The base commit; None if there is none."""
 
     problem: str | None = None
-    """Why nothing can be said, if so."""
+    """Why the comparison is impossible, if it is."""
 
     changes: tuple[PolicyChange, ...] = ()
-    """The evals that promise more than before."""
+    """The evals with a stricter policy than before."""
 
     @property
     def new(self) -> tuple[PolicyChange, ...]:
-        """Those that are new: they must start as USUALLY_PASSES."""
+        """New evals, which must start as USUALLY_PASSES."""
         return tuple(change for change in self.changes if change.before is None)
 
     @property
     def promoted(self) -> tuple[PolicyChange, ...]:
-        """Those that promised less before."""
+        """Existing evals."""
         return tuple(change for change in self.changes if change.before is not None)
 
 
 def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None) -> PolicyHistory:
-    """Hold what `evals` promise against the repository of `root` at `base` (or where its branch began)."""
+    """Compare the policies of `evals` with the repository of `root` at `base` (default: the fork point)."""
     try:
         top = Path(git(root, "rev-parse", "--show-toplevel").strip())
     except GitError as error:
-        return PolicyHistory(base=None, problem=f"{root} is in no git repository: {error}")
+        return PolicyHistory(base=None, problem=f"{root} is not in a git repository: {error}")
     wanted = base or fork_point(top)
     try:
         commit = git(top, "rev-parse", "--verify", f"{wanted}^{{commit}}").strip()
@@ -79,13 +79,13 @@ def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None
 
 
 def _policy_now(one: Eval) -> Policy | None:
-    """What the eval's own file says, if it can be read off it."""
+    """The policy in the eval's own file, if it can be read without running it."""
     path = policy_file(one)
     return policies_in(path.resolve(), path.read_text(encoding="utf-8", errors="replace")).get(one.name)
 
 
 def policies_at(top: Path, commit: str) -> dict[str, Policy]:
-    """What every eval of the repository promised at `commit`, by its name."""
+    """The policy of every eval of the repository at `commit`, by name."""
     found: dict[str, Policy] = {}
     for path in git(top, "ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
         pure = Path(path)
@@ -95,7 +95,7 @@ def policies_at(top: Path, commit: str) -> dict[str, Policy]:
 
 
 def policies_in(path: Path, source: str) -> dict[str, Policy]:
-    """What the evals of one file promise, read without running it; empty where it can't be read."""
+    """The policies of the evals in one file, read without running it; empty if it can't be read."""
     try:
         if path.name == CONFIG:
             return {path.parent.name: Policy.USUALLY_PASSES} if '"prompt"' in source else {}
@@ -118,11 +118,11 @@ def _policies_in_tree(tree: ast.Module) -> dict[str, Policy]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for decorator in node.decorator_list:
                 if isinstance(decorator, ast.Call):
-                    found.update(_promise(decorator, node.name, aliases))
+                    found.update(_policy_of(decorator, node.name, aliases))
     return found
 
 
-def _promise(call: ast.Call, function: str, aliases: Mapping[str, str]) -> dict[str, Policy]:
+def _policy_of(call: ast.Call, function: str, aliases: Mapping[str, str]) -> dict[str, Policy]:
     if _last_name(call.func, aliases) != "eval_test" or not call.args:
         return {}
     policy = _last_name(call.args[0], aliases)
@@ -133,7 +133,7 @@ def _promise(call: ast.Call, function: str, aliases: Mapping[str, str]) -> dict[
 
 
 def _last_name(node: ast.expr, aliases: Mapping[str, str]) -> str:
-    """`eval_test` of `eval_test`, of `demeanor.eval_test` and of an alias of it."""
+    """`eval_test` for `eval_test`, `demeanor.eval_test` and an alias of it."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return aliases.get(node.id, node.id) if isinstance(node, ast.Name) else ""

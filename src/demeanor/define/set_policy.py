@@ -1,12 +1,12 @@
-"""Changing an eval's policy in the author's own file: the one argument, and not a blank beside it.
+"""Change an eval's policy in the author's file, without touching anything else.
 
-In Python the first argument of the eval's `eval_test` is replaced, however it is written: `USUALLY_PASSES`,
-`Policy.USUALLY_PASSES` or `demeanor.USUALLY_PASSES`. Where the new name is not yet imported it joins the old
-one in its import, or takes its place where nothing else uses the old one. In `scenario.toml` the value of `policy` is,
-in `task.toml` that of `policy` under `[metadata.demeanor]`.
+In Python, the first argument of `eval_test` is replaced: `USUALLY_PASSES`, `Policy.USUALLY_PASSES` or
+`demeanor.USUALLY_PASSES`. If the new name is not imported, it is added to the import of the old one, or replaces it if
+the old name is no longer used. In `scenario.toml`, the value of `policy` is replaced; in `task.toml`, that of `policy`
+under `[metadata.demeanor]`.
 
-The syntax tree tells where these words stand, and only their bytes are replaced. What comes out is read again: it must
-say the same but for the policy.
+The syntax tree gives the positions, and only those bytes are replaced. The result is parsed again and must be equal
+except for the policy.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from demeanor.define.folder.cline_folder import CONFIG
 from demeanor.define.folder.toml_folder import SCENARIO
 from demeanor.define.harbor.task_digest import TASK
 
-_BY_HAND = "change the policy by hand, and say so in the commit message"
+_BY_HAND = "change the policy by hand and mention it in the commit message"
 _KNOWN = {one.value for one in Policy}
 _IN_TASK = ("metadata", "demeanor")
 _BOM = b"\xef\xbb\xbf"
 
 Splice = tuple[int, int, str]
-"""From where to where, in bytes, and what is put there."""
+"""Start and end in bytes, and the replacement."""
 
 
 def policy_file(one: Eval) -> Path:
-    """The file that an eval's policy is written in."""
+    """The file that contains an eval's policy."""
     folder = one.source.path
     if folder.is_file():
         return folder
     return folder / next((name for name in (SCENARIO, TASK) if (folder / name).is_file()), CONFIG)
 
 
-def repolicied(one: Eval, policy: Policy) -> bytes:
-    """The content of that file with another policy for the eval; nothing is written."""
+def with_policy(one: Eval, policy: Policy) -> bytes:
+    """The content of that file with another policy for the eval. Nothing is written."""
     path = policy_file(one)
     source = path.read_bytes()
     if path.name == CONFIG:
-        raise BadInput("such a folder has no policy of its own", where=path, remedy=f"turn it into a {SCENARIO} first")
+        raise BadInput(f"a {CONFIG} has no policy", where=path, remedy=f"convert it to a {SCENARIO} first")
     try:
         text = source.decode("utf-8")
     except UnicodeDecodeError:
@@ -58,19 +58,19 @@ def repolicied(one: Eval, policy: Policy) -> bytes:
 
 
 def _in_toml(source: str, policy: Policy, path: Path, *tables: str) -> str:
-    """Whichever line it is: the right one is the one that changes the policy and nothing else."""
+    """Replace the line that changes the policy and nothing else."""
     wanted = tomllib.loads(source)
     table = wanted
     for name in tables:
         table = table.setdefault(name, {})
-    said, table["policy"] = "policy" in table, policy.value
+    exists, table["policy"] = "policy" in table, policy.value
     line = re.compile(r"""^([ \t]*(?:policy|"policy"|'policy')[ \t]*=[ \t]*)(["'])(\w+)\2""", re.M)
-    put = (
+    replaced = (
         f"{source[: one.start()]}{one[1]}{one[2]}{policy.value}{one[2]}{source[one.end() :]}"
         for one in line.finditer(source)
     )
     added = f'{source.rstrip()}\n\n[{".".join(tables)}]\npolicy = "{policy.value}"\n'
-    for text in put if said or not tables else (added,):
+    for text in replaced if exists or not tables else (added,):
         with suppress(tomllib.TOMLDecodeError):
             if tomllib.loads(text) == wanted:
                 return text
@@ -82,23 +82,25 @@ def _in_python(source: bytes, one: Eval, policy: Policy, path: Path) -> bytes:
     tree = ast.parse(source)
     value = next((found for found in _policies(tree, one.source.line)), None)
     if value is None:
-        raise BadInput(f"the policy of {one.name!r} is no argument of its eval_test", where=where, remedy=_BY_HAND)
+        raise BadInput(
+            f"{one.name!r} is not a decorated function, so its policy can't be edited", where=where, remedy=_BY_HAND
+        )
     written = _written(value)
     if written is None:
-        raise BadInput("the policy is computed, so it can't be changed here", where=where, remedy=_BY_HAND)
-    places = _Places(source)
-    end = places.end(value)
-    splices = [_word(source, places.start(value), end, written, policy.value)]
+        raise BadInput("the policy is computed, so it can't be edited", where=where, remedy=_BY_HAND)
+    positions = _Positions(source)
+    end = positions.end(value)
+    splices = [_word(source, positions.start(value), end, written, policy.value)]
     if isinstance(value, ast.Name):
-        splices += _import(tree, value, policy.value, source, places, where=str(path))
+        splices += _import(tree, value, policy.value, source, positions, where=str(path))
     text = _spliced(source, splices)
     if not _same_but_policy(text, source):
-        raise BadInput("the policy can't be changed without changing more", where=where, remedy=_BY_HAND)
+        raise BadInput("the policy can't be edited without changing other code", where=where, remedy=_BY_HAND)
     return text
 
 
 def _policies(tree: ast.Module, line: int) -> Iterator[ast.expr]:
-    """The policy arguments of the decorated function that stands at a line."""
+    """The policy arguments of the decorated function at a line."""
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.decorator_list:
             continue
@@ -108,19 +110,21 @@ def _policies(tree: ast.Module, line: int) -> Iterator[ast.expr]:
 
 
 def _written(value: ast.expr) -> str | None:
-    """The policy as it is written; None where it is computed."""
+    """The policy as written; None if it is computed."""
     found = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
     return found if found in _KNOWN else None
 
 
 def _word(source: bytes, start: int, end: int, old: str, new: str) -> Splice:
-    """The last time that the old word stands in the argument: after `demeanor.`."""
-    place = source.rindex(old.encode(), start, end)
-    return place, place + len(old), new
+    """Replace the last occurrence of the old name in the argument, after any `demeanor.`."""
+    position = source.rindex(old.encode(), start, end)
+    return position, position + len(old), new
 
 
-def _import(tree: ast.Module, value: ast.Name, new: str, source: bytes, places: _Places, *, where: str) -> list[Splice]:
-    """What makes the new name known, where it is not."""
+def _import(
+    tree: ast.Module, value: ast.Name, new: str, source: bytes, positions: _Positions, *, where: str
+) -> list[Splice]:
+    """The edits that import the new name, if necessary."""
     old = value.id
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     aliases = [alias for node in imports for alias in node.names]
@@ -131,10 +135,10 @@ def _import(tree: ast.Module, value: ast.Name, new: str, source: bytes, places: 
         return []
     if own is None:
         raise BadInput(f"{old} is not imported by that name", where=where, remedy=_BY_HAND)
-    start = places.start(own)
+    start = positions.start(own)
     used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == old and node is not value]
     if not used:
-        return [(start, places.end(own), new)]
+        return [(start, positions.end(own), new)]
     indent = source[source.rfind(b"\n", 0, start) + 1 : start]
     return [(start, start, f"{new},\n{indent.decode()}" if not indent.strip() else f"{new}, ")]
 
@@ -145,8 +149,8 @@ def _spliced(source: bytes, splices: Sequence[Splice]) -> bytes:
     return source
 
 
-class _Places:
-    """Where the nodes of a syntax tree stand in a file, in bytes."""
+class _Positions:
+    """Byte positions of syntax tree nodes in a file."""
 
     def __init__(self, source: bytes) -> None:
         self._starts = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", source))]
@@ -165,7 +169,7 @@ class _Places:
 
 
 def _same_but_policy(text: bytes, source: bytes) -> bool:
-    """Whether two files say the same where all policies are one word, and are imported once."""
+    """Whether two files are equal except for the names of policies."""
     try:
         return _anonymous(text) == _anonymous(source)
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""The starting files of a scenario: checked at the door, so that laying them out can't surprise anyone."""
+"""Check the starting files of a scenario before anything runs, so that creating them can't fail later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from demeanor.core.errors import BadInput
 
 
 def checked_files(files: Mapping[Any, Any], *, where: Path | str, key: str = "files") -> dict[str, bytes]:
-    """`files` by relative path, as bytes; refuses paths that leave the workspace or stand in each other's way."""
+    """`files` by normalised path, as bytes; rejects paths that leave the workspace or conflict with each other."""
     found: dict[str, bytes] = {}
     for path, content in files.items():
         if not isinstance(path, str):
@@ -23,19 +23,19 @@ def checked_files(files: Mapping[Any, Any], *, where: Path | str, key: str = "fi
         if not isinstance(content, str | bytes):
             problem = f"the content must be a string or bytes, found {type(content).__name__}"
             raise BadInput(problem, where=where, key=f"{key}[{path!r}]")
-        tidy = Path(path).as_posix()
-        if tidy in found:
-            raise BadInput(f"the file {tidy!r} is given twice", where=where, key=key)
-        found[tidy] = content.encode() if isinstance(content, str) else content
+        normal = Path(path).as_posix()
+        if normal in found:
+            raise BadInput(f"the file {normal!r} is given twice", where=where, key=key)
+        found[normal] = content.encode() if isinstance(content, str) else content
     for path in found:
         for parent in Path(path).parents:
             if parent.as_posix() in found:
-                raise BadInput(f"{parent.as_posix()!r} is a file and the folder of {path!r}", where=where, key=key)
+                raise BadInput(f"{parent.as_posix()!r} is both a file and the folder of {path!r}", where=where, key=key)
     return found
 
 
 def checked_template(folder: Path, *, where: Path | str, key: str = "files") -> Path:
-    """`folder`, absolute, once it is clear that all of it can be copied and that no link leads out of it."""
+    """`folder` as an absolute path; rejects special files and links that leave it."""
     if not folder.is_dir():
         problem = f"there is no folder {str(folder)!r}" if not folder.exists() else f"{str(folder)!r} is not a folder"
         raise BadInput(problem, where=where, key=key, remedy="give a folder relative to the eval's own file")
@@ -50,7 +50,7 @@ def _check_entry(path: Path, home: Path, key: str) -> None:
     if path.is_symlink():
         target = path.readlink()
         if target.is_absolute() or not path.resolve().is_relative_to(home):
-            problem = f"the link points out of the template, to {str(target)!r}"
+            problem = f"the link points outside the template, to {str(target)!r}"
             raise BadInput(problem, where=path, key=key, remedy="copy the file into the template")
     elif not path.is_dir() and not path.is_file():
-        raise BadInput("neither a file, a folder nor a link", where=path, key=key)
+        raise BadInput("is not a file, a folder or a link", where=path, key=key)

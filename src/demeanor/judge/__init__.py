@@ -1,1 +1,1 @@
-"""Evidence → Findings → Verdict: the rig that checks see, the answers, and the evals' own self-test."""
+"""Evidence → Findings → Verdict: the rig, the checks, and the self-test of evals."""

@@ -1,4 +1,4 @@
-"""The tool-call chain of a trial, for people: what the agent did, one line per call. All of it is hostile text."""
+"""The tool-call chain of a trial as text, one line per call. Its content is untrusted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def call_chain(trajectory: Trajectory) -> str:
             who = "(sub-agent) " if event.by_sub_agent else ""
             lines.append(f"{number}. {who}{shown_call(event)} → {_ending(event)}")
         elif isinstance(event, Asked) and event.answer == "deny":
-            lines.append(f"-  asked for {one_line(event.tool, width=_VALUE)}, and was told «no»")
+            lines.append(f"-  asked for permission to use {one_line(event.tool, width=_VALUE)}: denied")
         elif isinstance(event, ModelFailed):
             status = f" {event.status}" if event.status is not None else ""
             lines.append(f"!  the model failed: {event.reason}{status}: {one_line(event.message, width=_RESULT)}")
@@ -54,6 +54,6 @@ def _value(value: Any) -> str:
 def _ending(call: Called) -> str:
     result = one_line(call.result or "", width=_RESULT)
     if call.succeeded is None:
-        return result if call.result else "no answer seen"
+        return result if call.result else "no result recorded"
     word = "ok" if call.succeeded else "failed"
     return f"{word}: {result}" if result else word

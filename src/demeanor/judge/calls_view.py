@@ -1,7 +1,7 @@
-"""`rig.calls`: the tool calls of a trial, to be narrowed down and asked.
+"""`rig.calls`: the tool calls of a trial, with filters.
 
-Filters give narrower views; a view is true where it holds a call. Where the trajectory is known to be incomplete, a
-view answers what the calls that were seen settle, and raises Unknowable for the rest: see unknowable.py.
+A filter returns a narrower view; a view is true if it contains a call. If the trajectory is incomplete, a view answers
+only what the recorded calls prove, and raises Unknowable otherwise: see unknowable.py.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _PATH_NAMES = ("path", "file_path", "filepath", "filename", "file", "absolute_pa
 
 
 class NoSuchCall(AssertionError):
-    """A call was asked for by its place, and there are not so many."""
+    """There is no call at the requested index."""
 
 
 class Calls:
-    """Some of a trial's tool calls, in the order in which they were made."""
+    """Some of a trial's tool calls, in order."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class Calls:
         order: Mapping[int, int] | None = None,
         settled: bool = True,
     ) -> None:
-        """`settled` is False where, because of gaps, it is not even certain that the calls seen belong here."""
+        """`settled` is False if, because of gaps, it is uncertain whether the recorded calls belong to this view."""
         self.seen = tuple(seen)
-        """The calls that were seen, whether or not there may have been others."""
+        """The recorded calls, whether or not there may be others."""
         self.gaps = gaps
-        """Why there may have been others; empty where these are all."""
+        """Why there may be others; empty if these are all."""
         self._title = title
         self._settled = settled
-        self._order = order or {id(call): place for place, call in enumerate(self.seen)}
+        self._order = order or {id(call): index for index, call in enumerate(self.seen)}
 
     def named(self, *names: str) -> Calls:
         """The calls of tools with these exact names."""
@@ -63,10 +63,10 @@ class Calls:
         path: str | re.Pattern[str] | None = None,
         **args: Any,
     ) -> Calls:
-        """The calls whose arguments are as given: equal, or, for a compiled regular expression, matching somewhere.
+        """The calls with these arguments: equal values or, for a compiled regular expression, a match somewhere.
 
-        `path` looks at the argument that names a file, whatever the tool calls it (`path`, `file_path`, …), and takes
-        `./notes.txt` and `/any/where/notes.txt` for `notes.txt`. `predicate` gets the whole call.
+        `path` matches the argument that names a file, whatever its name (`path`, `file_path`, …); `./notes.txt` and
+        `/any/where/notes.txt` match `notes.txt`. `predicate` gets the whole call.
         """
 
         def fits(call: Called) -> bool:
@@ -80,7 +80,7 @@ class Calls:
         return self._narrow(fits, ", ".join(f"{name}={want!r}" for name, want in wanted.items()) or "chosen")
 
     def succeeded(self) -> Calls:
-        """The calls that are known to have worked."""
+        """The calls that are known to have succeeded."""
         return self._by_success(True, "succeeded")
 
     def failed(self) -> Calls:
@@ -92,7 +92,7 @@ class Calls:
         return self._by_permission(("allow", "deny"), "asked for")
 
     def denied(self) -> Calls:
-        """The calls for which the agent asked permission, and was told «no»."""
+        """The calls for which the agent asked permission and was denied it."""
         return self._by_permission(("deny",), "denied")
 
     def unasked(self) -> Calls:
@@ -100,33 +100,33 @@ class Calls:
         return self._by_permission(("unasked",), "unasked")
 
     def in_turn(self, turn: int) -> Calls:
-        """The calls that the model asked for in its answer number `turn`: 1, 2, 3 …"""
+        """The calls that the model requested in its answer number `turn`: 1, 2, 3 …"""
         return self._narrow(lambda call: call.turn == turn, f"in turn {turn}")
 
     def first(self, k: int) -> Calls:
         """The first `k` of these calls."""
-        return self._unsettling(self.seen[:k], f"first {k}", self.gaps)
+        return self._uncertain_view(self.seen[:k], f"first {k}", self.gaps)
 
     def before(self, other: Calls | Called) -> Calls:
-        """The calls that were made before the first of `other`; none where there is no other."""
-        places = self._places(other)
-        kept = [call for call in self.seen if places and self._order[id(call)] < min(places)]
-        return self._unsettling(kept, "before", self._gaps_with(other))
+        """The calls before the first of `other`; empty if `other` is."""
+        positions = self._positions(other)
+        kept = [call for call in self.seen if positions and self._order[id(call)] < min(positions)]
+        return self._uncertain_view(kept, "before", self._gaps_with(other))
 
     def after(self, other: Calls | Called) -> Calls:
-        """The calls that were made after the last of `other`; none where there is no other."""
-        places = self._places(other)
-        kept = [call for call in self.seen if places and self._order[id(call)] > max(places)]
-        return self._unsettling(kept, "after", self._gaps_with(other))
+        """The calls after the last of `other`; empty if `other` is."""
+        positions = self._positions(other)
+        kept = [call for call in self.seen if positions and self._order[id(call)] > max(positions)]
+        return self._uncertain_view(kept, "after", self._gaps_with(other))
 
     def in_same_turn(self, other: Calls | Called) -> Calls:
-        """The calls that were asked for together with another call, one of `other`."""
+        """The calls that were requested in the same turn as another call, one of `other`."""
         others = (other,) if isinstance(other, Called) else other.seen
         kept = [call for call in self.seen if any(call.turn == one.turn and call is not one for one in others)]
         return self._view(kept, "in the same turn", gaps=self._gaps_with(other), settled=self._settled)
 
     def in_order(self, *names: str) -> bool:
-        """Whether tools of these names were called in this order, whatever was called in between."""
+        """Whether these tools were called in this order, with any calls in between."""
         left = list(names)
         for call in self:
             if left and call.tool == left[0]:
@@ -136,7 +136,7 @@ class Calls:
         return not left
 
     def count(self) -> int:
-        """How many there are; where more may have happened, a number that compares only where that is certain."""
+        """The number of calls; if there may be others, a lower bound that compares only if the result is certain."""
         self._ask("how many")
         return LowerBound(len(self.seen), self.gaps) if self.gaps else len(self.seen)
 
@@ -153,7 +153,7 @@ class Calls:
 
     def __len__(self) -> int:
         if self.gaps:
-            raise unknowable(f"how many {self._title} there are (.count() may do)", self.gaps)
+            raise unknowable(f"how many {self._title} there are (.count() may be enough)", self.gaps)
         return len(self.seen)
 
     def __iter__(self) -> Iterator[Called]:
@@ -191,20 +191,21 @@ class Calls:
         kept = [call for call in self.seen if keep(call)]
         return self._view(kept, title, gaps=self.gaps, settled=self._settled)
 
-    def _unsettling(self, kept: Iterable[Called], title: str, gaps: tuple[str, ...]) -> Calls:
-        """A view whose very members depend on calls that may not have been seen."""
+    def _uncertain_view(self, kept: Iterable[Called], title: str, gaps: tuple[str, ...]) -> Calls:
+        """A view whose members depend on calls that may be missing."""
         return self._view(kept, title, gaps=gaps, settled=self._settled and not gaps)
 
     def _by_success(self, wanted: bool, title: str) -> Calls:
         kept = [call for call in self.seen if call.succeeded is wanted]
-        untold = [call.tool for call in self.seen if call.succeeded is None]
-        gaps = (f"nobody said whether {', '.join(dict.fromkeys(untold))} succeeded",) if untold else ()
+        unknown = [call.tool for call in self.seen if call.succeeded is None]
+        gaps = (f"it is not recorded whether {', '.join(dict.fromkeys(unknown))} succeeded",) if unknown else ()
         return self._view(kept, title, gaps=self.gaps + gaps, settled=self._settled)
 
     def _by_permission(self, wanted: tuple[str, ...], title: str) -> Calls:
         kept = [call for call in self.seen if call.permission in wanted]
-        untold = [call.tool for call in self.seen if call.permission is None]
-        gaps = (f"nobody said whether permission was asked for {', '.join(dict.fromkeys(untold))}",) if untold else ()
+        unknown = [call.tool for call in self.seen if call.permission is None]
+        tools = ", ".join(dict.fromkeys(unknown))
+        gaps = (f"it is not recorded whether permission was requested for {tools}",) if unknown else ()
         return self._view(kept, title, gaps=self.gaps + gaps, settled=self._settled)
 
     def _view(self, kept: Iterable[Called], title: str, *, gaps: tuple[str, ...], settled: bool) -> Calls:
@@ -213,7 +214,7 @@ class Calls:
     def _gaps_with(self, other: Calls | Called) -> tuple[str, ...]:
         return self.gaps if isinstance(other, Called) else tuple(dict.fromkeys((*self.gaps, *other.gaps)))
 
-    def _places(self, other: Calls | Called) -> list[int]:
+    def _positions(self, other: Calls | Called) -> list[int]:
         others = (other,) if isinstance(other, Called) else other.seen
         return [self._order[id(call)] for call in others]
 

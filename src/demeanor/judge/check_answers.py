@@ -1,7 +1,7 @@
-"""Every check, answered: the evidence satisfies it, refutes it, or does not tell.
+"""Evaluate checks: the evidence satisfies a check, refutes it, or is insufficient.
 
-Each check is asked through the rig, so that a check that is data and an author's function mean the same by the same
-words. Being refuted is an AssertionError, as it is for a plain `assert`.
+Every check uses the rig, so that declared checks and author's functions see the same. A refuted check raises
+AssertionError, like a plain `assert`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from demeanor.judge.user_check import ask_function, refutation
 
 
 def answer(check: Check, rig: Rig) -> Finding:
-    """The check's answer with its reason. Whatever else a check raises, it raises on."""
+    """The check's answer with its reason. Other exceptions of a check are passed on."""
     name = title(check)
     try:
-        told: str | None = ask(check, rig)
+        remark: str | None = ask(check, rig)
     except Unknowable as error:
         return Finding(check=name, answer="unknown", reason=str(error))
     except BaseException as error:
@@ -51,21 +51,21 @@ def answer(check: Check, rig: Rig) -> Finding:
         if reason is None:
             raise
         return Finding(check=name, answer="no", reason=reason)
-    return Finding(check=name, answer="yes", reason=told or "")
+    return Finding(check=name, answer="yes", reason=remark or "")
 
 
 @singledispatch
 def ask(check: Any, rig: Rig) -> str | None:
-    """Ask one check: returns where the evidence satisfies it, raises AssertionError or Unknowable where not.
+    """Evaluate one check: returns if the evidence satisfies it, otherwise raises AssertionError or Unknowable.
 
-    What it returns is worth telling of a check that is satisfied; most have nothing to tell.
+    The return value is a remark about a satisfied check; most checks have none.
     """
-    raise TypeError(f"there is no answer to a check of type {type(check).__name__}")
+    raise TypeError(f"can't evaluate a check of type {type(check).__name__}")
 
 
 @singledispatch
 def title(check: Any) -> str:
-    """What a person calls the check."""
+    """The check's name in reports."""
     words = "_".join(re.findall("[A-Z][a-z]*", type(check).__name__)).lower()
     return f"{words} {check.path}" if hasattr(check, "path") else words
 
@@ -114,7 +114,7 @@ def _(check: FileExists, rig: Rig) -> None:
 @ask.register
 def _(check: FileAbsent, rig: Rig) -> None:
     if rig.workspace.exists(check.path):
-        raise AssertionError(f"{check.path!r} is there and should not be")
+        raise AssertionError(f"{check.path!r} exists, but must not")
 
 
 @ask.register
@@ -128,7 +128,7 @@ def _(check: FileEquals, rig: Rig) -> None:
 def _(check: FileContains, rig: Rig) -> None:
     found = rig.workspace[check.path].text
     if (check.text in found) is check.negated:
-        word = "holds" if check.negated else "does not hold"
+        word = "contains" if check.negated else "does not contain"
         raise AssertionError(f"{check.path!r} {word} {check.text!r}: {_quoted(found)}")
 
 
@@ -176,29 +176,29 @@ def _(check: ToolUsed, rig: Rig) -> None:
     if check.at_most is not None and count > check.at_most:
         raise AssertionError(f"used {count} times, at most {check.at_most} allowed: {calls!r}")
     if check.at_least and not count >= check.at_least:
-        raise AssertionError(f"used {count} times, at least {check.at_least} wanted; all calls: {rig.calls!r}")
+        raise AssertionError(f"used {count} times, at least {check.at_least} required; all calls: {rig.calls!r}")
 
 
 @ask.register
 def _(check: AtMost, rig: Rig) -> None:
     used = rig.calls.count() if check.quantity == "calls" else getattr(rig, check.quantity)
     if used is None:
-        raise unknowable(f"whether {check.quantity} stayed within {check.limit:g}", ("nobody told how much was used",))
+        raise unknowable(f"whether {check.quantity} stayed within {check.limit:g}", ("it was not measured",))
     if not used <= check.limit:
         raise AssertionError(f"used {used:g} {check.quantity}, at most {check.limit:g} allowed")
 
 
 @ask.register
 def _(check: FinalText, rig: Rig) -> None:
-    said = rig.final_text
-    if not said and rig.trajectory.gaps:
-        raise unknowable("what the agent said last", rig.trajectory.gaps)
-    if check.contains is not None and check.contains.lower() not in said.lower():
-        raise AssertionError(f"the last words do not hold {check.contains!r}: {_quoted(said)}")
-    if check.excludes is not None and check.excludes.lower() in said.lower():
-        raise AssertionError(f"the last words hold {check.excludes!r}: {_quoted(said)}")
-    if check.matches is not None and not re.search(check.matches, said, re.MULTILINE):
-        raise AssertionError(f"the last words do not match {check.matches!r}: {_quoted(said)}")
+    text = rig.final_text
+    if not text and rig.trajectory.gaps:
+        raise unknowable("the agent's final text", rig.trajectory.gaps)
+    if check.contains is not None and check.contains.lower() not in text.lower():
+        raise AssertionError(f"the final text does not contain {check.contains!r}: {_quoted(text)}")
+    if check.excludes is not None and check.excludes.lower() in text.lower():
+        raise AssertionError(f"the final text contains {check.excludes!r}: {_quoted(text)}")
+    if check.matches is not None and not re.search(check.matches, text, re.MULTILINE):
+        raise AssertionError(f"the final text does not match {check.matches!r}: {_quoted(text)}")
 
 
 @ask.register
@@ -211,20 +211,20 @@ def _(check: RewardCheck, rig: Rig) -> str:
     if rig.rewards is None:
         raise WorldError(VoidCause.VERIFIER, "the verifier gave no reward")
     if check.key not in rig.rewards:
-        given = ", ".join(rig.rewards) or "none at all"
+        given = ", ".join(rig.rewards) or "no rewards"
         raise WorldError(VoidCause.VERIFIER, f"the verifier gave no {check.key!r}; it gave: {one_line(given)}")
     found = rig.rewards[check.key]
     if not math.isfinite(found):
-        raise WorldError(VoidCause.VERIFIER, f"{check.key} is {found}, which is no reward")
+        raise WorldError(VoidCause.VERIFIER, f"{check.key} is {found}, which is not a valid reward")
     more = _other_rewards(check.key, rig)
     if not found >= check.at_least:
-        said = f"\n{rig.verifier_said}" if rig.verifier_said else ""
-        raise AssertionError(f"{check.key} is {found:g}, at least {check.at_least:g} wanted{more}{said}")
+        output = f"\n{rig.verifier_said}" if rig.verifier_said else ""
+        raise AssertionError(f"{check.key} is {found:g}, at least {check.at_least:g} required{more}{output}")
     return f"{check.key} is {found:g}{more}"
 
 
 def _other_rewards(key: str, rig: Rig) -> str:
-    """What else the verifier gave: under other keys, and for each step."""
+    """The other rewards: under other keys, and for each step."""
     others = [f"{one_line(name)} {value:g}" for name, value in (rig.rewards or {}).items() if name != key]
     steps = [f"step {one_line(step)} {given[key]:g}" for step, given in rig.step_rewards.items() if key in given]
     return f" ({', '.join((*others, *steps))})" if others or steps else ""
@@ -244,7 +244,7 @@ def _quoted(text: str) -> str:
 
 
 def _step_into(value: Any, step: str | int) -> Any:
-    """What lies one step further in; KeyError or IndexError where nothing does."""
+    """The value at one key or index; raises KeyError or IndexError if there is none."""
     if isinstance(value, list) and isinstance(step, int):
         return value[step]
     if isinstance(value, dict) and isinstance(step, str):

@@ -1,7 +1,7 @@
 """`rig.workspace.git`: what the agent did to the repository.
 
-git is asked in a throw-away copy. The agent may have written anything into the repository's configuration, hooks and
-attributes, and git would start the programs they name. So the copy gets the configuration of the start instead.
+git runs in a temporary copy. The agent may have changed the repository's configuration, hooks and attributes, and git
+would start the programs they name. So the copy gets the initial configuration instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class GitView:
 
     @property
     def branch(self) -> str:
-        """The current branch; empty where HEAD points to none."""
+        """The current branch; empty if HEAD is detached."""
         return self._git(self._after, "branch", "--show-current").strip()
 
     @property
@@ -41,7 +41,7 @@ class GitView:
 
     @property
     def status(self) -> tuple[str, ...]:
-        """What is not committed, as `git status --porcelain` shows it: ` M app.py`, `?? notes.txt`."""
+        """The uncommitted changes, as in `git status --porcelain`: ` M app.py`, `?? notes.txt`."""
         return tuple(self._git(self._after, "status", "--porcelain", "--no-renames").splitlines())
 
     @property
@@ -54,17 +54,17 @@ class GitView:
 
     def _git(self, tree: Tree, *arguments: str) -> str:
         if _HEAD not in self._before.entries:
-            raise Unknowable("the workspace was no git repository at the start")
+            raise Unknowable("the workspace was not a git repository at the start")
         if _HEAD not in tree.entries:
-            raise AssertionError("the workspace is no git repository any more: .git/HEAD is gone")
-        end = self._run_command(self._harmless(tree), (*_GIT, *arguments), timeout=_TIMEOUT)
+            raise AssertionError("the workspace is no longer a git repository: .git/HEAD is missing")
+        end = self._run_command(self._with_initial_config(tree), (*_GIT, *arguments), timeout=_TIMEOUT)
         if end.timed_out or end.exit_code != 0:
             why = "took too long" if end.timed_out else excerpt(end.stderr, lines=3)
             raise AssertionError(f"git {' '.join(arguments)}: {why}")
         return end.stdout
 
-    def _harmless(self, tree: Tree) -> Tree:
-        """The same tree with the repository's configuration as it was at the start."""
+    def _with_initial_config(self, tree: Tree) -> Tree:
+        """The same tree with the repository's initial configuration."""
         kept = {path: entry for path, entry in tree.entries.items() if not path.startswith(_STARTS_PROGRAMS)}
         if _CONFIG in self._before.entries:
             kept[_CONFIG] = self._before.entries[_CONFIG]

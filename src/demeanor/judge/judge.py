@@ -1,4 +1,4 @@
-"""Evidence → Verdict: all checks are asked, each time, and what can't be judged is void."""
+"""Evidence → Verdict: evaluates all checks; what can't be judged is void."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from demeanor.judge.rig import Rig
 from demeanor.judge.user_check import crash
 
 
-def judge(evidence: Evidence, eval: Eval, run_command: RunCommand) -> Verdict:  # noqa: A002 - the word of the house
-    """How the trial ended. The policy does not matter here: it speaks when verdicts are counted.
+def judge(evidence: Evidence, eval: Eval, run_command: RunCommand) -> Verdict:  # noqa: A002 - the term of the domain
+    """The verdict of a trial. The policy does not matter here; it applies when verdicts are counted.
 
-    Called from a worker thread, since checks may run commands and event loops of their own.
+    Call it from a worker thread, since checks may run commands and their own event loops.
     """
     if evidence.trouble is not None:
         cause, detail = evidence.trouble
@@ -41,7 +41,7 @@ def judge(evidence: Evidence, eval: Eval, run_command: RunCommand) -> Verdict:  
 
 
 def _leak(evidence: Evidence) -> Iterator[Finding]:
-    """What an agent gave away needs no check to be wrong."""
+    """A leaked canary token fails the trial without any check."""
     if evidence.leak is not None:
         yield Finding(check="leak", answer="no", reason=evidence.leak)
 

@@ -1,10 +1,10 @@
-"""The rig: what an author's check sees. The evidence of one trial, read-only, with helpers to ask it questions.
+"""The rig: what an author's check sees. The evidence of one trial, read-only, with helper methods.
 
-    rig.workspace["notes.txt"].text     what the agent left behind
+    rig.workspace["notes.txt"].text     what the agent wrote
     rig.calls.of_kind("edit").count()   what it did
-    rig.final_text                      what it said last
+    rig.final_text                      its last message
 
-What the evidence can't tell is never guessed: the question raises Unknowable, and the trial becomes void.
+Nothing is guessed: if the evidence is insufficient, a question raises Unknowable and the trial is void.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from demeanor.judge.workspace_view import WorkspaceView
 
 
 class Rig:
-    """The evidence of one trial, to be asked."""
+    """The evidence of one trial."""
 
     def __init__(self, evidence: Evidence, run_command: RunCommand) -> None:
         self._evidence = evidence
@@ -39,45 +39,45 @@ class Rig:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """Everything the agent said to its user, in order."""
+        """The agent's messages to its user, in order."""
         return tuple(event.text for event in self.trajectory.events if isinstance(event, Said))
 
     @property
     def final_text(self) -> str:
-        """The last thing the agent said; where nobody heard it say anything, what its last program printed."""
+        """The agent's last message; if no message was recorded, the output of its last program."""
         return self.trajectory.final_text or (
             self._evidence.ends[-1].stdout.text.strip() if self._evidence.ends else ""
         )
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of the agent's last program; None where a signal ended it or where none ran."""
+        """The exit code of the agent's last program; None if a signal killed it or none ran."""
         return self._evidence.ends[-1].exit_code if self._evidence.ends else None
 
     @property
     def stdout(self) -> str:
-        """What the agent's programs printed."""
+        """The standard output of the agent's programs."""
         return "".join(end.stdout.text for end in self._evidence.ends)
 
     @property
     def stderr(self) -> str:
-        """What the agent's programs printed as errors."""
+        """The standard error of the agent's programs."""
         return "".join(end.stderr.text for end in self._evidence.ends)
 
     @property
     def turns(self) -> int:
-        """How many answers the model gave; where some may not have been seen, as careful as `calls.count()`."""
+        """The number of model answers; a lower bound like `calls.count()` if some may be missing."""
         gaps = self.trajectory.gaps
         return LowerBound(self._evidence.spent.turns, gaps) if gaps else self._evidence.spent.turns
 
     @property
     def tokens(self) -> int | None:
-        """Tokens in both directions; None where nobody counted them."""
+        """Tokens in both directions; None if they were not counted."""
         return self._evidence.spent.tokens
 
     @property
     def cost_usd(self) -> float | None:
-        """What the model cost; None where no price is known."""
+        """The cost of the model; None if no price is known."""
         return self._evidence.spent.cost_usd
 
     @property
@@ -87,19 +87,19 @@ class Rig:
 
     @property
     def subject(self) -> str:
-        """Who was tried, as `agent:model`."""
+        """The subject under test, as `agent:model`."""
         return self._evidence.trial.partition("/")[2].rpartition("/")[0]
 
     @property
     def asked(self) -> str:
-        """System prompt and tools as the agent first sent them; paths, dates and ids that vary are taken out."""
+        """System prompt and tools as first sent, with placeholders for paths, dates and ids that vary."""
         if self._evidence.asked is None:
-            raise unknowable("what the agent told its model", ("nothing came through the gateway",))
+            raise unknowable("the agent's prompt", ("the gateway recorded no exchanges",))
         return self._evidence.asked
 
     @property
     def trajectory(self) -> Trajectory:
-        """Everything that happened, event by event."""
+        """All events, in order."""
         return self._evidence.trajectory
 
     @property
@@ -109,32 +109,32 @@ class Rig:
 
     @property
     def permissions(self) -> tuple[Asked, ...]:
-        """The requests for permission that the agent made, in order, each with `tool`, `kind`, `arguments`, `answer`.
+        """The agent's requests for permission, in order, each with `tool`, `kind`, `arguments`, `answer`.
 
-        Where the agent does not tell of its requests, nobody can know; `rig.calls.unasked()` asks call by call.
+        Raises Unknowable if the agent does not report its requests; `rig.calls.unasked()` decides call by call.
         """
         if not self.trajectory.requests_told:
-            raise unknowable("what the agent asked permission for", ("it does not tell of its requests",))
+            raise unknowable("what the agent asked permission for", ("it does not report its requests",))
         return tuple(event for event in self.trajectory.events if isinstance(event, Asked))
 
     @property
     def rewards(self) -> Mapping[str, float] | None:
-        """What the verifier of a Harbor task gave, by key; None where it gave nothing, or where there is none."""
+        """The rewards of a Harbor task's verifier, by key; None without a verifier or a reward."""
         return self._evidence.rewards
 
     @property
     def step_rewards(self) -> Mapping[str, Mapping[str, float]]:
-        """What it gave for each step, of a task with several."""
+        """The rewards of each step, for a task with several steps."""
         return self._evidence.step_rewards
 
     @property
     def verifier_said(self) -> str:
-        """The end of what the verifier of a Harbor task printed."""
+        """The last lines of the verifier's output."""
         return self._evidence.verifier_said
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the trial."""
+        """Remarks about the trial."""
         return self._evidence.notes
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A rehearsal: a small function plays the agent, and the eval judges it, without any model.
+"""Rehearsals: a small function plays the agent, and the eval judges it, without a model.
 
 def good(stage: Stage) -> None:
     (stage.workspace / "notes.txt").write_text("buy milk\\n")
@@ -24,14 +24,14 @@ from demeanor.core.trajectory import Asked, Called, Event, Faulted, Permission, 
 from demeanor.core.tree import Tree
 
 LayOut: TypeAlias = Callable[[Scenario, Path], Tree]
-"""Makes the starting workspace in an empty folder, and gives its content."""
+"""Creates the starting workspace in an empty folder and returns its content."""
 
 ReadBack: TypeAlias = Callable[[Path], Tree]
 """The content of a folder."""
 
 
 class Stage:
-    """Where a function plays the agent."""
+    """What a function uses to play the agent."""
 
     def __init__(self, workspace: Path, scenario: Scenario) -> None:
         self.workspace = workspace
@@ -59,9 +59,9 @@ class Stage:
         permission: Permission = "unasked",
         **arguments: Any,
     ) -> None:
-        """The agent calls a tool. The tool does nothing: change the workspace yourself.
+        """Record a tool call. The tool does nothing: change the workspace yourself.
 
-        With `permission`, it asks first, and is told `allow` or `deny`.
+        With `permission`, the agent asks first and is answered `allow` or `deny`.
         """
         self._next_turn()
         if permission != "unasked":
@@ -85,17 +85,17 @@ class Stage:
         self._events.append(asked)
 
     def say(self, text: str) -> None:
-        """The agent says something to its user; the last such text is its final text."""
+        """Write a message to the user; the last one is the final text."""
         self._next_turn()
         self._events.append(Said(turn=self._turn, text=text))
 
     def fault(self, kind: str) -> None:
-        """An answer of the model was broken on purpose, as `rig.faults` would show it."""
+        """Record an injected fault, as `rig.faults` shows it."""
         self._events.append(Faulted(turn=self._turn + 1, kind=kind, detail=f"{kind}: played in a rehearsal"))
 
     @contextmanager
     def one_turn(self) -> Iterator[None]:
-        """What is said and called inside belongs to one answer of the model."""
+        """Group messages and calls into one model answer."""
         self._next_turn()
         self._together = True
         try:
@@ -104,11 +104,11 @@ class Stage:
             self._together = False
 
     def exit(self, code: int) -> None:
-        """The agent's program ends with this exit code; 0 unless said."""
+        """Set the exit code of the agent's process; 0 by default."""
         self._exit_code = code
 
     def spend(self, *, tokens: int = 0, cost_usd: float = 0.0, seconds: float = 0.0) -> None:
-        """The agent uses up something."""
+        """Use tokens, money or time."""
         self._spent = Spent(
             input_tokens=0,
             output_tokens=(self._spent.output_tokens or 0) + tokens,
@@ -117,7 +117,7 @@ class Stage:
         )
 
     def evidence(self, trial: str, before: Tree, after: Tree) -> Evidence:
-        """What was played, as evidence."""
+        """The evidence of what was played."""
         trajectory = Trajectory(events=tuple(self._events), requests_told=True)
         text = trajectory.final_text
         end = ProcessEnd(exit_code=self._exit_code, stdout=Output(text=text, total_bytes=len(text.encode())))
@@ -137,28 +137,28 @@ class Stage:
 
 
 def does_nothing(stage: Stage) -> None:
-    """An agent that ends at once, without a word."""
+    """An agent that ends at once."""
 
 
 def rehearse(eval: Eval, behaviour: Rehearsal, *, lay_out: LayOut, read_back: ReadBack) -> Evidence:  # noqa: A002
-    """Play `behaviour` in a fresh workspace of the eval, and give the evidence it leaves."""
+    """The evidence of playing `behaviour` in a fresh workspace of the eval."""
     with tempfile.TemporaryDirectory(prefix="demeanor-rehearsal-") as folder:
         workspace = Path(folder) / "workspace"
         workspace.mkdir()
-        before = _kept(lay_out(eval.scenario, workspace))
+        before = _in_memory(lay_out(eval.scenario, workspace))
         stage = Stage(workspace, eval.scenario)
         behaviour(stage)
         trial = f"{eval.name}/rehearsal/{getattr(behaviour, '__name__', 'behaviour')}"
-        return stage.evidence(trial, before, _kept(read_back(workspace)))
+        return stage.evidence(trial, before, _in_memory(read_back(workspace)))
 
 
 @contextmanager
-def laid_out_once(scenario: Scenario, lay_out: LayOut) -> Iterator[LayOut]:
-    """Lay a workspace out once, and give a way to have copies of it, which is much faster than laying out each."""
+def template_copies(scenario: Scenario, lay_out: LayOut) -> Iterator[LayOut]:
+    """Create the workspace once, and provide copies of it, which is much faster than creating each."""
     with tempfile.TemporaryDirectory(prefix="demeanor-rehearsal-") as folder:
         start = Path(folder) / "start"
         start.mkdir()
-        tree = _kept(lay_out(scenario, start))
+        tree = _in_memory(lay_out(scenario, start))
 
         def copied(_: Scenario, workspace: Path) -> Tree:
             shutil.copytree(start, workspace, symlinks=True, dirs_exist_ok=True)
@@ -167,7 +167,7 @@ def laid_out_once(scenario: Scenario, lay_out: LayOut) -> Iterator[LayOut]:
         yield copied
 
 
-def _kept(tree: Tree) -> Tree:
-    """The same tree with every content in memory, since the folder is about to change, and then to go."""
+def _in_memory(tree: Tree) -> Tree:
+    """The same tree with all contents in memory, since the folder will change and be deleted."""
     entries = {path: replace(entry, content=entry.read()) for path, entry in tree.entries.items()}
     return replace(tree, entries=entries)

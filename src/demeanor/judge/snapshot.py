@@ -1,4 +1,4 @@
-"""Prompt snapshots: has what the agent tells its model changed, and how?"""
+"""Prompt snapshots: compare the agent's system prompt and tools with a file."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from demeanor.core.eval import Eval
 from demeanor.core.evidence import Evidence
 from demeanor.core.text import opening
 
-_UPDATE = "`demeanor run --update-snapshots` writes it"
+_UPDATE = "`demeanor run --update-snapshots` updates it"
 
 
 def compare_snapshot(file: Path, asked: str) -> None:
-    """Raise AssertionError where `asked` is not what the file holds, or where there is no file."""
+    """Raise AssertionError if `asked` differs from the file, or if there is no file."""
     try:
-        kept = file.read_text("utf-8")
+        snapshot = file.read_text("utf-8")
     except FileNotFoundError:
-        raise AssertionError(f"there is no snapshot {file.name} yet; {_UPDATE}") from None
-    if kept != asked:
-        lines = difflib.unified_diff(kept.splitlines(), asked.splitlines(), "snapshot", "sent now", n=2, lineterm="")
+        raise AssertionError(f"the snapshot {file.name} does not exist; {_UPDATE}") from None
+    if snapshot != asked:
+        lines = difflib.unified_diff(
+            snapshot.splitlines(), asked.splitlines(), "snapshot", "sent now", n=2, lineterm=""
+        )
         difference = opening("\n".join(lines), lines=40)
-        raise AssertionError(f"the agent's prompt or tools are not those of {file.name}; {_UPDATE}\n{difference}")
+        raise AssertionError(f"the agent's prompt or tools differ from {file.name}; {_UPDATE}\n{difference}")
 
 
-def write_snapshots(eval: Eval, evidence: Evidence) -> None:  # noqa: A002 - the word of the house
-    """Write what the agent sent to the snapshots that the eval asks for; nothing where it is not known."""
+def write_snapshots(eval: Eval, evidence: Evidence) -> None:  # noqa: A002 - the term of the domain
+    """Write what the agent sent to the eval's snapshot files; nothing if it is unknown."""
     subject = evidence.trial.rpartition("/")[0].removeprefix(f"{eval.name}/")
     for check in eval.checks:
         if isinstance(check, PromptSnapshot) and evidence.asked is not None:

@@ -1,7 +1,7 @@
-"""The test of a whole task: its solution must pass it, doing nothing must not, and its verifier must be steady.
+"""The self-test of a whole task: its solution must pass, doing nothing must fail, and its verifier must be stable.
 
-What is looked at are captures of Harbor's `oracle`, which runs the task's own solution, and of its `nop`, which does
-nothing. Both were made without a network unless the task declares that it needs one.
+It uses captures of Harbor's `oracle`, which runs the task's own solution, and of `nop`, which does nothing. Both ran
+without a network unless the task declares that it needs one.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from demeanor.judge.self_test import Complaint, SelfTestFault
 _PRINTED = ("verifier/test-stdout.txt", "agent/oracle.txt")
 
 
-def proof_complaints(check: RewardCheck, oracle: Sequence[Capture], nothing: Sequence[Capture]) -> Iterator[Complaint]:
-    """What several goes of the solution and of doing nothing have against a task."""
-    yield from _goes(check, oracle, "the solution", must=True)
-    yield from _goes(check, nothing, "doing nothing", must=False)
+def task_complaints(check: RewardCheck, oracle: Sequence[Capture], nothing: Sequence[Capture]) -> Iterator[Complaint]:
+    """The problems that several runs of the solution and of doing nothing reveal."""
+    yield from _complaints(check, oracle, "the solution", must=True)
+    yield from _complaints(check, nothing, "doing nothing", must=False)
 
 
 def solved(check: RewardCheck, capture: Capture) -> bool | None:
-    """Whether the reward is high enough; None where there is none."""
+    """Whether the reward is sufficient; None if there is none."""
     found = None if capture.breakdown or capture.rewards is None else capture.rewards.get(check.key)
     return None if found is None else found >= check.at_least
 
 
 def needs_network(check: RewardCheck, with_network: Capture) -> Complaint | None:
-    """The complaint about a task whose solution did not pass without a network, but does with one."""
+    """The complaint about a task whose solution passes only with a network."""
     if not solved(check, with_network):
         return None
     detail = (
-        "the solution passes only where the network can be reached, and the task does not say so;\n"
-        'say network_mode = "public" under [environment], or better put what is fetched into the image'
+        "the solution passes only with a network, and the task does not declare it;\n"
+        'set network_mode = "public" under [environment] or, better, put the downloads into the image'
     )
     return Complaint(fault=SelfTestFault.NETWORK, detail=detail)
 
 
-def _goes(check: RewardCheck, captures: Sequence[Capture], who: str, *, must: bool) -> Iterator[Complaint]:
+def _complaints(check: RewardCheck, captures: Sequence[Capture], who: str, *, must: bool) -> Iterator[Complaint]:
     answers = [solved(check, capture) for capture in captures]
     for capture, answer in zip(captures, answers, strict=True):
         if answer is None:
@@ -48,17 +48,17 @@ def _goes(check: RewardCheck, captures: Sequence[Capture], who: str, *, must: bo
     rewards = [capture.rewards or {} for capture in captures]
     if any(one != rewards[0] for one in rewards):
         shown = "\n".join(_shown(one) for one in rewards)
-        yield Complaint(fault=SelfTestFault.UNSTABLE, detail=f"{who} is judged differently from time to time:\n{shown}")
+        yield Complaint(fault=SelfTestFault.UNSTABLE, detail=f"{who} gets different rewards:\n{shown}")
     wrong = next((one for one, answer in zip(captures, answers, strict=True) if answer is not must), None)
     if wrong is not None and must:
-        detail = f"the solution gets {_shown(wrong.rewards or {})}, and {check.key} must be at least {check.at_least:g}"
+        detail = f"the solution gets {_shown(wrong.rewards or {})}, but {check.key} must be at least {check.at_least:g}"
         yield Complaint(fault=SelfTestFault.IMPOSSIBLE, detail=f"{detail}{_printed(wrong)}")
     elif wrong is not None:
         yield Complaint(
             fault=SelfTestFault.VACUOUS, detail=f"doing nothing gets {_shown(wrong.rewards or {})}, which passes"
         )
     elif not must and any(one.get(check.key, 0.0) != 0 for one in rewards):
-        detail = f"doing nothing gets {_shown(rewards[0])}; {check.key} must be 0 for it"
+        detail = f"doing nothing gets {_shown(rewards[0])}, but {check.key} must be 0"
         yield Complaint(fault=SelfTestFault.VACUOUS, detail=detail)
 
 
@@ -70,7 +70,7 @@ def _why(check: RewardCheck, capture: Capture) -> str:
 
 
 def _printed(capture: Capture) -> str:
-    """What the verifier and the solution printed: as hostile as anything else that was run."""
+    """The output of the verifier and the solution, made safe to print."""
     parts = [
         f"\n{path}:\n{excerpt(output.text, lines=10)}"
         for name in _PRINTED

@@ -1,18 +1,18 @@
-"""Saying «I can't know» instead of guessing.
+"""Answers of «unknown» instead of guesses.
 
-A trajectory may have gaps. What was seen was seen, but nobody can say what was *not* done. So a sequence with gaps has
-no end: a question that is settled by what was seen is answered, any other raises `Unknowable`, and the trial is void.
+A trajectory may have gaps. A recorded call is proof; a missing one is not. So a sequence with gaps is open-ended: a
+question that the recorded calls decide is answered, any other raises `Unknowable`, and the trial is void.
 """
 
 from __future__ import annotations
 
 
 class Unknowable(Exception):
-    """The evidence is not complete enough to answer."""
+    """The evidence is too incomplete to answer."""
 
 
 class LowerBound(int):
-    """A count of what was seen where more may have happened: it compares only where the answer is certain."""
+    """A count that may be too low: comparisons raise Unknowable unless the result is certain."""
 
     gaps: tuple[str, ...]
 
@@ -49,7 +49,7 @@ class LowerBound(int):
         return self._at_least(other, int(self) > _number(other), certain=True)
 
     def _at_least(self, other: object, settled: bool, *, certain: bool) -> bool:
-        """`certain` where what was seen settles the question; else nobody knows."""
+        """`certain` if the recorded calls decide the question; otherwise raises Unknowable."""
         if not settled:
             raise unknowable(f"whether {self!r} compares with {other!r}", self.gaps)
         return certain
@@ -62,5 +62,5 @@ def unknowable(question: str, gaps: tuple[str, ...]) -> Unknowable:
 
 def _number(other: object) -> float:
     if not isinstance(other, int | float):
-        raise TypeError(f"a count is compared with a number, not with {other!r}")
+        raise TypeError(f"a count can only be compared with a number, not with {other!r}")
     return other

@@ -1,6 +1,6 @@
-"""`rig.workspace`: the folder as the agent left it, beside what it was at the start. Read-only.
+"""`rig.workspace`: the folder as the agent left it and as it was at the start, read-only.
 
-A file that is not there makes the check fail with a list of what is; it does not crash it.
+Access to a missing file fails the check with a list of the existing files; it is not a crash.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MOST_HOPS = 10
 
 
 class MissingFile(AssertionError):
-    """A file was asked for that is not there, or is none that can be read."""
+    """A file is missing or can't be read."""
 
 
 class FileView:
-    """One path of the workspace; it is read when it is asked."""
+    """One path of the workspace; its content is read on access."""
 
     def __init__(self, path: str, workspace: WorkspaceView) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class FileView:
 
     @property
     def exists(self) -> bool:
-        """Whether a file (or a link to one) is there."""
+        """Whether a file, or a link to one, exists."""
         return self._workspace.is_file(self.path)
 
     @property
@@ -46,10 +46,10 @@ class FileView:
         """The content."""
         entry = self._workspace.entry(self.path)
         if entry.kind != "file":
-            raise MissingFile(f"{self.path!r} is no file: it is a device, a socket or a pipe")
+            raise MissingFile(f"{self.path!r} is not a regular file: it is a device, a socket or a pipe")
         content = entry.read()
         if content is None:
-            raise unknowable(f"what {self.path!r} holds", (f"its {entry.size} bytes were too many to keep",))
+            raise unknowable(f"the content of {self.path!r}", (f"its {entry.size} bytes were too many to keep",))
         return content
 
     @property
@@ -59,7 +59,7 @@ class FileView:
         try:
             return content.decode()
         except UnicodeDecodeError as error:
-            raise MissingFile(f"{self.path!r} is not UTF-8 text: byte {error.start} is wrong") from None
+            raise MissingFile(f"{self.path!r} is not UTF-8 text: byte {error.start} is invalid") from None
 
     @property
     def lines(self) -> list[str]:
@@ -73,7 +73,7 @@ class FileView:
         try:
             return json.loads(text)
         except ValueError as error:
-            raise MissingFile(f"{self.path!r} is not JSON: {error}; it begins with {one_line(text)!r}") from None
+            raise MissingFile(f"{self.path!r} is not valid JSON: {error}; it begins with {one_line(text)!r}") from None
 
     def __repr__(self) -> str:
         return f"<file {self.path!r}>"
@@ -89,7 +89,7 @@ class WorkspaceView:
         self._run_command = run_command
 
     def __getitem__(self, path: str) -> FileView:
-        """The file at `path`; asking for its content fails the check where it is not there."""
+        """The file at `path`; access to its content fails the check if it does not exist."""
         return FileView(_tidy(path), self)
 
     def __contains__(self, path: object) -> bool:
@@ -99,7 +99,7 @@ class WorkspaceView:
         return iter(self.list())
 
     def exists(self, path: str) -> bool:
-        """Whether a file, a link or a folder with something in it is there."""
+        """Whether a file, a link or a folder that is not empty exists."""
         tidy = _tidy(path)
         there = tidy in self._files or self._is_folder(tidy)
         if not there and self._after.gaps:
@@ -107,17 +107,17 @@ class WorkspaceView:
         return there
 
     def is_file(self, path: str) -> bool:
-        """Whether a file, or a link to one, is there."""
+        """Whether a file, or a link to one, exists."""
         return self.exists(path) and self._follow(_tidy(path)) is not None
 
     def list(self, pattern: str = "**") -> Paths:
-        """The paths of all files that match a glob pattern, sorted; `*` stays within a folder, `**` does not."""
+        """The paths of all files that match a glob pattern, sorted; `*` stays within a folder, `**` crosses folders."""
         self._need_all("which files there are")
         return [path for path in self._files if matches(path, pattern)]
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What the agent added, changed and deleted, sorted by path; git's own files are left out."""
+        """What the agent added, changed and deleted, sorted by path, without `.git`."""
         self._need_all("what changed")
         return changes(self._before, self._after)
 
@@ -132,7 +132,7 @@ class WorkspaceView:
         return unified_diff(self.changes)
 
     def unchanged_except(self, *patterns: str) -> bool:
-        """True where nothing changed but paths that match one of the glob patterns; else the check fails."""
+        """True if only paths that match one of the glob patterns have changed; otherwise the check fails."""
         found = changes(self._before, self._after)
         strays = [change for change in found if not any(matches(change.path, pattern) for pattern in patterns)]
         if strays:
@@ -143,22 +143,25 @@ class WorkspaceView:
 
     @property
     def git(self) -> GitView:
-        """The repository's state; the workspace is one from the start."""
+        """The state of the workspace's git repository."""
         return GitView(self._before, self._after, self._run_command)
 
     def run(self, *argv: str, timeout: float = 60.0) -> CommandResult:
-        """Run a command in a throw-away copy of the workspace; there is no shell in between."""
+        """Run a command in a temporary copy of the workspace, without a shell."""
         return self._run_command(self._after, argv, timeout=timeout)
 
     def entry(self, path: str) -> Entry:
-        """What lies at `path`, links followed; fails the check where nothing does."""
+        """The entry at `path`, following links; fails the check if there is none."""
         if not self.exists(path):
             close = nearest(path, self._files)
             hint = f", but {printable(close)!r}" if close else ""
-            raise MissingFile(f"there is no {path!r}{hint}; all that is there: {_listed(self._files)}")
+            files = f"it contains: {_listed(self._files)}" if self._files else "it is empty"
+            raise MissingFile(f"there is no {path!r} in the workspace{hint}; {files}")
         found = self._follow(path)
         if found is None:
-            what = "a folder" if self._is_folder(path) else f"a link to {self._files[path].target!r}, no file here"
+            what = (
+                "a folder" if self._is_folder(path) else f"a link to {self._files[path].target!r}, which is not a file"
+            )
             raise MissingFile(f"{path!r} is {what}")
         return found
 

@@ -1,4 +1,4 @@
-"""Capture → Evidence: what went over the wire, the agent's own log and the workspace, told as one story."""
+"""Capture → Evidence: combines the exchanges, the agent's own log and the workspace."""
 
 from demeanor.observe.observe import observe
 

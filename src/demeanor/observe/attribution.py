@@ -1,4 +1,4 @@
-"""Whose fault it was when a trial did not run to its end: the world's (void) or the agent's (fail)."""
+"""Attribute the failure of a trial: to its environment (void) or to the agent (fail)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _CAUSES = {
     "budget": VoidCause.BUDGET,
     "stalled": VoidCause.STALLED,
 }
-_SPOILED = (FaultKind.MALFORMED, FaultKind.CONTENT_TYPE)
+_CORRUPT = (FaultKind.MALFORMED, FaultKind.CONTENT_TYPE)
 
 
-def trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause, str] | None:
-    """What broke around the agent. The provider's last word counts: an agent that got over an error has coped.
+def external_failure(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause, str] | None:
+    """What failed outside the agent. Only the provider's last answer counts: the agent recovered from earlier errors.
 
-    A replay that had no answer is another matter: whatever the agent did without one, nobody would do.
+    A replay without an answer always counts, because the agent would not have met it in a live run.
     """
     if capture.breakdown is not None:
         return capture.breakdown.cause, capture.breakdown.detail
     error = _last_error(exchanges)
-    told_by_itself = error is not None and exchanges[-1].fault is not None
-    if capture.provider_silent and not told_by_itself:
-        silence = f"the provider was silent for {capture.provider_silent:.0f} s when the time ran out"
-        return VoidCause.STALLED, f"{silence}{_asked_for(capture.exchanges)}"
+    injected_error = error is not None and exchanges[-1].fault is not None
+    if capture.provider_silent and not injected_error:
+        silence = f"the trial timed out after the provider had not responded for {capture.provider_silent:.0f} s"
+        return VoidCause.STALLED, f"{silence}{_injected_rule(capture.exchanges)}"
     missed = next((one.error for one in capture.exchanges if one.error and one.error.reason == "cassette"), None)
     if missed is not None:
         return VoidCause.CASSETTE, missed.message
-    if _choked(capture, exchanges):
-        return VoidCause.PROVIDER, f"the agent did not get over a spoiled answer{_asked_for(exchanges)}"
+    if _stopped_at_corrupt_answer(capture, exchanges):
+        return VoidCause.PROVIDER, f"the agent stopped at a corrupt answer{_injected_rule(exchanges)}"
     if error is None or error.reason == "bad_request":
         return None
     status = f"HTTP {error.status}: " if error.status else ""
@@ -45,42 +45,42 @@ def trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause,
 
 
 def injected(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
-    """Whether the trouble is a fault that was asked for, so that another attempt would meet it again."""
-    if capture.breakdown is not None or trouble(capture, exchanges) is None:
+    """Whether the failure is an injected fault, so that another attempt would fail again."""
+    if capture.breakdown is not None or external_failure(capture, exchanges) is None:
         return False
-    return bool(_asked_for(capture.exchanges if capture.provider_silent else exchanges))
+    return bool(_injected_rule(capture.exchanges if capture.provider_silent else exchanges))
 
 
-def _choked(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
-    """Whether the agent ended at an answer that was all there, but spoiled, so that it may not have understood it.
+def _stopped_at_corrupt_answer(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
+    """Whether the agent ended at a complete but corrupted answer, which it may not have understood.
 
-    An answer that asks for nothing more may well be the last one; tools that it asks for must have been used.
+    An answer without tool calls may be the last one; requested tools must have been called.
     """
     last = exchanges[-1] if exchanges else None
-    if last is None or last.response is None or last.error is not None or kind_in(last.fault or "") not in _SPOILED:
+    if last is None or last.response is None or last.error is not None or kind_in(last.fault or "") not in _CORRUPT:
         return False
-    asked_for = {(call.id, call.name) for call in last.response.calls}
+    requested = {(call.id, call.name) for call in last.response.calls}
     used = {(event.id, event.tool) for event in capture.log if isinstance(event, Called)}
-    return capture.exit_ok is False or bool(asked_for - used)
+    return capture.exit_ok is False or bool(requested - used)
 
 
-def _asked_for(exchanges: Sequence[Exchange]) -> str:
+def _injected_rule(exchanges: Sequence[Exchange]) -> str:
     rule = exchanges[-1].fault if exchanges else None
     return f" (injected: {rule})" if rule else ""
 
 
-def misdeed(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
-    """What the agent itself did wrong as a program."""
+def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
+    """How the agent itself failed as a program, if it did."""
     for end in capture.ends:
         if end.ended_by == "wall":
-            return f"ran out of its time ({end.seconds:.0f} s)"
+            return f"reached its time limit ({end.seconds:.0f} s)"
         if end.ended_by == "idle":
-            return f"did nothing for too long and was ended after {end.seconds:.0f} s"
+            return f"was idle for too long and was killed after {end.seconds:.0f} s"
         if end.ended_by == "memory":
-            return f"used more memory than it may ({end.peak_bytes / 2**20:.0f} MiB) and was ended"
+            return f"exceeded its memory limit ({end.peak_bytes / 2**20:.0f} MiB) and was killed"
     error = _last_error(exchanges)
     if error is not None and error.reason == "bad_request":
-        return f"sent a request that the provider refused (HTTP {error.status}): {error.message}"
+        return f"sent a request that the provider rejected (HTTP {error.status}): {error.message}"
     if capture.exit_ok is False and capture.ends:
         return _bad_exit(capture.ends[-1])
     return None
@@ -92,5 +92,5 @@ def _last_error(exchanges: Sequence[Exchange]) -> ProviderError | None:
 
 def _bad_exit(end: ProcessEnd) -> str:
     how = f"signal {end.signal}" if end.signal is not None else f"exit code {end.exit_code}"
-    said = excerpt(end.stderr.text or end.stdout.text, lines=5)
-    return f"ended with {how}" + (f"\n{said}" if said else "")
+    output = excerpt(end.stderr.text or end.stdout.text, lines=5)
+    return f"ended with {how}" + (f"\n{output}" if output else "")

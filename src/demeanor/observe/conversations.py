@@ -1,7 +1,7 @@
-"""Whose exchange is whose: the conversation itself, those of sub-agents, and what is asked on the side.
+"""Separate the exchanges of a trial: the main conversation, sub-agents, and side requests.
 
-Agents ask their model for titles, commit messages and summaries, and let sub-agents work. A side request offers no
-tools where the conversation does. A sub-agent has a system prompt and a first message of its own.
+Agents ask their model for titles, commit messages and summaries, and start sub-agents. A side request has no tools,
+unlike the main conversation. A sub-agent has its own system prompt and first message.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ _PURPOSES = (
 
 @dataclass(frozen=True)
 class Conversations:
-    """The exchanges of a trial, told apart."""
+    """The exchanges of a trial, separated."""
 
     exchanges: Sequence[Exchange]
-    """All of them, in order."""
+    """All exchanges, in order."""
 
     @cached_property
     def main(self) -> tuple[Exchange, ...]:
-        """The conversation itself."""
+        """The main conversation."""
         working = self._working
-        return tuple(one for one in working if _same_line(one.request, working[0].request))
+        return tuple(one for one in working if _same_conversation(one.request, working[0].request))
 
     @cached_property
     def sub_agents(self) -> tuple[Exchange, ...]:
-        """What sub-agents exchanged with the model."""
+        """The exchanges of sub-agents."""
         main = {one.number for one in self.main}
         return tuple(one for one in self._working if one.number not in main)
 
     @cached_property
     def asides(self) -> tuple[Exchange, ...]:
-        """What was asked on the side."""
+        """The side requests."""
         working = {one.number for one in self._working}
         return tuple(one for one in self.exchanges if one.number not in working)
 
@@ -52,7 +52,7 @@ class Conversations:
         return with_tools or tuple(self.exchanges)
 
 
-def _same_line(request: Request, first: Request) -> bool:
+def _same_conversation(request: Request, first: Request) -> bool:
     return _plain(request.system) == _plain(first.system) or _opening(request) == _opening(first)
 
 
@@ -61,12 +61,12 @@ def _opening(request: Request) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text without its numbers: dates, times and ids differ from request to request."""
+    """A text with its numbers replaced: dates, times and ids differ between requests."""
     return _NUMBERS.sub("#", text)
 
 
 def purpose(request: Request) -> str:
-    """What a side request is for, as far as its words tell."""
+    """The purpose of a side request, guessed from its text."""
     last = next((message.text for message in reversed(request.messages) if message.role == "user"), "")
     for text in (request.system, last):
         for name, pattern in _PURPOSES:

@@ -1,4 +1,4 @@
-"""The story as the gateway saw it: exchanges → events."""
+"""Convert the exchanges that the gateway recorded into events."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from demeanor.core.trajectory import Aside, Called, Event, Faulted, Kind, ModelF
 from demeanor.observe.conversations import Conversations, purpose
 
 
-def tell(lines: Conversations, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
-    """What was said, thought, called, refused and broken, in order. A turn is one answer in the conversation itself.
+def events_of(conversations: Conversations, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
+    """The events in order. A turn is one answer in the main conversation.
 
-    What sub-agents call is told within the turn in which they work; what they say is not said to the user.
+    Tool calls of sub-agents belong to the turn in which they happen; their messages don't reach the user.
     """
     events: list[Event] = []
     turn = 0
-    main = {exchange.number for exchange in lines.main}
-    working = {exchange.number for exchange in lines.sub_agents}
-    answered = answers(lines.main) | answers(lines.sub_agents)
-    for exchange in lines.exchanges:
+    main = {exchange.number for exchange in conversations.main}
+    by_sub_agents = {exchange.number for exchange in conversations.sub_agents}
+    answered = answers(conversations.main) | answers(conversations.sub_agents)
+    for exchange in conversations.exchanges:
         if exchange.fault is not None:
             events.append(_faulted(exchange.fault, turn + 1))
-        if exchange.number in main or exchange.number in working:
-            _note_results(events, exchange)
+        if exchange.number in main or exchange.number in by_sub_agents:
+            _add_results(events, exchange)
         if exchange.number not in main:
-            events += _beside(exchange, turn, kinds, working=exchange.number in working, heard=answered)
+            events += _outside_main(exchange, turn, kinds, sub_agent=exchange.number in by_sub_agents, counted=answered)
             continue
         if exchange.response is None or exchange.error is not None:
             events += _failure(exchange, turn + 1)
         if exchange.response is not None and exchange.number in answered:
             turn += 1
-            events += [_event(part, turn, kinds) for part in exchange.response.parts if _tells(part)]
+            events += [_event(part, turn, kinds) for part in exchange.response.parts if _has_content(part)]
     return tuple(events)
 
 
-def answers(line: Sequence[Exchange]) -> frozenset[int]:
-    """The numbers of the exchanges whose answers count; not those that the agent threw away to ask again."""
+def answers(exchanges: Sequence[Exchange]) -> frozenset[int]:
+    """The numbers of the exchanges whose answers count, without those that the agent discarded and asked again."""
     return frozenset(
         exchange.number
-        for place, exchange in enumerate(line)
-        if exchange.response is not None and not _thrown_away(exchange, line[place + 1 :])
+        for index, exchange in enumerate(exchanges)
+        if exchange.response is not None and not _discarded(exchange, exchanges[index + 1 :])
     )
 
 
-def _thrown_away(exchange: Exchange, later: Sequence[Exchange]) -> bool:
-    """Whether a broken answer is missing where the agent went on with the conversation."""
+def _discarded(exchange: Exchange, later: Sequence[Exchange]) -> bool:
+    """Whether the agent continued the conversation without this broken answer."""
     if exchange.error is None and exchange.fault is None:
         return False
-    said = exchange.request.messages
+    messages = exchange.request.messages
     for other in later:
-        again = other.request.messages
-        if again[: len(said)] == said:
-            return len(again) == len(said) or again[len(said)].role != "assistant"
+        later_messages = other.request.messages
+        if later_messages[: len(messages)] == messages:
+            return len(later_messages) == len(messages) or later_messages[len(messages)].role != "assistant"
     return False
 
 
@@ -65,7 +65,7 @@ def _faulted(rule: str, turn: int) -> Faulted:
     return Faulted(turn=turn, kind=kind or rule, detail=f"{rule}{done}")
 
 
-def _tells(part: object) -> bool:
+def _has_content(part: object) -> bool:
     return isinstance(part, ToolCall) or (isinstance(part, Text | Thinking) and bool(_shown(part).strip()))
 
 
@@ -85,8 +85,8 @@ def _event(part: object, turn: int, kinds: Mapping[str, Kind]) -> Event:
     raise TypeError(f"no event for a {type(part).__name__}")
 
 
-def _note_results(events: list[Event], exchange: Exchange) -> None:
-    """Fill in what the tools answered, as the agent tells it to the model with its next request."""
+def _add_results(events: list[Event], exchange: Exchange) -> None:
+    """Fill in the results of tool calls, which the agent sends with its next request."""
     results = {
         part.call_id: part
         for message in exchange.request.messages
@@ -100,14 +100,14 @@ def _note_results(events: list[Event], exchange: Exchange) -> None:
             events[index] = replace(event, result=found.text, succeeded=succeeded)
 
 
-def _beside(
-    exchange: Exchange, turn: int, kinds: Mapping[str, Kind], *, working: bool, heard: Collection[int]
+def _outside_main(
+    exchange: Exchange, turn: int, kinds: Mapping[str, Kind], *, sub_agent: bool, counted: Collection[int]
 ) -> Iterator[Event]:
-    """What happened beside the conversation: a note of the request, and the tools that a sub-agent called."""
+    """The events outside the main conversation: the request itself, and the tool calls of a sub-agent."""
     parts = exchange.response.parts if exchange.response is not None else ()
-    said = "\n".join(part.text for part in parts if isinstance(part, Text))
-    yield Aside(turn=turn, purpose="sub-agent" if working else purpose(exchange.request), said=said)
-    for part in parts if working and exchange.number in heard else ():
+    text = "\n".join(part.text for part in parts if isinstance(part, Text))
+    yield Aside(turn=turn, purpose="sub-agent" if sub_agent else purpose(exchange.request), said=text)
+    for part in parts if sub_agent and exchange.number in counted else ():
         if isinstance(part, ToolCall):
             event = _event(part, max(turn, 1), kinds)
             yield replace(event, by_sub_agent=True)  # type: ignore[arg-type]

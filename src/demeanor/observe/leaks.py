@@ -1,4 +1,4 @@
-"""Where the trial's canary was seen: in what was sent to the model, printed, or left in the workspace."""
+"""Find leaks of the trial's canary token: in requests to the model, in output and in the workspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_FILES = 5
 
 
 def leak(capture: Capture) -> str | None:
-    """What was leaked where, for a person; None where nothing was."""
+    """Where the token was leaked, for a report; None if it was not."""
     token = capture.facts.get("canary")
     if not token:
         return None

@@ -1,4 +1,4 @@
-"""Two witnesses, one story: what the gateway saw, completed by what the agent's own log tells."""
+"""Merge the events that the gateway recorded with those of the agent's own log."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from demeanor.core.trajectory import Asked, Called, Event, Faulted, Said
 
 
 def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...], tuple[str, ...]]:
-    """The merged events, and where the two disagree. The wire's order wins; the log adds what only it knows."""
-    log = [event for event in log if not isinstance(event, Faulted)]  # only the gateway can know of one
+    """The merged events and the contradictions. The wire's order is kept; the log adds what only it records."""
+    log = [event for event in log if not isinstance(event, Faulted)]  # only the gateway knows about faults
     if not wire or not log:
         return tuple(wire or log), ()
     open_calls = [event for event in log if isinstance(event, Called)]
@@ -20,20 +20,18 @@ def merge(wire: Sequence[Event], log: Sequence[Event]) -> tuple[tuple[Event, ...
     for event in wire:
         if isinstance(event, Called):
             twin = _twin(event, open_calls)
-            if twin is None and not event.raw and not _asked_about(event, log):  # what can't be read is not done
-                disagreements.append(
-                    f"{_name(event)} was asked for by the model, but the agent's log does not know of it"
-                )
+            if twin is None and not event.raw and not _asked_about(event, log):  # an agent does not run malformed calls
+                disagreements.append(f"{_name(event)} was requested by the model, but is not in the agent's log")
             elif twin is not None:
                 open_calls.remove(twin)
-                event = _complete(event, twin)  # noqa: PLW2901 - the same event, told better
+                event = _complete(event, twin)  # noqa: PLW2901 - the same event with more detail
         merged.append(event)
     for extra in open_calls:
-        disagreements.append(f"{_name(extra)} is in the agent's log, but no model asked for it")
+        disagreements.append(f"{_name(extra)} is in the agent's log, but was not requested by the model")
         _insert(merged, extra)
-    said = "\n".join(event.text for event in merged if isinstance(event, Said))
+    wire_text = "\n".join(event.text for event in merged if isinstance(event, Said))
     for event in log:
-        if isinstance(event, Said) and event.text.strip() and event.text.strip() not in said:
+        if isinstance(event, Said) and event.text.strip() and event.text.strip() not in wire_text:
             _insert(merged, event)
     for event in log:
         if isinstance(event, Asked):
@@ -47,21 +45,20 @@ def _twin(event: Called, candidates: Sequence[Called]) -> Called | None:
     return next(iter(by_id or alike), None)
 
 
-def _same_id(event: Called, told: str) -> bool:
-    """Some agents put the tool's name before the model's id: `write_file__call_1`."""
-    return told == event.id or (bool(event.id) and told == f"{event.tool}__{event.id}")
+def _same_id(event: Called, log_id: str) -> bool:
+    """Whether the ids match. Some agents prepend the tool's name: `write_file__call_1`."""
+    return log_id == event.id or (bool(event.id) and log_id == f"{event.tool}__{event.id}")
 
 
 def _asked_about(event: Called, log: Sequence[Event]) -> bool:
     return any(isinstance(one, Asked) and _same_id(event, one.id) for one in log)
 
 
-def _may_be_named(told: str, name: str) -> bool:
-    """Some logs tell a title («Writing to notes.txt») instead of the tool's name, which never holds a blank.
-
-    Of a call that an agent could not read, its log may know the id alone.
+def _may_be_named(log_name: str, name: str) -> bool:
+    """Whether the log's name can mean this tool. Some logs have a title («Writing to notes.txt») instead of the tool's
+    name, which never contains a blank; for a malformed call, the log may only have the id.
     """
-    return told in {name, ""} or " " in told
+    return log_name in {name, ""} or " " in log_name
 
 
 def _complete(event: Called, twin: Called) -> Called:
@@ -76,13 +73,13 @@ def _complete(event: Called, twin: Called) -> Called:
 
 
 def _insert(events: list[Event], event: Event) -> None:
-    """Put an event behind all others of its turn and of those before it."""
+    """Insert an event after all others of its turn and of earlier turns."""
     place = sum(1 for other in events if other.turn <= event.turn)
     events.insert(place, event)
 
 
 def _insert_request(events: list[Event], request: Asked) -> None:
-    """Put a request for permission before the call that it is about."""
+    """Insert a request for permission before its call."""
     for place, event in enumerate(events):
         if isinstance(event, Called) and request.id and _same_id(event, request.id):
             known = replace(request, turn=event.turn, id=event.id, tool=event.tool, kind=event.kind)

@@ -1,4 +1,4 @@
-"""Capture → Evidence: a pure function, so that old captures can be read again by a better reader."""
+"""Capture → Evidence: a pure function, so that a better reader can be applied to old captures."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from demeanor.core.exchange import Exchange
 from demeanor.core.text import excerpt
 from demeanor.core.trajectory import Event, Kind, Trajectory
 from demeanor.harbor_format.result import VERIFIER_OUTPUT
-from demeanor.observe.attribution import injected, misdeed, trouble
+from demeanor.observe.attribution import agent_failure, external_failure, injected
 from demeanor.observe.conversations import Conversations
-from demeanor.observe.from_exchanges import answers, tell
+from demeanor.observe.from_exchanges import answers, events_of
 from demeanor.observe.leaks import leak
 from demeanor.observe.merge import merge
-from demeanor.observe.prompt_text import asked
+from demeanor.observe.prompt_text import prompt_text
 
 
 def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
-    """What is known of a trial. `kinds` tells what the agent's own tools do."""
-    lines = Conversations(capture.exchanges)
-    exchanges = lines.main
-    events, disagreements = merge(tell(lines, kinds), capture.log)
+    """What is known about a trial. `kinds` are the kinds of the agent's own tools."""
+    conversations = Conversations(capture.exchanges)
+    exchanges = conversations.main
+    events, disagreements = merge(events_of(conversations, kinds), capture.log)
     trajectory = Trajectory(
         events=events, gaps=_gaps(capture), disagreements=disagreements, requests_told=capture.requests_told
     )
@@ -33,23 +33,23 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         before=capture.before,
         after=capture.after,
         ends=capture.ends,
-        asked=asked(exchanges[0].request, capture.facts) if exchanges else None,
+        asked=prompt_text(exchanges[0].request, capture.facts) if exchanges else None,
         spent=_spent(capture, exchanges, events),
-        trouble=trouble(capture, exchanges),
-        misdeed=misdeed(capture, exchanges),
+        trouble=external_failure(capture, exchanges),
+        misdeed=agent_failure(capture, exchanges),
         leak=leak(capture),
         injected=injected(capture, exchanges),
         rewards=capture.rewards,
         step_rewards=capture.step_rewards,
-        verifier_said=_verifier_said(capture),
+        verifier_said=_verifier_output(capture),
         notes=_notes(capture, disagreements),
     )
 
 
-def _verifier_said(capture: Capture) -> str:
-    """The end of what the verifier of a task printed; of its last step, where it has several."""
-    said = [left.text for path, left in capture.task_files.items() if path.endswith(VERIFIER_OUTPUT)]
-    return excerpt(said[-1], lines=8) if said else ""
+def _verifier_output(capture: Capture) -> str:
+    """The last lines of the verifier's output; of the last step if there are several."""
+    outputs = [output.text for path, output in capture.task_files.items() if path.endswith(VERIFIER_OUTPUT)]
+    return excerpt(outputs[-1], lines=8) if outputs else ""
 
 
 def _gaps(capture: Capture) -> tuple[str, ...]:
@@ -60,18 +60,18 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
     if capture.gaps is not None:
         return capture.gaps
     if not capture.log:
-        return ("no model traffic came through the gateway, and the agent keeps no log that Demeanor can read",)
+        return ("the gateway recorded no exchanges, and Demeanor can't read a log of this agent",)
     return ()
 
 
-def _spent(capture: Capture, line: Sequence[Exchange], events: Sequence[Event]) -> Spent:
+def _spent(capture: Capture, main: Sequence[Exchange], events: Sequence[Event]) -> Spent:
     if capture.said_spent is not None and not capture.exchanges:
         turns = capture.said_spent.turns or max((event.turn for event in events), default=0)
         return replace(capture.said_spent, seconds=capture.seconds, turns=turns)
     costs = [exchange.cost_usd for exchange in capture.exchanges]
     return Spent(
         seconds=capture.seconds,
-        turns=len(answers(line)) if capture.exchanges else max((event.turn for event in events), default=0),
+        turns=len(answers(main)) if capture.exchanges else max((event.turn for event in events), default=0),
         input_tokens=_sum(capture.exchanges, "input"),
         output_tokens=_sum(capture.exchanges, "output"),
         cost_usd=sum(cost for cost in costs if cost is not None) if costs and None not in costs else None,
@@ -88,11 +88,11 @@ def _notes(capture: Capture, disagreements: Sequence[str]) -> tuple[str, ...]:
     notes = [*capture.notes, *disagreements]
     left = sum(end.leftovers for end in capture.ends)
     if left:
-        notes.append(f"the agent left {left} process{'es' if left > 1 else ''} behind; ended")
+        notes.append(f"the agent left {left} process{'es' if left > 1 else ''} behind, which Demeanor killed")
     for end in capture.ends:
         for name, stream in (("output", end.stdout), ("error output", end.stderr)):
             if stream.truncated:
-                notes.append(f"the agent printed {stream.total_bytes} bytes of {name}; the middle was not kept")
+                notes.append(f"the agent printed {stream.total_bytes} bytes of {name}; the middle was left out")
     if capture.log_problem and capture.exchanges:
         notes.append(f"the agent's own log could not be read: {capture.log_problem}")
     return (*notes, *capture.after.gaps)

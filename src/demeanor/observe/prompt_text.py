@@ -1,4 +1,4 @@
-"""What an agent tells its model before any work begins: the system prompt and the tools, as a text to be compared."""
+"""The system prompt and the tools of an agent as one text, for comparison."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _DATES = re.compile(
 _IDS = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
 
 
-def asked(request: Request, facts: Mapping[str, str]) -> str:
-    """The text. Paths of the bench, dates and ids differ from run to run, so words stand for them."""
+def prompt_text(request: Request, facts: Mapping[str, str]) -> str:
+    """The text, with placeholders for the sandbox's paths, dates and ids, which differ between runs."""
     text = "\n".join(_lines(request))
     for name in ("workspace", "home"):
         if facts.get(name):

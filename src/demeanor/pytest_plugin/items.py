@@ -16,7 +16,7 @@ from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.core.trial import Cell
 from demeanor.define.discover import discover
-from demeanor.define.folder.cline_folder import looks_like_seed
+from demeanor.define.folder.cline_folder import looks_like_cline
 from demeanor.define.python.import_file import evals_in
 from demeanor.pytest_plugin.batch import Batch, batch_of
 
@@ -98,7 +98,7 @@ class EvalFile(pytest.File):
 
 def collect_file(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """The collector of a file of evals; None for a JSON file that only happens to be called config.json."""
-    if path.name == "config.json" and not looks_like_seed(path.parent):
+    if path.name == "config.json" and not looks_like_cline(path.parent):
         return None
     return EvalFile.from_parent(parent, path=path)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
 from demeanor.core.fingerprints import eval_hash
-from demeanor.core.gate import Baseline
 from demeanor.core.history import RunCell
 from demeanor.core.ports import History
 from demeanor.core.trial import Plan
@@ -20,6 +20,33 @@ NIGHTS = 20
 
 _NIGHTS = 3 * NIGHTS
 """How many nights to search for the nights of an eval, because some may lack it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Baseline:
+    """The nightly results of an eval with a subject, added up."""
+
+    passed: int
+    """Trials that passed."""
+
+    failed: int
+    """Trials that failed."""
+
+    nights: int
+    """Nights with at least one judged trial."""
+
+    fingerprints: tuple[str, ...] = ()
+    """The subject's fingerprints in these nights, oldest first; with more than one, the nights are not comparable."""
+
+    @property
+    def judged(self) -> int:
+        """The number of trials with a verdict of pass or fail."""
+        return self.passed + self.failed
+
+    @property
+    def mixed(self) -> bool:
+        """Whether nights with different fingerprints were added up; this must be shown next to the rate."""
+        return len(self.fingerprints) > 1
 
 
 def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
@@ -45,7 +72,7 @@ def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
 def latest_nights(history: History, plan: Plan) -> tuple[RunCell, ...]:
     """The latest nights of the evals of a plan."""
     names = {cell.eval.name for cell in plan.cells}
-    return history.nights(_NIGHTS, evals=names) if names else ()
+    return history.nightly_cells(_NIGHTS, evals=names) if names else ()
 
 
 def baselines_of(plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str]) -> dict[str, Baseline]:

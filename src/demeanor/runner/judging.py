@@ -77,7 +77,7 @@ def judge_and_store(trial: Trial, attempt: int, capture: Capture, context: RunCo
     )
     record, stored, evidence = _redact(record, capture, evidence, context.cleaner)
     try:
-        record = context.store.keep(record, stored, evidence)
+        record = context.store.append(record, stored, evidence)
         if context.record and not isinstance(verdict, Void):
             context.record(trial, capture)
         if trial.eval.log:

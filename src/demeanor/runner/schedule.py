@@ -71,7 +71,7 @@ async def run_trials(
                 if stop.reason is not None:
                     return
                 started(trial, attempt)
-                capture = await executor.capture(trial, attempt)
+                capture = await executor.run_attempt(trial, attempt)
                 record = await conclude(trial, attempt, capture, attempt == before + retries.most)
             if record.final:
                 return

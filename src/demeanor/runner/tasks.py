@@ -50,7 +50,7 @@ def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     Looks for the one named in the configuration, beside our own Python, installed by Demeanor, and on PATH, in this
     order.
     """
-    if named := config.harbor.words(config.root):
+    if named := config.harbor.command(config.root):
         return named
     beside = Path(sys.executable).parent / "harbor"
     if beside.is_file():

@@ -122,7 +122,7 @@ def _relocate(config: Config, root: Path) -> Config:
         store=absolute(config.store),
         captures=absolute(config.captures),
         cassettes=absolute(config.cassettes),
-        harbor=replace(config.harbor, program=config.harbor.words(config.root)),
+        harbor=replace(config.harbor, program=config.harbor.command(config.root)),
     )
 
 

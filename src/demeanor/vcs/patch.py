@@ -29,7 +29,7 @@ def without_ignored(changes: Sequence[Change], tree: Path) -> tuple[Change, ...]
     """Return the changes without added files that git ignores, such as build output."""
     added = [change.path for change in changes if change.how == "added"]
     try:
-        ignored = git(tree, "check-ignore", "-z", "--no-index", "--stdin", told="\0".join(added)).split("\0")
+        ignored = git(tree, "check-ignore", "-z", "--no-index", "--stdin", stdin="\0".join(added)).split("\0")
     except GitError as error:
         if str(error) != "git exited with 1":
             raise UsageError(f"git can't list the ignored files: {error}") from None

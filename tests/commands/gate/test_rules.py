@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from demeanor.commands.gate import always
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.gate.rules import RULES, gate, gate_exit_code, next_trials, rule_named
 from demeanor.commands.gate.screen import p_reject
 from demeanor.core.errors import UnknownName
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import Baseline, GateAnswer, GateCell
 from demeanor.core.policy import Policy
+from demeanor.runner.baselines import Baseline
 from tests.commands.reference import passes_the_gate
 
 STEADY = Baseline(passed=57, failed=3, nights=20)

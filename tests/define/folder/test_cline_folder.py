@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from demeanor.core.checks import FileContains, FileExists
 from demeanor.core.errors import BadInput
 from demeanor.core.policy import USUALLY_PASSES
-from demeanor.define.folder.cline_folder import read_seed_folder
+from demeanor.define.folder.cline_folder import read_cline_folder
 
 FULL = {
     "name": "Edit a file",
@@ -37,14 +37,14 @@ def write(folder: Path, config: object) -> Path:
 
 def refused(folder: Path, config: object) -> BadInput:
     with pytest.raises(BadInput) as caught:
-        read_seed_folder(write(folder, config))
+        read_cline_folder(write(folder, config))
     assert str(folder / "config.json") in str(caught.value)
     return caught.value
 
 
 def test_every_field_is_read(tmp_path):
     """All fields of the format arrive in the eval."""
-    found = read_seed_folder(write(tmp_path / "06-edit", FULL))
+    found = read_cline_folder(write(tmp_path / "06-edit", FULL))
     assert (found.name, found.policy, found.description) == (
         "06-edit",
         USUALLY_PASSES,
@@ -66,7 +66,7 @@ def test_every_field_is_read(tmp_path):
 
 def test_prompt_alone_is_enough(tmp_path):
     """Everything else is optional."""
-    found = read_seed_folder(write(tmp_path / "a", {"prompt": "Do it."}))
+    found = read_cline_folder(write(tmp_path / "a", {"prompt": "Do it."}))
     assert (found.checks, found.scenario.params, found.scenario.timeout) == ((), {}, None)
 
 
@@ -74,7 +74,7 @@ def test_template_beside_it_is_the_start(tmp_path):
     """`template/` is the starting workspace."""
     folder = write(tmp_path / "a", {"prompt": "Do it."})
     (folder / "template").mkdir()
-    assert read_seed_folder(folder).scenario.template == (folder / "template").resolve()
+    assert read_cline_folder(folder).scenario.template == (folder / "template").resolve()
 
 
 def test_template_link_out_is_refused(tmp_path):
@@ -82,19 +82,19 @@ def test_template_link_out_is_refused(tmp_path):
     folder = write(tmp_path / "a", {"prompt": "Do it."})
     (folder / "template").mkdir()
     (folder / "template" / "link").symlink_to("/etc/passwd")
-    with pytest.raises(BadInput, match="points out of the template"):
-        read_seed_folder(folder)
+    with pytest.raises(BadInput, match="points outside the template"):
+        read_cline_folder(folder)
 
 
 def test_byte_order_mark_does_no_harm(tmp_path):
     """Editors on Windows write one."""
     folder = write(tmp_path / "a", {})
     (folder / "config.json").write_bytes(b'\xef\xbb\xbf{"prompt": "Do it."}')
-    assert read_seed_folder(folder).name == "a"
+    assert read_cline_folder(folder).name == "a"
 
 
 @pytest.mark.parametrize(
-    ("change", "key", "said"),
+    ("change", "key", "message"),
     [
         ({"promt": "x"}, "promt", "did you mean 'prompt'"),
         ({"expected_files": []}, "expected_files", "did you mean 'expectedFiles'"),
@@ -103,7 +103,7 @@ def test_byte_order_mark_does_no_harm(tmp_path):
         ({"prompt": None}, "prompt", "found nothing"),
         ({"name": ["x"]}, "name", "found a list"),
         ({"timeout": "120"}, "timeout", "expected a number"),
-        ({"timeout": 0}, "timeout", "from 0.001"),
+        ({"timeout": 0}, "timeout", "of at least 0.001"),
         ({"timeout": True}, "timeout", "expected a number"),
         ({"models": "small"}, "models", "expected a list"),
         ({"models": [1]}, "models[0]", "expected a string"),
@@ -119,26 +119,26 @@ def test_byte_order_mark_does_no_harm(tmp_path):
         ({"auth": "x"}, "auth", "expected a table"),
     ],
 )
-def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, change, key, said):
+def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, change, key, message):
     """Each wrong value is one clear error."""
     error = refused(tmp_path / "a", {**FULL, **change})
     assert error.key == key
-    assert said in str(error)
+    assert message in str(error)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ('{\n  "prompt": "x",\n}', "config.json:3:1: this is not JSON"),
-        ("", "config.json:1:1: this is not JSON"),
+        ('{\n  "prompt": "x",\n}', "config.json:3:1: is not valid JSON"),
+        ("", "config.json:1:1: is not valid JSON"),
         ("[" * 100_000, "can't be read"),
         ("[]", "expected a table, found a list"),
-        ('{"prompt": "a", "prompt": "b"}', "prompt: the key is given twice"),
+        ('{"prompt": "a", "prompt": "b"}', "prompt: the key is duplicated"),
     ],
 )
-def test_malformed_json_is_refused_with_its_place(tmp_path, text, said):
+def test_malformed_json_is_refused_with_its_place(tmp_path, text, message):
     """A syntax error names line and column."""
-    assert said in str(refused(tmp_path / "a", text))
+    assert message in str(refused(tmp_path / "a", text))
 
 
 def test_file_that_is_no_text_is_refused(tmp_path):
@@ -146,7 +146,7 @@ def test_file_that_is_no_text_is_refused(tmp_path):
     folder = write(tmp_path / "a", {})
     (folder / "config.json").write_bytes(b'{"prompt": "\xff"}')
     with pytest.raises(BadInput, match="is not UTF-8 text"):
-        read_seed_folder(folder)
+        read_cline_folder(folder)
 
 
 def test_missing_prompt_points_to_the_misspelt_one(tmp_path):
@@ -166,7 +166,7 @@ def test_any_json_is_an_eval_or_a_clear_error(tmp_path_factory, config):
     """Whatever stands in a config.json, nothing but BadInput comes out besides an eval."""
     folder = write(tmp_path_factory.getbasetemp() / "any", config)
     try:
-        found = read_seed_folder(folder)
+        found = read_cline_folder(folder)
     except BadInput:
         return
     assert found.scenario.prompts[0].strip()

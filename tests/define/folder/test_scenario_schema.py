@@ -1,4 +1,4 @@
-"""The schema of scenario.toml says what the reader does, and the file in docs/ is the one that is made."""
+"""The JSON schema of scenario.toml matches the reader, and the file in docs/ is up to date."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from demeanor.core.errors import BadInput
-from demeanor.define.folder.check_table import READERS
+from demeanor.define.folder.check_table import CHECKS
 from demeanor.define.folder.scenario_schema import scenario_schema
 from demeanor.define.folder.toml_folder import read_toml_folder
 
@@ -39,7 +39,7 @@ SMALLEST = {
 
 
 def known_keys(tmp_path: Path, text: str) -> set[str]:
-    """The keys that the reader takes: it names them all when it meets one that is like none of them."""
+    """The keys that the reader knows, taken from its error for an unknown key."""
     (tmp_path / "scenario.toml").write_text(text)
     with pytest.raises(BadInput) as caught:
         read_toml_folder(tmp_path)
@@ -54,14 +54,14 @@ def check_schema(name: str) -> dict:
 
 
 def test_schema_in_docs_is_fresh():
-    """It is written anew where UPDATE_GOLDEN is set."""
+    """The file is rewritten if UPDATE_GOLDEN is set."""
     if os.environ.get("UPDATE_GOLDEN"):
         FILE.write_text(json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n")
     assert json.loads(FILE.read_text()) == SCHEMA
 
 
-def test_schema_is_one():
-    """It follows the rules of JSON Schema."""
+def test_schema_is_valid():
+    """It is valid JSON Schema."""
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
@@ -72,17 +72,17 @@ def test_examples_fit(path):
 
 
 def test_schema_knows_the_keys_of_the_reader(tmp_path):
-    """No key more, no key less."""
+    """Both have the same keys."""
     assert known_keys(tmp_path, f"zzzqqq = 1\n{HEAD}{CHECK}") == set(SCHEMA["properties"])
 
 
 def test_schema_knows_the_keys_of_a_behaviour(tmp_path):
-    """The same for what is played in the self-test."""
+    """The same for `passes_on` and `fails_on`."""
     known = known_keys(tmp_path, f"{HEAD}{CHECK}[passes_on]\nzzzqqq = 1\n")
     assert known == set(SCHEMA["$defs"]["act"]["properties"])
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", CHECKS)
 def test_schema_knows_the_keys_of_each_check(tmp_path, name):
     """The same for every check; and the smallest form of each is valid."""
     text = f'{HEAD}[[checks]]\ncheck = "{name}"\n{SMALLEST[name]}\n'
@@ -90,8 +90,8 @@ def test_schema_knows_the_keys_of_each_check(tmp_path, name):
     jsonschema.Draft202012Validator(SCHEMA).validate(tomllib.loads(text))
 
 
-def test_every_key_has_a_sentence():
-    """An editor shows what a key is for."""
-    for name in READERS:
+def test_every_key_has_a_description():
+    """An editor can show what a key means."""
+    for name in CHECKS:
         for key, value in check_schema(name)["properties"].items():
             assert value["description"].endswith((".", "…")) or len(value["description"]) > 10, key

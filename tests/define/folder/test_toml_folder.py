@@ -1,4 +1,4 @@
-"""`scenario.toml`: all that an eval can be, without Python; every mistake is refused."""
+"""`scenario.toml`: every key and every check is read, and every mistake is an error."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from demeanor.core.checks import (
 from demeanor.core.errors import BadInput
 from demeanor.core.policy import ALWAYS_PASSES
 from demeanor.core.scenario import Approval, PriorMessage
-from demeanor.define.folder.check_table import READERS
-from demeanor.define.folder.scripted_behaviour import Act, ActedCall
+from demeanor.define.folder.check_table import CHECKS
+from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour, ScriptedCall
 from demeanor.define.folder.toml_folder import read_toml_folder
 
 HEAD = 'policy = "USUALLY_PASSES"\nprompt = "Do it."\n'
@@ -107,11 +107,11 @@ def test_behaviours_are_read(tmp_path):
     """`[passes_on]` is one behaviour, `[[fails_on]]` are several."""
     found = read(tmp_path, FULL)
     assert found.passes_on == (
-        Act(
+        ScriptedBehaviour(
             title="passes_on",
             files={"a.txt": b"x"},
             delete=("src/app.py",),
-            calls=(ActedCall(tool="rm", arguments={"path": "src/app.py"}, result="no", succeeded=False),),
+            calls=(ScriptedCall(tool="rm", arguments={"path": "src/app.py"}, result="no", succeeded=False),),
             final_text="Done.",
             exit_code=1,
             tokens=10,
@@ -123,19 +123,19 @@ def test_behaviours_are_read(tmp_path):
 
 
 def test_folder_gives_the_name(tmp_path):
-    """Without a name of its own, an eval is called after its folder."""
+    """An eval without a name has the name of its folder."""
     assert read(tmp_path, HEAD + CHECK).name == "an-id"
 
 
 def test_template_and_inline_files_go_together(tmp_path):
-    """`template/` is the start, `[files]` are laid over it."""
+    """`template/` is copied first, `[files]` are written over it."""
     folder = write(tmp_path / "a", f'{HEAD}{CHECK}[files]\n"b.txt" = "b"\n')
     (folder / "template").mkdir()
     scenario = read_toml_folder(folder).scenario
     assert (scenario.template, scenario.files) == ((folder / "template").resolve(), {"b.txt": b"b"})
 
 
-CHECKS = {
+EXAMPLES = {
     'check = "file_exists"\npath = "a"': FileExists(path="a"),
     'check = "file_absent"\npath = "a"': FileAbsent(path="a"),
     'check = "file_equals"\npath = "a"\ntext = ""': FileEquals(path="a", text=""),
@@ -162,14 +162,14 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize("text", CHECKS)
+@pytest.mark.parametrize("text", EXAMPLES)
 def test_check_is_read(tmp_path, text):
     """Each check has its own table."""
-    assert read(tmp_path, f"{HEAD}[[checks]]\n{text}\n").checks == (CHECKS[text],)
+    assert read(tmp_path, f"{HEAD}[[checks]]\n{text}\n").checks == (EXAMPLES[text],)
 
 
-def test_snapshot_lies_beside_the_scenario(tmp_path):
-    """Its file is named relative to the scenario's folder."""
+def test_snapshot_is_relative_to_the_scenario(tmp_path):
+    """The file's path is relative to the scenario's folder."""
     (check,) = read(tmp_path, f'{HEAD}[[checks]]\ncheck = "prompt_snapshot"\nfile = "s/{{subject}}.md"\n').checks
     assert isinstance(check, PromptSnapshot)
     assert check.file.name == "{subject}.md"
@@ -178,14 +178,14 @@ def test_snapshot_lies_beside_the_scenario(tmp_path):
 
 
 def test_every_check_is_tested():
-    """No check is left out above."""
-    assert {text.split('"')[1] for text in CHECKS} | {"prompt_snapshot"} == set(READERS)
+    """The table above has every check."""
+    assert {text.split('"')[1] for text in EXAMPLES} | {"prompt_snapshot"} == set(CHECKS)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("policy = ", "is no TOML"),
+        ("policy = ", "is not valid TOML"),
         (CHECK, "policy: is required"),
         (f'policy = "OFTEN"\nprompt = "x"\n{CHECK}', "policy: unknown value 'OFTEN'"),
         (f'policy = "USUALY_PASSES"\nprompt = "x"\n{CHECK}', "did you mean 'USUALLY_PASSES'"),
@@ -193,19 +193,19 @@ def test_every_check_is_tested():
         (f'{HEAD}prompts = ["x"]\n{CHECK}', "both prompt and prompts"),
         (f'policy = "USUALLY_PASSES"\nprompts = []\n{CHECK}', "prompts: is empty"),
         (f'policy = "USUALLY_PASSES"\nprompt = " "\n{CHECK}', "prompt: is empty"),
-        (HEAD, "checks: there is no check"),
+        (HEAD, "checks: there is no check, so the eval could never fail"),
         (f'{HEAD}tag = ["x"]\n{CHECK}', "tag: unknown key\n  → did you mean 'tags'"),
         (f'{HEAD}approvals = "deny"\n{CHECK}', "did you mean 'approval'"),
         (f"{HEAD}{CHECK}[[fail_on]]", "did you mean 'fails_on'"),
         (f'{HEAD}name = "a/b"\n{CHECK}', "name: 'a/b' can't be"),
-        (f"{HEAD}trials = 0\n{CHECK}", "trials: expected a whole number from 1"),
-        (f"{HEAD}timeout = 0\n{CHECK}", "timeout: expected a number from 0.001"),
+        (f"{HEAD}trials = 0\n{CHECK}", "trials: expected a whole number of at least 1"),
+        (f"{HEAD}timeout = 0\n{CHECK}", "timeout: expected a number of seconds above 0, found 0"),
         (f'{HEAD}approval = "ask"\n{CHECK}', "approval: unknown value 'ask'"),
         (f'{HEAD}approval = {{ edit = "ask" }}\n{CHECK}', "approval.edit: unknown value 'ask'"),
         (f'{HEAD}approval = ["deny", "ask"]\n{CHECK}', "approval[1]: unknown value 'ask'"),
         (f'{HEAD}approval = {{ edit = ["deny", ["allow"]] }}\n{CHECK}', "approval.edit[1]: unknown value ['allow']"),
         (f"{HEAD}approval = []\n{CHECK}", "approval: unknown value []"),
-        (f"{HEAD}approval = 3\n{CHECK}", "approval: expected a table"),
+        (f"{HEAD}approval = 3\n{CHECK}", 'approval: expected "allow", "deny", a list of these, or a table'),
         (f'{HEAD}{CHECK}[[messages]]\nrole = "system"\ntext = ""', "messages[0].role: unknown value"),
         (f'{HEAD}{CHECK}[files]\n"../x" = ""', "files: the path '../x' leads out"),
         (f'{HEAD}{CHECK}[files]\na.txt = ""', "files.a: expected the file's text\n  → quote the path"),
@@ -220,7 +220,7 @@ def test_every_check_is_tested():
         (f'{HEAD}[[checks]]\ncheck = "file_exists"\npath = "../a"', "leads out of the workspace"),
         (f'{HEAD}[[checks]]\ncheck = "file_exists"\npath = "a"\ntext = "b"', "checks[0].text: unknown key"),
         (f'{HEAD}[[checks]]\ncheck = "file_contains"\npath = "a"\ntext = ""', "checks[0].text: is empty"),
-        (f'{HEAD}[[checks]]\ncheck = "file_matches"\npath = "a"\npattern = "("', "is no regular expression"),
+        (f'{HEAD}[[checks]]\ncheck = "file_matches"\npath = "a"\npattern = "("', "is not a valid regular expression"),
         (f'{HEAD}[[checks]]\ncheck = "json_path"\npath = "a"\njson_path = "a..b"\nvalue = 1', "can't be read from"),
         (f'{HEAD}[[checks]]\ncheck = "json_path"\npath = "a"\njson_path = "a"', "value: is required"),
         (f'{HEAD}[[checks]]\ncheck = "json_path"\npath = "a"\njson_path = "a"\nvalue = 2020-01-01', "no dates"),
@@ -230,22 +230,22 @@ def test_every_check_is_tested():
         (f'{HEAD}[[checks]]\ncheck = "tool_used"\ntool = "a"\nkind = "edit"', "exactly one of tool and kind"),
         (f'{HEAD}[[checks]]\ncheck = "tool_used"\nkind = "edti"', "did you mean 'edit'"),
         (f'{HEAD}[[checks]]\ncheck = "tool_used"\ntool = "a"\nat_least = 3\nat_most = 2', "less than at_least"),
-        (f'{HEAD}[[checks]]\ncheck = "tool_used"\ntool = "a"\nat_least = 0', "nothing could fail"),
+        (f'{HEAD}[[checks]]\ncheck = "tool_used"\ntool = "a"\nat_least = 0', "the check could never fail"),
         (f'{HEAD}[[checks]]\ncheck = "at_most"\nquantity = "turn"\nlimit = 1', "did you mean 'turns'"),
         (f'{HEAD}[[checks]]\ncheck = "at_most"\nquantity = "turns"', "limit: is required"),
-        (f'{HEAD}[[checks]]\ncheck = "final_text"', "asks nothing"),
+        (f'{HEAD}[[checks]]\ncheck = "final_text"', "has no condition"),
         (f'{HEAD}[[checks]]\ncheck = "final_text"\ncontains = ""', "contains: is empty"),
     ],
 )
-def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, text, said):
+def test_mistake_is_refused_with_file_key_and_remedy(tmp_path, text, message):
     """Each wrong value is one clear error, before anything runs."""
     with pytest.raises(BadInput) as caught:
         read(tmp_path, text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(tmp_path / "an-id" / "scenario.toml") in str(caught.value)
 
 
-def test_approval_may_be_a_script(tmp_path):
+def test_approval_may_be_a_list(tmp_path):
     """Answers in order, for all requests or for those of a tool or kind."""
     folder = tmp_path / "asks"
     folder.mkdir()

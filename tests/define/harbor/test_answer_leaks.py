@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.define.harbor.answer_leaks import answers_in_sight
+from demeanor.define.harbor.answer_leaks import leaked_answers
 from demeanor.define.harbor.task_folder import read_task_folder
-from tests.define.harbor_lab import task
+from tests.define.harbor.helpers import task
 
 WRONG = "def area(r):\n    return 3 * r * r\n"
 RIGHT = "import math\n\n\ndef area(radius):\n    return math.pi * radius ** 2\n"
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 def found(folder: Path) -> str:
     one = read_task_folder(folder).task
     assert one is not None
-    return "\n".join(answers_in_sight(one))
+    return "\n".join(leaked_answers(one))
 
 
 def test_a_clean_history_holds_no_answer(folder):
@@ -68,9 +68,9 @@ def test_a_commit_that_head_does_not_lead_to_is_found(folder, how):
         if how == "dangling":
             git(home, "reflog", "expire", "--expire=now", "--all")
     said = found(folder)
-    assert "that HEAD does not lead to" in said
+    assert "that are not reachable from HEAD" in said
     assert "git gc --prune=now" in said
-    assert "holds what solution/area.py writes" in said
+    assert "contains what solution/area.py writes" in said
 
 
 def test_an_answer_in_the_past_of_head_is_found(folder):
@@ -78,7 +78,7 @@ def test_an_answer_in_the_past_of_head_is_found(folder):
     home = folder / "environment" / "app"
     commit(home, RIGHT)
     commit(home, WRONG)
-    assert "holds what solution/area.py writes" in found(folder)
+    assert "contains what solution/area.py writes" in found(folder)
 
 
 def test_a_bundle_is_unpacked(folder):
@@ -90,7 +90,7 @@ def test_a_bundle_is_unpacked(folder):
     git(home, "reset", "--quiet", "--hard", start)
     git(home, "bundle", "create", "--quiet", "../repo.bundle", "--all")
     subprocess.run(["rm", "-rf", home], check=True)
-    assert "environment/repo.bundle: it holds 1 commit(s)" in found(folder)
+    assert "environment/repo.bundle: it has 1 commit(s)" in found(folder)
 
 
 def test_a_solution_left_in_the_environment_is_found(folder):

@@ -9,7 +9,7 @@ import pytest
 
 from demeanor.core.errors import BadInput
 from demeanor.define.discover import discover
-from tests.define.harbor_lab import MINIMAL, task, write
+from tests.define.harbor.helpers import MINIMAL, task, write
 
 
 def dataset(folder: Path, *names: str, digest: str | None = None) -> Path:
@@ -43,10 +43,10 @@ def test_half_a_dataset_is_an_error(tmp_path):
     """A task that is listed and not there, and one that is there and not listed."""
     folder = dataset(two(tmp_path / "set"), "greet", "part")
     (folder / "part" / "task.toml").write_text(MINIMAL.replace("lab/greet", "lab/other"))
-    with pytest.raises(BadInput, match="the task 'lab/part' does not lie here"):
+    with pytest.raises(BadInput, match="the task 'lab/part' is missing"):
         discover([folder])
     dataset(folder, "greet")
-    with pytest.raises(BadInput, match="the task 'lab/other' lies here and is not listed"):
+    with pytest.raises(BadInput, match=r"the task 'lab/other' is not listed in dataset\.toml"):
         discover([folder])
 
 
@@ -54,13 +54,13 @@ def test_a_task_that_was_changed_is_not_the_one_that_is_listed(tmp_path):
     """Its digest tells; Harbor's own tool writes it anew."""
     folder = dataset(two(tmp_path / "set"), "greet", "part")
     (folder / "greet" / "instruction.md").write_text("Something else.\n")
-    with pytest.raises(BadInput, match="is not the one that is listed") as caught:
+    with pytest.raises(BadInput, match="has another digest") as caught:
         discover([folder])
     assert "harbor sync" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "message"),
     [
         ('[dataset]\nname = "a/b"\ntask = []\n', "dataset.task"),
         ('[dataset]\nname = "a/b"\n[[tasks]]\nname = "a/c"\ndigest = "sha256:1"\n', "harbor sync"),
@@ -68,12 +68,12 @@ def test_a_task_that_was_changed_is_not_the_one_that_is_listed(tmp_path):
         ('schema_version = "9"\n', "Demeanor reads 1.0"),
     ],
 )
-def test_mistakes_in_a_dataset_are_refused(tmp_path, toml, said):
+def test_mistakes_in_a_dataset_are_refused(tmp_path, toml, message):
     """With file and key."""
     write(tmp_path, {"dataset.toml": toml})
     with pytest.raises(BadInput) as caught:
         discover([tmp_path])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def registry(folder: Path, *tasks: dict[str, str]) -> Path:
@@ -95,7 +95,7 @@ def test_the_local_tasks_of_a_registry_are_read(tmp_path):
 def test_a_remote_task_is_fetched_by_harbor_not_by_us(tmp_path):
     """An error that says how."""
     url = {"git_url": "https://example.com/r.git", "git_commit_id": "HEAD"}
-    with pytest.raises(BadInput, match="lies in another repository") as caught:
+    with pytest.raises(BadInput, match="is in another repository") as caught:
         discover([registry(tmp_path, {"name": "greet", "path": "greet", **url})])
     assert "harbor download" in str(caught.value)
 

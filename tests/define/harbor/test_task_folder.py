@@ -12,7 +12,7 @@ from demeanor.core.harbor_task import HarborTask, TaskNetwork
 from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES
 from demeanor.define.discover import discover
 from demeanor.define.harbor.task_folder import read_task_folder
-from tests.define.harbor_lab import MINIMAL, STEPS, stepped, task, write
+from tests.define.harbor.helpers import MINIMAL, STEPS, stepped, task, write
 
 OLD = """\
 version = "1.0"
@@ -89,7 +89,7 @@ def test_several_steps_are_resolved_as_harbor_runs_them(tmp_path):
     assert first.verifier_timeout == 600
     assert one.agent_timeout == 35
     assert any("Harbor ignores timeout_sec" in warning for warning in one.warnings)
-    assert any("of first runs where the agent ran" in warning for warning in one.warnings)
+    assert any("of first shares the agent's environment" in warning for warning in one.warnings)
 
 
 def test_variables_of_the_host_are_required(tmp_path):
@@ -122,7 +122,7 @@ MISTAKES = {
     "shared and separate": (
         '[verifier]\nenvironment_mode = "shared"\n[verifier.environment]\ncpus = 1\n',
         "verifier.environment_mode",
-        'say "separate"',
+        'write "separate"',
     ),
     "an artifact outside": ('artifacts = ["/app/../etc"]\n', "artifacts[0]", "without «..»"),
     "a step without a folder's name": ('[[steps]]\nname = "a/b"\n', "steps[0].name", "folder"),
@@ -154,18 +154,18 @@ def test_a_mistake_is_refused_with_file_key_and_remedy(tmp_path, mistake):
 
 
 @pytest.mark.parametrize(
-    ("missing", "said"),
+    ("missing", "message"),
     [
-        ("task.toml", "there is no task.toml"),
-        ("instruction.md", "there is no instruction.md"),
-        ("environment/Dockerfile", "nothing says how the environment is made"),
-        ("tests/test.sh", "there is no tests/test.sh"),
+        ("task.toml", "it has no task.toml"),
+        ("instruction.md", "instruction.md is missing"),
+        ("environment/Dockerfile", "the environment has neither a Dockerfile nor an image"),
+        ("tests/test.sh", "tests/test.sh is missing"),
     ],
 )
-def test_a_folder_that_is_not_whole_is_an_error_and_never_skipped(tmp_path, missing, said):
+def test_a_folder_that_is_not_whole_is_an_error_and_never_skipped(tmp_path, missing, message):
     """Harbor leaves such a folder out without a word."""
     (task(tmp_path / "greet") / missing).unlink()
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInput, match=message):
         discover([tmp_path])
 
 
@@ -173,7 +173,7 @@ def test_a_link_out_of_the_task_is_refused(tmp_path):
     """Nothing of the host gets into an environment by a link."""
     folder = task(tmp_path / "greet")
     (folder / "environment" / "etc").symlink_to("/etc")
-    with pytest.raises(BadInput, match="leads out of the task"):
+    with pytest.raises(BadInput, match="leaves the task"):
         read_task_folder(folder)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from demeanor.define.harbor.task_folder import read_task_folder
 from demeanor.define.harbor.task_offline import offline, without_network
-from tests.define.harbor_lab import MINIMAL, task
+from tests.define.harbor.helpers import MINIMAL, task
 
 TABLES = st.permutations(
     [
@@ -50,9 +50,9 @@ def test_a_copy_is_tried_where_the_task_says_nothing(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "declared",
     ['[environment]\nnetwork_mode = "public"\n', "[environment]\nallow_internet = true\n", 'network_mode = "public"\n'],
 )
-def test_a_task_that_says_what_it_needs_is_believed(tmp_path: Path, said: str):
-    """It is tried as it is."""
-    assert offline(read_task_folder(task(tmp_path / "greet", MINIMAL + said)), tmp_path) is None
+def test_a_task_that_declares_its_network_is_not_copied(tmp_path: Path, declared: str):
+    """Its own declaration applies."""
+    assert offline(read_task_folder(task(tmp_path / "greet", MINIMAL + declared)), tmp_path) is None

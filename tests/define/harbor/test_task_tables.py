@@ -18,7 +18,7 @@ from demeanor.define.harbor.task_tables import (
     read_step,
     read_verifier,
 )
-from tests.define.harbor_lab import task
+from tests.define.harbor.helpers import task
 from tests.harbor.engine import PROGRAM, needs_harbor
 
 

@@ -84,7 +84,7 @@ def test_every_field_arrives():
     assert made.does_nothing_passes
 
 
-def test_what_is_not_given_has_no_surprising_default():
+def test_defaults():
     """An eval with only a prompt allows everything, and leaves time and trials to the run."""
     made = make()
     assert made.scenario.approval == Approval(default="allow")
@@ -104,7 +104,7 @@ def test_what_is_not_given_has_no_surprising_default():
     ],
 )
 def test_approval_can_be_a_word_a_mapping_or_a_value(given, wanted):
-    """All three ways to say how confirmations are answered mean the same value."""
+    """All notations of `approval` give an Approval."""
     assert make(approval=given).scenario.approval == wanted
 
 
@@ -132,7 +132,7 @@ def test_wrapped_check_is_found_where_it_is_written():
 
 
 def test_template_folder_is_relative_to_the_evals_file(tmp_path, monkeypatch):
-    """`files="app"` is the folder `app` beside the file, wherever the run was started."""
+    """`files="app"` is the folder `app` next to the eval's file, whatever the current folder is."""
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "main.py").write_text("")
     code = "from demeanor import *\n@eval_test(USUALLY_PASSES, prompt='x', files='app')\ndef made(rig, result): ...\n"
@@ -142,7 +142,7 @@ def test_template_folder_is_relative_to_the_evals_file(tmp_path, monkeypatch):
 
 
 def test_eval_can_be_called_like_the_function():
-    """An eval is still the author's function for whoever calls it."""
+    """Calling an eval calls the author's function."""
     seen = []
     made = make(check=lambda rig, result: seen.append((rig, result)), name="lambda")
     made("rig", "text")
@@ -150,87 +150,90 @@ def test_eval_can_be_called_like_the_function():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "key", "said"),
+    ("arguments", "key", "message"),
     [
         ({"policy": "ALWAYS_PASSES"}, "policy", "eval_test(ALWAYS_PASSES, …)"),
         ({"policy": "USUALY_PASSES"}, "policy", "eval_test(USUALLY_PASSES, …)"),
-        ({"policy": 3}, "policy", "found 3"),
+        ({"policy": 3}, "policy", "found a whole number (3)"),
         ({"prompt": None}, "prompt", "is required"),
-        ({"prompt": ""}, "prompt", "not empty"),
-        ({"prompt": "  \n"}, "prompt", "not empty"),
-        ({"prompt": ["a", "b"]}, "prompt", "prompts=[…]"),
-        ({"prompts": ["Again."]}, "prompts", "only one of"),
-        ({"prompt": None, "prompts": []}, "prompts", "at least one"),
-        ({"prompt": None, "prompts": "Do it."}, "prompts", "prompts=['Do it.']"),
-        ({"prompt": None, "prompts": ["a", 3]}, "prompts", "found 3"),
-        ({"name": ""}, "name", "not empty"),
+        ({"prompt": ""}, "prompt", "is empty"),
+        ({"prompt": "  \n"}, "prompt", "is empty"),
+        ({"prompt": ["a", "b"]}, "prompt", "for several turns use prompts"),
+        ({"prompts": ["Again."]}, "prompts", "both prompt and prompts are given"),
+        ({"prompt": None, "prompts": []}, "prompts", "at least one prompt"),
+        ({"prompt": None, "prompts": "Do it."}, "prompts", 'make it a list: ["Do it."]'),
+        ({"prompt": None, "prompts": ["a", 3]}, "prompts[1]", "found a whole number (3)"),
+        ({"name": ""}, "name", "must not be empty"),
         ({"name": "a/b"}, "name", "slash"),
         ({"name": "a::b"}, "name", "::"),
         ({"name": "a\nb"}, "name", "invisible"),
-        ({"name": 3}, "name", "found 3"),
+        ({"name": 3}, "name", "found a whole number (3)"),
         ({"files": {"../x": ""}}, "files", "leads out"),
         ({"files": {"/etc/passwd": ""}}, "files", "absolute"),
         ({"files": {".git/config": ""}}, "files", ".git"),
         ({"files": {"": ""}}, "files", "empty"),
         ({"files": {"a": 3}}, "files['a']", "found int"),
         ({"files": {3: "a"}}, "files", "must be a string"),
-        ({"files": {"a": "", "a/b": ""}}, "files", "is a file and the folder"),
+        ({"files": {"a": "", "a/b": ""}}, "files", "is both a file and the folder"),
         ({"files": {"a": "", "./a": ""}}, "files", "given twice"),
         ({"files": 3}, "files", "template folder"),
         ({"files": "no-such-folder"}, "files", "there is no folder"),
         ({"files": "test_decorator.py"}, "files", "is not a folder"),
-        ({"params": [1]}, "params", "a mapping"),
+        ({"params": [1]}, "params", "expected a table, found a list ([1])"),
         ({"params": {1: 2}}, "params", "strings as keys"),
         ({"setup": "make"}, "setup", "a function of 1 argument"),
         ({"setup": lambda: None}, "setup", "a function of 1 argument"),
         ({"timeout": 0}, "timeout", "above 0"),
-        ({"timeout": -1}, "timeout", "above 0"),
-        ({"timeout": "5"}, "timeout", "found '5'"),
+        ({"timeout": -1}, "timeout", "above 0, found -1"),
+        ({"timeout": float("inf")}, "timeout", "above 0, found inf"),
+        ({"timeout": "5"}, "timeout", "found a string ('5')"),
         ({"timeout": float("nan")}, "timeout", "above 0"),
-        ({"timeout": True}, "timeout", "found True"),
-        ({"trials": 0}, "trials", "from 1 on"),
+        ({"timeout": True}, "timeout", "found a boolean (True)"),
+        ({"trials": 0}, "trials", "of at least 1, found 0"),
         ({"trials": 2.5}, "trials", "whole number"),
         ({"trials": True}, "trials", "whole number"),
-        ({"subjects": "native:small"}, "subjects", "subjects=['native:small']"),
-        ({"tags": "x"}, "tags", "tags=['x']"),
-        ({"tags": [""]}, "tags", "not empty"),
-        ({"suite": 3}, "suite", "found 3"),
-        ({"requires_env": [1]}, "requires_env", "found 1"),
-        ({"approval": "maybe"}, "approval", '"allow" or "deny"'),
-        ({"approval": {"execute": "ask"}}, "approval", "found 'ask'"),
-        ({"approval": {"execute": []}}, "approval", "found []"),
-        ({"approval": ["allow", ["deny"]]}, "approval", "found ['deny']"),
-        ({"approval": 3}, "approval", "found 3"),
-        ({"messages": "Hi."}, "messages", "a list of"),
-        ({"messages": [{"role": "user"}]}, "messages", '"text"'),
-        ({"messages": [{"role": "system", "text": "x"}]}, "messages", "found 'system'"),
-        ({"log": 1}, "log", "True or False"),
-        ({"owner": ""}, "owner", "not empty"),
-        ({"issue": 7}, "issue", "found 7"),
-        ({"passes_on": "good"}, "passes_on", "a function of one argument"),
+        ({"subjects": "native:small"}, "subjects", 'make it a list: ["native:small"]'),
+        ({"tags": "x"}, "tags", 'make it a list: ["x"]'),
+        ({"tags": [""]}, "tags[0]", "is empty"),
+        ({"suite": 3}, "suite", "found a whole number (3)"),
+        ({"requires_env": [1]}, "requires_env[0]", "found a whole number (1)"),
+        ({"approval": "maybe"}, "approval", "unknown value 'maybe'\n  → expected one of: allow, deny"),
+        ({"approval": {"execute": "ask"}}, "approval.execute", "unknown value 'ask'"),
+        ({"approval": {"execute": []}}, "approval.execute", "unknown value []"),
+        ({"approval": ["allow", ["deny"]]}, "approval[1]", "unknown value ['deny']"),
+        ({"approval": 3}, "approval", "found a whole number (3)"),
+        ({"messages": "Hi."}, "messages", "expected a list, found a string"),
+        ({"messages": [{"role": "user"}]}, "messages[0].text", "is required"),
+        ({"messages": ["Hi."]}, "messages[0]", "expected a table, found a string"),
+        ({"messages": [{"role": "system", "text": "x"}]}, "messages[0].role", "unknown value 'system'"),
+        ({"messages": [{"role": "user", "text": "x", "txt": "y"}]}, "messages[0].txt", "did you mean 'text'"),
+        ({"log": 1}, "log", "expected true or false, found a whole number (1)"),
+        ({"owner": ""}, "owner", "is empty"),
+        ({"issue": 7}, "issue", "found a whole number (7)"),
+        ({"passes_on": "good"}, "passes_on", "a function of 1 argument, the stage, found a string ('good')"),
         ({"fails_on": [behaviour, lambda: None]}, "fails_on", "def good(stage)"),
-        ({"does_nothing_passes": "yes"}, "does_nothing_passes", "True or False"),
+        ({"does_nothing_passes": "yes"}, "does_nothing_passes", "expected true or false, found a string ('yes')"),
         ({"check": lambda rig: None}, "check", "def check(rig, result):"),
         ({"check": lambda rig, result, more: None}, "check", "two arguments"),
     ],
 )
-def test_mistake_is_refused_with_place_key_value_and_remedy(arguments, key, said):
+def test_mistake_is_refused_with_place_key_value_and_remedy(arguments, key, message):
     """Each wrong argument is one clear error that names the eval's file and line."""
     error = refused(**arguments)
     assert error.key == key
-    assert said in str(error)
+    assert message in str(error)
     assert str(error).startswith(f"{__file__}:")
 
 
 def test_decorator_without_policy_says_what_is_missing():
-    """`@eval_test` without parentheses is a common slip."""
+    """`@eval_test` without parentheses is a common mistake."""
     with pytest.raises(BadInput, match=r"test_decorator.py:\d+: eval_test: the policy is missing"):
         eval_test(check)
 
 
-def test_decorating_something_that_is_no_function_is_refused():
+def test_only_functions_can_be_decorated():
     """Only a function can be a check."""
-    with pytest.raises(BadInput, match="made of a function, not of 3"):
+    with pytest.raises(BadInput, match="decorates a function, not 3"):
         eval_test(USUALLY_PASSES, prompt="x")(3)
 
 
@@ -241,7 +244,7 @@ def test_template_link_that_leads_out_is_refused(tmp_path, target):
     (folder / "sub").mkdir(parents=True)
     (folder / "link").symlink_to(target)
     error = refused(files=folder)
-    assert "points out of the template" in str(error)
+    assert "points outside the template" in str(error)
     assert str(folder / "link") in str(error)
 
 
@@ -252,8 +255,8 @@ def test_template_link_within_is_fine(tmp_path):
     assert make(files=tmp_path).scenario.template == tmp_path.resolve()
 
 
-def test_importing_the_front_door_is_cheap():
-    """`from demeanor import eval_test` brings in neither pytest nor asyncio nor the judge."""
+def test_importing_eval_test_is_cheap():
+    """`from demeanor import eval_test` imports neither pytest nor asyncio nor the judge."""
     heavy = "{'_pytest', 'asyncio', 'demeanor.judge'}"
     code = f"import sys; from demeanor import eval_test; print(*{heavy} & set(sys.modules))"
     end = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -90,7 +90,7 @@ def test_the_key_of_an_unused_provider_may_be_missing(tmp_path: Path) -> None:
         ({"provider": "acme"}, {"base_url": ACME["base_url"]}, "providers.acme.dialect: is required"),
         ({"provider": "acme"}, {**ACME, "key_env": "ACME_KEY"}, "the variable ACME_KEY is not set"),
         ({"provider": "acme"}, {**ACME, "concurency": 1}, "providers.acme.concurency: unknown key"),
-        ({"provider": "acme"}, {**ACME, "concurrency": 0}, "expected a whole number from 1"),
+        ({"provider": "acme"}, {**ACME, "concurrency": 0}, "expected a whole number of at least 1"),
     ],
 )
 def test_a_mistake_is_one_clear_error(

@@ -30,7 +30,7 @@ def test_two_runs_share_slots_and_interleave() -> None:
         async def work(side: SharedExecutor, name: str) -> None:
             for _ in range(5):
                 trial: Any = SimpleNamespace(id=name)
-                await side.capture(trial, 1)
+                await side.run_attempt(trial, 1)
 
         await asyncio.gather(*(work(side, name) for side, name in zip(sides, "ab", strict=True) for _ in range(2)))
 

@@ -65,7 +65,7 @@ def stored_run(folder: Path) -> tuple[RunFolder, list[Record], list[Capture]]:
     captures = [
         Capture(trial="saves", attempt=1, notes=(note,), before=START, after=START) for note in ("one", "two", "one")
     ]
-    records = [run.keep(record(i), one, Evidence(trial="saves")) for i, one in enumerate(captures, 1)]
+    records = [run.append(record(i), one, Evidence(trial="saves")) for i, one in enumerate(captures, 1)]
     run.close()
     return run, records, captures
 

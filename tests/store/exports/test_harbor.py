@@ -99,7 +99,7 @@ IN_GIT = Tree(entries={".git": file(b"gitdir: elsewhere")})
 def test_the_exported_verifier_agrees_with_demeanor(before, after, checks):
     """On the same files, for every check that can be exported."""
     from demeanor.judge.check_answers import answer
-    from tests.judge.stagehands import rig
+    from tests.judge.helpers import rig
 
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "app"

@@ -81,11 +81,11 @@ def test_last_nights(history: SqlHistory):
     """Oldest first; runs of other kinds are not nights."""
     nights(history.database, saves="ppp ppf pff fff", asks="ppp ppp")
     write(history.database, a_run(9, "ci"), records("f"))
-    assert [(cell.run, cell.eval, cell.passed) for cell in history.nights(3)] == [
+    assert [(cell.run, cell.eval, cell.passed) for cell in history.nightly_cells(3)] == [
         ("night-2", "saves", 2), ("night-2", "asks", 3), ("night-3", "saves", 1), ("night-4", "saves", 0),
     ]  # fmt: skip
-    assert [cell.run for cell in history.nights(None, evals=["asks"])] == ["night-1", "night-2"]
-    assert history.nights(7, subjects=["b:m"]) == ()
+    assert [cell.run for cell in history.nightly_cells(None, evals=["asks"])] == ["night-1", "night-2"]
+    assert history.nightly_cells(7, subjects=["b:m"]) == ()
 
 
 def test_history_of_one_eval(history: SqlHistory):
@@ -146,7 +146,7 @@ def test_decisions_are_stored_once_and_the_newest_is_found(history: SqlHistory):
     second = replace(first, made="2026-02-01T00:00:00+00:00", answer="promote", evidence={"nights": [1, 2]})
     other = replace(first, ruling="gate", eval="")
     for one in (first, second, other, second):
-        history.keep_decision(one)
+        history.add_decision(one)
     assert history.decisions(ruling="promote") == (second, first)
     assert history.decisions(name="saves", limit=1) == (second,)
     assert history.last_decisions("promote") == {"saves": second}

@@ -58,7 +58,7 @@ def test_a_night_of_vitest_reports_is_one_nightly_run(history: SqlHistory, tmp_p
     assert "it did not" in failed.verdict.findings[0].reason
     (void,) = [one for one in history.trials(run.name, name="asks", subject=flash) if one.verdict.outcome == "void"]
     assert void.verdict.cause is VoidCause.PROVIDER  # type: ignore[union-attr]
-    assert [cell.eval for cell in history.nights(7, evals=["saves"])] == ["saves", "saves"]
+    assert [cell.eval for cell in history.nightly_cells(7, evals=["saves"])] == ["saves", "saves"]
 
 
 def test_one_vitest_report_with_repeated_titles(history: SqlHistory, tmp_path: Path):

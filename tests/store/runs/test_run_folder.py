@@ -52,7 +52,9 @@ def keep(store: RunFolder, number: int, verdict: Verdict, attempt: int = 1) -> R
     end = ProcessEnd(exit_code=0, stdout=Output(text="\x1b[31mred\x1b[0m", total_bytes=12))
     capture = Capture(trial=record.trial, attempt=attempt, ends=(end,), after=after)
     events = (Said(turn=1, text="done"),)
-    return store.keep(record, capture, Evidence(trial=record.trial, trajectory=Trajectory(events=events), after=after))
+    return store.append(
+        record, capture, Evidence(trial=record.trial, trajectory=Trajectory(events=events), after=after)
+    )
 
 
 FAILED = Fail(findings=(Finding(check="c", answer="no", reason="it did not"),))

@@ -45,7 +45,7 @@ EXCHANGE = Exchange(
 def keep(store: RunStore, number: int) -> None:
     """Store one trial: the first fails, the others pass."""
     one = record(number, FAILED if number == 1 else PASSED, policy=ALWAYS_PASSES)
-    store.keep(one, Capture(trial=one.trial, attempt=1, exchanges=(EXCHANGE,)), Evidence(trial=one.trial))
+    store.append(one, Capture(trial=one.trial, attempt=1, exchanges=(EXCHANGE,)), Evidence(trial=one.trial))
 
 
 def test_a_run_is_in_the_history_when_it_ends(tmp_path: Path, address: str):
@@ -136,7 +136,7 @@ def test_attempts_of_a_killed_process_are_written_on_resume(tmp_path: Path):
     folder = RunFolder(tmp_path / "night-1")
     folder.begin(a_run(), PLAN)
     one = record(1, policy=ALWAYS_PASSES)
-    folder.keep(one, Capture(trial=one.trial, attempt=1), Evidence(trial=one.trial))
+    folder.append(one, Capture(trial=one.trial, attempt=1), Evidence(trial=one.trial))
     folder.close()
     store = RunStore(RunFolder(tmp_path / "night-1"), str(tmp_path / "demeanor.db"))
     store.begin(a_run(), PLAN)

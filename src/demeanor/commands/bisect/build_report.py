@@ -73,7 +73,7 @@ def keep_bisection(history: History, report: BisectReport) -> None:
     """Record the result in the history."""
     suspects = [found.commit for found in report.suspects]
     names = ", ".join(commit.hash[:12] for commit in suspects)
-    history.keep_decision(
+    history.add_decision(
         KeptDecision(
             made=datetime.now(UTC).isoformat(timespec="milliseconds"),
             ruling="bisect",

@@ -41,7 +41,7 @@ def _run(history: History, name: str) -> Side | None:
 
 
 def _subject(history: History, name: str, nights: int) -> Side | None:
-    cells = history.nights(nights, subjects=(name,))
+    cells = history.nightly_cells(nights, subjects=(name,))
     if not cells:
         return None
     runs = tuple(dict.fromkeys(cell.run for cell in cells))

@@ -79,7 +79,7 @@ def keep_comparison(history: History, report: CompareReport) -> None:
     """Record the result of each eval in the history."""
     made = datetime.now(UTC).isoformat(timespec="milliseconds")
     for one in report.comparison.evals:
-        history.keep_decision(
+        history.add_decision(
             KeptDecision(
                 made=made,
                 ruling="compare",

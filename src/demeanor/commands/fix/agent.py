@@ -114,9 +114,9 @@ class _ChangeRecorder:
         """The number of slots of the wrapped executor."""
         return self._inner.slots
 
-    async def capture(self, trial: Trial, attempt: int) -> Capture:
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """Run one attempt, and keep its changes."""
-        found = await self._inner.capture(trial, attempt)
+        found = await self._inner.run_attempt(trial, attempt)
         self.changes = tuple(_load(change) for change in changes(found.before, found.after))
         self.gaps = found.after.gaps
         return found

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from demeanor.commands.fix.project import FixProject, bounds_of, relative_to_top
 from demeanor.commands.fix.rules import Bounds
+from demeanor.commands.fix.text_search import TextLocation, find_texts
 from demeanor.commands.report.build import failing
 from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
 from demeanor.commands.report.workflow import find_past_run, make_night_report
@@ -24,7 +25,6 @@ from demeanor.core.policy import Policy
 from demeanor.core.ports import History
 from demeanor.core.record import RunInfo
 from demeanor.core.text import count
-from demeanor.core.text_search import TextLocation, find_texts
 from demeanor.observe import observe
 from demeanor.observe.conversations import Conversations
 from demeanor.store.captures.capture_store import open_capture_store

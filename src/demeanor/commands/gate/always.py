@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.core.error_rates import ErrorRates, Operating
-from demeanor.core.gate import GateAnswer, GateCell
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision
 from demeanor.statistics.operating import operate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from demeanor.commands.gate.always import RATES, ask_for, decide
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.core.error_rates import ErrorRates, Operating
-from demeanor.core.gate import GateAnswer, GateCell
 from demeanor.statistics.operating import operate
 
 NAME = "classic"

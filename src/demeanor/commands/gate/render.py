@@ -12,7 +12,6 @@ from demeanor.commands.run.report import RunReport
 from demeanor.commands.run.terminal import details
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import Baseline
 from demeanor.core.percent import rate, share
 from demeanor.core.text import count, one_line
 from demeanor.render import markdown
@@ -20,6 +19,7 @@ from demeanor.render.marks import STYLES, sign
 from demeanor.render.numbers import p_value
 from demeanor.render.table import Column, table, wrapped
 from demeanor.render.terminal import Screen, exit_style, paint
+from demeanor.runner.baselines import Baseline
 
 _ANSWERS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
 _ERROR_RATES = "Error rates of the rules, for one eval with one subject"

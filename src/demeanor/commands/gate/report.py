@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from demeanor.commands.gate.cell import GateAnswer
 from demeanor.commands.run.report import RunReport
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import Baseline, GateAnswer
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.tally import Decision
 from demeanor.render.documents import Document
+from demeanor.runner.baselines import Baseline
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from demeanor.commands.gate import always, classic, screen
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.run.policies import exit_code
 from demeanor.config.rule_names import rule_name
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UnknownName
 from demeanor.core.exit_code import ExitCode
-from demeanor.core.gate import GateAnswer, GateCell
 
 DEFAULT = screen.NAME
 

@@ -19,8 +19,8 @@ from math import fsum
 from typing import Literal
 
 from demeanor.commands.gate.always import RATES, ask_for, decide, given_up
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.core.error_rates import ErrorRates, Operating
-from demeanor.core.gate import GateAnswer, GateCell
 from demeanor.core.percent import rate as percent
 from demeanor.core.percent import share
 from demeanor.core.text import count

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from demeanor.commands.gate import always
+from demeanor.commands.gate.cell import GateAnswer, GateCell
 from demeanor.commands.gate.render import gate_markdown
 from demeanor.commands.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.commands.gate.rules import DEFAULT, gate, next_trials, rule_named
@@ -18,7 +19,6 @@ from demeanor.core.codec import encode
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.errors import UsageError
 from demeanor.core.eval import Eval
-from demeanor.core.gate import Baseline, GateAnswer, GateCell
 from demeanor.core.history import KeptDecision
 from demeanor.core.policy import Policy
 from demeanor.core.ports import History
@@ -30,7 +30,7 @@ from demeanor.core.text import count
 from demeanor.core.trial import Cell, Plan, Trial
 from demeanor.core.verdict import Void
 from demeanor.define.eval_diff import Edit, Edits, edits
-from demeanor.runner.baselines import baselines_of, edited_since, eval_hashes, latest_nights
+from demeanor.runner.baselines import Baseline, baselines_of, edited_since, eval_hashes, latest_nights
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.history import open_project_history
 from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, plan_evals
@@ -250,7 +250,7 @@ def keep_answers(
         for row in found.rows:
             if row.decision.answer == "skipped":
                 continue
-            history.keep_decision(
+            history.add_decision(
                 KeptDecision(
                     made=made,
                     ruling="gate",

@@ -114,13 +114,13 @@ def _change(
     from demeanor.commands.promote.render import TARGETS
     from demeanor.commands.promote.workflow import keep_change
     from demeanor.define.discover import discover
-    from demeanor.define.set_policy import policy_file, repolicied
+    from demeanor.define.set_policy import policy_file, with_policy
     from demeanor.runner.history import open_project_history
 
     (own,) = discover([f"{own.source.path}::{own.name}"])  # an earlier change may have moved its lines
     path = policy_file(own)
     before = path.read_bytes()
-    content = repolicied(own, TARGETS[action])
+    content = with_policy(own, TARGETS[action])
     kept = False
     try:
         path.write_bytes(content)

@@ -67,8 +67,8 @@ def _nights(history: History, enabled: Mapping[str, Sequence[str]], *, recent: b
     if not enabled:
         return ()
     if not recent:
-        return history.nights(None, evals=enabled)
-    latest = history.nights(_RECENT_NIGHTS, evals=enabled)
+        return history.nightly_cells(None, evals=enabled)
+    latest = history.nightly_cells(_RECENT_NIGHTS, evals=enabled)
     judged: dict[tuple[str, str], set[str]] = {}
     for cell in latest:
         if cell.judged:
@@ -77,7 +77,7 @@ def _nights(history: History, enabled: Mapping[str, Sequence[str]], *, recent: b
     sparse = {name for name in enabled if complete[name] < _RECENT_NIGHTS}
     if not sparse:
         return latest
-    return (*history.nights(_MORE_NIGHTS, evals=sparse), *(cell for cell in latest if cell.eval not in sparse))
+    return (*history.nightly_cells(_MORE_NIGHTS, evals=sparse), *(cell for cell in latest if cell.eval not in sparse))
 
 
 def _hold_back_edited(
@@ -97,7 +97,7 @@ def _hold_back_edited(
 
 def keep_change(history: History, action: Action, one: Candidate, own: Eval, *, run: str, commit: str | None) -> None:
     """Record that a policy was changed, with the evidence."""
-    history.keep_decision(
+    history.add_decision(
         KeptDecision(
             made=datetime.now(UTC).isoformat(timespec="milliseconds"),
             ruling=action,

@@ -14,13 +14,13 @@ from demeanor.core.checks import RewardCheck
 from demeanor.core.eval import Eval
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Trial
-from demeanor.define.harbor.answer_leaks import answers_in_sight
+from demeanor.define.harbor.answer_leaks import leaked_answers
 from demeanor.define.harbor.task_offline import offline
 from demeanor.gateway.null import NullGateway
 from demeanor.harbor.agents import NOP, ORACLE
 from demeanor.harbor.attempt import attempt_task
 from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
-from demeanor.judge.task_self_test import needs_network, proof_complaints, solved
+from demeanor.judge.task_self_test import needs_network, solved, task_complaints
 from demeanor.runner.attempt import capture_errors
 from demeanor.runner.plan import DEFAULT_TIMEOUT
 from demeanor.runner.tasks import task_context
@@ -88,7 +88,7 @@ async def _complaints(one: Eval, offline_copy: Eval | None, runner: _TaskRunner)
         if offline_copy is not None and not all(solved(check, capture) for capture in oracle):
             network = needs_network(check, await runner.run(ORACLE, one, 1, 1))
         found += [network] if network else []
-        found += proof_complaints(check, () if network else oracle, nothing)
+        found += task_complaints(check, () if network else oracle, nothing)
     return found
 
 
@@ -127,7 +127,7 @@ def _static_complaints(one: Eval) -> Iterator[Complaint]:
         yield Complaint(
             fault=SelfTestFault.UNPROVEN, detail="there is no solution, so nothing shows that it can be solved"
         )
-    for answer in answers_in_sight(task):
+    for answer in leaked_answers(task):
         yield Complaint(fault=SelfTestFault.REVEALED, detail=answer)
 
 

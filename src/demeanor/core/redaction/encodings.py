@@ -1,4 +1,4 @@
-"""The shapes in which one secret can stand in a text: as it is, and as programs write it down."""
+"""The encodings in which a secret can appear in a text."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
 SHORTEST = 8
-"""Shorter values are not looked for: they stand in ordinary text by chance."""
+"""Shorter values are ignored, because they occur in ordinary text by chance."""
 
-_TELLING = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|COOKIE|AUTH|_DSN\b", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|COOKIE|AUTH|_DSN\b", re.IGNORECASE)
 _PLAIN = re.compile(r"[A-Za-z]+|[\d.,:_-]+|[~.]?/\S*|[a-z]{2}_[A-Z]{2}(\.\S*)?|C\.UTF-8")
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
 
 
 def telling(environ: Mapping[str, str]) -> dict[str, str]:
-    """Those variables whose names tell that they hold a secret, and whose values can be one."""
-    return {name: value for name, value in environ.items() if _TELLING.search(name) and can_be_secret(value)}
+    """The variables that are named like a secret and whose values can be one."""
+    return {name: value for name, value in environ.items() if _SECRET_NAME.search(name) and can_be_secret(value)}
 
 
 def can_be_secret(value: str) -> bool:
-    """Whether a value can be told from ordinary text: no short one, no plain word, number, path or locale."""
+    """Whether a value can be distinguished from ordinary text: not short, not a plain word, number, path or locale."""
     return len(value) >= SHORTEST and not _PLAIN.fullmatch(value)
 
 
 def forms(value: str) -> tuple[bytes, ...]:
-    """Every shape of a secret: raw, JSON-escaped (also twice), URL-quoted, hex, and base64 wherever it begins.
+    """Every encoding of a secret: raw, JSON-escaped (once and twice), URL-quoted, hex, and base64 at any alignment.
 
-    Of base64 only those signs are given that are the secret's alone; its neighbours share one sign on either side.
+    Base64 forms leave out the characters at both ends that also encode bits of the neighbouring bytes.
     """
     return tuple(sorted({form for form in _forms(value) if len(form) >= SHORTEST}, key=len, reverse=True))
 

@@ -1,7 +1,7 @@
-"""What the keys of well-known vendors look like, so that one is found that nobody told Demeanor of.
+"""The formats of well-known vendors' API keys, to find secrets whose values are unknown.
 
-Each pattern begins with letters of the vendor's own and ends where the key does. Nothing is guessed by how random it
-looks: in an agent's log nearly every line does.
+Each pattern starts with the vendor's own prefix. Entropy is not used: in an agent's log, nearly every line looks
+random.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 LONGEST = 8192
-"""Bytes that a match can have at most."""
+"""The maximum length of a match in bytes."""
 
 _E = r"(?![A-Za-z0-9])"
 _DIGIT = r"(?=[A-Za-z_-]{0,80}[0-9])"
@@ -64,11 +64,11 @@ VENDORS: tuple[tuple[str, str, str], ...] = (
     ("linear-key", "lin_api_", r"[A-Za-z0-9]{32,64}"),
     ("notion-token", "ntn_", r"[A-Za-z0-9]{40,60}" + _E),
 )
-"""Name, the letters that a key begins with, and the pattern of the rest."""
+"""Name, prefix, and the pattern of the rest."""
 
 
 def vendor_keys(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Where keys of vendors stand in `data`: start, end and whose. Quick where no key's first letters do."""
+    """The vendors' keys in `data`: start, end and name. Fast if no prefix occurs."""
     for name, first, begin, rest in _vendors():
         if begin in data:
             for match in _regex(first, rest).finditer(data):
@@ -82,9 +82,9 @@ def _vendors() -> tuple[tuple[str, str, bytes, str], ...]:
 
 @cache
 def _regex(begin: str, rest: str) -> re.Pattern[bytes]:
-    """The letters come first, then the look back: so a text is searched for them at full speed.
+    """The prefix comes before the lookbehind, so that the regex engine searches for it at full speed.
 
-    A key begins behind no letter, though behind an escaped end of line or an escaped sign.
+    A key does not begin right after a letter, except after an escaped line end or a percent-encoded character.
     """
     word = re.escape(begin)
     behind = rf"(?:(?<![A-Za-z0-9_-]{word})|(?<=\\[nrt]{word})|(?<=%[0-9A-Fa-f]{{2}}{word}))"

@@ -1,8 +1,8 @@
-"""The one redactor: whatever is kept goes through it, so that no secret reaches the disk.
+"""The redactor: everything that is stored passes through it, so that no secret reaches the disk.
 
-It knows the secrets by their values and finds them in every shape that programs write them in; and it knows what the
-keys of well-known vendors look like. What it takes out is replaced by `‹redacted:NAME:1a2b3c4d›`; the digits are made
-with a key that nobody keeps, so that two places can be compared within one run, and nothing can be guessed from them.
+It finds known secrets in every encoding, and the API keys of well-known vendors. It replaces them by
+`‹redacted:NAME:1a2b3c4d›`. The digits are an HMAC with a key that is never stored: within one run, equal secrets have
+equal digits, and a secret can't be guessed from them.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ _MARKED = "‹redacted:secret:0123456789abcdef›".encode()
 _CUT = "…".encode()
 _CUTS = re.compile(rb"(?:\n\[)?\xe2\x80\xa6(?:[^\n\xe2]{0,40}\xe2\x80\xa6\]\n)?")
 _LEFT = 6
-"""So much of a secret is too much to be left where a text was cut short."""
+"""A remainder of this length is redacted too, where a text was truncated within a secret."""
 
 
 class Redactor:
-    """Takes secrets out of text, bytes and streams. Values that none is found in come back as they are."""
+    """Removes secrets from text and bytes. Values without secrets are returned unchanged (the same object)."""
 
     def __init__(
         self, secrets: Mapping[str, str] | None = None, *, vendors: bool = True, digits: bool = True, spare: bytes = b""
     ) -> None:
-        """`secrets` by name; short ones are not looked for. Without `digits` marks are the same in every run.
+        """`secrets` by name; short ones are ignored. Without `digits`, marks are the same in every run.
 
-        Vendors' keys that stand in `spare` are no secrets.
+        Vendors' keys that occur in `spare` are not redacted.
         """
         self._vendors = vendors
         self._spare = spare
         self._key = os.urandom(16) if digits else None
         self._forms: tuple[tuple[bytes, str, bytes], ...] = tuple(_known(secrets or {}))
         self.longest = max((len(form) + 2 for form, _, _ in self._forms), default=1)
-        """Bytes that a secret in any of its shapes can have at most, vendors' keys aside."""
+        """The maximum length of a known secret in any encoding, in bytes."""
 
     def also(self, secrets: Mapping[str, str]) -> Redactor:
-        """A redactor that knows more, and marks what both know alike."""
+        """A redactor with additional secrets that marks common ones in the same way."""
         found = Redactor(secrets, vendors=self._vendors, digits=False, spare=self._spare)
         found._key = self._key
         found._forms += self._forms
@@ -59,7 +59,7 @@ class Redactor:
 
     @property
     def steady(self) -> Redactor:
-        """The same without digits, for files that are compared with those of other runs."""
+        """The same redactor without digits, for files that are compared across runs."""
         found = self.also({})
         found._key = None
         return found
@@ -76,7 +76,7 @@ class Redactor:
         return text if found is raw else found.decode("utf-8", "surrogatepass")
 
     def spans(self, data: bytes) -> list[Span]:
-        """Where secrets stand, in order; those that touch are one."""
+        """The positions of secrets, in order; overlapping ones are merged."""
         found = [*self._exact(data), *self._torn(data), *self._vendor(data)]
         return _merged(found) if found else found
 
@@ -88,15 +88,15 @@ class Redactor:
                 at = data.find(form, at + 1)
 
     def _torn(self, data: bytes) -> Iterator[Span]:
-        """What is left of a secret where a text was cut short: its beginning before `…`, its end behind `…]`."""
+        """Remainders of a secret where a text was truncated: its beginning before `…`, its end after `…]`."""
         if _CUT not in data:
             return
         for cut in _CUTS.finditer(data):
             before, behind = data[max(0, cut.start() - self.longest) : cut.start()], data[cut.end() :][: self.longest]
             for form, name, secret in self._forms:
-                if (size := _begun(before, form)) >= _LEFT:
+                if (size := _overlap(before, form)) >= _LEFT:
                     yield cut.start() - size, cut.start(), name, secret
-                if (size := _begun(behind[::-1], form[::-1])) >= _LEFT:
+                if (size := _overlap(behind[::-1], form[::-1])) >= _LEFT:
                     yield cut.end(), cut.end() + size, name, secret
 
     def _vendor(self, data: bytes) -> Iterator[Span]:
@@ -106,7 +106,7 @@ class Redactor:
                     yield start, end, name, data[start:end]
 
     def mark(self, span: Span) -> bytes:
-        """What is put in the place of a secret."""
+        """The replacement of a secret."""
         _, _, name, secret = span
         if self._key is None:
             return f"‹redacted:{name}›".encode()
@@ -114,15 +114,15 @@ class Redactor:
 
 
 def without_digits(text: str) -> str:
-    """`text` whose marks are those of a steady redactor, whichever run left them: so that it can be compared."""
+    """`text` with the digits of all marks removed, for comparison across runs."""
     return _DIGITS.sub(r"‹redacted:\1›", text)
 
 
 class Stream:
-    """Redacts a stream of bytes, also where a secret is torn between chunks.
+    """Redacts a stream of bytes, even if a secret is split between chunks.
 
-    What comes out is what `data` would make of the whole. The end of what came in is held back as long as a secret
-    could go on in it; what was let out is remembered a little, since a key begins only where a word does.
+    The output equals `Redactor.data` of the whole stream. The end of the input is held back while it could be part of a
+    secret, and the last bytes of the output are kept, because a key begins only at a word boundary.
     """
 
     _BEHIND = 64
@@ -134,12 +134,12 @@ class Stream:
         self._back = max(redactor.longest, LONGEST)
 
     def feed(self, chunk: bytes) -> bytes:
-        """What can go on."""
+        """Add a chunk; returns what can be passed on."""
         self._held += chunk
         return self._out(len(self._held) - self._back)
 
     def close(self) -> bytes:
-        """The rest."""
+        """Return the rest."""
         return self._out(len(self._held))
 
     def _out(self, until: int) -> bytes:
@@ -158,10 +158,10 @@ class Stream:
 
 
 class Mask:
-    """Takes one secret out of a stream on its way through, at once and without changing any length.
+    """Masks one secret in a stream, without changing its length and with minimal delay.
 
-    An agent reads what a provider sends, and counts its bytes. So what stands for the key is as long as the key, and
-    only what can be the beginning of the key is held back.
+    Agents rely on the length of a provider's response. So the mask is as long as the key, and only bytes that could be
+    the beginning of the key are held back.
     """
 
     def __init__(self, secret: str) -> None:
@@ -170,16 +170,16 @@ class Mask:
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """What can go on; the end of a chunk is held back where it could be the beginning of the key."""
+        """Add a chunk; returns what can be passed on."""
         if not self._forms:
             return chunk
         chunk = self._masked(self._held + chunk)
-        size = max(_begun(chunk, form) for form in self._forms)
+        size = max(_overlap(chunk, form) for form in self._forms)
         self._held = chunk[len(chunk) - size :]
         return chunk[: len(chunk) - size]
 
     def close(self) -> bytes:
-        """What was held back and is no key after all."""
+        """Return the bytes that were held back."""
         held, self._held = self._held, b""
         return held
 
@@ -199,12 +199,12 @@ def _known(secrets: Mapping[str, str]) -> Iterator[tuple[bytes, str, bytes]]:
         for secret in dict.fromkeys((value, value.strip())):
             raw = secret.encode("utf-8", "surrogatepass")
             if len(raw) >= SHORTEST and raw not in _MARKED:
-                told = shown if secret not in shown else "secret"
-                yield from ((form, told, raw) for form in forms(secret))
+                label = shown if secret not in shown else "secret"
+                yield from ((form, label, raw) for form in forms(secret))
 
 
 def _widened(data: bytes, start: int, end: int, form: bytes, secret: bytes) -> tuple[int, int]:
-    """A secret in base64 shares a sign with its neighbours; that goes too."""
+    """Include the base64 characters at both ends that encode bits of both the secret and its neighbours."""
     if len(form) * 6 // 8 > len(secret) or form in (secret, secret.hex().encode(), secret.hex().upper().encode()):
         return start, end
     if not _B64.issuperset(form):
@@ -232,7 +232,7 @@ def _replaced(data: bytes, spans: list[Span], mark: Callable[[Span], bytes], sta
     return b"".join([*pieces, data[start:]])
 
 
-def _begun(chunk: bytes, form: bytes) -> int:
-    """How much of the end of a chunk could be the beginning of `form`."""
+def _overlap(chunk: bytes, form: bytes) -> int:
+    """The length of the chunk's suffix that could be the beginning of `form`."""
     longest = min(len(form) - 1, len(chunk))
     return next((size for size in range(longest, 0, -1) if form.startswith(chunk[-size:])), 0)

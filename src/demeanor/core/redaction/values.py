@@ -1,7 +1,7 @@
-"""Whole values without secrets: what an attempt left, before anybody keeps it.
+"""Redact whole values: the data of an attempt, before it is stored.
 
-A conversation is repeated in each of its requests, and a workspace is mostly what it was at the start. So every value
-is looked at once, all texts are searched together, and where nothing is found nothing is made anew.
+A conversation is repeated in each request, and most of a workspace is unchanged. So every value is visited once, all
+texts are searched together, and values without secrets are not rebuilt.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ T = TypeVar("T")
 
 
 class Cleaner:
-    """Makes what attempts left fit to be kept. One for a whole run: files that stay as they were are searched once."""
+    """Redacts the data of attempts. One instance serves a whole run, so that unchanged files are searched once."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.redactor = redactor
         self._clean: dict[int, tuple[Entry, Entry]] = {}
 
     def clean(self, value: T, redactor: Redactor, before: Tree, after: Tree, *, whole: bool) -> T:
-        """`value` without secrets. Files that the agent left alone are looked at only where the `whole` is kept."""
+        """`value` without secrets. Files that the agent did not change are searched only if the `whole` is stored."""
         same = {id(entry): entry for path, entry in before.entries.items() if after.entries.get(path) is entry}
         made = {key: self._known(entry) if whole else (entry, entry) for key, entry in same.items()}
         return redacted(value, redactor, made)
@@ -39,7 +39,7 @@ class Cleaner:
 
 
 def redacted(value: T, redactor: Redactor, made: Mapping[int, tuple[Entry, Entry]] | None = None) -> T:
-    """`value` without secrets, itself where there are none. `made` tells what is known already: by id, old and new."""
+    """`value` without secrets; the same object if there are none. `made` maps ids to known old and new entries."""
     made = made or {}
     search = _Search(made)
     search.walk(value)
@@ -51,7 +51,7 @@ def redacted(value: T, redactor: Redactor, made: Mapping[int, tuple[Entry, Entry
 
 
 def all_of(*values: object) -> bytes:
-    """All that is said in some values: their texts, and the contents of their files."""
+    """All texts and file contents in some values."""
     search = _Search({})
     for value in values:
         search.walk(value)
@@ -59,7 +59,7 @@ def all_of(*values: object) -> bytes:
 
 
 class _Search:
-    """Gathers texts and contents, each once."""
+    """Collects texts and contents, each once."""
 
     def __init__(self, known: Mapping[int, object]) -> None:
         self.texts: list[str] = []
@@ -67,11 +67,11 @@ class _Search:
         self._seen = set(known)
 
     def all(self) -> bytes:
-        """What was gathered, to be searched at once."""
+        """Everything collected, in one piece."""
         return b"\n".join(["\n".join(self.texts).encode("utf-8", "surrogatepass"), *self.contents])
 
     def walk(self, value: Any) -> None:
-        """Gather what is said in a value."""
+        """Collect the texts and contents of a value."""
         kind: Any = type(value)
         if kind is str:
             if len(value) >= SHORTEST:
@@ -110,14 +110,14 @@ class _Search:
 
 
 class _Rebuild:
-    """Makes values anew, each once, so that what was shared stays so."""
+    """Rebuilds values, each once, so that shared values stay shared."""
 
     def __init__(self, redactor: Redactor, made: Mapping[int, tuple[Any, Any]]) -> None:
         self._redactor = redactor
         self._made: dict[int, tuple[Any, Any]] = dict(made)
 
     def made(self, value: Any) -> Any:
-        """A value without secrets; itself where there are none."""
+        """A value without secrets; the same object if there are none."""
         kind: Any = type(value)
         if kind is str:
             return self._redactor.text(value) if len(value) >= SHORTEST else value
@@ -154,5 +154,5 @@ class _Rebuild:
 
 @cache
 def _fields(kind: Any) -> tuple[str, ...]:
-    """The fields of a dataclass; none for anything else."""
+    """The fields of a dataclass; empty for other types."""
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()

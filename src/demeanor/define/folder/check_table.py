@@ -1,10 +1,11 @@
-"""`[[checks]]` of scenario.toml: one reader per check, by the name that the author writes."""
+"""`[[checks]]` of scenario.toml: the checks by name, each with its reader."""
 
 from __future__ import annotations
 
 import datetime
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,8 @@ QUANTITIES = ("turns", "tokens", "cost_usd", "seconds", "calls")
 def read_check(table: Table) -> DeclaredCheck:
     """The check that a table describes."""
     table.text("check", required=True)
-    name = table.choice("check", list(READERS)) or ""
-    check = READERS[name](table)
+    name = table.choice("check", list(CHECKS)) or ""
+    check = CHECKS[name].read(table)
     table.finish()
     return check
 
@@ -71,7 +72,7 @@ def _json_path(table: Table) -> JsonPathEquals:
         table.fail("value", "is required")
     value = table.anything("value")
     if isinstance(value, datetime.date | datetime.time):
-        table.fail("value", "JSON knows no dates", "write it as a string")
+        table.fail("value", "JSON has no dates", "write it as a string")
     return JsonPathEquals(path=path, json_path=steps, value=value)
 
 
@@ -96,7 +97,7 @@ def _tool_used(table: Table) -> ToolUsed:
     if most is not None and most < at_least:
         table.fail("at_most", f"is {most}, less than at_least = {at_least}")
     if at_least == 0 and most is None:
-        table.fail("at_least", "is 0 without at_most, so that nothing could fail")
+        table.fail("at_least", "is 0 without at_most, so the check could never fail")
     return ToolUsed(**_tool_or_kind(table), at_least=at_least, at_most=most)
 
 
@@ -120,7 +121,7 @@ def _final_text(table: Table) -> FinalText:
         matches=_pattern(table, "matches") or None,
     )
     if check == FinalText():
-        table.fail("check", "asks nothing", "give contains, excludes or matches")
+        table.fail("check", "has no condition", "give contains, excludes or matches")
     return check
 
 
@@ -128,29 +129,43 @@ def _prompt_snapshot(table: Table) -> PromptSnapshot:
     return PromptSnapshot(file=Path(table.where).parent / table.relative_path("file"))
 
 
-READERS: Mapping[str, Callable[[Table], DeclaredCheck]] = {
-    "file_exists": _file_exists,
-    "file_absent": _file_absent,
-    "file_equals": _file_equals,
-    "file_contains": _file_contains,
-    "file_matches": _file_matches,
-    "json_path": _json_path,
-    "unchanged_except": _unchanged_except,
-    "command_succeeds": _command_succeeds,
-    "tool_used": _tool_used,
-    "tool_not_used": _tool_not_used,
-    "at_most": _at_most,
-    "final_text": _final_text,
-    "prompt_snapshot": _prompt_snapshot,
+@dataclass(frozen=True, slots=True)
+class CheckSpec:
+    """One check of scenario.toml."""
+
+    kind: type[DeclaredCheck]
+    """The value that it becomes; its fields are the keys of the table."""
+
+    read: Callable[[Table], DeclaredCheck]
+    """Reads the table."""
+
+    fixed: tuple[str, ...] = ()
+    """Fields of the value that the author can't set."""
+
+
+CHECKS: Mapping[str, CheckSpec] = {
+    "file_exists": CheckSpec(FileExists, _file_exists),
+    "file_absent": CheckSpec(FileAbsent, _file_absent),
+    "file_equals": CheckSpec(FileEquals, _file_equals),
+    "file_contains": CheckSpec(FileContains, _file_contains),
+    "file_matches": CheckSpec(FileMatches, _file_matches),
+    "json_path": CheckSpec(JsonPathEquals, _json_path),
+    "unchanged_except": CheckSpec(UnchangedExcept, _unchanged_except),
+    "command_succeeds": CheckSpec(CommandSucceeds, _command_succeeds),
+    "tool_used": CheckSpec(ToolUsed, _tool_used),
+    "tool_not_used": CheckSpec(ToolUsed, _tool_not_used, fixed=("at_least", "at_most")),
+    "at_most": CheckSpec(AtMost, _at_most),
+    "final_text": CheckSpec(FinalText, _final_text),
+    "prompt_snapshot": CheckSpec(PromptSnapshot, _prompt_snapshot),
 }
-"""The name of each check, as written in `check = "…"`."""
+"""Every check, by the name in `check = "…"`."""
 
 
 def _tool_or_kind(table: Table) -> dict[str, Any]:
     tool = table.maybe_text("tool")
     kind = table.choice("kind", [kind.value for kind in Kind])
     if (tool is None) == (kind is None):
-        table.fail("tool", "exactly one of tool and kind is needed")
+        table.fail("tool", "exactly one of tool and kind is required")
     return {"tool": tool, "kind": kind}
 
 
@@ -166,5 +181,5 @@ def _pattern(table: Table, key: str, *, required: bool = False) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        table.fail(key, f"{value!r} is no regular expression: {error}")
+        table.fail(key, f"{value!r} is not a valid regular expression: {error}")
     return value

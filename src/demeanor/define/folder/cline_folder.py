@@ -1,7 +1,7 @@
 """Scenario folders in the format of Cline's smoke tests: `<id>/config.json` and, for starting files, `template/`.
 
-They are read unchanged, but strictly. The expectations become checks; a behaviour that meets them is derived, so that
-the self-test can show that each such eval can pass.
+They are read unchanged, but strictly. The expectations become checks, and a behaviour that meets them is derived for
+the self-test.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from demeanor.core.errors import BadInput
 from demeanor.core.eval import Eval, Source
 from demeanor.core.policy import USUALLY_PASSES
 from demeanor.core.scenario import Scenario
-from demeanor.define.arguments import name_problem
-from demeanor.define.folder.scripted_behaviour import Act
+from demeanor.define.eval_fields import name_problem
+from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour
 from demeanor.define.template import checked_template
 
 CONFIG = "config.json"
 TEMPLATE = "template"
-_TELLING = re.compile(rb'"(prompt|expectedFiles|expectedContent|requiredEnv)"\s*:')
+_KEYS = re.compile(rb'"(prompt|expectedFiles|expectedContent|requiredEnv)"\s*:')
 
 
-def looks_like_seed(folder: Path) -> bool:
-    """Whether a folder met on the way is a scenario; many other things are called config.json too."""
+def looks_like_cline(folder: Path) -> bool:
+    """Whether a folder is a scenario; other programs use the name config.json, too."""
     config = folder / CONFIG
-    return config.is_file() and ((folder / TEMPLATE).is_dir() or bool(_TELLING.search(config.read_bytes())))
+    return config.is_file() and ((folder / TEMPLATE).is_dir() or bool(_KEYS.search(config.read_bytes())))
 
 
-def read_seed_folder(folder: Path) -> Eval:
-    """The eval that `folder` describes; its name is the folder's."""
+def read_cline_folder(folder: Path) -> Eval:
+    """The eval that `folder` describes; it has the folder's name."""
     where = folder / CONFIG
     table = Table(_json(where), where=where)
     title, description = table.text("name"), table.text("description")
@@ -61,7 +61,7 @@ def read_seed_folder(folder: Path) -> Eval:
         source=Source(path=folder),
         description=": ".join(part for part in (title, description) if part),
         models=models,
-        passes_on=(_meeting(files, contents),),
+        passes_on=(_expected_behaviour(files, contents),),
     )
 
 
@@ -75,34 +75,34 @@ def folder_name(folder: Path, where: Path) -> str:
 
 
 def starting_folder(folder: Path) -> Path | None:
-    """The template, checked; None where there is none."""
+    """The folder `template/`, checked; None if there is none."""
     template = folder / TEMPLATE
     return checked_template(template, where=folder, key=TEMPLATE) if template.exists() else None
 
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_no_key_twice)
+        return json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_reject_duplicates)
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}:{error.colno}"
-        raise BadInput(f"this is not JSON: {error.msg}", where=where) from None
+        raise BadInput(f"is not valid JSON: {error.msg}", where=where) from None
     except UnicodeDecodeError:
         raise BadInput("is not UTF-8 text", where=path) from None
     except (OSError, RecursionError) as error:
         raise BadInput(f"can't be read: {error}", where=path) from None
-    except _KeyTwice as error:
-        raise BadInput("the key is given twice", where=path, key=str(error)) from None
+    except _DuplicateKey as error:
+        raise BadInput("the key is duplicated", where=path, key=str(error)) from None
 
 
-class _KeyTwice(Exception):
-    """A key that stands in an object twice, of which JSON would silently drop the first."""
+class _DuplicateKey(Exception):
+    """A duplicate key, of which the JSON parser would silently drop the first."""
 
 
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise _KeyTwice(key)
+            raise _DuplicateKey(key)
         found[key] = value
     return found
 
@@ -121,7 +121,7 @@ def _expected_contents(table: Table) -> tuple[FileContains, ...]:
     for entry in table.tables("expectedContent"):
         path, text = entry.relative_path("file"), entry.text("contains", required=True)
         if not text:
-            entry.fail("contains", "is empty, so that every file would do")
+            entry.fail("contains", "is empty, so every file would match")
         entry.finish()
         found.append(FileContains(path=path, text=text))
     return tuple(found)
@@ -140,9 +140,9 @@ def _params(table: Table) -> dict[str, Any]:
     return params
 
 
-def _meeting(files: tuple[str, ...], contents: tuple[FileContains, ...]) -> Act:
-    """A behaviour that meets all expectations: it adds what is looked for to the files it is looked for in."""
+def _expected_behaviour(files: tuple[str, ...], contents: tuple[FileContains, ...]) -> ScriptedBehaviour:
+    """A behaviour that meets all expectations: it appends the expected content to the files."""
     wanted = dict.fromkeys(files, b"")
     for check in contents:
         wanted[check.path] = wanted.get(check.path, b"") + f"{check.text}\n".encode()
-    return Act(title="what is expected", append=wanted)
+    return ScriptedBehaviour(title="the expected behaviour", append=wanted)

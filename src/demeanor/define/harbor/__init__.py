@@ -1,1 +1,1 @@
-"""Whole tasks in the Harbor format, read strictly."""
+"""Strict reading of whole tasks in Harbor's format."""

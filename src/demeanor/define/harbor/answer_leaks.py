@@ -1,8 +1,8 @@
-"""Answers that lie open: what an agent could find in its environment instead of finding it out.
+"""Find answers to a task that leak into its environment.
 
-A repository that is shipped with a task is the classic place: the commit that solved the problem is still in it, on
-another branch, in the reflog, or as an object that nothing refers to any more. Also a solution that was copied into the
-environment by mistake is one.
+The classic case is a git repository in the environment: the commit that solved the problem is still in it, on another
+branch, in the reflog, or as an unreachable object. Another case is a solution that was copied into the environment by
+mistake.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from demeanor.core.git import GitError, blob_contents, git
 from demeanor.core.harbor_task import HarborTask
 
 _LARGEST = 2**20
-_TELLING = 12
-"""A line with fewer characters could stand anywhere."""
+_MIN_LENGTH = 12
+"""Shorter lines occur by chance."""
 
 
-def answers_in_sight(task: HarborTask) -> Iterator[str]:
-    """What an agent could find, and where; each with what to do."""
+def leaked_answers(task: HarborTask) -> Iterator[str]:
+    """The leaked answers, with their location and a remedy."""
     solutions = _texts([task.folder / "solution", *sorted(task.folder.glob("steps/*/solution"))])
     shipped = [task.environment.folder, *sorted(task.folder.glob("steps/*/workdir"))]
     start = _texts(shipped)
     for path, text in start.items():
         for solution, answer in solutions.items():
             if answer.strip() and text.strip() == answer.strip():
-                yield f"{_shown(path, task)} is {_shown(solution, task)}; take the answer out of the environment"
+                yield f"{_shown(path, task)} is {_shown(solution, task)}; remove the answer from the environment"
     known = {line.strip() for text in start.values() for line in text.splitlines()}
     telling = {path: _telling(text, known) for path, text in solutions.items()}
     for repository in _repositories(shipped):
@@ -35,7 +35,7 @@ def answers_in_sight(task: HarborTask) -> Iterator[str]:
         try:
             yield from (f"{shown}: {one}" for one in _in_repository(repository, telling, task))
         except GitError as error:
-            yield f"{shown}: its history can't be read: {error}; mend the repository, or ship the files without it"
+            yield f"{shown}: its history can't be read: {error}; repair the repository, or remove it"
 
 
 def _in_repository(repository: Path, telling: Mapping[Path, set[str]], task: HarborTask) -> Iterator[str]:
@@ -50,18 +50,18 @@ def _in_repository(repository: Path, telling: Mapping[Path, set[str]], task: Har
     if beyond:
         names = ", ".join(name[:10] for name in beyond[:3]) + (", …" if len(beyond) > 3 else "")
         yield (
-            f"it holds {len(beyond)} commit(s) that HEAD does not lead to ({names}), which may be the answer; "
-            "remove the branches, tags and reflogs that lead to them, then `git gc --prune=now`"
+            f"it has {len(beyond)} commit(s) that are not reachable from HEAD ({names}) and may contain the answer; "
+            "remove the branches, tags and reflogs that refer to them, then run `git gc --prune=now`"
         )
     for path, name in _holding(repository, [name for name, kind in objects.items() if kind == "blob"], telling).items():
-        yield f"the object {name[:10]} holds what {_shown(path, task)} writes; ship a history without it"
+        yield f"the object {name[:10]} contains what {_shown(path, task)} writes; remove it from the history"
 
 
 def _objects(repository: Path) -> dict[str, str]:
-    """Every object, also one that nothing refers to, with its kind; files that are too large are left out."""
-    asked = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
+    """Every object, including unreachable ones, with its type; large files are left out."""
+    batch_format = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
     found = {}
-    for line in _git(repository, "cat-file", "--batch-all-objects", asked).splitlines():
+    for line in _git(repository, "cat-file", "--batch-all-objects", batch_format).splitlines():
         name, kind, *size = line.split()
         if not size:
             raise GitError(f"the object {name} is {kind}")
@@ -71,7 +71,7 @@ def _objects(repository: Path) -> dict[str, str]:
 
 
 def _holding(repository: Path, blobs: Sequence[str], telling: Mapping[Path, set[str]]) -> dict[Path, str]:
-    """For each answer the first object that holds at least half of its lines."""
+    """For each answer, the first object that contains at least half of its lines."""
     found: dict[Path, str] = {}
     for name, content in blob_contents(repository, blobs):
         held = {line.strip() for line in content.decode("utf-8", "replace").splitlines()}
@@ -86,13 +86,13 @@ def _git(repository: Path, *arguments: str) -> str:
 
 
 def _telling(text: str, known: set[str]) -> set[str]:
-    """The lines that only the answer has. A patch marks them with «+»."""
+    """The lines that only the answer has; in a patch they begin with «+»."""
     lines = {line.removeprefix("+").strip() for line in text.splitlines()}
-    return {line for line in lines if len(line) >= _TELLING and not line.startswith("#")} - known
+    return {line for line in lines if len(line) >= _MIN_LENGTH and not line.startswith("#")} - known
 
 
 def _repositories(folders: Sequence[Path]) -> Iterator[Path]:
-    """Folders that are a repository's own, whatever they are called, and bundles of git."""
+    """Git directories, whatever their name, and git bundles."""
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             if (
@@ -102,7 +102,7 @@ def _repositories(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _texts(folders: Sequence[Path]) -> dict[Path, str]:
-    """The texts in some folders, without what belongs to a repository."""
+    """The text files in some folders, without git directories."""
     found = {}
     for folder in folders:
         inside = {path.parent for path in folder.rglob("HEAD") if (path.parent / "objects").is_dir()}

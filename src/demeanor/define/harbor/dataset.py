@@ -1,7 +1,7 @@
-"""Datasets of Harbor tasks that lie on this machine: `dataset.toml` beside its tasks, or a `registry.json`.
+"""Local datasets of Harbor tasks: a `dataset.toml` next to its tasks, or a `registry.json`.
 
-A task that is listed and not here is an error, and so is one that is here and not listed: half a dataset has no
-meaning. Nothing is fetched; Harbor does that (`harbor download`).
+A listed task that is missing is an error, and so is a task that is not listed: results for part of a dataset are
+meaningless. Nothing is downloaded; use `harbor download`.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class Listed:
     """A task of a dataset."""
 
     folder: Path
-    """Where it lies."""
+    """The task's folder."""
 
     tags: tuple[str, ...]
-    """What its dataset is called, with and without its version: to choose by."""
+    """The name of its dataset, with and without the version, for `--tag`."""
 
 
 def read_dataset(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Listed]:
-    """The tasks that a `dataset.toml` lists; `tasks` are those that lie below its folder."""
+    """The tasks that a `dataset.toml` lists; `tasks` are those below its folder."""
     table = Table(read_toml(manifest), where=manifest)
     schema = table.text("schema_version", "1.0")
     if schema != "1.0":
-        table.fail("schema_version", f"unknown version {schema!r} of the format", "Demeanor reads 1.0")
+        table.fail("schema_version", f"unknown format version {schema!r}", "Demeanor reads 1.0")
     head = table.table("dataset")
     if head is None:
         table.fail("dataset", "is required", "name the dataset: [dataset] name = 'org/name'")
@@ -59,17 +59,17 @@ def read_dataset(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Listed]
     listed = [_pinned(entry) for entry in table.tables("tasks")]
     table.finish()
     here = {one.task.name: (folder, one.task) for folder, one in tasks.items() if one.task is not None}
-    for place, (wanted, digest) in enumerate(listed):
+    for index, (wanted, digest) in enumerate(listed):
         if wanted not in here:
             close = nearest(wanted, here)
-            remedy = f"did you mean {close!r}?" if close else f"fetch it: `harbor download {wanted}`"
-            table.fail(f"tasks[{place}].name", f"the task {wanted!r} does not lie here", remedy)
+            remedy = f"did you mean {close!r}?" if close else f"download it: `harbor download {wanted}`"
+            table.fail(f"tasks[{index}].name", f"the task {wanted!r} is missing", remedy)
         folder, task = here[wanted]
-        _refuse_other(table, place, task, digest)
+        _check_digest(table, index, task, digest)
         yield Listed(folder=folder, tags=_tags(name, version))
     for wanted, (folder, _) in here.items():
         if wanted not in {name for name, _ in listed}:
-            problem = f"the task {wanted!r} lies here and is not listed in {DATASET}"
+            problem = f"the task {wanted!r} is not listed in {DATASET}"
             raise BadInput(problem, where=folder, remedy=f"`harbor dataset add {folder.name}`, or move it elsewhere")
 
 
@@ -78,8 +78,8 @@ def read_registry(registry: Path, read_task: Callable[[Path], Eval]) -> Iterator
     data = _json(registry)
     if not isinstance(data, list):
         raise BadInput("expected a list of datasets", where=registry)
-    for place, row in enumerate(data):
-        table = Table(row, where=registry, prefix=f"[{place}].")
+    for index, row in enumerate(data):
+        table = Table(row, where=registry, prefix=f"[{index}].")
         name, version = table.text("name", required=True), table.maybe_text("version")
         table.text("description")
         for metric in table.tables("metrics"):
@@ -96,16 +96,18 @@ def read_registry(registry: Path, read_task: Callable[[Path], Eval]) -> Iterator
 def _pinned(table: Table) -> tuple[str, str]:
     name, digest = table.text("name", required=True), table.text("digest", required=True)
     if not _DIGEST.fullmatch(digest):
-        table.fail("digest", f"{digest!r} is no digest", "`harbor sync` writes them")
+        table.fail("digest", f"{digest!r} is not a digest", "`harbor sync` writes them")
     table.finish()
     return name, digest
 
 
-def _refuse_other(table: Table, place: int, task: HarborTask, digest: str) -> None:
-    """Refuse a task that is not the one that was meant. What a .gitignore leaves out only Harbor can tell."""
+def _check_digest(table: Table, index: int, task: HarborTask, digest: str) -> None:
+    """Reject a task with another digest. With a .gitignore, only Harbor can calculate it."""
     if task.digest != digest and not (task.folder / ".gitignore").exists():
-        problem = f"the task {task.name!r} at {task.folder} is not the one that is listed: it is {task.digest[:19]}…"
-        table.fail(f"tasks[{place}].digest", problem, "`harbor sync` writes the digests anew, if the change is meant")
+        problem = f"the task {task.name!r} at {task.folder} has another digest: {task.digest[:19]}…"
+        table.fail(
+            f"tasks[{index}].digest", problem, "if the change is intended, run `harbor sync` to update the digests"
+        )
 
 
 def _local(table: Table, registry: Path) -> Path:
@@ -114,8 +116,8 @@ def _local(table: Table, registry: Path) -> Path:
     table.maybe_text("git_commit_id")
     table.finish()
     if url is not None:
-        remedy = "fetch the dataset with `harbor download`, and name its folder here"
-        table.fail("git_url", f"the task {name!r} lies in another repository, {url}", remedy)
+        remedy = "download the dataset with `harbor download` and use its folder"
+        table.fail("git_url", f"the task {name!r} is in another repository, {url}", remedy)
     folder = registry.parent / path
     if not folder.is_dir():
         table.fail("path", f"there is no folder {str(folder)!r}", f"write it relative to {registry.name}")
@@ -130,6 +132,6 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"is no JSON: {error}", where=path) from None
+        raise BadInput(f"is not valid JSON: {error}", where=path) from None
     except OSError as error:
         raise BadInput(f"can't be read: {error.strerror}", where=path) from None

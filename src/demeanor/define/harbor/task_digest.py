@@ -1,6 +1,6 @@
-"""What a task's folder consists of, as a value: by this it is told whether two tasks are the same one.
+"""The digest of a task's folder, which identifies the task.
 
-The files, and how they are counted, are those of Harbor, so that a digest here is the digest of its locks and datasets.
+The algorithm is Harbor's, so the digest equals the one in Harbor's locks and datasets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LITTER = (".pyc", ".swp", ".swo", "~")
 
 
 def content_of(folder: Path, task: Mapping[str, Any]) -> tuple[str, str]:
-    """Harbor's digest of a task; and one that differs as soon as anything does but `[metadata]`."""
+    """Harbor's digest of a task, and one that ignores `[metadata]`."""
     whole, asked = hashlib.sha256(), hashlib.sha256()
     for path, file in sorted(_files(folder)):
         line = f"{path}\0{_hash(file)}\n".encode("utf-8", "surrogateescape")
@@ -33,8 +33,8 @@ def content_of(folder: Path, task: Mapping[str, Any]) -> tuple[str, str]:
     return f"sha256:{whole.hexdigest()}", asked.hexdigest()
 
 
-def refuse_strays(folder: Path) -> None:
-    """Refuse links that lead out of the task or in circles, and whatever is neither file nor folder."""
+def reject_unsafe_links(folder: Path) -> None:
+    """Reject links that leave the task or form a cycle, and special files."""
     home = folder.resolve()
     for name in (*_FILES, *_FOLDERS):
         _look(folder / name, home, ())
@@ -46,13 +46,13 @@ def _look(path: Path, home: Path, above: tuple[Path, ...]) -> None:
     except (OSError, RuntimeError):
         real = home.parent
     if path.is_symlink() and (not real.is_relative_to(home) or real in above):
-        problem = f"the link leads out of the task, or in a circle: {str(path.readlink())!r}"
-        raise BadInput(problem, where=path, remedy="copy what is meant into the task")
+        problem = f"the link leaves the task or forms a cycle: {str(path.readlink())!r}"
+        raise BadInput(problem, where=path, remedy="copy its target into the task")
     if path.is_dir():
         for name in sorted(os.listdir(path)):  # noqa: PTH208 - only the names are wanted
             _look(path / name, home, (*above, real))
     elif path.exists() and not path.is_file():
-        raise BadInput("neither a file, a folder nor a link", where=path, remedy="take it out of the task")
+        raise BadInput("is not a file, a folder or a link", where=path, remedy="remove it from the task")
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -1,4 +1,4 @@
-"""`[environment]` of a task.toml: the machine, in every spelling that Harbor has known."""
+"""`[environment]` of a task.toml, in every notation that Harbor has supported."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ _TOPOLOGY = re.compile(r"[1-9]\d*(x[1-9]\d*)+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EnvironmentTable:
-    """`[environment]`, also the one of a verifier."""
+    """`[environment]` of a task or verifier."""
 
     image: str | None
-    """A ready-made image."""
+    """A prebuilt image."""
 
     os: Literal["linux", "windows"] | None
-    """The operating system, if it is said."""
+    """The operating system, if specified."""
 
     network: TaskNetwork | None
-    """What can be reached, if it is said."""
+    """The network access, if specified."""
 
     build_timeout: float
-    """Seconds that building may take."""
+    """The time limit of the build in seconds."""
 
     cpus: float | None
-    """Processors."""
+    """The number of CPUs."""
 
     memory_mb: int | None
     """Memory."""
 
     storage_mb: int | None
-    """Disk."""
+    """Disk space."""
 
     gpus: int | None
-    """Graphics processors."""
+    """The number of GPUs."""
 
     workdir: str | None
-    """Where commands are run."""
+    """The working directory."""
 
     needs_env: tuple[str, ...]
-    """The variables of the host that it needs."""
+    """The host's environment variables that it needs."""
 
 
 def read_environment(table: Table | None) -> EnvironmentTable:
-    """`[environment]`, with today's spellings and those of before."""
+    """`[environment]`, in the current and in former notations."""
     table = Table({}, where="") if table is None else table
     os = table.maybe_text("os")
     if os is not None and os.lower() not in ("linux", "windows"):
@@ -79,7 +79,7 @@ def read_environment(table: Table | None) -> EnvironmentTable:
 
 
 def read_healthcheck(table: Table | None) -> None:
-    """`[environment.healthcheck]`, also a step's: Harbor alone needs it, so it is only checked."""
+    """`[environment.healthcheck]`, also of a step, is only checked; Harbor uses it."""
     if table is None:
         return
     table.text("command", required=True)
@@ -92,11 +92,13 @@ def read_healthcheck(table: Table | None) -> None:
 def read_network(table: Table, *, legacy: str | None = None) -> TaskNetwork | None:
     mode = table.choice("network_mode", NETWORK_MODES)
     hosts = table.texts("allowed_hosts")
-    for place, host in enumerate(hosts):
+    for index, host in enumerate(hosts):
         if not host.strip() or "://" in host or re.search(r"\s", host.strip()):
-            table.fail(f"allowed_hosts[{place}]", f"{host!r} is no host", "write a name, *.name, an address or a range")
+            table.fail(
+                f"allowed_hosts[{index}]", f"{host!r} is not a host", "write a name, *.name, an address or a range"
+            )
     if mode != "allowlist" and "allowed_hosts" in table:
-        table.fail("allowed_hosts", "is only valid with an allowlist", 'say network_mode = "allowlist"')
+        table.fail("allowed_hosts", "is only valid with an allowlist", 'set network_mode = "allowlist"')
     before = table.take(legacy, bool) if legacy else None
     if mode is None and before is not None:
         mode = "public" if before else "no-network"
@@ -104,38 +106,38 @@ def read_network(table: Table, *, legacy: str | None = None) -> TaskNetwork | No
 
 
 def read_seconds(table: Table, key: str) -> float | None:
-    """A length of time; None where nothing is said."""
+    """A duration in seconds; None if it is not given."""
     return table.number(key, least=0.001)
 
 
 def read_env(table: Table) -> tuple[str, ...]:
-    """The variables of the host without which `env` can't be filled in."""
+    """The host's environment variables that `env` needs."""
     return env_needed(table.strings("env"))
 
 
 def env_needed(values: Mapping[str, str]) -> tuple[str, ...]:
-    """The variables that `${NAME}` stands for without a default."""
+    """The variables that are used as `${NAME}` without a default."""
     found = [_ENV.fullmatch(value) for value in values.values()]
     return tuple(match[1] for match in found if match and match[2] is None)
 
 
 def _megabytes(table: Table, key: str) -> int | None:
-    """`memory_mb = 2048`, or as it was written before: `memory = "2G"`."""
+    """`memory_mb = 2048`, or in the former notation `memory = "2G"`."""
     megabytes = table.whole(f"{key}_mb", least=1)
     given = table.maybe_text(key)
     if given is None:
         return megabytes
     size = _SIZE.fullmatch(given)
     if size is None:
-        table.fail(key, f"{given!r} is no size", f'write "2G" or "512M", or better {key}_mb = 2048')
+        table.fail(key, f"{given!r} is not a size", f'write "2G" or "512M", or better {key}_mb = 2048')
     before = int(float(size[1]) * _PER_MB[size[2].upper()])
     if megabytes is not None and megabytes != before:
-        table.fail(key, f"{given!r} is {before} MB, and {key}_mb says {megabytes}", f"keep {key}_mb only")
+        table.fail(key, f"{given!r} is {before} MB, but {key}_mb is {megabytes}", f"keep {key}_mb only")
     return before
 
 
 def _servers(table: Table) -> tuple[str, ...]:
-    """`[[environment.mcp_servers]]`: what their headers need of the host's environment."""
+    """`[[environment.mcp_servers]]`: the host's environment variables that their headers need."""
     needed: tuple[str, ...] = ()
     for server in table.tables("mcp_servers"):
         server.text("name", required=True)
@@ -157,5 +159,5 @@ def _tpu(table: Table | None) -> None:
     table.text("type", required=True)
     topology = table.text("topology", required=True)
     if not _TOPOLOGY.fullmatch(topology.strip()):
-        table.fail("topology", f"{topology!r} is no topology", 'write "2x4" or "2x2x1"')
+        table.fail("topology", f"{topology!r} is not a topology", 'write "2x4" or "2x2x1"')
     table.finish()

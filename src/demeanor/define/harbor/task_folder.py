@@ -1,16 +1,17 @@
-"""Tasks in the format of Harbor: `task.toml`, `instruction.md`, `environment/`, `tests/`, `solution/`, or `steps/`.
+"""Read tasks in Harbor's format: `task.toml`, `instruction.md`, `environment/`, `tests/`, `solution/`, or `steps/`.
 
-They are read unchanged, in every version of the format from 1.0 to 1.4, but strictly: what Harbor would ignore or skip
-is an error here. A task is an eval whose one check is its reward. What Demeanor wants to know besides (policy, trials,
-labels) stands in `[metadata.demeanor]`, which Harbor leaves alone.
+Every version of the format from 1.0 to 1.4 is read unchanged, but strictly: what Harbor would ignore or skip is an
+error here. A task is an eval whose only check is its reward. Demeanor's own settings (policy, trials, labels) are in
+`[metadata.demeanor]`, which Harbor ignores.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from demeanor.config.config import read_toml
 from demeanor.config.table import Table
@@ -23,9 +24,10 @@ from demeanor.core.harbor_task import (
 )
 from demeanor.core.policy import Policy
 from demeanor.core.scenario import Scenario
-from demeanor.define.arguments import name_problem
+from demeanor.define.eval_fields import EVAL_FIELDS
+from demeanor.define.field import Field, read_fields, text
 from demeanor.define.folder.cline_folder import folder_name
-from demeanor.define.harbor.task_digest import TASK, content_of, refuse_strays
+from demeanor.define.harbor.task_digest import TASK, content_of, reject_unsafe_links
 from demeanor.define.harbor.task_environment import read_environment
 from demeanor.define.harbor.task_steps import INSTRUCTION, agent_machine, resolve_step
 from demeanor.define.harbor.task_tables import (
@@ -42,52 +44,48 @@ _PACKAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*")
 
 
 def looks_like_task(folder: Path) -> bool:
-    """Whether a folder met on the way is a task, perhaps a broken one; an error tells what is missing."""
+    """Whether a folder is a task, perhaps an incomplete one, for which reading gives an error."""
     if (folder / TASK).is_file():
         return True
     return (folder / INSTRUCTION).is_file() and (folder / "environment").is_dir() and (folder / "tests").is_dir()
 
 
 def read_task_folder(folder: Path) -> Eval:
-    """The eval that the task in `folder` is; its name is the folder's unless it gives another."""
+    """The eval of the task in `folder`; it has the folder's name unless `[metadata.demeanor]` gives another."""
     where = folder / TASK
     if not where.is_file():
         raise BadInput(
-            f"this looks like a Harbor task, and there is no {TASK}",
+            f"this looks like a Harbor task, but it has no {TASK}",
             where=folder,
-            remedy="`demeanor task new` shows what one looks like",
+            remedy="`demeanor task new` creates an example",
         )
     data = read_toml(where)
     table = Table(data, where=where)
-    refuse_strays(folder)
-    ours = _Labels(table)
-    task, description, keywords, needed = _task(table, folder, ours, content_of(folder, data))
+    reject_unsafe_links(folder)
+    labels = _labels(table)
+    reward = RewardCheck(key=labels.pop("reward"), at_least=labels.pop("at_least"))
+    task, description, keywords, needed = _task(table, folder, reward, content_of(folder, data))
+    labels["tags"] = tuple(dict.fromkeys((*keywords, *labels["tags"])))
+    if "name" not in labels:
+        labels["name"] = folder_name(folder, where)
     return Eval(
-        name=ours.name or folder_name(folder, where),
-        policy=ours.policy,
         scenario=Scenario(
             prompts=tuple(step.instruction for step in task.steps),
             timeout=task.agent_timeout,
             requires_env=needed,
         ),
-        checks=(RewardCheck(key=ours.reward, at_least=ours.at_least),),
+        checks=(reward,),
         source=Source(path=folder),
         description=description,
-        trials=ours.trials,
-        subjects=ours.subjects,
-        models=ours.models,
-        tags=tuple(dict.fromkeys((*keywords, *ours.tags))),
-        suite=ours.suite,
-        owner=ours.owner,
-        issue=ours.issue,
         task=task,
+        **labels,
     )
 
 
 def _task(
-    table: Table, folder: Path, ours: _Labels, hashes: tuple[str, str]
+    table: Table, folder: Path, reward: RewardCheck, hashes: tuple[str, str]
 ) -> tuple[HarborTask, str, tuple[str, ...], tuple[str, ...]]:
-    """The task; its description, its keywords, and the variables of the host that it needs."""
+    """The task, its description and keywords, and the host's environment variables that it needs."""
     name, version, description, keywords = _package(table.table("task"), folder)
     schema = _schema(table)
     environment, agent = read_environment(table.table("environment")), read_agent(table.table("agent"))
@@ -114,42 +112,44 @@ def _task(
         content=hashes[1],
         steps=steps,
         environment=machine,
-        reward=ours.reward,
-        at_least=ours.at_least,
+        reward=reward.key,
+        at_least=reward.at_least,
         strategy=cast("RewardStrategy", strategy or "mean"),
         artifacts=artifacts,
-        warnings=tuple(task_warnings(steps, verifier, folder=folder, reward=ours.reward, strategy=strategy)),
+        warnings=tuple(task_warnings(steps, verifier, folder=folder, reward=reward.key, strategy=strategy)),
     )
     return task, description, keywords, tuple(dict.fromkeys(itertools.chain.from_iterable(needs)))
 
 
 def _solution(table: Table | None) -> None:
-    """`[solution]`: Harbor alone needs it, so it is only checked."""
+    """`[solution]` is only checked; Harbor uses it."""
     if table is not None:
         table.strings("env")
         table.finish()
 
 
-class _Labels:
-    """`[metadata]` is the author's own; `[metadata.demeanor]` in it is ours, and read strictly."""
+def _labels(table: Table) -> dict[str, Any]:
+    """`[metadata.demeanor]`, with the tags of `[metadata]`, which belongs to the author and is not checked."""
+    metadata = table.table("metadata") or Table({}, where=table.where)
+    ours = metadata.table("demeanor") or Table({}, where=table.where)
+    found = {"policy": Policy.USUALLY_PASSES, "reward": "reward", "at_least": 1.0, **read_fields(ours, _LABELS)}
+    tags = metadata.anything("tags")
+    free = tags if isinstance(tags, list) and all(isinstance(one, str) for one in tags) else ()
+    found["tags"] = (*free, *found.get("tags", ()))
+    return found
 
-    def __init__(self, table: Table) -> None:
-        metadata = table.table("metadata") or Table({}, where=table.where)
-        ours = metadata.table("demeanor") or Table({}, where=table.where)
-        free = metadata.anything("tags")
-        self.name = ours.maybe_text("name")
-        if self.name is not None and (problem := name_problem(self.name)):
-            ours.fail("name", f"{self.name!r} can't be an eval's name", problem)
-        self.policy = Policy(ours.choice("policy", [one.value for one in Policy], Policy.USUALLY_PASSES.value) or "")
-        self.trials = ours.whole("trials", least=1)
-        self.subjects, self.models = ours.texts("subjects"), ours.texts("models")
-        texts = isinstance(free, list) and all(isinstance(one, str) for one in free)
-        self.tags = (*(free if texts else ()), *ours.texts("tags"))
-        self.suite, self.owner, self.issue = (ours.maybe_text(key) for key in ("suite", "owner", "issue"))
-        self.reward = ours.text("reward", "reward")
-        given = ours.number("at_least", least=-1e9, most=1e9)
-        self.at_least = 1.0 if given is None else given
-        ours.finish()
+
+_SHARED = {"name", "policy", "trials", "subjects", "models", "tags", "suite", "owner", "issue"}
+_LABELS = (
+    *(replace(one, required=False) for one in EVAL_FIELDS if one.name in _SHARED),
+    Field(name="reward", text="The key of the reward that counts.", toml=text),
+    Field(
+        name="at_least",
+        text="The least reward that passes.",
+        toml=lambda table, key: table.number(key, least=-1e9, most=1e9),
+    ),
+)
+"""The keys of `[metadata.demeanor]`."""
 
 
 def _package(table: Table | None, folder: Path) -> tuple[str, str | None, str, tuple[str, ...]]:
@@ -158,7 +158,7 @@ def _package(table: Table | None, folder: Path) -> tuple[str, str | None, str, t
         return folder.resolve().name, None, "", ()
     name = table.text("name", required=True)
     if not _PACKAGE.fullmatch(name) or ".." in name:
-        table.fail("name", f"{name!r} is no name of a task", f"write it with an organisation: 'my-team/{folder.name}'")
+        table.fail("name", f"{name!r} is not a valid task name", f"include an organisation: 'my-team/{folder.name}'")
     version, description = table.maybe_text("version"), table.text("description")
     if version == "":
         table.fail("version", "is empty")
@@ -172,21 +172,21 @@ def _package(table: Table | None, folder: Path) -> tuple[str, str | None, str, t
 
 
 def _schema(table: Table) -> str:
-    """`schema_version`, or `version` as it was called at first."""
+    """`schema_version`, formerly called `version`."""
     today, before = table.maybe_text("schema_version"), table.maybe_text("version")
     if today is not None and before is not None and today != before:
-        table.fail("version", f"is {before!r}, and schema_version is {today!r}", "keep schema_version only")
+        table.fail("version", f"is {before!r}, but schema_version is {today!r}", "keep schema_version only")
     key = "version" if today is None and before is not None else "schema_version"
     schema = today or before or SCHEMAS[-1]
     if schema not in SCHEMAS:
         remedy = f"Demeanor reads {SCHEMAS[0]} to {SCHEMAS[-1]}; the version of the task itself goes into [task]"
-        table.fail(key, f"unknown version {schema!r} of the format", remedy)
+        table.fail(key, f"unknown format version {schema!r}", remedy)
     return schema
 
 
 def _unique(steps: list[StepTable], table: Table) -> None:
     seen: set[str] = set()
-    for place, step in enumerate(steps):
+    for index, step in enumerate(steps):
         if step.name.casefold() in seen:
-            table.fail(f"steps[{place}].name", f"{step.name!r} is there twice (capitals do not count)")
+            table.fail(f"steps[{index}].name", f"{step.name!r} is given twice (case is ignored)")
         seen.add(step.name.casefold())

@@ -1,7 +1,7 @@
-"""A task without a network: a copy that differs in this one line.
+"""Copy a task with its network disabled.
 
-A task that says nothing of the network gets all of it from Harbor, and works until the day on which something on the
-way is down. So it is proven on such a copy.
+A task that does not declare its network access gets full access from Harbor, and fails when a host it depends on is
+down. So `demeanor validate` tests such a copy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LINE = 'network_mode = "no-network"'
 
 
 def offline(one: Eval, into: Path) -> Eval | None:
-    """A copy of a task in `into`, without a network; None where the task says itself what it needs."""
+    """A copy of a task in `into`, without a network; None if the task declares its network access."""
     if one.task is None or any(step.verifier_network.declared for step in one.task.steps):
         return None
     source = (one.task.folder / TASK).read_text("utf-8")
@@ -34,7 +34,7 @@ def offline(one: Eval, into: Path) -> Eval | None:
 
 
 def without_network(source: str) -> str | None:
-    """A task.toml that says «no-network» and is otherwise the same; None where that line finds no place."""
+    """A task.toml with «no-network» and otherwise unchanged; None if the line can't be inserted."""
     wanted = tomllib.loads(source)
     if "environment" not in wanted or isinstance(wanted["environment"], dict):
         wanted["environment"] = {**wanted.get("environment", {}), "network_mode": "no-network"}

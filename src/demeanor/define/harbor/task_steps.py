@@ -1,4 +1,4 @@
-"""The steps of a task as Harbor really runs them: what a step does not say, its task says, and then its environment."""
+"""The steps of a task with all defaults resolved as Harbor does: from the step, the task, then the environment."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ _CANARY = re.compile(r"(<!--.*canary.*-->|#.*canary.*)", re.IGNORECASE)
 
 
 def agent_machine(folder: Path, table: EnvironmentTable) -> TaskEnvironment:
-    """Where the agent of the task in `folder` works."""
+    """The environment of the agent of the task in `folder`."""
     machine = _machine(folder / "environment", table)
     if not machine.folder.is_dir():
-        raise BadInput("there is no folder environment/", where=folder, remedy="put a Dockerfile into environment/")
+        raise BadInput("the folder environment/ is missing", where=folder, remedy="put a Dockerfile into environment/")
     if not (machine.image or machine.dockerfile or machine.compose):
-        remedy = "put a Dockerfile there, or name a docker_image under [environment]"
-        raise BadInput("nothing says how the environment is made", where=machine.folder, remedy=remedy)
+        remedy = "put a Dockerfile there, or set docker_image under [environment]"
+        raise BadInput("the environment has neither a Dockerfile nor an image", where=machine.folder, remedy=remedy)
     return machine
 
 
 def resolve_step(
     one: StepTable, folder: Path, *, machine: TaskEnvironment, agent: PhaseTable, verifier: VerifierTable
 ) -> TaskStep:
-    """A step of the task in `folder`, of which `agent` and `verifier` are said for all of its steps."""
+    """A step of the task in `folder`; `agent` and `verifier` apply to all of its steps."""
     home = folder / "steps" / one.name if one.name else folder
     own = one.verifier
     mode = own.mode or verifier.mode or "shared"
-    judging = _verifier_machine(one, folder, machine, verifier) if mode == "separate" else None
-    _refuse_unverified(one, folder, judging, machine)
+    verifier_machine = _verifier_machine(one, folder, machine, verifier) if mode == "separate" else None
+    _require_verifier(one, folder, verifier_machine, machine)
     return TaskStep(
         name=one.name,
         instruction=_instruction(home / INSTRUCTION),
         agent_timeout=one.agent.timeout or agent.timeout,
-        # A named step never inherits its task's limit here: so it is with Harbor, and a warning tells.
+        # As in Harbor, a named step does not inherit its task's limit; there is a warning for this.
         verifier_timeout=own.timeout or (None if one.name else verifier.timeout) or VERIFIER_TIMEOUT,
         verifier_mode=mode,
         agent_network=one.agent.network or agent.network or machine.network,
-        verifier_network=own.network or verifier.network or (judging or machine).network,
-        verifier_environment=judging,
+        verifier_network=own.network or verifier.network or (verifier_machine or machine).network,
+        verifier_environment=verifier_machine,
         min_reward=one.min_reward,
         solution=_solution(home, folder, machine),
     )
@@ -68,7 +68,7 @@ def _machine(folder: Path, table: EnvironmentTable) -> TaskEnvironment:
 
 
 def _verifier_machine(one: StepTable, folder: Path, machine: TaskEnvironment, task: VerifierTable) -> TaskEnvironment:
-    """Where a separate verifier runs: the settings of the nearest table, the image of the nearest definition."""
+    """The environment of a separate verifier: settings of the nearest table, image of the nearest definition."""
     table = one.verifier.environment or task.environment
     settings = _machine(machine.folder, table) if table else machine
     for inner, tests in ((one.verifier.environment, _tests_of(one, folder)), (task.environment, folder / "tests")):
@@ -89,20 +89,20 @@ def _tests_of(one: StepTable, folder: Path) -> Path:
     return folder / "steps" / one.name / "tests" if one.name else folder / "tests"
 
 
-def _refuse_unverified(one: StepTable, folder: Path, judging: TaskEnvironment | None, machine: TaskEnvironment) -> None:
-    """Refuse a step that nothing verifies; tests that are part of the verifier's own image need no script here."""
-    if judging is not None and judging.folder != machine.folder:
+def _require_verifier(one: StepTable, folder: Path, own: TaskEnvironment | None, machine: TaskEnvironment) -> None:
+    """Reject a step without a verifier; tests that are part of the verifier's own image need no script."""
+    if own is not None and own.folder != machine.folder:
         return
-    places = dict.fromkeys((_tests_of(one, folder), folder / "tests"))
-    if not any(_script(place, "test", judging or machine) for place in places):
-        script = "test.bat" if (judging or machine).os == "windows" else "test.sh"
-        expected = " or ".join((place / script).relative_to(folder).as_posix() for place in places)
-        remedy = "write it so that it leaves /logs/verifier/reward.json"
-        raise BadInput(f"nothing verifies the task: there is no {expected}", where=folder, remedy=remedy)
+    folders = dict.fromkeys((_tests_of(one, folder), folder / "tests"))
+    if not any(_script(tests, "test", own or machine) for tests in folders):
+        script = "test.bat" if (own or machine).os == "windows" else "test.sh"
+        expected = " or ".join((tests / script).relative_to(folder).as_posix() for tests in folders)
+        remedy = "write a script that creates /logs/verifier/reward.json"
+        raise BadInput(f"the task has no verifier: {expected} is missing", where=folder, remedy=remedy)
 
 
 def _solution(home: Path, folder: Path, machine: TaskEnvironment) -> Path | None:
-    """The oracle's script: a step's own, or the task's where the step has no folder for one."""
+    """The script of the reference solution: the step's own, or the task's if the step has no `solution/`."""
     own = home / "solution"
     return _script(own if own.is_dir() else folder / "solution", "solve", machine)
 
@@ -113,12 +113,12 @@ def _script(folder: Path, stem: str, machine: TaskEnvironment) -> Path | None:
 
 
 def _instruction(path: Path) -> str:
-    """What the agent is asked, without the canary lines at its beginning, as Harbor hands it over."""
+    """The instruction without the canary lines at its beginning, as Harbor passes it to the agent."""
     try:
         lines = path.read_text("utf-8").split("\n")
     except FileNotFoundError:
         remedy = "write what the agent is asked into it"
-        raise BadInput(f"there is no {INSTRUCTION}", where=path.parent, remedy=remedy) from None
+        raise BadInput(f"{INSTRUCTION} is missing", where=path.parent, remedy=remedy) from None
     except UnicodeDecodeError:
         raise BadInput("is not UTF-8 text", where=path) from None
     except OSError as error:

@@ -1,7 +1,7 @@
-"""The tables of a task.toml, read strictly, in every spelling that Harbor has known since version 1.0 of its format.
+"""Strict reading of the tables of a task.toml, in every notation since version 1.0 of the format.
 
-Harbor itself ignores a key that it does not know, so that `[verifer]` or `timeout_secs` changes nothing and nobody
-hears of it. Here that is an error which names the key that was probably meant.
+Harbor silently ignores unknown keys such as `[verifer]` or `timeout_secs`. Here, an unknown key is an error that names
+the nearest known key.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class PhaseTable:
     """`[agent]`, of a task or of a step."""
 
     timeout: float | None = None
-    """Seconds that the agent may take."""
+    """The agent's time limit in seconds."""
 
     network: TaskNetwork | None = None
-    """What it may reach, if not what the environment says."""
+    """The agent's network access, if it differs from the environment's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,19 +40,19 @@ class VerifierTable:
     """`[verifier]`, of a task or of a step."""
 
     timeout: float | None = None
-    """Seconds that the verifier may take."""
+    """The verifier's time limit in seconds."""
 
     network: TaskNetwork | None = None
-    """What it may reach, if not what its environment says."""
+    """The verifier's network access, if it differs from its environment's."""
 
     mode: VerifierMode | None = None
-    """Where it runs, said or implied; None where nothing is."""
+    """Where it runs, explicit or implied; None if neither."""
 
     environment: EnvironmentTable | None = None
-    """The machine of a separate verifier, if it is another."""
+    """The environment of a separate verifier, if it has its own."""
 
     needs_env: tuple[str, ...] = ()
-    """The variables of the host that it needs."""
+    """The host's environment variables that it needs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,17 +63,17 @@ class StepTable:
     """Its folder below `steps/`."""
 
     agent: PhaseTable = field(default_factory=PhaseTable)
-    """What it says of the agent."""
+    """Its `[agent]` table."""
 
     verifier: VerifierTable = field(default_factory=VerifierTable)
-    """What it says of its verifier."""
+    """Its `[verifier]` table."""
 
     min_reward: Mapping[str, float] = field(default_factory=dict)
-    """What must be reached for the next step, by key."""
+    """The rewards that are required to start the next step, by key."""
 
 
 def read_agent(table: Table | None) -> PhaseTable:
-    """`[agent]`; nothing is said where there is no such table."""
+    """`[agent]`; empty if there is no such table."""
     if table is None:
         return PhaseTable()
     found = PhaseTable(timeout=read_seconds(table, "timeout_sec"), network=read_network(table))
@@ -83,14 +83,14 @@ def read_agent(table: Table | None) -> PhaseTable:
 
 
 def read_verifier(table: Table | None) -> VerifierTable:
-    """`[verifier]`; nothing is said where there is no such table."""
+    """`[verifier]`; empty if there is no such table."""
     if table is None:
         return VerifierTable()
     inner = table.table("environment")
     environment = None if inner is None else read_environment(inner)
     mode = table.choice("environment_mode", ("shared", "separate"))
     if mode == "shared" and environment is not None:
-        table.fail("environment_mode", "is shared, and yet there is [verifier.environment]", 'say "separate"')
+        table.fail("environment_mode", 'is "shared", but there is a [verifier.environment]', 'write "separate"')
     found = VerifierTable(
         timeout=read_seconds(table, "timeout_sec"),
         network=read_network(table),
@@ -119,7 +119,7 @@ def read_step(table: Table) -> StepTable:
         name=name,
         agent=read_agent(table.table("agent")),
         verifier=read_verifier(table.table("verifier")),
-        min_reward=_least(table),
+        min_reward=_min_reward(table),
     )
     read_healthcheck(table.table("healthcheck"))
     read_artifacts(table)
@@ -128,31 +128,31 @@ def read_step(table: Table) -> StepTable:
 
 
 def step_problem(name: str) -> str | None:
-    """Why `name` can't be the folder of a step on every machine, or None if it can."""
+    """Why `name` can't be a folder name on every operating system; None if it can."""
     if not name.strip() or name in {".", ".."} or name.endswith((".", " ")) or len(name.encode()) > 255:
-        return "a step's name is that of its folder: not empty, and without a dot or a blank at its end"
+        return "a step's name is also its folder's: it must not be empty or end with a dot or a blank"
     if re.search(r'[<>:"/\\|?*\x00-\x1f\x7f]', name):
-        return "a step's name is that of its folder: without < > : \" / \\ | ? * and control characters"
+        return "a step's name is also its folder's: it must not contain < > : \" / \\ | ? * or control characters"
     return None
 
 
 def read_artifacts(table: Table) -> tuple[str, ...]:
-    """What is handed to a separate verifier: paths, or tables with `source`."""
+    """`artifacts`, which are copied to a separate verifier: paths, or tables with `source`."""
     found = []
-    for place, given in enumerate(table.take("artifacts", list, []) or []):
+    for index, given in enumerate(table.take("artifacts", list, []) or []):
         if isinstance(given, str):
             source = given
         else:
-            inner = Table(given, where=table.where, prefix=f"{table.prefix}artifacts[{place}].")
+            inner = Table(given, where=table.where, prefix=f"{table.prefix}artifacts[{index}].")
             source = inner.text("source", required=True)
             destination = PurePosixPath(inner.text("destination") or "-")
             if destination.is_absolute() or ".." in destination.parts or destination.name == "manifest.json":
-                inner.fail("destination", f"{str(destination)!r} is no place for an artifact", "write a relative path")
+                inner.fail("destination", f"{str(destination)!r} is not a valid destination", "write a relative path")
             inner.texts("exclude")
             inner.text("service")
             inner.finish()
         if not source or ".." in PurePosixPath(source).parts:
-            table.fail(f"artifacts[{place}]", f"{source!r} is no path in the environment", "write it without «..»")
+            table.fail(f"artifacts[{index}]", f"{source!r} is not a path in the environment", "write it without «..»")
         found.append(source)
     return tuple(found)
 
@@ -163,8 +163,8 @@ def _user(table: Table) -> None:
         table.fail("user", "expected a user's name or number")
 
 
-def _least(table: Table) -> dict[str, float]:
-    """`min_reward = 0.5` is about the key «reward»; a table names the keys itself."""
+def _min_reward(table: Table) -> dict[str, float]:
+    """`min_reward`: a number for the key «reward», or a table of keys."""
     given: Any = table.anything("min_reward")
     if given is None:
         return {}

@@ -1,6 +1,6 @@
-"""What rewritten asserts ask when they fail, loaded only then: a run whose checks hold never loads pytest.
+"""Explain failing asserts; loaded only when one fails, so that a passing run never imports pytest.
 
-Stands in for `_pytest.assertion.rewrite` in the code that define/rewrite.py makes.
+It replaces `_pytest.assertion.rewrite` in the code that assert_rewrite.py generates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def __getattr__(name: str) -> Any:
 
 
 def explain_comparisons() -> None:
-    """From now on a failing comparison is explained in detail, unless somebody explains it already."""
+    """Install a detailed explanation of failing comparisons, unless there is one already."""
     from _pytest.assertion import util
 
     if util._reprcompare is None:
@@ -36,7 +36,7 @@ def _explain(op: str, left: object, right: object) -> str | None:
 
     try:
         found = pytest_assertrepr_compare(config=_settings(), op=op, left=left, right=right)
-    except Exception:  # noqa: BLE001 - a detail that can't be shown must not hide the failure itself
+    except Exception:  # noqa: BLE001 - an error in the explanation must not hide the failure
         return None
     if not found:
         return None
@@ -46,7 +46,7 @@ def _explain(op: str, left: object, right: object) -> str | None:
 
 
 def _settings() -> Any:
-    """What pytest's comparison asks of its configuration: details, no colours, nothing cut."""
+    """The configuration that pytest's comparison needs: details, no colours, no truncation."""
     settings = {"assertion_text_diff_style": "ndiff", "truncation_limit_lines": "0", "truncation_limit_chars": "0"}
     return SimpleNamespace(
         get_verbosity=lambda kind=None: 1,
@@ -57,7 +57,7 @@ def _settings() -> Any:
 
 
 def _size(value: object) -> int:
-    """About how much work it is to compare a value, line by line."""
+    """A rough estimate of the work to compare a value line by line."""
     if isinstance(value, str | bytes):
         return len(value)
     return len(value) * 10 if isinstance(value, list | tuple | dict | set | frozenset) else 0

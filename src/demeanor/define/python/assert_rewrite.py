@@ -1,14 +1,14 @@
-"""Plain `assert` that shows what it compared: the one place, with define/explaining.py, that leans on pytest's insides.
+"""Rewrite plain `assert` so that it shows what it compared. This module and assert_details.py use pytest internals.
 
-Two of them are used, and both have been there since pytest 3:
+Two of them are used, and both exist since pytest 3:
 - `_pytest.assertion.rewrite.rewrite_asserts` rewrites the asserts of a syntax tree;
-- rewritten asserts ask `_pytest.assertion.util._reprcompare`, where it is set, for a detailed comparison. pytest sets
-  it while a test runs and restores what was there. We leave a default in it, for evals that run outside of a test.
+- rewritten asserts call `_pytest.assertion.util._reprcompare`, if it is set, for a detailed comparison. pytest sets it
+  while a test runs and restores it afterwards. We set a default for evals that run outside a test.
 
-To load those parts takes longer than all other work before a run's first trial. So the code that comes of it is kept
-in the user's cache, and explanations are loaded by the first assert that fails. Nothing is written beside the evals.
+Importing these modules takes longer than all other work before the first trial. So the rewritten code is kept in the
+user's cache, and the explanations are loaded by the first failing assert. Nothing is written next to the evals.
 
-Should a later pytest move things, asserts still work: only the details of the comparison are lost.
+If a later pytest moves these functions, asserts still work, without details of the comparison.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from demeanor._version import __version__
 from demeanor.core.cache_dir import cache_folder
 
 _REWRITER = "_pytest.assertion.rewrite"
-_STAND_IN = "demeanor.define.python.assert_details"
-_MOST_KEPT = 1000
+_REPLACEMENT = "demeanor.define.python.assert_details"
+_MAX_CACHED = 1000
 _CHECKSUM = 32
 
 
 def compiled(path: Path, source: bytes) -> CodeType:
-    """The code of a Python file, its asserts rewritten."""
+    """The code of a Python file with rewritten asserts."""
     place = cache_folder(os.environ, "evals") / f"{_name(path, source)}.code"
-    code = _kept(place)
+    code = _read_cache(place)
     if code is None:
         code = _rewritten(path, source)
-        _keep(place, code)
+        _write_cache(place, code)
     return code
 
 
@@ -50,12 +50,12 @@ def _rewritten(path: Path, source: bytes) -> CodeType:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name == _REWRITER and (alias.asname or "").startswith("@"):
-                    alias.name = _STAND_IN
+                    alias.name = _REPLACEMENT
     return compile(tree, str(path), "exec", dont_inherit=True)
 
 
 def _name(path: Path, source: bytes) -> str:
-    """Differs as soon as anything does that the code is made from: the file, its name, Python, pytest, Demeanor."""
+    """The cache key: it changes with the file, its name, Python, pytest and Demeanor."""
     pytest = importlib.util.find_spec("_pytest")
     rewriter = Path(pytest.origin if pytest and pytest.origin else "").parent / "assertion" / "rewrite.py"
     found = rewriter.stat()
@@ -63,8 +63,8 @@ def _name(path: Path, source: bytes) -> str:
     return sha256(b"\0".join([importlib.util.MAGIC_NUMBER, os.fsencode(makers), source])).hexdigest()
 
 
-def _kept(place: Path) -> CodeType | None:
-    """The code that was kept; None where there is none, or only a damaged one."""
+def _read_cache(place: Path) -> CodeType | None:
+    """The cached code; None if it is missing or damaged."""
     try:
         data = place.read_bytes()
     except OSError:
@@ -72,19 +72,19 @@ def _kept(place: Path) -> CodeType | None:
     checksum, packed = data[:_CHECKSUM], data[_CHECKSUM:]
     if sha256(packed).digest() != checksum:
         return None
-    code: CodeType = marshal.loads(packed)  # noqa: S302 - written by ourselves, into a folder that only the user writes
+    code: CodeType = marshal.loads(packed)  # noqa: S302 - our own file, in a folder that only the user can write
     return code
 
 
-def _keep(place: Path, code: CodeType) -> None:
-    """Keep the code for the next time, if that can be done; the cache does not grow without end."""
+def _write_cache(place: Path, code: CodeType) -> None:
+    """Cache the code if possible; delete old entries if there are too many."""
     packed = marshal.dumps(code)
     half = place.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         half.write_bytes(sha256(packed).digest() + packed)
         half.replace(place)
-        kept = list(place.parent.iterdir())
-        if len(kept) > _MOST_KEPT:
-            for old in sorted(kept, key=lambda one: one.stat().st_mtime)[: _MOST_KEPT // 2]:
+        cached = list(place.parent.iterdir())
+        if len(cached) > _MAX_CACHED:
+            for old in sorted(cached, key=lambda one: one.stat().st_mtime)[: _MAX_CACHED // 2]:
                 old.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""`@eval_test`: a Python function becomes an eval. Everything is checked here, before anything costs money.
+"""`@eval_test` turns a Python function into an eval and checks every argument, before anything costs money.
 
-There is no registry: the decorated name *is* the eval, a plain value, and `load` collects what a module holds.
+There is no registry: the decorated name *is* the eval, a plain value, and `discover` collects the evals of a module.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from demeanor.core.checks import CheckFunction, FunctionCheck, PromptSnapshot
-from demeanor.core.errors import BadInput
+from demeanor.config.table import Table, describe
+from demeanor.core.checks import Check, CheckFunction, FunctionCheck, PromptSnapshot
+from demeanor.core.errors import BadInput, nearest
 from demeanor.core.eval import Eval, Rehearsal, Source
-from demeanor.core.fault import parse_faults
 from demeanor.core.policy import Policy
 from demeanor.core.sandbox_spec import Network
-from demeanor.core.scenario import Approval, PriorMessage, Scenario
-from demeanor.define.arguments import Arguments
-from demeanor.define.template import checked_files, checked_template
+from demeanor.core.scenario import Approval, PriorMessage
+from demeanor.define.eval_fields import EVAL_FIELDS, accepts, build_eval, name_problem
+from demeanor.define.field import read_fields
+from demeanor.define.template import checked_template
 
 
 def eval_test(
@@ -49,56 +50,37 @@ def eval_test(
     fails_on: Rehearsal | Sequence[Rehearsal] = (),
     does_nothing_passes: bool = False,
 ) -> Callable[[CheckFunction], Eval]:
-    """Make an eval of `def check(rig, result)`, plain or async; `result` is the agent's final text.
+    """Turn `def check(rig, result)`, plain or async, into an eval; `result` is the agent's final text.
 
-    The policy comes first; a new eval starts as USUALLY_PASSES. `prompt` is what the agent is asked (`prompts` for
-    several turns); `files` is what it finds: a mapping of path to content, or a template folder beside the eval's
-    file. What each argument means is told in docs/define.md, one by one.
+    The policy comes first; start with USUALLY_PASSES. `prompt` is what the agent is asked (`prompts` for several
+    turns). `files` are the workspace's initial files: a mapping of path to content, or a template folder next to the
+    eval's file. docs/define.md describes every argument.
     """
+    given = dict(locals())
+    del given["policy"]
     if callable(policy) and not isinstance(policy, Policy):
-        _refuse_bare(policy)
+        _reject_bare(policy)
 
     def make(check: CheckFunction) -> Eval:
         source = _source_of(check)
-        given = Arguments(f"{source.path}:{source.line}")
-        given.check_is_one(check)
-        template, inline = _starting_files(given, source, files)
-        scenario = Scenario(
-            prompts=given.prompts(prompt, prompts),
-            files=inline,
-            template=template,
-            setup=given.function("setup", setup, arguments=1),
-            params=given.mapping("params", params),
-            approval=given.approval(approval),
-            messages=given.messages(messages),
-            timeout=given.timeout(timeout),
-            requires_env=given.texts("requires_env", requires_env),
-            network=given.network(network),
-            faults=parse_faults(given.texts("faults", faults), where=given.where, key="faults"),
-        )
-        return Eval(
-            name=given.name(name, default=check.__name__),
-            policy=given.policy(policy),
-            scenario=scenario,
-            checks=(FunctionCheck(function=check), *_snapshot(given, source, snapshot)),
-            source=source,
-            description=inspect.getdoc(check) or "",
-            trials=given.trials(trials),
-            subjects=given.texts("subjects", subjects),
-            tags=given.texts("tags", tags),
-            suite=given.text("suite", suite),
-            owner=given.text("owner", owner),
-            issue=given.text("issue", issue),
-            log=given.flag("log", log),
-            passes_on=given.rehearsals("passes_on", passes_on),
-            fails_on=given.rehearsals("fails_on", fails_on),
-            does_nothing_passes=given.flag("does_nothing_passes", does_nothing_passes),
-        )
+        where = f"{source.path}:{source.line}"
+        table = Table({key: value for key, value in given.items() if value is not None}, where=where)
+        _require_check(table, check)
+        _require_policy(table, policy)
+        found = {"name": check.__name__, **read_fields(table, EVAL_FIELDS, python=True)}
+        if isinstance(found.get("files"), Path):
+            found["template"] = checked_template(source.path.parent / found.pop("files"), where=where)
+        checks: tuple[Check, ...] = (FunctionCheck(function=check),)
+        if file := found.pop("snapshot", None):
+            checks += (PromptSnapshot(file=source.path.parent / file),)
+        description = inspect.getdoc(check) or ""
+        found |= {"policy": policy, "checks": checks, "description": description}
+        return build_eval(table, found, source=source)
 
     return make
 
 
-def _refuse_bare(function: Any) -> NoReturn:
+def _reject_bare(function: Any) -> NoReturn:
     source = _source_of(function)
     raise BadInput(
         "the policy is missing",
@@ -112,23 +94,26 @@ def _source_of(check: Any) -> Source:
     code = getattr(inspect.unwrap(check), "__code__", None)
     if code is None:
         raise BadInput(
-            f"an eval is made of a function, not of {check!r}",
+            f"@eval_test decorates a function, not {check!r}",
             where="eval_test",
             remedy="write @eval_test(…) above `def check(rig, result)`",
         )
     return Source(path=Path(code.co_filename), line=code.co_firstlineno)
 
 
-def _snapshot(given: Arguments, source: Source, snapshot: str | None) -> tuple[PromptSnapshot, ...]:
-    file = given.text("snapshot", snapshot)
-    return (PromptSnapshot(file=source.path.parent / file),) if file else ()
+def _require_check(table: Table, check: Any) -> None:
+    if not accepts(check, 2):
+        try:
+            shown = f"{getattr(check, '__name__', check)}{inspect.signature(check)}"
+        except (TypeError, ValueError):
+            shown = repr(check)
+        table.fail("check", f"expected a function of two arguments, found {shown}", "write `def check(rig, result):`")
+    if "name" not in table and (problem := name_problem(check.__name__)):
+        table.fail("name", f"{check.__name__!r} can't be an eval's name", problem)
 
 
-def _starting_files(given: Arguments, source: Source, files: Any) -> tuple[Path | None, dict[str, bytes]]:
-    if files is None:
-        return None, {}
-    if isinstance(files, Mapping):
-        return None, checked_files(files, where=given.where)
-    if not isinstance(files, str | Path):
-        given.refuse("files", files, "a mapping of path to content, or a template folder")
-    return checked_template(source.path.parent / files, where=given.where), {}
+def _require_policy(table: Table, policy: Any) -> None:
+    if not isinstance(policy, Policy):
+        close = nearest(policy, list(Policy)) if isinstance(policy, str) else None
+        remedy = f"write it first: eval_test({close or 'USUALLY_PASSES'}, …)"
+        table.fail("policy", f"expected a policy, found {describe(policy)}", remedy)

@@ -1,4 +1,4 @@
-"""A Python file becomes a module, and a module's names become evals."""
+"""Import a Python file as a module and collect its evals."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from demeanor.define.python.decorator import eval_test
 
 
 def evals_in_file(path: Path) -> tuple[Eval, ...]:
-    """The evals of a Python file, in the order in which they are written."""
+    """The evals of a Python file, in the order of their definition."""
     return evals_in(vars(import_file(path)), path)
 
 
 def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
-    """The evals that a module's names hold, also in lists, but not those imported from another file of evals."""
-    if "_pytest.assertion" in sys.modules:  # a file that pytest has imported asks pytest itself for explanations
+    """The evals in a module's namespace, also in lists, without those imported from another eval file."""
+    if "_pytest.assertion" in sys.modules:  # a file that pytest has imported uses pytest's own explanations
         explain_comparisons()
     found: dict[int, Eval] = {}
     for value in list(namespace.values()):
         several = value if isinstance(value, list | tuple) else (value,)
         for one in several:
-            if isinstance(one, Eval) and not _is_borrowed(one, path):
+            if isinstance(one, Eval) and not _is_imported(one, path):
                 found[id(one)] = one
     return tuple(sorted(found.values(), key=lambda one: one.source.line))
 
 
 def is_eval_file(name: str) -> bool:
-    """Whether a Python file of this name is read for evals; `test_*.py` only where it mentions `eval_test`."""
+    """Whether a Python file of this name can have evals; `test_*.py` only if it mentions `eval_test`."""
     return name.endswith(".py") and (name.startswith(("eval_", "test_")) or name.endswith("_eval.py"))
 
 
-def _is_borrowed(one: Eval, path: Path) -> bool:
+def _is_imported(one: Eval, path: Path) -> bool:
     return is_eval_file(one.source.path.name) and one.source.path.resolve() != path.resolve()
 
 
 def import_file(path: Path) -> ModuleType:
-    """Run a Python file as a module of its own; files beside it can be imported by their names."""
+    """Run a Python file as a module; it can import the files next to it by name."""
     full = path.resolve()
     name = f"_demeanor_{full.stem}_{hashlib.sha256(str(full).encode()).hexdigest()[:8]}"
     module = ModuleType(name)
@@ -69,7 +69,7 @@ def import_file(path: Path) -> ModuleType:
 
 @contextmanager
 def _registered(module: ModuleType) -> Iterator[None]:
-    """Let the module be found by its name, as dataclasses and pickle want it; not where it turns out to be broken."""
+    """Register the module in sys.modules, which dataclasses and pickle need; undone if its import fails."""
     sys.modules[module.__name__] = module
     try:
         yield
@@ -80,8 +80,8 @@ def _registered(module: ModuleType) -> Iterator[None]:
 
 @contextmanager
 def _siblings(folder: Path) -> Iterator[None]:
-    """Make the files of `folder` importable: first while its own file is imported, last from then on."""
-    _forget_namesakes(folder)
+    """Make the files of `folder` importable: at the front of sys.path during the import, at its end afterwards."""
+    _unload_same_named(folder)
     _FOLDERS.add(folder)
     silent, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.path.insert(0, str(folder))
@@ -95,11 +95,11 @@ def _siblings(folder: Path) -> Iterator[None]:
 
 
 _FOLDERS: set[Path] = set()
-"""The folders whose evals were imported; helpers of the same name in two of them are two modules."""
+"""The folders whose evals were imported; helpers of the same name in two folders are different modules."""
 
 
-def _forget_namesakes(folder: Path) -> None:
-    """Let `import helpers` find the one in `folder`, also where another folder's was imported before."""
+def _unload_same_named(folder: Path) -> None:
+    """Unload modules of other folders, so that `import helpers` finds the one in `folder`."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if "." in name or not file or _FOLDERS.isdisjoint(Path(file).parents[:2]):
@@ -115,7 +115,7 @@ def _place(path: Path, line: int | None) -> str:
 
 
 def _line_in(path: Path, error: BaseException) -> int | None:
-    """The last line of the author's own file that led to the error."""
+    """The last line of the author's file in the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)
 
@@ -127,5 +127,5 @@ def _remedy(error: BaseException) -> str | None:
         close = nearest(unknown[1], known)
         return f"did you mean {close!r}?" if close else f"known arguments: {', '.join(known)}"
     if isinstance(error, ModuleNotFoundError):
-        return f"install {error.name!r}, or put {error.name}.py beside the file"
+        return f"install {error.name!r}, or put {error.name}.py next to the file"
     return None

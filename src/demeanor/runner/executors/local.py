@@ -21,7 +21,7 @@ class LocalExecutor:
     attempt: Callable[[Trial, int], Awaitable[Capture]]
     """Makes one attempt at a trial."""
 
-    async def capture(self, trial: Trial, attempt: int) -> Capture:
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """Run one attempt."""
         return await self.attempt(trial, attempt)
 
@@ -39,7 +39,7 @@ class SharedExecutor:
         """How many attempts may wait for a slot at once."""
         return self._inner.slots
 
-    async def capture(self, trial: Trial, attempt: int) -> Capture:
+    async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """Wait for a slot, then run one attempt."""
         async with self._slots:
-            return await self._inner.capture(trial, attempt)
+            return await self._inner.run_attempt(trial, attempt)

@@ -53,7 +53,7 @@ class SqlHistory:
         """The cells of one run, in the order of its plan."""
         return self._cells("r.name = ? ORDER BY c.id", (run,))
 
-    def nights(
+    def nightly_cells(
         self, last: int | None = 7, *, evals: Collection[str] = (), subjects: Collection[str] = ()
     ) -> tuple[RunCell, ...]:
         """The cells of the last nightly runs, oldest first; None means all of them."""
@@ -103,7 +103,7 @@ class SqlHistory:
         """The newest decision about each eval: eval → decision."""
         return {decision.eval: decision for decision in reversed(self.decisions(ruling=ruling))}
 
-    def keep_decision(self, decision: KeptDecision) -> None:
+    def add_decision(self, decision: KeptDecision) -> None:
         """Store a decision; storing the same one again has no effect."""
         row = rows.decision_row(decision)
         with self._lock, self.database.writing():

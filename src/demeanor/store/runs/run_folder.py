@@ -137,7 +137,7 @@ class RunFolder:
             return None
         return self._captures.packed(record.capture)
 
-    def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
+    def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Store one judged attempt; when this returns, a crash of Demeanor can't lose it."""
         if self._ledger is None:
             raise StoreError(f"{self.folder}: begin() was not called")

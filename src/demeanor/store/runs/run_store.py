@@ -83,9 +83,9 @@ class RunStore:
             )
             self._thread.start()
 
-    def keep(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
+    def append(self, record: Record, capture: Capture, evidence: Evidence) -> Record:
         """Store one judged attempt; when this returns, a crash can't lose it."""
-        stored = self.run.keep(record, capture, evidence)
+        stored = self.run.append(record, capture, evidence)
         self._queue.put(WrittenRecord(record=stored, usages=tuple(usage(one) for one in capture.exchanges)))
         return stored
 

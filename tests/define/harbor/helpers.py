@@ -1,4 +1,4 @@
-"""Harbor tasks to be read, made of as little as possible."""
+"""Minimal Harbor tasks for tests."""
 
 from __future__ import annotations
 

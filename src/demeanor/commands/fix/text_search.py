@@ -1,8 +1,8 @@
-"""Where in some files a text lies, though on its way it was templated, wrapped, joined or escaped.
+"""Find the source files of a text that was templated, wrapped, joined or escaped on its way.
 
-What an agent sends to its model was put together from files: lines were joined, places filled in, pieces quoted as
-strings of a program or of JSON. Words survive all of that. So both sides are taken as words, and the longest runs of
-words that they share tell where the text comes from; what was filled in breaks a run in two, and no more.
+An agent's prompt is assembled from files: lines are joined, placeholders filled in, parts quoted as strings of Python
+or JSON. Words survive this. So both sides are compared as words, and the longest common runs of words show where the
+text comes from; a filled-in placeholder only splits a run in two.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TypeAlias
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|[abfnrtv0])")
 _WORD = re.compile(r"[^\W_]+")
 _GRAM = 4
-"""So many words in a row are looked for; of a shorter text, all of its words."""
+"""The number of consecutive words to search for; of a shorter text, all words."""
 _LEAST = 3
-"""A text of fewer words says too little to be found by."""
-_TELLING = 8
-"""A run of so many words is worth telling, however small a part of the text it is."""
+"""Texts with fewer words are not searched for."""
+_LONG_RUN = 8
+"""A run of this many words counts, however small its share of the text is."""
 _NEAR = 10
-"""Runs that are at most so many lines apart belong to one place."""
+"""Runs at most this many lines apart belong to one location."""
 _MOST = 8
 
 _Index: TypeAlias = Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
@@ -30,30 +30,30 @@ _Index: TypeAlias = Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextLocation:
-    """Where a text, or a part of it, lies."""
+    """The location of a text, or of a part of it."""
 
     path: str
     """The file."""
 
     line: int
-    """The first line of the largest part that is found there."""
+    """The first line of the largest matching part."""
 
     end_line: int
     """Its last line."""
 
     words: int
-    """How many words of the text are found in the file."""
+    """The number of the text's words that are in the file."""
 
     share: float
-    """Which share of the text's words that is, 0 to 1."""
+    """The share of the text's words, 0 to 1."""
 
     source: bool = True
-    """Whether a good part of it is found in no better place: False for what merely repeats some of it."""
+    """Whether the file is a source: False if it only repeats parts that better locations have."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _TextRun:
-    """Words in a row that a text and a file share."""
+    """Consecutive words that a text and a file share."""
 
     at: int
     words: int
@@ -67,24 +67,24 @@ def words_of(text: str) -> list[str]:
 
 
 def find_texts(texts: Mapping[str, str], files: Iterable[tuple[str, str]]) -> dict[str, tuple[TextLocation, ...]]:
-    """By the name of each text: the files that it, or a part worth telling of it, lies in, the best first."""
+    """The files that contain each text, or a significant part of it, by the text's name, best first."""
     words = {name: own for name, text in texts.items() if len(own := words_of(text)) >= _LEAST}
     index = _indexed(words)
     found: dict[str, list[tuple[TextLocation, frozenset[int]]]] = {name: [] for name in texts}
     for path, content in files:
         for name, runs in _runs(words, index, content).items():
-            place = _place(path, runs, len(words[name]))
-            if place is not None:
-                found[name].append((place, _covered(runs)))
+            location = _location(path, runs, len(words[name]))
+            if location is not None:
+                found[name].append((location, _covered(runs)))
     return {name: _ranked(places) for name, places in found.items()}
 
 
 def _ranked(places: Sequence[tuple[TextLocation, frozenset[int]]]) -> tuple[TextLocation, ...]:
-    """The best first; those that add nothing to better ones are no source."""
+    """Best first; locations that add nothing to better ones are not sources."""
     known: set[int] = set()
     ranked = []
     for place, covered in sorted(places, key=lambda pair: _order(pair[0])):
-        source = not known or len(covered - known) >= _TELLING
+        source = not known or len(covered - known) >= _LONG_RUN
         ranked.append(replace(place, source=source))
         known |= covered if source else set()
     return tuple(ranked[:_MOST])
@@ -95,12 +95,12 @@ def _order(place: TextLocation) -> tuple[float, int, str]:
 
 
 def _plain(text: str) -> str:
-    """Without escapes, in lower case, on the same lines."""
+    """The text in lower case with escapes decoded, on the same lines."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else " ", text).lower()
 
 
 def _indexed(texts: Mapping[str, Sequence[str]]) -> dict[int, _Index]:
-    """By length of the rows of words that are looked for: where they stand."""
+    """The positions of word sequences, by their length."""
     found: dict[int, dict[tuple[str, ...], list[tuple[str, int]]]] = {}
     for name, words in texts.items():
         size = min(_GRAM, len(words))
@@ -111,7 +111,7 @@ def _indexed(texts: Mapping[str, Sequence[str]]) -> dict[int, _Index]:
 
 
 def _runs(texts: Mapping[str, Sequence[str]], index: Mapping[int, _Index], content: str) -> dict[str, list[_TextRun]]:
-    """By text: the rows of words that the file shares with it, as long as they can be."""
+    """The maximal runs of words that the file shares with each text."""
     found: dict[str, list[_TextRun]] = {}
     text = _plain(content)
     words = _WORD.findall(text)
@@ -139,30 +139,30 @@ def _line_numbers(text: str) -> list[int]:
 
 
 def _length(text: Sequence[str], place: int, words: Sequence[str], at: int, size: int) -> int:
-    """How far a text and a file go on alike from here."""
+    """The length of the common run from here."""
     length = size
     while place + length < len(text) and at + length < len(words) and text[place + length] == words[at + length]:
         length += 1
     return length
 
 
-def _place(path: str, runs: Sequence[_TextRun], size: int) -> TextLocation | None:
+def _location(path: str, runs: Sequence[_TextRun], size: int) -> TextLocation | None:
     covered = _covered(runs)
     longest = max(runs, key=lambda run: run.words)
     share = len(covered) / size
-    if longest.words < _TELLING and share < 0.5:
+    if longest.words < _LONG_RUN and share < 0.5:
         return None
     line, end_line = next((first, last) for first, last in _clusters(runs) if first <= longest.line <= last)
     return TextLocation(path=path, line=line, end_line=end_line, words=len(covered), share=share)
 
 
 def _covered(runs: Sequence[_TextRun]) -> frozenset[int]:
-    """The words of the text that are found."""
+    """The indices of the text's words that were found."""
     return frozenset(at for run in runs for at in range(run.at, run.at + run.words))
 
 
 def _clusters(runs: Sequence[_TextRun]) -> list[tuple[int, int]]:
-    """The runs' lines, those that are near to each other as one."""
+    """The line ranges of the runs, with close ones merged."""
     spans = sorted((run.line, run.end_line) for run in runs)
     breaks = [place for place, (a, b) in enumerate(pairwise(spans), 1) if b[0] - a[1] > _NEAR]
     starts, ends = [0, *breaks], [*breaks, len(spans)]

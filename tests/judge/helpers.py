@@ -1,4 +1,4 @@
-"""What the tests of judge/ need of the world: a folder laid out, read back, and a command run in a copy of it."""
+"""Helpers for the tests of judge/: create and read workspaces, run commands, build evidence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_files(folder: Path, files) -> None:
 
 
 def run_command(tree: Tree, argv: tuple[str, ...], *, timeout: float) -> CommandResult:
-    """A command in a throw-away copy of a workspace."""
+    """Run a command in a temporary copy of a workspace."""
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), {path: entry.read() for path, entry in tree.entries.items() if entry.kind == "file"})
         end = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=timeout, check=False)
@@ -78,12 +78,12 @@ def called(tool: str, *, turn: int = 1, succeeded: bool | None = True, result: s
 
 
 def evidence(*events, before=None, after=None, gaps: tuple[str, ...] = (), **fields) -> Evidence:
-    """Evidence of what happened (a string is something said), with files before and after."""
-    told = tuple(Said(turn=1, text=event) if isinstance(event, str) else event for event in events)
-    fields.setdefault("spent", Spent(turns=len(told)))
+    """Evidence with these events (a string is a message) and with files before and after."""
+    happened = tuple(Said(turn=1, text=event) if isinstance(event, str) else event for event in events)
+    fields.setdefault("spent", Spent(turns=len(happened)))
     return Evidence(
         trial="eval/subject/1",
-        trajectory=Trajectory(events=told, gaps=gaps),
+        trajectory=Trajectory(events=happened, gaps=gaps),
         before=tree(before) if not isinstance(before, Tree) else before,
         after=tree(after) if not isinstance(after, Tree) else after,
         **fields,

@@ -1,0 +1,273 @@
+"""Everything that an author can say about an eval, field by field.
+
+`EVAL_FIELDS` is the only description of the keys of scenario.toml and of the arguments of `@eval_test`: both readers,
+the JSON schema and the tables in docs/ are derived from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from demeanor.config.table import Table, describe
+from demeanor.core.checks import DeclaredCheck
+from demeanor.core.eval import Eval, Rehearsal, Source
+from demeanor.core.fault import Fault, parse_faults
+from demeanor.core.policy import Policy
+from demeanor.core.sandbox_spec import NETWORKS
+from demeanor.core.scenario import Answer, Answers, Approval, PriorMessage, Scenario
+from demeanor.define.field import (
+    BOOLEAN,
+    FILES,
+    OBJECT,
+    STRING,
+    STRINGS,
+    Field,
+    Reader,
+    Schema,
+    read_fields,
+    required_text,
+    text,
+    texts,
+)
+from demeanor.define.folder.check_table import read_check
+from demeanor.define.folder.scripted_behaviour import read_behaviours
+from demeanor.define.template import checked_files
+
+_ANSWER: Schema = {"enum": ["allow", "deny"]}
+_ANSWERS: Schema = {"anyOf": [_ANSWER, {"type": "array", "minItems": 1, "items": _ANSWER}]}
+_BEHAVIOURS: Schema = {"anyOf": [{"$ref": "#/$defs/act"}, {"type": "array", "items": {"$ref": "#/$defs/act"}}]}
+_ROLES = ("user", "assistant")
+
+
+def build_eval(table: Table, found: dict[str, Any], *, source: Source) -> Eval:
+    """The eval that the fields `found` in `table` describe."""
+    found["prompts"] = _all_prompts(table, found.pop("prompt", None), found.get("prompts"))
+    in_scenario = {one.name for one in fields(Scenario)}
+    scenario = Scenario(**{name: value for name, value in found.items() if name in in_scenario})
+    rest = {name: value for name, value in found.items() if name not in in_scenario}
+    return Eval(scenario=scenario, source=source, **rest)
+
+
+def name_problem(name: str) -> str | None:
+    """Why `name` can't be an eval's name, or None if it can."""
+    if not name.strip() or name != name.strip():
+        return "a name must not be empty and must not start or end with a blank"
+    if not name.isprintable() or "/" in name or "::" in name:
+        return "a name must not contain a slash, «::» or invisible characters"
+    return None
+
+
+def accepts(function: Any, count: int) -> bool:
+    """Whether `function` can be called with `count` positional arguments."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _name(table: Table, key: str) -> str:
+    name = table.text(key)
+    if problem := name_problem(name):
+        table.fail(key, f"{name!r} can't be an eval's name", problem)
+    return name
+
+
+def _policy(table: Table, key: str) -> Policy:
+    table.text(key, required=True, example='policy = "USUALLY_PASSES"')
+    return Policy(table.choice(key, [policy.value for policy in Policy]) or "")
+
+
+def _prompt(table: Table, key: str) -> str:
+    if not isinstance(table.anything(key), str):
+        table.fail(key, f"expected a string, found {describe(table.anything(key))}", "for several turns use prompts")
+    return text(table, key)
+
+
+def _all_prompts(table: Table, prompt: str | None, prompts: tuple[str, ...] | None) -> tuple[str, ...]:
+    if prompt is not None and prompts is not None:
+        table.fail("prompts", "both prompt and prompts are given", "put all turns into prompts")
+    if prompts is not None:
+        return prompts or table.fail("prompts", "is empty", "give at least one prompt")
+    return (prompt or table.text("prompt", required=True, example='prompt = "Fix the failing test."'),)
+
+
+def _files(table: Table, key: str) -> dict[str, bytes]:
+    files = table.mapping(key)
+    for path, content in files.items():
+        if not isinstance(content, str):
+            table.fail(f"{key}.{path}", "expected the file's text", 'quote the path: "src/app.py" = "…"')
+    return checked_files(files, where=table.where, key=key)
+
+
+def _files_or_template(table: Table, key: str) -> dict[str, bytes] | Path:
+    """In Python, file contents may be bytes, and a template folder may be given instead."""
+    value = table.anything(key)
+    if isinstance(value, str | Path):
+        return Path(value)
+    if not isinstance(value, Mapping):
+        table.fail(key, f"expected a mapping of path to content, or a template folder, found {describe(value)}")
+    return checked_files(value, where=table.where, key=key)
+
+
+def _seconds(table: Table, key: str) -> float | None:
+    value = table.take(key, float)
+    if value is not None and not 0 < value < math.inf:
+        table.fail(key, f"expected a number of seconds above 0, found {value:g}")
+    return value
+
+
+def _faults(table: Table, key: str) -> tuple[Fault, ...]:
+    return parse_faults(table.texts(key), where=table.where, key=key)
+
+
+def _approval(table: Table, key: str) -> Approval:
+    value = table.anything(key)
+    if isinstance(value, Approval):
+        return value
+    if isinstance(value, str | list | tuple):
+        return Approval(default=_answers(table, key, value))
+    if not isinstance(value, Mapping):
+        table.fail(
+            key, f'expected "allow", "deny", a list of these, or a table by tool or kind, found {describe(value)}'
+        )
+    rules = {name: _answers(table, f"{key}.{name}", answer) for name, answer in table.mapping(key).items()}
+    return Approval(default=rules.pop("default", "allow"), rules=rules)
+
+
+def _answers(table: Table, key: str, value: object) -> Answers:
+    if isinstance(value, list | tuple) and value:
+        return tuple(_answer(table, f"{key}[{index}]", answer) for index, answer in enumerate(value))
+    return _answer(table, key, value)
+
+
+def _answer(table: Table, key: str, value: object) -> Answer:
+    if value not in ("allow", "deny"):
+        table.fail(key, f"unknown value {value!r}", "expected one of: allow, deny")
+    return value
+
+
+def _messages(table: Table, key: str) -> tuple[PriorMessage, ...]:
+    values: list[Any] = table.take(key, list) or []
+    return tuple(
+        value
+        if isinstance(value, PriorMessage)
+        else PriorMessage(**read_fields(table.nested(value, f"{key}[{index}]"), MESSAGE_FIELDS))
+        for index, value in enumerate(values)
+    )
+
+
+def _role(table: Table, key: str) -> str:
+    table.text(key, required=True)
+    return table.choice(key, _ROLES) or ""
+
+
+def _setup(table: Table, key: str) -> Any:
+    value = table.anything(key)
+    if not accepts(value, 1):
+        table.fail(key, f"expected a function of 1 argument, found {describe(value)}", "write `def setup(workspace):`")
+    return value
+
+
+def _rehearsals(table: Table, key: str) -> tuple[Rehearsal, ...]:
+    value = table.anything(key)
+    several = list(value) if isinstance(value, list | tuple) else [value]
+    for function in several:
+        if not accepts(function, 1):
+            found = describe(function)
+            table.fail(key, f"expected a function of 1 argument, the stage, found {found}", "write `def good(stage):`")
+    return tuple(several)
+
+
+def _checks(table: Table, key: str) -> tuple[DeclaredCheck, ...]:
+    checks = tuple(read_check(entry) for entry in table.tables(key))
+    return checks or table.fail(key, "there is no check, so the eval could never fail", "add a [[checks]] table")
+
+
+def _shared(name: str, doc_of: type, read: Reader, schema: Schema, *, default: str = "") -> Field:
+    """A field that scenario.toml and `@eval_test` read in the same way."""
+    return Field(name=name, doc_of=doc_of, default=default, schema=schema, toml=read, python=read)
+
+
+MESSAGE_FIELDS = (
+    Field(name="role", doc_of=PriorMessage, schema={"enum": list(_ROLES)}, toml=_role, required=True),
+    Field(name="text", doc_of=PriorMessage, schema=STRING, toml=required_text, required=True),
+)
+"""The keys of `[[messages]]`."""
+
+EVAL_FIELDS = (
+    Field(
+        name="policy", doc_of=Eval, schema={"enum": [policy.value for policy in Policy]}, toml=_policy, required=True
+    ),
+    Field(
+        name="prompt",
+        text="What the agent is asked. Either `prompt` or `prompts` is required.",
+        schema=STRING,
+        toml=_prompt,
+        python=_prompt,
+    ),
+    _shared("prompts", Scenario, texts, STRINGS),
+    _shared("name", Eval, _name, STRING, default="the name of the function or folder"),
+    Field(name="description", doc_of=Eval, schema=STRING, toml=Table.text),
+    Field(name="checks", doc_of=Eval, schema={"type": "array", "minItems": 1}, toml=_checks, required=True),
+    Field(
+        name="files",
+        text="The initial files of the workspace: a mapping of relative path to content. In Python, this can also be"
+        " a template folder, relative to the eval's file; in scenario.toml, the files are written over `template/`.",
+        default="no files",
+        schema=FILES,
+        toml=_files,
+        python=_files_or_template,
+    ),
+    Field(name="setup", doc_of=Scenario, python=_setup),
+    _shared("params", Scenario, Table.mapping, OBJECT),
+    _shared("timeout", Scenario, _seconds, {"type": "number", "exclusiveMinimum": 0}, default="the run's"),
+    _shared(
+        "trials",
+        Eval,
+        lambda table, key: table.whole(key, least=1),
+        {"type": "integer", "minimum": 1},
+        default="the run's",
+    ),
+    _shared("subjects", Eval, texts, STRINGS, default="the run's"),
+    Field(name="models", doc_of=Eval, default="any model", schema=STRINGS, toml=texts),
+    _shared("tags", Eval, texts, STRINGS),
+    _shared("suite", Eval, text, STRING),
+    _shared("requires_env", Scenario, texts, STRINGS),
+    _shared(
+        "network",
+        Scenario,
+        lambda table, key: table.choice(key, NETWORKS),
+        {"enum": list(NETWORKS)},
+        default="the configuration's",
+    ),
+    _shared("faults", Scenario, _faults, STRINGS),
+    _shared(
+        "approval",
+        Scenario,
+        _approval,
+        {"anyOf": [*_ANSWERS["anyOf"], {"type": "object", "additionalProperties": _ANSWERS}]},
+        default='`"allow"`',
+    ),
+    _shared("messages", Scenario, _messages, {"type": "array", "items": {"$ref": "#/$defs/message"}}),
+    _shared("log", Eval, Table.flag, BOOLEAN, default="false"),
+    _shared("owner", Eval, text, STRING),
+    _shared("issue", Eval, text, STRING),
+    Field(
+        name="snapshot",
+        text="A file that the agent's system prompt and tools must match, relative to the eval's file, such as"
+        ' `"snapshots/{subject}.md"`. A missing file fails; `demeanor run --update-snapshots` writes it.',
+        python=text,
+    ),
+    Field(name="passes_on", doc_of=Eval, schema=_BEHAVIOURS, toml=read_behaviours, python=_rehearsals),
+    Field(name="fails_on", doc_of=Eval, schema=_BEHAVIOURS, toml=read_behaviours, python=_rehearsals),
+    _shared("does_nothing_passes", Eval, Table.flag, BOOLEAN, default="false"),
+)
+"""Every key of scenario.toml and every argument of `@eval_test` except the policy."""
