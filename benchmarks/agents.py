@@ -17,8 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from demeanor.agents import CODING_AGENTS
 from demeanor.commands.interrupts import make_ui
+
+from demeanor.agents import CODING_AGENTS
 from demeanor.config.config import Config
 from demeanor.core.progress import AttemptJudged, AttemptStarted, Progress
 from demeanor.core.run_request import RunRequest

@@ -8,7 +8,7 @@ import pytest
 
 from demeanor.config.harbor import HarborRules
 from demeanor.core.errors import UnknownName, UsageError
-from demeanor.harbor.environments import TaskEnvironment, engine_problem, task_environment
+from demeanor.harbor.environments import EnvironmentChoice, engine_problem, task_environment
 
 
 @pytest.fixture(autouse=True)
@@ -73,13 +73,13 @@ def test_harbor_sees_what_its_engine_needs_of_this_machine_and_nothing_else(tmp_
     """Its HOME is its own, so what an engine keeps in the user's is named; what the user has named goes first."""
     (tmp_path / ".docker").mkdir()
     environ = {"HOME": str(tmp_path), "DOCKER_HOST": "tcp://far", "AWS_SECRET_ACCESS_KEY": "x", "MINE": "1"}
-    docker = TaskEnvironment(name="docker", pass_env=("DOCKER_HOST", "MINE"))
+    docker = EnvironmentChoice(name="docker", pass_env=("DOCKER_HOST", "MINE"))
     assert docker.variables(environ) == {
         "DOCKER_HOST": "tcp://far",
         "MINE": "1",
         "DOCKER_CONFIG": f"{tmp_path}/.docker",
     }
     assert docker.variables({**environ, "DOCKER_CONFIG": "/else"})["DOCKER_CONFIG"] == "/else"
-    assert TaskEnvironment(name="bubblewrap").variables(environ) == {}
-    assert TaskEnvironment(name="modal").variables(environ) == {}
-    assert TaskEnvironment(name="podman").variables(environ)["HOME"] == str(tmp_path)
+    assert EnvironmentChoice(name="bubblewrap").variables(environ) == {}
+    assert EnvironmentChoice(name="modal").variables(environ) == {}
+    assert EnvironmentChoice(name="podman").variables(environ)["HOME"] == str(tmp_path)

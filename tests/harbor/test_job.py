@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from demeanor.core.trial import Trial
-from demeanor.harbor.environments import TaskEnvironment
+from demeanor.harbor.environments import EnvironmentChoice
 from demeanor.harbor.job import agent_config, job_config, max_seconds
 from tests.harbor.helpers import greet, stepped, trial_of
 
@@ -19,7 +19,7 @@ def job(trial: Trial, place: str = "bubblewrap", **options: Any) -> dict[str, An
     assert trial.eval.task is not None
     agent = agent_config("oracle", model="", env={}, kwargs={})
     text = job_config(
-        trial, trial.eval.task, environment=TaskEnvironment(name=place), agent=agent, jobs="/jobs", options=options
+        trial, trial.eval.task, environment=EnvironmentChoice(name=place), agent=agent, jobs="/jobs", options=options
     )  # fmt: skip
     found: dict[str, Any] = json.loads(text)
     return found

@@ -18,7 +18,7 @@ from demeanor.core.errors import WorldError
 from demeanor.gateway.script import scripted
 from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.harbor.agents import AGENTS, TaskAgentSpec
-from demeanor.harbor.environments import TaskEnvironment
+from demeanor.harbor.environments import EnvironmentChoice
 from demeanor.harbor.model_route import UNSEEN, ModelRoute, open_route
 from tests.harbor.helpers import greet, trial_of
 
@@ -49,7 +49,7 @@ def on_route(
         await gateway.start()
         context: Any = SimpleNamespace(
             rules=rules or HarborRules(),
-            environment=TaskEnvironment(name=place),
+            environment=EnvironmentChoice(name=place),
             gateway=gateway,
             installed=lambda subject: {},
         )

@@ -20,7 +20,7 @@ from demeanor.commands.history.report import HISTORY_DOCUMENT, eval_history
 from demeanor.commands.rejudge.report import REJUDGE_DOCUMENT
 from demeanor.commands.report.report import NIGHTS_DOCUMENT
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
-from demeanor.render.documents import Document, json_data, one_item_per_line
+from demeanor.render.documents import ReportDocument, json_data, one_item_per_line
 from tests.commands.bisect.test_render import a_bisection
 from tests.commands.decisions_lab import a_comparison, a_gate
 from tests.commands.fix.test_render import a_fix
@@ -31,7 +31,7 @@ from tests.helpers.runs import records
 
 DOCS = Path(__file__).parents[2] / "docs"
 CELLS = changed(nights({"saves": "ppp " * 9 + "fff fff"}), "11-12", eval_hash="e2")
-DOCUMENTS: dict[str, tuple[Document[Any], Any]] = {
+DOCUMENTS: dict[str, tuple[ReportDocument[Any], Any]] = {
     "nights": (NIGHTS_DOCUMENT, a_week()),
     "history": (HISTORY_DOCUMENT, eval_history("saves", CELLS, kind="nightly")),
     "analysis": (ANALYSIS_DOCUMENT, analysis([AnalysisSource(name="a", records=tuple(records("ppfv")))], ks=(1, 3))),
@@ -57,7 +57,7 @@ class Painted:
     sizes: tuple[int, ...] = ()
 
 
-PAINTED = Document("painted", Painted, version=2)
+PAINTED = ReportDocument("painted", Painted, version=2)
 
 
 @pytest.mark.parametrize("name", list(DOCUMENTS))

@@ -125,3 +125,15 @@ def positive_float(text: str) -> float:
 
 positive_int.__name__ = "whole number"  # argparse shows the name if the text is not a number
 positive_float.__name__ = "number"
+
+
+def rate_argument(text: str) -> float:
+    """`0.95`, `95%` or `95 %`, above 0 and below 1, for argparse."""
+    plain = text.strip()
+    number = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"expected a rate between 0 and 1, such as 0.95 or 95%, found {text}")
+    return number
+
+
+rate_argument.__name__ = "rate"  # argparse shows it if the text is not a number

@@ -10,7 +10,7 @@ from demeanor.config.harbor import HarborRules
 from demeanor.core.agent import Agent
 from demeanor.core.ports import Gateway, Sandbox, Template
 from demeanor.core.subject import Subject
-from demeanor.harbor.environments import TaskEnvironment
+from demeanor.harbor.environments import EnvironmentChoice
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +26,7 @@ class TaskContext:
     rules: HarborRules
     """Its settings in the configuration."""
 
-    environment: TaskEnvironment
+    environment: EnvironmentChoice
     """The environment that tasks run in."""
 
     agent: Callable[[Subject], Agent]

@@ -69,7 +69,7 @@ _USER_FILES: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TaskEnvironment:
+class EnvironmentChoice:
     """The environment that a run's tasks run in."""
 
     name: str
@@ -103,7 +103,7 @@ class TaskEnvironment:
         return {**which, "delete": True, "kwargs": {**self.kwargs, **more}}
 
 
-def task_environment(asked: str | None, rules: HarborRules) -> TaskEnvironment:
+def task_environment(asked: str | None, rules: HarborRules) -> EnvironmentChoice:
     """The environment that is asked for, or the first that works; raises UsageError when the one asked for does not."""
     name = asked or rules.env
     notes: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ def task_environment(asked: str | None, rules: HarborRules) -> TaskEnvironment:
         raise UsageError(f"--env {name}: {problem}\n  → start it, or use --env {BUBBLEWRAP}")
     elif name != BUBBLEWRAP and name not in HARBOR_ENVIRONMENTS and ":" not in name:
         raise UnknownName("environment", name, (BUBBLEWRAP, *HARBOR_ENVIRONMENTS))
-    return TaskEnvironment(
+    return EnvironmentChoice(
         name=name, kwargs=rules.env_kwargs, pass_env=(*HARBOR_ENVIRONMENTS.get(name, ()), *rules.pass_env), notes=notes
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from demeanor.core.harbor_task import HarborTask
 from demeanor.core.trial import Trial
-from demeanor.harbor.environments import TaskEnvironment
+from demeanor.harbor.environments import EnvironmentChoice
 
 JOB = "attempt"
 """The name of the job and of its folder."""
@@ -25,7 +25,7 @@ def job_config(
     trial: Trial,
     task: HarborTask,
     *,
-    environment: TaskEnvironment,
+    environment: EnvironmentChoice,
     agent: Mapping[str, Any],
     jobs: str,
     options: Mapping[str, Any],

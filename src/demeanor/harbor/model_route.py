@@ -17,7 +17,7 @@ from demeanor.core.trial import Trial
 from demeanor.core.verdict import VoidCause
 from demeanor.harbor.agents import WITHOUT_MODEL, TaskAgentSpec
 from demeanor.harbor.context import TaskContext
-from demeanor.harbor.environments import PORT, TaskEnvironment
+from demeanor.harbor.environments import PORT, EnvironmentChoice
 from demeanor.harbor.socket_handoff import SOCKET_NAME, accept_listeners
 
 UNSEEN = "the agent connected directly to its provider: the gateway did not see its requests"
@@ -87,13 +87,13 @@ async def open_route(
         yield ModelRoute(url=url, session=session, options=options, facts=facts)
 
 
-def _shares_network(environment: TaskEnvironment, task: HarborTask | None) -> bool:
+def _shares_network(environment: EnvironmentChoice, task: HarborTask | None) -> bool:
     """Whether the bubblewrap environment uses this machine's network, so that the gateway can be reached directly."""
     public = task is not None and task.environment.network.mode == "public"
     return environment.ours and public and environment.kwargs.get("network") == "host"
 
 
-def unreachable(spec: TaskAgentSpec, rules: HarborRules, environment: TaskEnvironment) -> str | None:
+def unreachable(spec: TaskAgentSpec, rules: HarborRules, environment: EnvironmentChoice) -> str | None:
     """Why this agent's requests can't go through the gateway; None if they can."""
     if not spec.reachable:
         return (

@@ -20,7 +20,7 @@ _PRIMITIVES = {str: "string", int: "integer", float: "number", bool: "boolean", 
 
 
 @dataclass(frozen=True, slots=True)
-class Document(Generic[T]):
+class ReportDocument(Generic[T]):
     """One kind of JSON document: the fields of a dataclass, plus `schema` with the name of the document's schema."""
 
     kind: str

@@ -155,3 +155,8 @@ def probe_cache(environ: Mapping[str, str]) -> ProbeCache:
     from demeanor.sandboxes.probes.cache import ProbeCache
 
     return ProbeCache(cache_folder(environ, "probes"), __version__)
+
+
+def no_isolation() -> NoneSandbox:
+    """A sandbox without isolation, for programs that bring their own (Harbor) and plans that start none."""
+    return NoneSandbox()

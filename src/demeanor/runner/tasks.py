@@ -19,10 +19,11 @@ from demeanor.core.subject import Subject
 from demeanor.core.tree import Tree
 from demeanor.core.trial import Cell, Plan
 from demeanor.core.verdict import VoidCause
+from demeanor.gateway.null import NullGateway
 
 if TYPE_CHECKING:
     from demeanor.harbor.context import TaskContext
-    from demeanor.harbor.environments import TaskEnvironment
+    from demeanor.harbor.environments import EnvironmentChoice
     from demeanor.runner.catalog import Catalog
     from demeanor.sandboxes.levels.none import NoneSandbox
 
@@ -123,7 +124,7 @@ def _skipped(cell: Cell, why: str) -> Cell:
     return replace(cell, trials=(), skipped=why)
 
 
-def chosen_environment(config: Config, request: RunRequest) -> TaskEnvironment:
+def chosen_environment(config: Config, request: RunRequest) -> EnvironmentChoice:
     """The environment that a run's tasks run in."""
     from demeanor.harbor import environments
 
@@ -136,9 +137,11 @@ def task_environment(config: Config, request: RunRequest, plan: Plan) -> str | N
 
 
 def task_context(
-    catalog: Catalog, request: RunRequest, sandbox: NoneSandbox, gateway: Gateway, *, seed: int
+    catalog: Catalog, request: RunRequest, sandbox: NoneSandbox, gateway: Gateway | None = None, *, seed: int
 ) -> TaskContext:
-    """What all attempts at tasks share; raises UsageError when Harbor is not installed."""
+    """What all attempts at tasks share; raises UsageError when Harbor is not installed. Agents that call no model need
+    no gateway.
+    """
     from demeanor.harbor.context import TaskContext
 
     require_harbor(catalog.config, catalog.environ)
@@ -156,7 +159,7 @@ def task_context(
         agent=catalog.of,
         sandbox=sandbox,
         empty=Template(folder=empty, tree=Tree()),
-        gateway=gateway,
+        gateway=gateway or NullGateway(),
         seed=seed,
         packages=packages,
         installed=partial(_installed, catalog),

@@ -12,7 +12,8 @@ import pytest
 
 from demeanor.commands.report.html import night_html
 from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
-from demeanor.commands.trace.trials import TrialSteps, TrialStepsPair
+from demeanor.commands.report.step_pairs import TrialStepsPair
+from demeanor.commands.trace.trials import TrialSteps
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.core.verdict import Fail, Finding, Pass
 from tests.commands.conftest import HOSTILE

@@ -19,7 +19,7 @@ from demeanor.core.record import Record
 from demeanor.core.tally import Estimator, Summary, Tally
 from demeanor.core.usage import total
 from demeanor.core.verdict import Fail, Pass, Void
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 from demeanor.statistics.flakiness import flakiness
 from demeanor.statistics.pass_at_k import pass_at_k, pass_hat_k, plug_in_pass_at_k, plug_in_pass_hat_k
 
@@ -100,7 +100,7 @@ class Analysis:
     """The estimator of pass@k and pass^k."""
 
 
-ANALYSIS_DOCUMENT = Document("analysis", Analysis)
+ANALYSIS_DOCUMENT = ReportDocument("analysis", Analysis)
 """The JSON document of this report."""
 
 

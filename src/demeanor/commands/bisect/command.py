@@ -8,8 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import config_argument, load_config, positive_int, trial_arguments
-from demeanor.commands.power.command import rate_argument
+from demeanor.commands.options import (
+    config_argument,
+    load_config,
+    positive_int,
+    rate_argument,
+    trial_arguments,
+)
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.run_request import RunRequest
 
@@ -60,7 +65,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.bisect.build_report import keep_bisection, make_bisect_report
     from demeanor.commands.bisect.report import BisectOutcome
     from demeanor.commands.bisect.workflow import make_bisect_state
-    from demeanor.commands.interrupts import make_ui
+    from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.history import open_project_history
 
     config = load_config(args)
@@ -111,7 +116,7 @@ def _show(state: BisectState, place: int) -> None:
     """Print the state of the search to standard error."""
     from demeanor.commands.bisect.build_report import commits_found
     from demeanor.commands.bisect.render import progress_line
-    from demeanor.commands.interrupts import log
+    from demeanor.commands.run.interrupts import log
     from demeanor.render.terminal import screen_of
 
     found = commits_found(state)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from demeanor.core.exit_code import ExitCode
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 from demeanor.statistics.bisection import Tries
 from demeanor.statistics.intervals import jeffreys
 from demeanor.vcs.commit_range import Commit
@@ -155,7 +155,7 @@ class BisectReport:
         return self.commits[-1]
 
 
-BISECT_DOCUMENT = Document("bisect", BisectReport)
+BISECT_DOCUMENT = ReportDocument("bisect", BisectReport)
 """The JSON document of this report."""
 
 

@@ -109,7 +109,7 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
 def _run_both(args: argparse.Namespace, config: Config, results: Path, *, quiet: bool) -> tuple[CompareReport, bool]:
     """Run both commits side by side."""
     from demeanor.commands.compare.workflow import keep_comparison, make_comparison, prepare_sides, side_results
-    from demeanor.commands.interrupts import make_ui
+    from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.execute import execute_together
     from demeanor.runner.history import open_project_history
     from demeanor.runner.plan import choose_evals

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.history import RunCell
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 
 Counts = tuple[int, int]
 """Passed and judged trials."""
@@ -181,7 +181,7 @@ class CompareReport:
         return tuple(one for one in self.comparison.evals if one.outcome is outcome)
 
 
-COMPARE_DOCUMENT = Document("compare", CompareReport)
+COMPARE_DOCUMENT = ReportDocument("compare", CompareReport)
 """The JSON document of this report."""
 
 

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.commands.fix.diagnosis import diagnose
     from demeanor.commands.fix.project import open_project
     from demeanor.commands.fix.workflow import FixState
-    from demeanor.commands.interrupts import make_ui
+    from demeanor.commands.run.interrupts import make_ui
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.history import open_project_history
 

@@ -14,8 +14,9 @@ from demeanor.commands.fix.rules import Bounds
 from demeanor.commands.fix.text_search import TextLocation, find_texts
 from demeanor.commands.report.build import failing
 from demeanor.commands.report.report import FailingCell, FailureMode, NightReport
+from demeanor.commands.report.step_pairs import load_step_pairs
 from demeanor.commands.report.workflow import find_past_run, make_night_report
-from demeanor.commands.trace.trials import TrialSteps, load_capture, load_step_pairs
+from demeanor.commands.trace.trials import TrialSteps, load_capture
 from demeanor.core.capture import Capture
 from demeanor.core.errors import StoreError, UnknownName, UsageError
 from demeanor.core.exchange import Request

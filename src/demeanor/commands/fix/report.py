@@ -10,7 +10,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.tally import Decision, Estimate, Tally
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 
 
 class FixOutcome(StrEnum):
@@ -191,7 +191,7 @@ class FixReport:
         return next(reversed(fixed or self.rounds), None)
 
 
-FIX_DOCUMENT = Document("fix", FixReport)
+FIX_DOCUMENT = ReportDocument("fix", FixReport)
 """The JSON document of this report."""
 
 

@@ -63,8 +63,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Run rounds of trials until the rule has all answers; then report and record the decisions."""
     from demeanor.commands.gate.workflow import gate_files, gate_notes, keep_answers, make_gate_report, make_gate_state
-    from demeanor.commands.interrupts import make_ui
     from demeanor.commands.run.command import print_plan
+    from demeanor.commands.run.interrupts import make_ui
     from demeanor.commands.run.workflow import make_report, publish
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.execute import execute, prepare

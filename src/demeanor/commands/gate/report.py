@@ -12,7 +12,7 @@ from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.tally import Decision
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 from demeanor.runner.baselines import Baseline
 
 
@@ -92,7 +92,7 @@ class GateReport:
         return tuple(row for row in self.rows if row.decision.answer == answer)
 
 
-GATE_DOCUMENT = Document("gate", GateReport)
+GATE_DOCUMENT = ReportDocument("gate", GateReport)
 """The JSON document of this report."""
 
 

@@ -58,7 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Serve until Ctrl-C."""
-    from demeanor.commands.interrupts import run_interruptibly
+    from demeanor.commands.run.interrupts import run_interruptibly
     from demeanor.gateway.server.http_server import GatewayServer
     from demeanor.runner.catalog import Catalog
 

@@ -12,7 +12,7 @@ from demeanor.core.history import PastRun, RunCell
 from demeanor.core.policy import Policy
 from demeanor.core.run_diff import RateHistory
 from demeanor.core.tally import Estimate
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +92,7 @@ class EvalHistory:
     """One per subject."""
 
 
-HISTORY_DOCUMENT = Document("history", EvalHistory)
+HISTORY_DOCUMENT = ReportDocument("history", EvalHistory)
 """The JSON document of this report."""
 
 

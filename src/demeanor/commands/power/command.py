@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from demeanor.commands.options import positive_float, positive_int
+from demeanor.commands.options import positive_float, positive_int, rate_argument
 from demeanor.core.errors import UnknownName, UsageError
 from demeanor.core.exit_code import ExitCode
 
@@ -90,18 +90,6 @@ def run(args: argparse.Namespace) -> ExitCode:
     text = paint(power_lines(report, screen.width), screen)
     sys.stdout.write(screen.safe(text) if not screen.color else text)
     return ExitCode.ACCEPTED
-
-
-def rate_argument(text: str) -> float:
-    """`0.95`, `95%` or `95 %`, above 0 and below 1, for argparse."""
-    plain = text.strip()
-    number = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
-    if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"expected a rate between 0 and 1, such as 0.95 or 95%, found {text}")
-    return number
-
-
-rate_argument.__name__ = "rate"  # argparse shows it if the text is not a number
 
 
 def _rules(name: str, subjects: int) -> tuple[ErrorRates, ...]:

@@ -153,7 +153,7 @@ def _change(
 
 def _verify(args: argparse.Namespace, config: Config, results: Path, own: Eval) -> RunReport:
     """Run the eval with its new policy."""
-    from demeanor.commands.interrupts import make_ui
+    from demeanor.commands.run.interrupts import make_ui
     from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.plan import plan_run

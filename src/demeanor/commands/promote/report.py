@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from demeanor.core.error_rates import ErrorRates
 from demeanor.core.run_diff import RunDiff
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 
 NightState: TypeAlias = Literal["pass", "fail", "no data", "before"]
 """All judged trials passed; one failed; none was judged; the night is older than the last change of the eval."""
@@ -95,5 +95,5 @@ class PromotionReport:
         return tuple(one for one in self.candidates if one.answer == self.action)
 
 
-PROMOTION_DOCUMENT = Document("promotion", PromotionReport)
+PROMOTION_DOCUMENT = ReportDocument("promotion", PromotionReport)
 """The JSON document of this report."""

@@ -13,7 +13,7 @@ from demeanor.core.record import Record
 from demeanor.core.tally import Decision, Tally
 from demeanor.core.trial import named_cell
 from demeanor.core.verdict import Finding, Verdict
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,7 +140,7 @@ class Rejudgement:
         return len(self.trials) - len(self.changed) - len(self.refused)
 
 
-REJUDGE_DOCUMENT = Document("rejudge", Rejudgement)
+REJUDGE_DOCUMENT = ReportDocument("rejudge", Rejudgement)
 """The JSON document of this report."""
 
 

@@ -28,9 +28,8 @@ from demeanor.runner.attempt import with_agent_log
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.judging import JudgingContext, judged
 from demeanor.runner.plan import DEFAULT_TIMEOUT, choose_evals, with_faults
-from demeanor.runner.sandbox import Level
+from demeanor.runner.sandbox import Level, no_isolation
 from demeanor.runner.template import TemplateCache
-from demeanor.sandboxes.levels.none import NoneSandbox
 from demeanor.store.captures.capture_store import open_capture_store
 from demeanor.store.runs.run_dirs import store_rejudged
 from demeanor.store.runs.run_folder import write_whole
@@ -84,7 +83,7 @@ def _sandbox(
     """Open the sandbox for the commands of checks. Tasks need none: their reward is stored."""
     known = [evals[one.eval] for one in trials if one.eval in evals]
     if known and all(one.task is not None for one in known):
-        return NoneSandbox()
+        return no_isolation()
     request = replace(run.request, sandbox=options.sandbox or run.request.sandbox)
     return open_sandbox(config, request, Plan(cells=()))
 

@@ -90,7 +90,7 @@ def _text(
         return night_markdown(report)
     if how == "html":
         from demeanor.commands.report.html import night_html
-        from demeanor.commands.trace.trials import load_step_pairs
+        from demeanor.commands.report.step_pairs import load_step_pairs
 
         return night_html(report, load_step_pairs(history, report, config, results))
     from demeanor.commands.report.terminal import MOST_ROWS, night_terminal

@@ -15,7 +15,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import RunInfo
 from demeanor.core.run_diff import Part
 from demeanor.core.tally import Decision, Estimate, Summary, Tally
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 
 NightState: TypeAlias = Literal["judged", "no data", "skipped", "absent"]
 """No data: only voids, or no trials. Absent: not part of that run."""
@@ -270,5 +270,5 @@ class NightReport:
         return found
 
 
-NIGHTS_DOCUMENT = Document("nights", NightReport)
+NIGHTS_DOCUMENT = ReportDocument("nights", NightReport)
 """The JSON document of this report."""

@@ -101,7 +101,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
-    from demeanor.commands.interrupts import make_ui
+    from demeanor.commands.run.interrupts import make_ui
     from demeanor.commands.run.workflow import run_and_report
     from demeanor.runner.catalog import Catalog
     from demeanor.runner.plan import plan_run

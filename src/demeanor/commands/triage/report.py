@@ -21,7 +21,7 @@ from demeanor.core.record import Record
 from demeanor.core.text import one_line
 from demeanor.core.trajectory_diff import way
 from demeanor.core.verdict import Fail, Finding, Pass, Void
-from demeanor.render.documents import Document
+from demeanor.render.documents import ReportDocument
 
 GroupKind: TypeAlias = Literal["divergence", "finding", "void"]
 
@@ -114,7 +114,7 @@ class Triage:
     """Notes for the reader."""
 
 
-TRIAGE_DOCUMENT = Document("triage", Triage)
+TRIAGE_DOCUMENT = ReportDocument("triage", Triage)
 """The JSON document of this report."""
 
 

@@ -16,15 +16,14 @@ from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Trial
 from demeanor.define.harbor.answer_leaks import leaked_answers
 from demeanor.define.harbor.task_offline import offline
-from demeanor.gateway.null import NullGateway
 from demeanor.harbor.agents import NOP, ORACLE
 from demeanor.harbor.attempt import attempt_task
 from demeanor.judge.self_test import Complaint, SelfTest, SelfTestFault
 from demeanor.judge.task_self_test import needs_network, solved, task_complaints
 from demeanor.runner.attempt import capture_errors
 from demeanor.runner.plan import DEFAULT_TIMEOUT
+from demeanor.runner.sandbox import no_isolation
 from demeanor.runner.tasks import task_context
-from demeanor.sandboxes.levels.none import NoneSandbox
 
 if TYPE_CHECKING:
     from demeanor.core.capture import Capture
@@ -66,8 +65,8 @@ def run_task_tests(
 
 
 async def _test(catalog: Catalog, one: Eval, options: TaskOptions, show: ShowProgress) -> SelfTest:
-    sandbox = NoneSandbox()
-    context = task_context(catalog, RunRequest(env=options.env), sandbox, NullGateway(), seed=0)
+    sandbox = no_isolation()
+    context = task_context(catalog, RunRequest(env=options.env), sandbox, seed=0)
     runner = _TaskRunner(catalog, context, options, show)
     found = list(_static_complaints(one))
     await sandbox.start()

@@ -61,23 +61,24 @@ def eval_test(
     if callable(policy) and not isinstance(policy, Policy):
         _reject_bare(policy)
 
-    def make(check: CheckFunction) -> Eval:
-        source = _source_of(check)
-        where = f"{source.path}:{source.line}"
-        table = Table({key: value for key, value in given.items() if value is not None}, where=where)
-        _require_check(table, check)
-        _require_policy(table, policy)
-        found = {"name": check.__name__, **read_fields(table, EVAL_FIELDS, python=True)}
-        if isinstance(found.get("files"), Path):
-            found["template"] = checked_template(source.path.parent / found.pop("files"), where=where)
-        checks: tuple[Check, ...] = (FunctionCheck(function=check),)
-        if file := found.pop("snapshot", None):
-            checks += (PromptSnapshot(file=source.path.parent / file),)
-        description = inspect.getdoc(check) or ""
-        found |= {"policy": policy, "checks": checks, "description": description}
-        return build_eval(table, found, source=source)
+    return lambda check: _make_eval(check, policy, given)
 
-    return make
+
+def _make_eval(check: CheckFunction, policy: Policy, given: Mapping[str, Any]) -> Eval:
+    source = _source_of(check)
+    where = f"{source.path}:{source.line}"
+    table = Table({key: value for key, value in given.items() if value is not None}, where=where)
+    _require_check(table, check)
+    _require_policy(table, policy)
+    found = {"name": check.__name__, **read_fields(table, EVAL_FIELDS, python=True)}
+    if isinstance(found.get("files"), Path):
+        found["template"] = checked_template(source.path.parent / found.pop("files"), where=where)
+    checks: tuple[Check, ...] = (FunctionCheck(function=check),)
+    if file := found.pop("snapshot", None):
+        checks += (PromptSnapshot(file=source.path.parent / file),)
+    description = inspect.getdoc(check) or ""
+    found |= {"policy": policy, "checks": checks, "description": description}
+    return build_eval(table, found, source=source)
 
 
 def _reject_bare(function: Any) -> NoReturn:

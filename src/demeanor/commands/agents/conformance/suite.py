@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from demeanor.commands.agents.conformance.model import SLEEP
-from demeanor.commands.interrupts import make_ui
+from demeanor.commands.run.interrupts import make_ui
 from demeanor.config.config import Config
 from demeanor.core.agent import Ability
 from demeanor.core.errors import UsageError

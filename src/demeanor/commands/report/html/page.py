@@ -14,7 +14,7 @@ from demeanor.commands.report import phrases
 from demeanor.commands.report.html.heat_map import subject_section
 from demeanor.commands.report.html.side_by_side import failures_section, voids_section
 from demeanor.commands.report.report import NightReport
-from demeanor.commands.trace.trials import TrialStepsPair
+from demeanor.commands.report.step_pairs import TrialStepsPair
 from demeanor.render.html.markup import Markup, el, joined
 from demeanor.render.html.style import style
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from demeanor.commands.report import phrases
 from demeanor.commands.report.report import FailingCell, NightReport
-from demeanor.commands.trace.trials import TrialSteps, TrialStepsPair
+from demeanor.commands.report.step_pairs import TrialStepsPair
+from demeanor.commands.trace.trials import TrialSteps
 from demeanor.core.text import opening
 from demeanor.core.trajectory import Called, Event, Faulted, ModelFailed, Said
 from demeanor.core.trajectory_diff import Pair, align, first_divergence

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from demeanor.commands.interrupts import run_interruptibly
+from demeanor.commands.run.interrupts import run_interruptibly
 
 
 def ours(number: int, frame: FrameType | None) -> None:
