@@ -14,7 +14,7 @@ _DAY = re.compile(r"(?<!\d)20\d\d-\d\d-\d\d(?!T)")
 _MONTH_AND_DAY = re.compile(r"(?<![\w–-])[01]\d-[0-3]\d(?![\w–-])")
 _CLOCK = re.compile(r"(?<=01-01 )\d\d:\d\d(?!:)")
 _DURATION = re.compile(r"(?<![\w.])([+-]|&#43;)?\d+(\.|&#46;)(\d+)(?= ?s\b)")
-_WHOLE_SECONDS = re.compile(r"\b\d\d s(?= (?:wall|agent) time)|(?<= ) \d\d s\b")
+_WHOLE_SECONDS = re.compile(r"\b\d\d s(?= (?:wall|agent) time)|(?<= ) \d\d s\b(?! (?:wall|agent) time)")
 _MILLISECONDS = re.compile(r'("durationMs": )\d+')
 _COLUMN = re.compile(r"(\+00:00,)\d+\.\d+(?=,)")
 _DIFFERENCE = re.compile(r'"seconds": \{.*?\}', re.S)
@@ -26,6 +26,7 @@ _HASH = re.compile(r"(?<![\w.])[0-9a-f]{12,64}(?!\w)")
 _SHEET = re.compile(r"sha256-[\w+/]+=*")
 _PORT = re.compile(r"127\.0\.0\.1:\d+")
 _OFFSETS = re.compile(r'("capture": \[)\s*\d+,\s*\d+\s*(\])')
+_BYTES = re.compile(r"(?<=### stdout \()\d+(?= bytes)")
 _LETTERS = "ghijklmnopqrstuvwxyz"
 
 
@@ -53,6 +54,7 @@ def normalise(text: str, known: Mapping[str, str] | None = None) -> str:
     text = _SEED.sub(r"\g<1>0", text)
     text = _PORT.sub("127.0.0.1:0", text)
     text = _SHEET.sub("sha256-", text)
+    text = _BYTES.sub("0", text)
     text = _OFFSETS.sub(r"\g<1>0, 0\2", text)
     hashes: dict[str, str] = {}
     return _HASH.sub(lambda m: hashes.setdefault(m[0], label(len(hashes), len(m[0]))), text)

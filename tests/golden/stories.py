@@ -275,7 +275,7 @@ def decisions() -> dict[str, str]:
         versions.behave("f")
         versions.commit()
         s.run("gate-reject-120.txt", "gate", code=1, told=True, COLUMNS="120")
-        s.run("compare-run.txt", "compare", "--base", "main", "--trials", "6", code=1, told=True)
+        s.run("compare-run.txt", "compare", "--base", "main", "--trials", "6", code=1)
         s.look("compare.md", "compare", "main", "worse", "--format", "markdown", code=1)
         s.look("compare.json", "compare", "main", "worse", "--json", code=1)
         s.looked()

@@ -93,7 +93,7 @@ def test_the_list_shows_every_adapter_and_its_limits(project: Project):
         (("agents", "check"), "no agent is named"),
         (("agents", "check", "goose"), "demeanor agents install goose"),
         (("agents", "install", "goos"), "goose"),
-        (("agents", "install", "goose@latest/../x"), "no exact version"),
+        (("agents", "install", "goose@latest/../x"), "is not an exact version"),
         (("agents", "check", "nobody"), "nobody"),
         (("run", "--subject", "goose:scripted", "evals"), "evals"),
     ],

@@ -199,7 +199,7 @@ def test_errors(project: Project):
     toy = ToyAgent(project)
     commits = toy.history(3, breaks_at=1)
     for words, message in (
-        (("--good", "nowhere"), "'nowhere' is no revision"),
+        (("--good", "nowhere"), "'nowhere' is not a revision"),
         (("--good", "HEAD"), "both are"),
         (("--good", "HEAD", "--bad", commits[0]), "the bad one is older than the good one"),
         (("--good", commits[0], "--subject", "tay:brain"), "did you mean 'toy'?"),

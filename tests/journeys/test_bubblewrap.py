@@ -145,7 +145,7 @@ def test_an_agent_without_any_network_is_not_asked_for_what_needs_one(project: P
     """It is skipped, and that is seen; an agent that needs no model runs."""
     project.write(demeanor_toml='network = "none"\n', evals__eval_writes_py=EVAL.format(more=""))
     ran = project.demeanor("run", "--subject", "native:scripted")
-    assert "the network is none, and native needs to reach its model" in " ".join(ran.stdout.split())
+    assert 'native needs its model, but the network is "none"' in " ".join(ran.stdout.split())
     write(project, "printf hi > out.txt", config='network = "none"')
     assert project.demeanor("run").returncode == 0
 

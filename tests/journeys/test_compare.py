@@ -36,7 +36,7 @@ def test_both_commits_are_built_and_tested_side_by_side(versions: Versions):
     done = versions.project.demeanor("compare", "--base", "main", "--trials", "6", "--json")
     assert done.returncode == 1, done.stderr
     assert outcomes(done.stdout) == {name: ("regressed", [6, 6], [0, 6]) for name in ("always", "usually")}
-    assert "with `make build`, on this machine as your own code, outside of any sandbox" in done.stderr
+    assert "with `make build`, on this machine, outside of any sandbox" in done.stderr
     assert "uncommitted changes" in done.stdout
     assert versions.worktrees() == []
     assert (versions.folder / "agent" / "plan").read_text() == "p"
@@ -104,7 +104,7 @@ def test_errors(versions: Versions):
     for words, told in (
         (("main",), "two sides are needed"),
         (("main", "worse"), "'main' is not a run, subject, branch or commit in the history"),
-        (("--base", "nowhere"), "'nowhere' is no revision"),
+        (("--base", "nowhere"), "'nowhere' is not a revision"),
         (("a", "b", "--base", "main"), "expected at most one other commit, got 2"),
     ):
         done = versions.project.demeanor("compare", *words)

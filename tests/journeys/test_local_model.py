@@ -72,7 +72,7 @@ def test_without_a_subject_and_a_downloaded_model_scripted_is_used(project: Proj
     """A note says that it is not a model."""
     project.write(evals__eval_hello_py=EVAL)
     ran = project.demeanor("run", "--policy", "all", "--dry-run")
-    assert "native:scripted is tried, which is no model" in ran.stderr
+    assert "native:scripted is run, which is not a model" in ran.stderr
     assert "→ demeanor models fetch qwen2.5-coder-1.5b" in ran.stderr
     assert "native:scripted" in ran.stdout
 
@@ -99,7 +99,7 @@ def test_models_are_listed_and_removed(project: Project):
         "qwen2.5-coder-1.5b": "Apache-2.0",
         "smollm2-135m": "Apache-2.0",
     }
-    assert project.demeanor("models", "remove", "smollm2-135m").stdout == "smollm2-135m was not there\n"
+    assert project.demeanor("models", "remove", "smollm2-135m").stdout == "smollm2-135m is not installed\n"
     assert project.demeanor("models", "fetch", "smollm").returncode == 2
     assert "demeanor models remove NAME" in project.demeanor("models", "remove").stderr
 

@@ -138,7 +138,7 @@ def test_html_report_without_run_folders(nights: Project, tmp_path: Path):
     done = nights.demeanor("import", str(tmp_path / "run.json"), DEMEANOR_STORE=str(history))
     assert done.returncode == 0, done.stderr
     text = report(nights, "--format", "html", "--results", str(tmp_path / "none"), DEMEANOR_STORE=str(history))
-    assert "are not at hand:" in text
+    assert "are not available:" in text
 
 
 def test_report_of_an_older_night(nights: Project):
@@ -162,7 +162,7 @@ def test_the_history_of_an_eval(nights: Project):
     shown = nights.demeanor("history", "saves_the_note", "--subject", "native:quick")
     assert "█–◇█" in shown.stdout, shown.stderr
     assert "100 % [44–100], 3 of 3 in 1 run" in shown.stdout
-    assert "too few to watch" in shown.stdout
+    assert "too few to detect a change" in shown.stdout
     found: dict[str, Any] = json.loads(nights.demeanor("history", "saves_the_note", "--json").stdout)
     assert [one["cell"]["state"] for one in found["subjects"][0]["past"]] == ["judged", "absent", "judged"]
     unknown = nights.demeanor("history", "saves_the_noet")

@@ -102,7 +102,7 @@ def test_an_eval_that_harbor_cant_check_is_refused(project: Project):
     assert one.task is not None
     assert (one.task.name, one.task.warnings) == ("local/create-file", ())
     shown = project.demeanor("export", "--harbor", "evals/eval_notes.py::saves_the_note")
-    assert "the function saves_the_note: is Python that asks the rig" in shown.stderr
+    assert "the function saves_the_note: is a Python function that needs the rig" in shown.stderr
 
 
 @needs_harbor

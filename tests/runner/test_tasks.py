@@ -121,7 +121,7 @@ def test_harbor_is_found_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("version", "reason"),
-    [("0.24.0", None), ("0.25.1", None), ("1.0.0", None), ("0.23.9", "harbor 0.23.9 is too old")],
+    [("0.24.0", None), ("0.25.1", None), ("1.0.0", None), ("0.23.9", "Harbor 0.23.9 is too old")],
 )
 def test_an_old_harbor_is_refused(tmp_path: Path, version: str, reason: str | None):
     """By the version of its package."""
