@@ -1,1 +1,1 @@
-"""The values, ports and errors that every room speaks; standard library only."""
+"""Values, ports (Protocols) and errors shared by several packages. Standard library only."""

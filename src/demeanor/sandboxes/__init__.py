@@ -1,1 +1,1 @@
-"""Where agents run, cut off from the host as far as each level promises."""
+"""Isolates agents from the host, as far as each level guarantees."""

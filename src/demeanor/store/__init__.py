@@ -1,1 +1,1 @@
-"""The append-only keep of runs, captures and verdicts."""
+"""The append-only store of runs, captures and verdicts."""

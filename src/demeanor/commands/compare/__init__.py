@@ -1,1 +1,1 @@
-"""`demeanor compare`: compare two versions: is one worse than the other?."""
+"""`demeanor compare`: decide whether one version is worse than another."""

@@ -1,1 +1,1 @@
-"""`demeanor history`: show how the pass rate of an eval went over time."""
+"""`demeanor history`: show the pass rate of an eval over time."""
