@@ -120,7 +120,7 @@ def test_a_changed_word_in_gooses_system_prompt_is_a_miss(goose: Project):
     (goose.folder / "demeanor.toml").write_text(config.replace("careful", "careless"))
     ran = goose.demeanor("run", "--replay", "--jobs", "3", COLUMNS="200")
     assert ran.returncode == 3, ran.stdout
-    assert re.search(r"first differ at messages\[0\]\.parts\[0\]\.text", ran.stdout)
+    assert re.search(r"first difference is at messages\[0\]\.parts\[0\]\.text", ran.stdout)
     assert re.search(r"recorded: .*careful.*\n +asked: .*careless", ran.stdout), ran.stdout
 
 
@@ -132,7 +132,7 @@ def test_a_changed_word_in_a_tool_of_goose_is_a_miss(goose: Project):
         file.write_text(json.dumps(data))
     ran = goose.demeanor("run", "--replay", "--jobs", "3", COLUMNS="200")
     assert ran.returncode == 3, ran.stdout
-    assert re.search(r"first differ at tools\.\w+\.description", ran.stdout), ran.stdout
+    assert re.search(r"first difference is at tools\.\w+\.description", ran.stdout), ran.stdout
     assert re.search(r"recorded: .* Carefully\.", ran.stdout), ran.stdout
 
 
