@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.project import Project
-from tests.journeys.test_fence import CALLER, SCRIPT
-from tests.journeys.test_walls import captures, marked, until, write
+from tests.journeys.test_bubblewrap import captures, marked, until, write
+from tests.journeys.test_levels import CALLER, SCRIPT
 from tests.sandboxes.levels.test_container import engines
 
 

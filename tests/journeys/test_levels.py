@@ -15,7 +15,7 @@ import pytest
 
 from demeanor.sandboxes.supervisor import landlock_abi
 from tests.helpers.project import Project
-from tests.journeys.test_walls import captures, marked, until, write
+from tests.journeys.test_bubblewrap import captures, marked, until, write
 
 pytestmark = pytest.mark.skipif(landlock_abi.version() < landlock_abi.MIN_VERSION, reason="landlock is not here")
 SCRIPT = "printf hi > out.txt; cat /etc/shadow; ls /root; true"
@@ -140,7 +140,7 @@ def test_doctor_tries_every_level(project: Project, temp: str) -> None:
     shown = project.demeanor("doctor", "--sandboxes", TMPDIR=temp)
     assert shown.returncode == 0, shown.stdout + shown.stderr
     head, *rows = shown.stdout.splitlines()
-    assert head.split()[:2] == ["without", "walls"]
+    assert head.split()[:2] == ["no", "sandbox"]
     assert "landlock" in head
     assert any(row.startswith("see a process of the host") and " open" in row for row in rows)
     path = without_bubblewrap(project)
