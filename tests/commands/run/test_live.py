@@ -108,8 +108,11 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_is_left_clean_for_the_report(news: tuple[Plan, list[Progress]]) -> None:
+def test_a_terminal_is_left_clean_for_the_report(
+    news: tuple[Plan, list[Progress]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The cursor is back, also when the run breaks off."""
+    monkeypatch.setenv("TERM", "xterm")  # a dumb terminal has no cursor to hide
     stream = Terminal()
 
     def broken_off() -> None:
