@@ -108,6 +108,23 @@ def test_kill_9_loses_only_what_was_running_and_resume_does_the_rest(slow: Proje
     assert sorted(record["number"] for record in records(slow)) == [1, 2, 3, 4, 5, 6]  # type: ignore[type-var]
 
 
+def test_resume_latest_after_kill_9_continues_the_killed_run_and_not_the_one_before(slow: Project):
+    """`latest` is the run that started last, whether or not it has ended."""
+    gate = slow.folder.parent / "gate"
+    gate.touch()
+    finished = json.loads(slow.demeanor("run", "--json").stdout)["run"]["id"]
+    gate.unlink()
+    run = subprocess.Popen(slow.command("run"), cwd=slow.folder, env=slow.env, stdout=subprocess.DEVNULL)
+    until(lambda: len(agents_alive(slow)) >= 2)
+    run.kill()
+    run.communicate(timeout=300)
+    until(lambda: slow.temporary() == [])
+    gate.touch()
+    resumed = json.loads(slow.demeanor("run", "--resume", "latest", "--json").stdout)
+    assert resumed["run"]["id"] != finished
+    assert len(resumed["results"][0]["trials"]) == 6
+
+
 def test_resuming_a_finished_run_runs_nothing(slow: Project):
     """It only tells again what came of it."""
     (slow.folder.parent / "gate").touch()

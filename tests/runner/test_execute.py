@@ -110,6 +110,14 @@ def test_a_run_returns_everything_that_a_report_needs(project: Project):
     assert project.shown == ["saves/native:scripted/1 pass", "saves/native:scripted/2 pass"]
 
 
+def test_latest_is_a_run_from_its_start(project: Project):
+    """So that `--resume latest` continues it after a crash, and not the run before it."""
+    execute(project.prepare(), ui=project.ui)
+    run, latest = project.prepare(), list[Path]()
+    execute(run, ui=project.ui, watch=lambda news: latest.append(find_run(project.results, "latest").folder))
+    assert latest == [run.folder.folder] * 4
+
+
 def test_a_sandbox_that_does_not_work_leaves_no_run_folder(project: Project):
     """It is opened before the folder is created."""
     project.catalog.config = replace(project.catalog.config, sandbox="seatbelt")

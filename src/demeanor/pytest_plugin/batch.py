@@ -20,7 +20,7 @@ from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Cell, Plan
 from demeanor.runner.catalog import Catalog
-from demeanor.runner.execute import PreparedRun, RunResult, execute_async, mark_latest, prepare
+from demeanor.runner.execute import PreparedRun, RunResult, execute_async, prepare
 from demeanor.runner.plan import plan_evals
 from demeanor.runner.schedule import Stop
 
@@ -73,7 +73,6 @@ class Batch:
         if self._parts:
             result = self._result(Plan(cells=tuple(cell for part in self._parts for cell in part.run.plan.cells)))
             self.report = make_report(result)
-            mark_latest(self._parts[0].run)
             publish(self.report, result.folder, environ=os.environ, redactor=self.catalog.redactor)
 
     def _result(self, plan: Plan) -> RunResult:

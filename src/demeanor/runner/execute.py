@@ -81,7 +81,7 @@ class PreparedRun:
     """When it ends early."""
 
     in_history: bool = True
-    """Whether it is written to the project's history and becomes the `latest` run."""
+    """Whether it is written to the project's history and becomes the `latest` run when it starts."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -215,11 +215,12 @@ async def execute_async(
 ) -> None:
     """Run the missing trials of the plan. Every record goes to the store and, as an event, to `watch`.
 
-    For callers with an event loop of their own, which then call `mark_latest`; others use `execute`.
+    For callers with an event loop of their own; others use `execute`.
     """
     context, spending = run.context, spending or Spending()
     context.store.begin(redacted(run.info, context.cleaner.redactor), run.plan)
     try:
+        _mark_latest(run)
         stored = context.store.records()
         spending.usd += sum(record.spent.cost_usd or 0.0 for record in stored)
         judged = {record.trial for record in stored if record.final and not isinstance(record.verdict, Void)}
@@ -268,8 +269,9 @@ def _stop_if_due(limits: StopConditions, record: Record, trial: Trial, spending:
         stop.set(f"stopped: the budget of ${limits.budget_usd:g} is spent (${spending.usd:.4f})")
 
 
-def mark_latest(run: PreparedRun) -> None:
-    """Let `latest` point to a run that has ended, unless it is kept out of the project's history."""
+def _mark_latest(run: PreparedRun) -> None:
+    """Let `latest` point to a run that starts, so that it can be resumed if Demeanor is killed; not if the run is kept
+    out of the project's history."""
     if not run.in_history:
         return
     try:
@@ -279,7 +281,6 @@ def mark_latest(run: PreparedRun) -> None:
 
 
 def _result(run: PreparedRun, stop: Stop, started: float, *, interrupted: bool) -> RunResult:
-    mark_latest(run)
     return RunResult(
         plan=run.plan,
         info=run.info,
