@@ -7,13 +7,20 @@ from pathlib import Path
 from demeanor.config.config import Config
 from demeanor.runner.secrets import known_secrets
 
+COMMON = {
+    "local": {"key": "EMPTY"},
+    "word": {"key": "plainword"},
+    "port": {"key": "127.0.0.1"},
+    "letters": {"key": "fLqTzWbNxRkVmHsPdJgCyQaE"},
+}
+
 
 def test_keys_passed_variables_headers_and_passwords_are_known() -> None:
-    """Also if their names do not suggest a secret; ordinary words and paths are not secrets."""
+    """Also if their names do not suggest a secret. Short values, ordinary words and paths are not secrets."""
     config = Config(
         root=Path(),
         store="postgresql://me:very-secret-1@host/db",
-        providers={"acme": {"key_env": "ACME", "headers": {"X-Auth": "header-secret-1"}}, "own": {"key": "plainword"}},
+        providers={"acme": {"key_env": "ACME", "headers": {"X-Auth": "header-secret-1"}}, **COMMON},
         agents={"a": {"pass_env": ["PASSED", "LIBRARIES", "ABSENT"], "env": {"A_TOKEN": "token-in-file-1"}}},
     )
     environ = {
@@ -28,7 +35,7 @@ def test_keys_passed_variables_headers_and_passwords_are_known() -> None:
         "GH_TOKEN": "gh-value-1",
         "ACME": "acme-value-1",
         "acme.X-Auth": "header-secret-1",
-        "own.key": "plainword",
+        "letters.key": "fLqTzWbNxRkVmHsPdJgCyQaE",
         "PASSED": "passed-value-1",
         "A_TOKEN": "token-in-file-1",
         "store.password": "very-secret-1",

@@ -11,7 +11,10 @@ from demeanor.core.redaction.encodings import can_be_secret, telling
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
-    """Name → secret: keys of providers, variables passed to agents, and variables with a name like a secret."""
+    """Name → secret: keys of providers, variables passed to agents, and variables with a name like a secret.
+
+    A value that can't be distinguished from ordinary text, such as `EMPTY` for a local server, is not a secret.
+    """
     found = telling(environ)
     for key in ("store", "captures"):
         if password := _url_password(getattr(config, key)):
@@ -22,25 +25,23 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
         found.update(_passed_secrets(agent, environ))
         found.update(telling(_strings(agent.get("env"))))
     found.update(_passed_secrets({"pass_env": list(config.harbor.pass_env)}, environ))
-    return found
+    return {name: value for name, value in found.items() if can_be_secret(value)}
 
 
 def _provider_secrets(name: str, table: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The key and headers of a provider. A key is always a secret; a header only if it looks like one."""
+    """The key and headers of a provider."""
     key, variable = table.get("key"), table.get("key_env")
     if isinstance(key, str):
         yield f"{name}.key", key
     if isinstance(variable, str) and environ.get(variable):
         yield variable, environ[variable]
-    yield from (
-        (f"{name}.{header}", value) for header, value in _strings(table.get("headers")).items() if can_be_secret(value)
-    )
+    yield from ((f"{name}.{header}", value) for header, value in _strings(table.get("headers")).items())
 
 
 def _passed_secrets(agent: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     names = agent.get("pass_env")
     for name in names if isinstance(names, list) else ():
-        if isinstance(name, str) and can_be_secret(environ.get(name, "")):
+        if isinstance(name, str) and name in environ:
             yield name, environ[name]
 
 

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demeanor.core.redaction.key_patterns import VENDORS
-from demeanor.core.redaction.redactor import Mask, Redactor, Stream, without_digits
+from demeanor.core.redaction.redactor import Redactor, Stream, without_digits
 
 SECRETS = st.text(min_size=8, max_size=60).filter(
     lambda text: len(text.strip()) >= 8 and text not in "‹redacted:secret›"
@@ -152,32 +152,6 @@ def test_what_the_scenario_says_itself_is_spared() -> None:
     """A key that is part of the play."""
     key = EXAMPLES["github-token"]
     assert Redactor(spare=f"TOKEN={key}".encode()).text(f"it is {key}") == f"it is {key}"
-
-
-KEY = "sk-sksk-123"
-PIECES = st.lists(st.sampled_from([KEY, "sk-", "s", "sk-sk", "-123", "\n", "data: x"]), max_size=12)
-
-
-@given(PIECES, st.integers(min_value=1, max_value=9))
-def test_a_key_never_passes_wherever_the_stream_is_cut(pieces: list[str], size: int) -> None:
-    """On its way through nothing changes its length: agents count bytes."""
-    text = "".join(pieces).encode()
-    mask = Mask(KEY)
-    chunks = [mask.feed(text[start : start + size]) for start in range(0, len(text), size)]
-    assert b"".join([*chunks, mask.close()]) == text.replace(KEY.encode(), b"*" * len(KEY))
-
-
-@given(st.lists(st.binary(max_size=30), max_size=8))
-def test_without_a_key_nothing_is_held_back(chunks: list[bytes]) -> None:
-    """Where there is no key, every chunk goes on as it came."""
-    mask = Mask("")
-    assert [mask.feed(chunk) for chunk in chunks] == chunks
-    assert mask.close() == b""
-
-
-def test_an_event_goes_on_at_once() -> None:
-    """The end of a server-sent event is never mistaken for the beginning of a key."""
-    assert Mask(KEY).feed(b"data: {}\n\n") == b"data: {}\n\n"
 
 
 @given(

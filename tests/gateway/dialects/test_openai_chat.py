@@ -256,11 +256,11 @@ def test_a_lone_surrogate_is_replaced() -> None:
 
 
 def test_error_round_trip() -> None:
-    """An error has a matching status, and keys are redacted."""
+    """An error has a matching status and the provider's own words."""
     shown = CHAT.write_error(ProviderError(status=None, reason="budget", message="spent"))
     assert (shown.status, json.loads(shown.body)["error"]["type"]) == (402, "insufficient_quota")
     read_back = CHAT.read_error(401, b'{"error": {"message": "Incorrect API key provided: sk-abcdefgh"}}', {})
-    assert (read_back.reason, read_back.message) == ("auth", "Incorrect API key provided: [redacted]")
+    assert (read_back.reason, read_back.message) == ("auth", "Incorrect API key provided: sk-abcdefgh")
 
 
 @pytest.mark.parametrize(

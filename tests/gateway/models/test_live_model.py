@@ -268,20 +268,40 @@ async def test_garbage_is_a_server_error() -> None:
     assert [found.error and found.error.reason for found in (no_http, no_answer)] == ["server", "server"]
 
 
-async def test_the_key_never_comes_back() -> None:
-    """A provider that echoes the key, whole or in two chunks, is masked for the agent and in the recording."""
-    echo = json.dumps({"error": {"message": f"bad key {KEY}!", "type": "x"}}).encode()
-    truncated = echo.index(KEY.encode()) + 9
-    head = b"HTTP/1.1 401 No\r\nX-Echo: %s\r\nContent-Length: %d\r\n\r\n" % (KEY.encode(), len(echo))
-    async with raw_provider(head, echo[:truncated], echo[truncated:]) as url, live(url) as session:
-        reply = await post(session, chat(f"Is {KEY} my key?"))
+@pytest.mark.parametrize("key", ["x", "k", "Brest", "password", KEY])
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+async def test_traffic_is_never_changed(key: str, stream: bool) -> None:
+    """A provider's key that also occurs in a response, even in the arguments of a tool call, reaches the agent."""
+    function = {"name": "shell", "arguments": json.dumps({"command": f"echo {key} > index-{key}.txt"})}
+    call = {"index": 0, "id": f"call_{key}", "type": "function", "function": function}
+    message = {"role": "assistant", "content": f"Brest, password, {key}.", "tool_calls": [call]}
+    choice = {"index": 0, "finish_reason": "tool_calls", ("delta" if stream else "message"): message}
+    body = json.dumps({"id": f"c-{key}", "object": "chat.completion", "model": "m", "choices": [choice]}).encode()
+    body = b"data: %s\n\ndata: [DONE]\n\n" % body if stream else body
+    kind = "text/event-stream" if stream else "application/json"
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nX-Echo: {key}\r\nContent-Length: {len(body)}\r\n\r\n"
+    middle = body.index(b"Brest") + 2
+    async with raw_provider(head.encode(), body[:middle], body[middle:]) as url:
+        acme = Provider("acme", base_url=url, dialects=[CHAT], key=key)
+        async with session_of(LiveModel(provider=acme)) as session:
+            reply = await post(session, chat(f"Is {key} my key?", stream=stream))
+            (exchange,) = session.exchanges()
+    assert reply.body == body
+    assert reply.headers["X-Echo"] == key
+    assert exchange.request.messages[0].text == f"Is {key} my key?"
+    assert exchange.response
+    assert exchange.response.calls[0].arguments == {"command": f"echo {key} > index-{key}.txt"}
+
+
+async def test_a_translated_error_is_complete_and_its_recording_has_no_key() -> None:
+    """The agent gets the provider's own words; only the recording is redacted."""
+    refused = refuses(401, f"Incorrect API key provided: {KEY}")
+    async with provider(refused) as (url, _), live(url, dialect=DIALECTS["anthropic"]) as session:
+        reply = await post(session, chat())
         (exchange,) = session.exchanges()
-        assert KEY not in repr(session)
-    assert len(reply.body) == len(echo)
-    assert KEY.encode() not in reply.body
-    assert KEY not in str(reply.headers)
-    assert KEY not in repr(exchange)
-    assert "bad key" in repr(exchange)
+    assert KEY in json.loads(reply.body)["error"]["message"]
+    assert exchange.error
+    assert exchange.error.message == "Incorrect API key provided: [redacted]"
 
 
 async def test_the_key_stays_out_of_descriptions() -> None:

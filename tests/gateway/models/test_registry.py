@@ -49,7 +49,7 @@ def test_a_well_known_provider_has_defaults(tmp_path: Path) -> None:
     """Its name is enough."""
     model = registry(tmp_path, {"gpt": {"provider": "openai", "model": "gpt-x"}}).model("gpt")
     assert isinstance(model, LiveModel)
-    assert (model.model, model.price, model.secret) == ("gpt-x", None, "sk-1")
+    assert (model.model, model.price, model.provider.key) == ("gpt-x", None, "sk-1")
     assert [dialect.name for dialect in model.provider.dialects] == ["openai-chat", "openai-responses"]
     assert str(model.provider.url("/v1/chat/completions")) == "https://api.openai.com/v1/chat/completions"
 

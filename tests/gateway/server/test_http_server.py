@@ -30,7 +30,6 @@ class Endless:
 
     notes = ()
     price: Price | None = FREE
-    secret = ""
     listened = False
     hung_up = False
 

@@ -12,7 +12,7 @@ SHORTEST = 8
 """Shorter values are ignored, because they occur in ordinary text by chance."""
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|COOKIE|AUTH|_DSN\b", re.IGNORECASE)
-_PLAIN = re.compile(r"[A-Za-z]+|[\d.,:_-]+|[~.]?/\S*|[a-z]{2}_[A-Z]{2}(\.\S*)?|C\.UTF-8")
+_PLAIN = re.compile(r"[A-Za-z]{1,20}|[\d.,:_-]+|[~.]?/\S*|[a-z]{2}_[A-Z]{2}(\.\S*)?|C\.UTF-8")
 _PERCENT = re.compile(r"%[0-9A-F]{2}")
 
 

@@ -8,7 +8,6 @@ equal digits, and a secret can't be guessed from them.
 from __future__ import annotations
 
 import hmac
-import json
 import os
 import re
 from bisect import bisect
@@ -155,42 +154,6 @@ class Stream:
         forget = max(0, until - self._BEHIND)
         self._held, self._done = self._held[forget:], until - forget
         return found
-
-
-class Mask:
-    """Masks one secret in a stream, without changing its length and with minimal delay.
-
-    Agents rely on the length of a provider's response. So the mask is as long as the key, and only bytes that could be
-    the beginning of the key are held back.
-    """
-
-    def __init__(self, secret: str) -> None:
-        escaped = json.dumps(secret)[1:-1]
-        self._forms = tuple(dict.fromkeys(text.encode() for text in (secret, escaped) if text))
-        self._held = b""
-
-    def feed(self, chunk: bytes) -> bytes:
-        """Add a chunk; returns what can be passed on."""
-        if not self._forms:
-            return chunk
-        chunk = self._masked(self._held + chunk)
-        size = max(_overlap(chunk, form) for form in self._forms)
-        self._held = chunk[len(chunk) - size :]
-        return chunk[: len(chunk) - size]
-
-    def close(self) -> bytes:
-        """Return the bytes that were held back."""
-        held, self._held = self._held, b""
-        return held
-
-    def text(self, text: str) -> str:
-        """`text` without the secret."""
-        return self._masked(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
-
-    def _masked(self, data: bytes) -> bytes:
-        for form in self._forms:
-            data = data.replace(form, b"*" * len(form))
-        return data
 
 
 def _known(secrets: Mapping[str, str]) -> Iterator[tuple[bytes, str, bytes]]:

@@ -11,12 +11,12 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from demeanor.core.redaction.encodings import can_be_secret
 from demeanor.core.redaction.redactor import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_MIN_SECRET_LENGTH = 8
 _MARK = re.compile(r"\{\{demeanor:([a-z-]+)\}\}")
 
 
@@ -30,13 +30,15 @@ class Placeholders:
         """
         secrets = tuple(secrets)
         self._redactor = Redactor(digits=False, spare=scenario)
-        for value in secrets:
+        for value in filter(can_be_secret, secrets):
             self._redactor = self._redactor.also({"secret": value})
         self._seed = facts.get("seed")
         self._names = _names(facts)
         found = {name: re.escape(text) + r"(?![\w-])" for name, text in self._names.items()}
         hidden = [(name, found[name]) for name in sorted(found, key=lambda name: -len(self._names[name]))]
-        secret = "|".join(re.escape(text) for text in sorted(set(secrets), key=len, reverse=True) if _is_secret(text))
+        secret = "|".join(
+            re.escape(text) for text in sorted(set(secrets), key=len, reverse=True) if can_be_secret(text)
+        )
         parts = [f"(?P<secret>{secret})"] if secret else []
         parts += [f"(?P<{name.replace('-', '_')}>{pattern})" for name, pattern in hidden]
         parts.append(r"(?P<token>\bhf-[0-9a-f]{40}\b)")
@@ -79,10 +81,6 @@ def _names(facts: Mapping[str, str]) -> dict[str, str]:
         if home and PurePosixPath(home).parent == above and len(above.parts) > 2:
             found["bench"] = str(above)
     return found
-
-
-def _is_secret(text: str) -> bool:
-    return len(text) >= _MIN_SECRET_LENGTH
 
 
 def _map_strings(data: Any, change: Any) -> Any:

@@ -63,9 +63,6 @@ class ReplayModel:
     price: Price | None = FREE
     """Replay costs nothing."""
 
-    secret: str = ""
-    """It uses no key."""
-
     @property
     def notes(self) -> tuple[str, ...]:
         """The source of the responses."""

@@ -39,6 +39,25 @@ _REASONS: dict[int, Reason] = {
     504: "stalled",
     529: "overloaded",
 }
+_STATUS_OF_WORD: dict[str, int] = {
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "api_error": 500,
+    "server_is_overloaded": 503,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status for the type or code of an error that has no status of its own."""
+
+_ERROR_STATUS = re.compile(r"[45]\d\d", re.ASCII)
 _SECRETS = re.compile(r"\b(?:sk|rk|pk|key)-[\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+")
 _MAX_MESSAGE = 2000
 
@@ -54,8 +73,8 @@ def status_of(error: ProviderError) -> int:
 
 
 def without_keys(text: str) -> str:
-    """`text` without anything that looks like a key."""
-    return _SECRETS.sub("[redacted]", text)[:_MAX_MESSAGE]
+    """`text` without anything that looks like a key, for a recording."""
+    return _SECRETS.sub("[redacted]", text)
 
 
 def read_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
@@ -69,14 +88,23 @@ def read_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
     return ProviderError(status=status, reason=reason_of(status), message=error_message(found) or f"status {status}")
 
 
+def embedded_error(data: Any) -> ProviderError:
+    """The error that a provider sent in a stream, or in a response whose status is not an error."""
+    error = data.get("error") or data if isinstance(data, dict) else data
+    words = [str(error.get(key)) for key in ("code", "type")] if isinstance(error, dict) else []
+    statuses = (int(word) if _ERROR_STATUS.fullmatch(word) else _STATUS_OF_WORD.get(word) for word in words)
+    status = next(filter(None, statuses), 500)
+    return ProviderError(status=status, reason=reason_of(status), message=error_message(error))
+
+
 def error_message(found: Any) -> str:
-    """The message in an error's data, without keys."""
+    """The message in an error's data."""
     for key in ("error", "message"):
         if isinstance(found, dict) and found.get(key):
             found = found[key]
-    return without_keys(found if isinstance(found, str) else str(found or ""))
+    return (found if isinstance(found, str) else str(found or ""))[:_MAX_MESSAGE]
 
 
 def stream_error(message: str, *, cut: bool = False) -> ProviderError:
     """The error of a stream that started successfully."""
-    return ProviderError(status=200, reason="cut" if cut else "server", message=without_keys(message))
+    return ProviderError(status=200, reason="cut" if cut else "server", message=message[:_MAX_MESSAGE])

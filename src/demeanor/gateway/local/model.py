@@ -35,9 +35,6 @@ _SEEDS = 2**32 - 1
 class LocalModel:
     """An upstream that runs on this machine."""
 
-    secret = ""
-    """It needs no key."""
-
     def __init__(self, weights: Weights, engine: LlamaProcess) -> None:
         self.weights = weights
         self.engine = engine

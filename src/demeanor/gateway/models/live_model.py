@@ -1,4 +1,4 @@
-"""A model at a real provider. The provider's key never comes back to the agent.
+"""A model at a real provider.
 
 If the agent and the provider use the same dialect, bytes pass unchanged in both directions. Otherwise the request is
 translated to the provider's dialect, and the response, piece by piece, to the agent's.
@@ -54,11 +54,6 @@ class LiveModel:
 
     notes: tuple[str, ...] = ()
     """Notes for the user."""
-
-    @property
-    def secret(self) -> str:
-        """The provider's key, which no recording may contain."""
-        return self.provider.key
 
     async def close(self) -> None:
         """Close the provider's connections."""

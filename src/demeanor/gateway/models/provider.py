@@ -17,7 +17,6 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from demeanor.core.exchange import ProviderError
-from demeanor.core.redaction.redactor import Mask
 from demeanor.gateway.models.rate_limit import RateLimiter
 from demeanor.gateway.models.upstream import UpstreamInterrupted
 
@@ -46,7 +45,7 @@ class ProviderResponse:
     """The headers that are forwarded, spelled as the provider wrote them; lookup ignores case."""
 
     chunks: AsyncIterator[bytes]
-    """The body as it arrives, without the key; raises UpstreamInterrupted if it breaks off."""
+    """The body as it arrives; raises UpstreamInterrupted if it breaks off."""
 
     async def read(self) -> bytes:
         """The whole body."""
@@ -134,7 +133,7 @@ class Provider:
 
     def _wrap(self, response: aiohttp.ClientResponse, chunks: AsyncIterator[bytes]) -> ProviderResponse:
         headers = CIMultiDict(
-            (name, Mask(self.key).text(value))
+            (name, value)
             for name, value in response.headers.items()
             if name.lower() not in _DROPPED_HEADERS.split()
             and not (name.lower() == "content-length" and _is_compressed(response))
@@ -145,19 +144,15 @@ class Provider:
         return ProviderResponse(status=response.status, headers=headers, chunks=chunks)
 
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-        mask = Mask(self.key)
         try:
             async for chunk in response.content.iter_any():
-                if shown := mask.feed(chunk):
-                    yield shown
+                yield chunk
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamInterrupted(self._to_provider_error(error, status=response.status)) from None
-        if rest := mask.close():
-            yield rest
 
     def _to_provider_error(self, error: Exception, *, status: int | None = None) -> ProviderError:
         """The error that no response, or no more of it, arrived."""
-        detail = Mask(self.key).text(str(error)) or type(error).__name__
+        detail = str(error) or type(error).__name__
         if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             return ProviderError(status=None, reason="unreachable", message=f"{self.name} can't be reached: {detail}")
         if isinstance(error, TimeoutError):

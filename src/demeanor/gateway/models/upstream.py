@@ -138,11 +138,6 @@ class Upstream(Protocol):
         """Notes for the user."""
         ...
 
-    @property
-    def secret(self) -> str:
-        """The API key it uses, which no recording may contain; empty if it uses none."""
-        ...
-
     def answer(self, call: ModelCall) -> AbstractAsyncContextManager[Reply]:
         """The reply; leaving the context releases its resources, also if the agent disconnects."""
         ...

@@ -31,9 +31,6 @@ class ScriptedModel:
     price: Price | None = FREE
     """Free, unless a price is configured."""
 
-    secret: str = ""
-    """It uses no key."""
-
     @asynccontextmanager
     async def answer(self, call: ModelCall) -> AsyncIterator[Reply]:
         """The script's answer; an exception in the script is sent as a server error."""

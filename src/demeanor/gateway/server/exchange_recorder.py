@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from demeanor.core.exchange import Exchange, ProviderError, Request, Response
+from demeanor.gateway.dialects.errors import without_keys
 from demeanor.gateway.dialects.stream_events import Assembler, Interrupted
 from demeanor.gateway.models.prices import cost
 
@@ -62,7 +64,7 @@ class ExchangeRecorder:
 
     def set_error(self, error: ProviderError) -> None:
         """Set the error; only the first one counts."""
-        self.error = self.error or error
+        self.error = self.error or replace(error, message=without_keys(error.message))
 
     def end(self) -> None:
         """Note that the exchange is over."""

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from demeanor.core.exchange import ProviderError, Request
-from demeanor.core.redaction.redactor import Redactor
-from demeanor.core.redaction.values import redacted
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
@@ -101,10 +99,6 @@ class RequestHandler:
             return await deliver(ErrorReply(error=_error(402, "budget", spent)), call, recording, request)
         session.note(*upstream.notes)
         recording.price = upstream.price if self.resolve(call.request.model) or upstream.price == FREE else None
-        if upstream.secret and upstream.secret.encode() in call.body:
-            recording.request = redacted(
-                recording.request, Redactor({"provider-key": upstream.secret}, vendors=False, digits=False)
-            )
         recording.awaiting_provider = True
         fault = session.fault(recording.number)
         try:

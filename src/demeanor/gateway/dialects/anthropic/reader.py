@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from demeanor.core.messages import Opaque, Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects.anthropic.blocks import NAME, read_block
-from demeanor.gateway.dialects.anthropic.errors import read_stream_error
 from demeanor.gateway.dialects.anthropic.response import read_stop, read_usage
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.errors import stream_error
+from demeanor.gateway.dialects.errors import embedded_error, stream_error
 from demeanor.gateway.dialects.json_reader import Json, maybe_count, maybe_object, maybe_string, parse_object, string
 from demeanor.gateway.dialects.sse import Event
 from demeanor.gateway.dialects.stream_events import Began, Delta, Finished, PartClosed, PartGrew, PartOpened
@@ -53,7 +52,7 @@ class AnthropicReader(EventReader):
             self.done = True
             yield from self._finish()
         elif kind == "error":
-            yield self.fail(read_stream_error(data))
+            yield self.fail(embedded_error(data))
 
     def at_end(self) -> Iterator[Delta]:
         """The stream ended without message_stop."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import WireFormat
-from demeanor.gateway.dialects.errors import Reason, error_message, reason_of, status_of
+from demeanor.gateway.dialects.errors import Reason, status_of
 from demeanor.gateway.dialects.json_reader import Json, to_json
 
 _STATUS: dict[Reason, str] = {
@@ -27,11 +27,3 @@ def error_body(error: ProviderError) -> Json:
 def write_error(error: ProviderError) -> WireFormat:
     """An error response for Google's clients."""
     return WireFormat(body=to_json(error_body(error)), status=status_of(error))
-
-
-def read_stream_error(data: Json) -> ProviderError:
-    """The error in a stream."""
-    error = data.get("error")
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and 400 <= code <= 599 else 500
-    return ProviderError(status=status, reason=reason_of(status), message=error_message(data))

@@ -9,8 +9,7 @@ from typing import Any
 from demeanor.core.exchange import StopReason
 from demeanor.core.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.errors import stream_error
-from demeanor.gateway.dialects.gemini.errors import read_stream_error
+from demeanor.gateway.dialects.errors import embedded_error, stream_error
 from demeanor.gateway.dialects.gemini.json_array_stream import AutoFramingReader
 from demeanor.gateway.dialects.gemini.parts import NAME, read_part
 from demeanor.gateway.dialects.gemini.response import CANDIDATE, USAGE, read_stop, read_usage
@@ -46,7 +45,7 @@ class GeminiReader(EventReader):
         """The deltas of one event."""
         top = parse_object(event.data)
         if top.get("error"):
-            yield self.fail(read_stream_error(top))
+            yield self.fail(embedded_error(top))
             return
         read_usage(maybe_object(top, USAGE))
         self._top.update({key: value for key, value in top.items() if key != "candidates"})

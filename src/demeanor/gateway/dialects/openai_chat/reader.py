@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from demeanor.core.exchange import ProviderError, StopReason, Usage
+from demeanor.core.exchange import StopReason, Usage
 from demeanor.core.messages import Text, Thinking, ToolCall
 from demeanor.gateway.dialects import ids
-from demeanor.gateway.dialects.errors import error_message, reason_of, stream_error
+from demeanor.gateway.dialects.errors import embedded_error, stream_error
 from demeanor.gateway.dialects.json_reader import (
     Json,
     maybe_count,
@@ -28,14 +26,6 @@ from demeanor.gateway.dialects.stream_events import Began, Delta, Finished, Part
 from demeanor.gateway.dialects.stream_reader import EventReader
 
 DONE = b"[DONE]"
-_FAILURE = re.compile(r"[45]\d\d", re.ASCII)
-
-
-def read_stream_error(error: Any) -> ProviderError:
-    """The error in a stream."""
-    code = str(error.get("code")) if isinstance(error, dict) else ""
-    status = int(code) if _FAILURE.fullmatch(code) else 500
-    return ProviderError(status=status, reason=reason_of(status), message=error_message(error))
 
 
 def _text(delta: Json) -> str:
@@ -85,7 +75,7 @@ class ChatReader(EventReader):
             return
         chunk = parse_object(event.data)
         if chunk.get("error"):
-            yield self.fail(read_stream_error(chunk["error"]))
+            yield self.fail(embedded_error(chunk))
             return
         if not self._state.began:
             self._state.began = True

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from demeanor.core.exchange import ProviderError
 from demeanor.core.messages import Part, Text, Thinking, ToolCall
 from demeanor.gateway.dialects.dialect import Malformed
-from demeanor.gateway.dialects.errors import error_message, reason_of, stream_error
+from demeanor.gateway.dialects.errors import embedded_error, stream_error
 from demeanor.gateway.dialects.json_reader import (
     Json,
     maybe_count,
@@ -34,8 +33,6 @@ from demeanor.gateway.dialects.stream_events import (
 )
 from demeanor.gateway.dialects.stream_reader import EventReader
 from demeanor.gateway.dialects.strict_json import compact
-
-_STATUS = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400, "server_is_overloaded": 503}
 
 
 @dataclass(slots=True)
@@ -190,10 +187,7 @@ class ResponsesReader(EventReader):
         yield Finished(stop=stop, usage=read_usage(maybe_object(response, "usage")), extra={NAME: extra})
 
     def _fail(self, data: Json) -> Iterator[Delta]:
-        error: Any = maybe_object(data, "response").get("error") or data.get("error") or data
-        code = error.get("code") if isinstance(error, dict) else None
-        status = _STATUS.get(str(code), 500)
-        yield self.fail(ProviderError(status=status, reason=reason_of(status), message=error_message(error)))
+        yield self.fail(embedded_error(maybe_object(data, "response").get("error") or data))
 
     def _text(self, at: int, content: int, data: Json) -> Iterator[Delta]:
         if (at, content) not in self._open:
