@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -202,3 +203,75 @@ def test_evals_made_in_a_list_are_found(tmp_path):
         "ALL = [eval_test(USUALLY_PASSES, prompt=word, name=f'says {word}')(check) for word in ('one', 'two')]\n"
     )
     assert names(write(tmp_path / "eval_a.py", source)) == ["says one", "says two"]
+
+
+LOST = [
+    (
+        "import pytest\n\n@pytest.mark.usefixtures\n{}",
+        "the name `one` is now MarkDecorator",
+        "above all other decorators",
+    ),
+    ("{}one = 1\n", "the name `one` is now a whole number (1)", "assign nothing else"),
+    ("{}del one\n", "the module has no name `one`", "a list or tuple"),
+    (
+        "{}\ndef make():\n    @eval_test(USUALLY_PASSES, prompt='p')\n    def two(rig, result): ...\nmake()\n",
+        "`two`",
+        "list",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "problem", "remedy"), LOST)
+def test_eval_that_the_module_has_lost_is_an_error(tmp_path, source, problem, remedy):
+    """An eval below another decorator, or overwritten, would never run, and the run would be green."""
+    body = eval_source("one").removeprefix(HEAD)
+    path = write(tmp_path / "eval_a.py", HEAD + source.format(body))
+    with pytest.raises(BadInput) as caught:
+        discover([path])
+    assert problem in str(caught.value)
+    assert remedy in str(caught.value)
+    assert re.search(r"eval_a\.py:\d+", str(caught.value))
+
+
+def test_two_functions_of_the_same_name_are_an_error(tmp_path):
+    """The second definition would replace the first without a message."""
+    path = write(tmp_path / "eval_a.py", eval_source("one", "one"))
+    with pytest.raises(BadInput, match=r"eval_a\.py:3: the eval 'one' can't be collected: another eval at line 7"):
+        discover([path])
+
+
+def test_evals_of_a_loop_must_be_put_into_a_list(tmp_path):
+    """Each turn of the loop replaces the eval of the one before."""
+    loop = (
+        "EVALS = []\nfor n in range(3):\n    @eval_test(USUALLY_PASSES, prompt='p', name=f'number-{n}')\n"
+        "    def one(rig, result): ...\n"
+    )
+    path = write(tmp_path / "eval_a.py", HEAD + loop)
+    with pytest.raises(BadInput, match="in a loop, append each eval to a list"):
+        discover([path])
+    write(path, HEAD + loop + "    EVALS.append(one)\n")
+    assert sorted(names(path)) == ["number-0", "number-1", "number-2"]
+
+
+def test_copy_of_an_eval_stands_for_it(tmp_path):
+    """`dataclasses.replace` keeps the check, so the eval is not lost."""
+    make = (
+        "from dataclasses import replace\ndef make():\n    @eval_test(USUALLY_PASSES, prompt='p')\n"
+        "    def one(rig, result): ...\n    return one\nEVALS = [replace(make(), name='other')]\n"
+    )
+    assert names(write(tmp_path / "eval_a.py", HEAD + make)) == ["other"]
+
+
+def test_class_can_hold_evals(tmp_path):
+    """As in pytest, a class groups evals."""
+    body = "class TestGroup:\n    @eval_test(USUALLY_PASSES, prompt='p')\n    def one(rig, result): ...\n"
+    assert names(write(tmp_path / "eval_a.py", HEAD + body)) == ["one"]
+
+
+def test_eval_in_a_file_of_another_name_is_an_error(tmp_path):
+    """Only eval_*.py, *_eval.py and test_*.py are collected; a helper's evals count where they are imported."""
+    write(tmp_path / "more" / "behaviour.py", eval_source("one"))
+    with pytest.raises(BadInput, match=r"behaviour\.py:3: the eval 'one' can't be collected: a file of evals is named"):
+        discover([tmp_path])
+    write(tmp_path / "more" / "eval_all.py", "from behaviour import one\n")
+    assert names(tmp_path) == ["one"]

@@ -126,6 +126,21 @@ def test_evals_beside_ordinary_tests(evals: Project):
     assert evals.demeanor("run", "tests").returncode == 0
 
 
+def test_an_eval_that_is_lost_fails_the_collection(evals: Project):
+    """In a file of evals and in a test file, on the command line and in pytest: nothing is run."""
+    lost = EVALS.replace("writes", "lost").replace("@eval_test(ALWAYS", "@pytest.mark.usefixtures()\n@eval_test(ALWAYS")
+    evals.write(evals__eval_lost_py=f"import pytest\n{lost}")
+    for shown in (evals.demeanor("run"), evals.demeanor("list"), evals.demeanor("validate"), evals.pytest("evals")):
+        assert shown.returncode == 2
+        assert "the eval 'lost' can't be collected: the name `lost` is now MarkDecorator" in shown.stdout + shown.stderr
+    (evals.folder / "evals/eval_lost.py").unlink()
+    evals.write(tests__test_lost_py=f"import pytest\n{lost}")
+    assert "the eval 'lost' can't be collected" in evals.pytest("tests").stdout
+    evals.write(tests__test_lost_py=EVALS)
+    assert "two evals are named 'writes'" in evals.pytest("evals", "tests").stdout
+    assert not (evals.folder / "results").exists()
+
+
 def test_xdist_runs_each_item_in_its_worker(evals: Project):
     """Nothing is run twice."""
     assert "2 passed, 1 xfailed" in evals.pytest("evals", "-n", "2", RUN_EVALS="1").stdout

@@ -57,6 +57,8 @@ def test_existence_is_asked_without_failing():
     assert "lib" not in found
     assert not found["src"].exists
     assert found["src/app.py"].exists
+    assert found["src/app.py"]
+    assert not found["missing.txt"]
 
 
 def test_folder_is_no_file():
@@ -175,6 +177,14 @@ def test_command_runs_in_a_copy():
     end = found.run("python3", "-c", "print(open('a.txt').read()); open('a.txt', 'w')")
     assert (end.exit_code, end.stdout) == (0, "hello\n")
     assert found["a.txt"].text == "hello"
+
+
+def test_command_that_failed_is_false():
+    """`assert rig.workspace.run(…)` checks that the command succeeded."""
+    found = workspace({}, run=run_command)
+    assert found.run("python3", "-c", "")
+    assert not found.run("python3", "-c", "raise SystemExit(1)")
+    assert not CommandResult(exit_code=0, stdout="", stderr="", timed_out=True)
 
 
 def test_command_gets_its_timeout():

@@ -101,6 +101,10 @@ class CommandResult:
     timed_out: bool = False
     """Whether it was killed at its time limit."""
 
+    def __bool__(self) -> bool:
+        """Whether it succeeded, so that `assert rig.workspace.run(…)` checks what it says."""
+        return self.exit_code == 0 and not self.timed_out
+
 
 class RunCommand(Protocol):
     """Runs a command in a temporary copy of a workspace, for a check; `Sandbox.command` is one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,9 @@ def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
         if name:
             evals = _chosen(evals, name, Path(path))
         found.update({id(one): one for one in evals})
-    return _unique_names(_labelled(one, labels.get(key, ())) for key, one in found.items())
+    for given in paths:
+        _reject_misnamed(Path(str(given).partition("::")[0]), found.values())
+    return unique_names(_labelled(one, labels.get(key, ())) for key, one in found.items())
 
 
 def _labelled(one: Eval, tags: tuple[str, ...]) -> Eval:
@@ -91,6 +94,47 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def _reject_misnamed(path: Path, found: Iterable[Eval]) -> None:
+    """Raise BadInput if a file below a folder defines an eval that was not collected because of the file's name."""
+    if not path.is_dir():
+        return
+    collected = {(one.source.path.resolve(), one.source.line) for one in found}
+    for file in _other_python_files(path):
+        for name, lines in _decorated_evals(file):
+            if not any((file.resolve(), line) in collected for line in lines):
+                raise BadInput(
+                    f"the eval {name!r} can't be collected: a file of evals is named eval_*.py, *_eval.py or test_*.py",
+                    where=f"{file}:{lines.start}",
+                    remedy="rename the file, or import the eval in a file of evals",
+                )
+
+
+def _other_python_files(folder: Path) -> Iterator[Path]:
+    """The Python files below a folder whose names are not those of eval files."""
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            scenario = (path / SCENARIO).is_file() or looks_like_cline(path) or looks_like_task(path)
+            if not (path.name.startswith(".") or path.name in _SKIPPED_FOLDERS or path.is_symlink() or scenario):
+                yield from _other_python_files(path)
+        elif path.suffix == ".py" and path.is_file() and not is_eval_file(path.name):
+            yield path
+
+
+def _decorated_evals(file: Path) -> Iterator[tuple[str, range]]:
+    """The functions of a module that are decorated with `@eval_test(…)`, with their lines; none if it can't be read."""
+    if not _mentions_eval_test(file):
+        return
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for call in node.decorator_list:
+                if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "eval_test":
+                    yield node.name, range(node.decorator_list[0].lineno, node.lineno + 1)
+
+
 def _mentions_eval_test(path: Path) -> bool:
     return b"eval_test" in path.read_bytes()
 
@@ -124,7 +168,8 @@ def _chosen(evals: Iterable[Eval], name: str, path: Path) -> list[Eval]:
     return [by_name[name]]
 
 
-def _unique_names(evals: Iterable[Eval]) -> tuple[Eval, ...]:
+def unique_names(evals: Iterable[Eval]) -> tuple[Eval, ...]:
+    """The evals; raises BadInput if two have the same name."""
     by_name: dict[str, Eval] = {}
     for one in evals:
         other = by_name.setdefault(one.name, one)

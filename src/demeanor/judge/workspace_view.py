@@ -75,8 +75,12 @@ class FileView:
         except ValueError as error:
             raise MissingFile(f"{self.path!r} is not valid JSON: {error}; it begins with {one_line(text)!r}") from None
 
+    def __bool__(self) -> bool:
+        """Whether the file exists, so that `assert rig.workspace["notes.txt"]` checks what it says."""
+        return self.exists
+
     def __repr__(self) -> str:
-        return f"<file {self.path!r}>"
+        return f"<file {self.path!r}>" if self.exists else f"<no file {self.path!r}>"
 
 
 class WorkspaceView:

@@ -7,6 +7,7 @@ concurrently in one run; pytest then collects one result after the other.
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,20 @@ def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str
     from demeanor.pytest_plugin.items import items_of_module
 
     return items_of_module(collector, obj)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Fail the collection of a test file that has lost an eval."""
+    report = yield
+    if isinstance(collector, pytest.Module) and report.passed and "demeanor.define.python.decorator" in sys.modules:
+        from demeanor.pytest_plugin.items import lost_eval
+
+        if problem := lost_eval(collector):
+            report.outcome, report.longrepr, report.result = "failed", problem, []
+    return report
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -19,6 +19,7 @@ from demeanor.core.progress import AttemptJudged, Progress
 from demeanor.core.record import Record
 from demeanor.core.run_request import RunRequest
 from demeanor.core.trial import Cell, Plan
+from demeanor.define.discover import unique_names
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.execute import PreparedRun, RunResult, execute_async, prepare
 from demeanor.runner.plan import plan_evals
@@ -38,11 +39,16 @@ class Batch:
         self._results = (
             Path(option.eval_out) if option.eval_out else self.catalog.config.root / self.catalog.config.results
         )
+        self._evals: dict[str, Eval] = {}
         self._parts: list[_Part] = []
         self._started = time.monotonic()
 
     def plan(self, evals: Sequence[Eval]) -> Plan:
-        """The plan of some evals."""
+        """The plan of some evals; raises BadInput if another file has an eval of the same name."""
+        for one in evals:
+            other = self._evals.setdefault(one.name, one)
+            if other.source != one.source:
+                unique_names((other, one))
         return plan_evals(self.catalog, evals, self.request, os.environ)
 
     def start(self, cells: Sequence[Cell]) -> None:

@@ -15,9 +15,10 @@ from demeanor.core.errors import DemeanorError
 from demeanor.core.eval import Eval
 from demeanor.core.policy import Policy
 from demeanor.core.trial import Cell
-from demeanor.define.discover import discover
+from demeanor.define.discover import discover, unique_names
 from demeanor.define.folder.cline_folder import looks_like_cline
-from demeanor.define.python.import_file import evals_in
+from demeanor.define.python.decorator import take_created
+from demeanor.define.python.import_file import evals_in, reject_lost
 from demeanor.pytest_plugin.batch import Batch, batch_of
 
 
@@ -111,6 +112,18 @@ def items_of_module(collector: pytest.Module | pytest.Class, obj: object) -> lis
     if obj.source.path.resolve() != collector.path.resolve():
         return []  # an eval of another file, or a value of a test
     return list(_items(collector, evals_in({"eval": obj}, collector.path)))
+
+
+def lost_eval(module: pytest.Module) -> str | None:
+    """What is wrong with the evals of a test file: one that can't be collected, or two of the same name."""
+    namespace = vars(module.obj)
+    try:
+        found = evals_in(namespace, module.path)
+        reject_lost(take_created(module.path), found, namespace)
+        unique_names(found)
+    except DemeanorError as error:
+        return str(error)
+    return None
 
 
 def _items(parent: Any, evals: Sequence[Eval]) -> Iterator[EvalItem]:

@@ -1,6 +1,7 @@
 """`@eval_test` turns a Python function into an eval and checks every argument, before anything costs money.
 
-There is no registry: the decorated name *is* the eval, a plain value, and `discover` collects the evals of a module.
+The decorated name *is* the eval, a plain value, and `discover` collects the evals of a module. The decorator also notes
+every eval that it creates, so that collecting a file finds out about one that its module has lost.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from demeanor.core.scenario import Approval, PriorMessage
 from demeanor.define.eval_fields import EVAL_FIELDS, accepts, build_eval, name_problem
 from demeanor.define.field import read_fields
 from demeanor.define.template import checked_template
+
+_CREATED: dict[str, list[Eval]] = {}
+"""File, as compiled code names it → the evals that were created in it and not taken yet."""
 
 
 def eval_test(
@@ -78,7 +82,15 @@ def _make_eval(check: CheckFunction, policy: Policy, given: Mapping[str, Any]) -
         checks += (PromptSnapshot(file=source.path.parent / file),)
     description = inspect.getdoc(check) or ""
     found |= {"policy": policy, "checks": checks, "description": description}
-    return build_eval(table, found, source=source)
+    created = build_eval(table, found, source=source)
+    _CREATED.setdefault(str(source.path), []).append(created)
+    return created
+
+
+def take_created(path: Path) -> tuple[Eval, ...]:
+    """The evals that were created in a file since this was last asked, whether or not its module still has them."""
+    names = dict.fromkeys((str(path), str(path.resolve())))
+    return tuple(one for name in names for one in _CREATED.pop(name, ()))
 
 
 def _reject_bare(function: Any) -> NoReturn:

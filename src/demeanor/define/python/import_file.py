@@ -7,35 +7,77 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from demeanor.config.table import describe
+from demeanor.core.checks import CheckFunction, FunctionCheck
 from demeanor.core.errors import BadInput, DemeanorError, nearest
 from demeanor.core.eval import Eval
 from demeanor.define.python.assert_details import explain_comparisons
 from demeanor.define.python.assert_rewrite import compiled
-from demeanor.define.python.decorator import eval_test
+from demeanor.define.python.decorator import eval_test, take_created
 
 
 def evals_in_file(path: Path) -> tuple[Eval, ...]:
-    """The evals of a Python file, in the order of their definition."""
-    return evals_in(vars(import_file(path)), path)
+    """The evals of a Python file, in the order of their definition; raises BadInput if it has lost one."""
+    take_created(path)
+    namespace = vars(import_file(path))
+    found = evals_in(namespace, path)
+    reject_lost(take_created(path), found, namespace)
+    return found
 
 
 def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
-    """The evals in a module's namespace, also in lists, without those imported from another eval file."""
+    """The evals in a module's namespace, also in lists and classes, without those imported from another eval file."""
     if "_pytest.assertion" in sys.modules:  # a file that pytest has imported uses pytest's own explanations
         explain_comparisons()
     found: dict[int, Eval] = {}
     for value in list(namespace.values()):
-        several = value if isinstance(value, list | tuple) else (value,)
-        for one in several:
+        for one in _parts(value, namespace):
             if isinstance(one, Eval) and not _is_imported(one, path):
                 found[id(one)] = one
     return tuple(sorted(found.values(), key=lambda one: one.source.line))
+
+
+def _parts(value: object, namespace: Mapping[str, Any]) -> Iterable[object]:
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, type) and value.__module__ == namespace.get("__name__"):
+        return vars(value).values()
+    return (value,)
+
+
+def reject_lost(created: Iterable[Eval], found: Iterable[Eval], namespace: Mapping[str, Any]) -> None:
+    """Raise BadInput if an eval was created but not collected: it would never run, and nothing would say so."""
+    collected = {id(check) for one in found for check in _functions(one)}
+    for one in created:
+        if collected.isdisjoint(map(id, _functions(one))):
+            problem, remedy = _why_lost(one, namespace)
+            raise BadInput(
+                f"the eval {one.name!r} can't be collected: {problem}",
+                where=f"{one.source.path}:{one.source.line}",
+                remedy=remedy,
+            )
+
+
+def _functions(one: Eval) -> list[CheckFunction]:
+    return [check.function for check in one.checks if isinstance(check, FunctionCheck)]
+
+
+def _why_lost(one: Eval, namespace: Mapping[str, Any]) -> tuple[str, str]:
+    name = _functions(one)[0].__name__
+    now = namespace.get(name)
+    if isinstance(now, Eval):
+        problem = f"another eval at line {now.source.line} has taken its name `{name}`"
+        return problem, "rename one of the functions; in a loop, append each eval to a list of the module"
+    if name in namespace:
+        problem = f"the name `{name}` is now {describe(now)}"
+        return problem, "put @eval_test above all other decorators, and assign nothing else to the name"
+    return f"the module has no name `{name}`", "assign it to a name, or to a list or tuple, of the module"
 
 
 def is_eval_file(name: str) -> bool:
