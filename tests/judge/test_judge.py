@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from demeanor.core.eval import Eval, Source
 from demeanor.core.policy import USUALLY_FAILS, USUALLY_PASSES
 from demeanor.core.scenario import Scenario
 from demeanor.core.verdict import Fail, Finding, Pass, Void, VoidCause
+from demeanor.judge.calls_view import Calls
 from demeanor.judge.judge import judge
 from tests.judge.helpers import called, evidence, no_command
 
@@ -185,6 +187,53 @@ def test_notes_of_an_error_are_kept():
 def test_returned_false_is_a_fail():
     """`return x in y` instead of `assert` is a slip that must not pass."""
     assert "returned False" in verdict(lambda rig, result: "Saved" in result).reason
+
+
+def test_false_returned_by_an_async_check_is_a_fail_too():
+    """`async def` changes nothing about what a returned False means."""
+
+    async def check(rig, result):
+        await asyncio.sleep(0)
+        return "Saved" in result
+
+    found = verdict(check)
+    assert isinstance(found, Fail)
+    assert "returned False" in found.reason
+
+
+@pytest.mark.parametrize("value", [0, "", [], Calls([]), "yes", re.search("D", "Done.")])
+def test_returned_value_that_is_no_boolean_is_a_crash(value):
+    """`return rig.calls…` would pass whatever it contains: nothing was asserted."""
+
+    async def waits(rig, result):
+        return value
+
+    for check in (lambda rig, result: value, waits):
+        found = verdict(check)
+        assert isinstance(found, Void)
+        assert found.cause is VoidCause.CHECK
+        assert "write `assert`, or return True or False" in found.detail
+
+
+def test_check_whose_body_never_runs_is_a_crash():
+    """A wrapper can hide a generator from the definition; it is found when the check is called."""
+
+    def generator(rig, result):
+        yield
+        raise AssertionError
+
+    async def async_generator(rig, result):
+        yield
+        raise AssertionError
+
+    async def nested(rig, result):
+        return asyncio.sleep(0)
+
+    for hidden in (generator, async_generator, nested):
+        found = verdict(lambda rig, result, hidden=hidden: hidden(rig, result))
+        assert isinstance(found, Void)
+        assert found.cause is VoidCause.CHECK
+        assert "the check returned a" in found.detail
 
 
 @pytest.mark.parametrize("error", [KeyError("path"), ZeroDivisionError("x"), SystemExit(3), RecursionError("deep")])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from demeanor import Stage
 from demeanor.core.eval import Eval, Source
 from demeanor.core.policy import USUALLY_PASSES
@@ -136,3 +138,25 @@ def test_a_call_may_be_asked_for_first():
     assert isinstance(asked, Asked)
     assert (asked.id, asked.answer, asked.kind) == (denied.id, "deny", Kind.EXECUTE)
     assert (denied.permission, read.permission) == ("deny", "unasked")
+
+
+def test_behaviour_that_never_ran_is_an_error():
+    """A wrapper can hide a generator or a coroutine; the behaviour would play an agent that does nothing."""
+
+    def generator(stage):
+        stage.say("Saved.")
+        yield
+
+    async def coroutine(stage):
+        stage.say("Saved.")
+
+    async def async_generator(stage):
+        yield
+
+    for hidden in (generator, async_generator):
+        with pytest.raises(TypeError, match="nothing in it was run"):
+            played(lambda stage, hidden=hidden: hidden(stage))
+    waiting = coroutine(None)
+    with pytest.raises(TypeError, match="nothing in it was run"):
+        played(lambda stage: waiting)
+    waiting.close()

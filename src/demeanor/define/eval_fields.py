@@ -73,6 +73,19 @@ def accepts(function: Any, count: int) -> bool:
     return True
 
 
+def runs_when_called(function: Any) -> bool:
+    """Whether calling `function` runs its body; a generator or coroutine only runs when it is iterated or awaited."""
+    return not (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)) and (
+        not inspect.iscoroutinefunction(function)
+    )
+
+
+def _require_plain(table: Table, key: str, function: Any) -> None:
+    if not runs_when_called(function):
+        found = f"{getattr(function, '__name__', function)!r} is async or a generator, so nothing in it would run"
+        table.fail(key, found, "write a plain `def` without `yield`")
+
+
 def _name(table: Table, key: str) -> str:
     name = table.text(key)
     if problem := name_problem(name):
@@ -173,6 +186,7 @@ def _setup(table: Table, key: str) -> Any:
     value = table.anything(key)
     if not accepts(value, 1):
         table.fail(key, f"expected a function of 1 argument, found {describe(value)}", "write `def setup(workspace):`")
+    _require_plain(table, key, value)
     return value
 
 
@@ -183,6 +197,7 @@ def _rehearsals(table: Table, key: str) -> tuple[Rehearsal, ...]:
         if not accepts(function, 1):
             found = describe(function)
             table.fail(key, f"expected a function of 1 argument, the stage, found {found}", "write `def good(stage):`")
+        _require_plain(table, key, function)
     return tuple(several)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -147,7 +147,10 @@ def rehearse(eval: Eval, behaviour: Rehearsal, *, lay_out: LayOut, read_back: Re
         workspace.mkdir()
         before = _in_memory(lay_out(eval.scenario, workspace))
         stage = Stage(workspace, eval.scenario)
-        behaviour(stage)
+        play: Callable[[Stage], object] = behaviour  # authors' functions return anything
+        returned = play(stage)
+        if isinstance(returned, Generator | AsyncGenerator | Coroutine):
+            raise TypeError(f"the behaviour returned a {type(returned).__name__}, so nothing in it was run")
         trial = f"{eval.name}/rehearsal/{getattr(behaviour, '__name__', 'behaviour')}"
         return stage.evidence(trial, before, _in_memory(read_back(workspace)))
 

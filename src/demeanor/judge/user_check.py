@@ -8,8 +8,10 @@ import linecache
 import sys
 import sysconfig
 import traceback
+from collections.abc import Awaitable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from demeanor.core.checks import CheckFunction
 from demeanor.core.text import excerpt, one_line, printable
@@ -19,16 +21,31 @@ _LIBRARY_PATHS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), 
 
 
 def ask_function(function: CheckFunction, rig: Rig) -> None:
-    """Call `function(rig, result)` and await it if it is async. Don't call this from a running event loop."""
+    """Call `function(rig, result)` and await it if it is async. Don't call this from a running event loop.
+
+    A returned False is a failure. Any other value but None and True is a mistake: a check that returns a view or a
+    match without asserting anything could never fail.
+    """
     found = function(rig, rig.final_text)
     if inspect.isawaitable(found):
-        asyncio.run(_finish(found))
-    elif found is False:
+        found = asyncio.run(_finish(found))
+    if found is False:
         raise AssertionError("the check returned False")
+    if found is not None and found is not True:
+        raise TypeError(f"the check returned {_described(found)}: write `assert`, or return True or False")
 
 
-async def _finish(awaitable: object) -> None:
-    await awaitable  # type: ignore[misc]
+async def _finish(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def _described(value: object) -> str:
+    if inspect.isgenerator(value) or inspect.isasyncgen(value):
+        return "a generator, so nothing in it was run"
+    if inspect.iscoroutine(value):
+        value.close()
+        return "a coroutine that nothing awaits"
+    return one_line(repr(value))
 
 
 def refutation(error: BaseException) -> str | None:

@@ -117,6 +117,37 @@ def test_async_check_is_accepted():
     assert make(check=waits).checks == (FunctionCheck(function=waits),)
 
 
+def _generator(rig_or_stage, result=""):
+    yield
+
+
+async def _async_generator(rig_or_stage, result=""):
+    yield
+
+
+async def _coroutine(stage):
+    pass
+
+
+@pytest.mark.parametrize("function", [_generator, _async_generator])
+def test_generator_is_refused_as_a_check(function):
+    """Calling a generator function runs nothing of its body, so the check could never fail."""
+    error = refused(check=function)
+    line = function.__code__.co_firstlineno
+    assert f"test_decorator.py:{line}" in str(error)
+    assert "is a generator" in str(error)
+    assert "remove `yield`" in str(error)
+
+
+@pytest.mark.parametrize("key", ["passes_on", "fails_on", "setup"])
+@pytest.mark.parametrize("function", [_generator, _async_generator, _coroutine])
+def test_behaviour_that_would_not_run_is_refused(key, function):
+    """A behaviour and a set-up are called without awaiting them: nothing of their body would run."""
+    error = refused(**{key: function})
+    assert key in str(error)
+    assert "nothing in it would run" in str(error)
+
+
 def test_wrapped_check_is_found_where_it_is_written():
     """A check behind another decorator keeps its own name and line."""
 

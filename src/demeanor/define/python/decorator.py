@@ -121,6 +121,9 @@ def _require_check(table: Table, check: Any) -> None:
         except (TypeError, ValueError):
             shown = repr(check)
         table.fail("check", f"expected a function of two arguments, found {shown}", "write `def check(rig, result):`")
+    if inspect.isgeneratorfunction(check) or inspect.isasyncgenfunction(check):
+        found = f"{check.__name__!r} is a generator: nothing in it would run, so the eval could never fail"
+        table.fail("check", found, "remove `yield`; a check is a plain `def` or `async def` with asserts")
     if "name" not in table and (problem := name_problem(check.__name__)):
         table.fail("name", f"{check.__name__!r} can't be an eval's name", problem)
 
