@@ -13,7 +13,7 @@ from demeanor.core.scenario import Scenario
 from demeanor.core.subject import Subject
 from demeanor.core.tree import Entry, Tree
 from demeanor.define.discover import discover
-from tests.define.harbor.helpers import MINIMAL, task
+from tests.helpers.harbor_task_files import MINIMAL, task
 
 
 def saved(rig: object, result: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from demeanor.core.policy import Policy
 from demeanor.define.discover import discover
 from demeanor.define.policy_history import PolicyHistory, policies_in, policy_history
-from tests.define.harbor.helpers import MINIMAL, task
+from tests.helpers.harbor_task_files import MINIMAL, task
 
 HEAD = "from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n"
 

@@ -12,7 +12,7 @@ from demeanor.core.errors import BadInput
 from demeanor.core.policy import Policy
 from demeanor.define.discover import discover
 from demeanor.define.set_policy import policy_file, with_policy
-from tests.define.harbor.helpers import MINIMAL, task
+from tests.helpers.harbor_task_files import MINIMAL, task
 
 BODY = "def saves( rig,result ) :  # odd\n    '''Says so.'''\n    assert  result\n"
 IMPORT = "from demeanor import USUALLY_PASSES, eval_test\n"

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from tests.golden.labs import main
+from tests.golden.cases import main
 
 _CONTEXT = get_context("forkserver")
 _CONTEXT.set_forkserver_preload([__name__])

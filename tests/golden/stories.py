@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.golden.cases import GOOD_FIX, HELP, BrokenToyAgent, Project, ToyAgent, Versions
 from tests.golden.command import Command
-from tests.golden.labs import GOOD_FIX, HELP, BrokenToyAgent, Project, ToyAgent, Versions
 from tests.golden.normalise import label, normalise, shape
 
 LENGTH = 64

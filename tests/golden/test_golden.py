@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.golden.cases import CASES, commands
 from tests.golden.golden import check_folder
-from tests.golden.labs import CASES, commands
 from tests.golden.stories import STORIES
 
 

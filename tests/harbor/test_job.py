@@ -11,7 +11,7 @@ import pytest
 from demeanor.core.trial import Trial
 from demeanor.harbor.environments import EnvironmentChoice
 from demeanor.harbor.job import agent_config, job_config, max_seconds
-from tests.harbor.helpers import greet, stepped, trial_of
+from tests.helpers.harbor_tasks import greet, stepped, trial_of
 
 
 def job(trial: Trial, place: str = "bubblewrap", **options: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from demeanor.gateway.server.http_server import GatewayServer
 from demeanor.harbor.agents import AGENTS, TaskAgentSpec
 from demeanor.harbor.environments import EnvironmentChoice
 from demeanor.harbor.model_route import UNSEEN, ModelRoute, open_route
-from tests.harbor.helpers import greet, trial_of
+from tests.helpers.harbor_tasks import greet, trial_of
 
 
 def ask(url: str, token: str) -> int:

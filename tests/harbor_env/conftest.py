@@ -1,4 +1,4 @@
-"""One lab per module and worker: a run of Harbor costs seconds. What several tests ask about is run once for all."""
+"""One project per module and worker: a run of Harbor takes seconds, so what several tests need is run once."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.harbor_env.helpers import HarborLab, HarborTrial, by_task, harbor, read_job
+from tests.harbor_env.helpers import HarborProject, HarborTrial, by_task, harbor, read_job
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> HarborLab:
-    """A fresh lab; skipped, loudly, where there is no Harbor."""
+def harbor_project(tmp_path_factory: pytest.TempPathFactory) -> HarborProject:
+    """A new project; skipped, loudly, where there is no Harbor."""
     harbor()
-    return HarborLab(tmp_path_factory.mktemp("harbor"))
+    return HarborProject(tmp_path_factory.mktemp("harbor"))
 
 
-def once(factory: pytest.TempPathFactory, name: str, prepare: Callable[[HarborLab], None]) -> dict[str, HarborTrial]:
+def once(
+    factory: pytest.TempPathFactory, name: str, prepare: Callable[[HarborProject], None]
+) -> dict[str, HarborTrial]:
     """The trials of a job that is run by whichever worker comes first; the others wait for it."""
     harbor()
     top = factory.getbasetemp()
@@ -29,8 +31,8 @@ def once(factory: pytest.TempPathFactory, name: str, prepare: Callable[[HarborLa
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
             folder.mkdir()
-            lab = HarborLab(folder)
-            prepare(lab)
-            trials = lab.run("-n", "2")
+            harbor_project = HarborProject(folder)
+            prepare(harbor_project)
+            trials = harbor_project.run("-n", "2")
             done.write_text(str(trials[0].folder.parent))
     return by_task(read_job(Path(done.read_text())))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.harbor.engine import PROGRAM, WITHOUT
+from tests.helpers.harbor_engine import PROGRAM, WITHOUT
 
 REPOSITORY = Path(__file__).parents[2]
 ENVIRONMENT = "demeanor.harbor_env:BubblewrapEnvironment"
@@ -59,7 +59,7 @@ class HarborTrial:
         return (self.folder / path).read_text()
 
 
-class HarborLab:
+class HarborProject:
     """A folder of tasks, and jobs run on them."""
 
     def __init__(self, folder: Path) -> None:
@@ -142,7 +142,7 @@ class HarborLab:
         }
 
     def processes(self) -> list[str]:
-        """The command lines of processes that name this lab, and of daemons that tasks have named after it."""
+        """The command lines of processes that name this project, and of daemons that its tasks have started."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harbor_env.conftest import once
-from tests.harbor_env.helpers import ENVIRONMENT, HarborLab, HarborTrial, wait_until
+from tests.harbor_env.helpers import ENVIRONMENT, HarborProject, HarborTrial, wait_until
 
 DOCKERFILE = """\
 # syntax=docker/dockerfile:1
@@ -116,11 +116,11 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[str, HarborTrial]:
     return once(tmp_path_factory, "tasks-of-all-kinds", prepare)
 
 
-def prepare(lab: HarborLab) -> None:
+def prepare(harbor_project: HarborProject) -> None:
     """Tasks in which something works, goes wrong, or is tried that must not be."""
-    secret = lab.folder / "secret"
+    secret = harbor_project.folder / "secret"
     secret.write_text("x")
-    lab.task(
+    harbor_project.task(
         "whole",
         dockerfile=DOCKERFILE,
         files={
@@ -128,48 +128,48 @@ def prepare(lab: HarborLab) -> None:
             "environment/tools/start.sh": '#!/bin/sh\necho "$@" > /tmp/entered\nshift\nexec "$@"\n',
             "environment/tools/greet.sh": '#!/bin/sh\necho "$GREETING from $(whoami)"\n',
         },
-        solve=f'echo "$(whoami) $(pwd)" > done; {lab.daemon}',
+        solve=f'echo "$(whoami) $(pwd)" > done; {harbor_project.daemon}',
         test=LOOK,
         toml='[agent]\nuser = "bob"\n[verifier]\nuser = "bob"\n',
     )
-    lab.task("slow", solve="echo done > /app/done; sleep 600", toml="[agent]\ntimeout_sec = 2\n")
-    lab.task("silent", test="true")
-    lab.task("crashing", solve="kill -9 -1", test="echo 0 > /logs/verifier/reward.txt")
-    lab.task("hostile", solve=HOSTILE)
-    lab.task(
+    harbor_project.task("slow", solve="echo done > /app/done; sleep 600", toml="[agent]\ntimeout_sec = 2\n")
+    harbor_project.task("silent", test="true")
+    harbor_project.task("crashing", solve="kill -9 -1", test="echo 0 > /logs/verifier/reward.txt")
+    harbor_project.task("hostile", solve=HOSTILE)
+    harbor_project.task(
         "isolation", solve=PROBE.replace("@HOST@", str(secret)), toml='[environment]\nnetwork_mode = "no-network"\n'
     )
-    lab.task(
+    harbor_project.task(
         "steps",
         toml=STEPS,
         files={
             "steps/one/instruction.md": "One.\n",
-            "steps/one/solution/solve.sh": f"#!/bin/bash\n{lab.daemon}\necho 1 > /app/one\n",
+            "steps/one/solution/solve.sh": f"#!/bin/bash\n{harbor_project.daemon}\necho 1 > /app/one\n",
             "steps/one/tests/test.sh": "#!/bin/bash\ncat /app/one > /logs/verifier/reward.txt\n",
             "steps/two/instruction.md": "Two.\n",
             "steps/two/solution/solve.sh": "#!/bin/bash\npgrep -f mark- && cat /app/one > /app/two\n",
             "steps/two/tests/test.sh": f"#!/bin/bash\n{TO_JSON} /app/two > /logs/verifier/reward.json\n",
         },
     )
-    lab.task(
+    harbor_project.task(
         "separate",
         top='artifacts = ["/app/done"]\n',
         toml='[verifier]\nenvironment_mode = "separate"\n',
-        solve=f"echo done > /app/done; echo forged > /tests; {lab.daemon}",
+        solve=f"echo done > /app/done; echo forged > /tests; {harbor_project.daemon}",
         files={
             "tests/Dockerfile": "FROM debian:12\nWORKDIR /app\nCOPY . /tests/\n",
             "tests/test.sh": "#!/bin/bash\npgrep -f mark- && echo 0 > /logs/verifier/reward.txt && exit\n"
             "grep -c done /app/done > /logs/verifier/reward.txt\n",
         },
     )
-    lab.task("broken", dockerfile="FROM debian:12\nRUN echo why >&2; exit 7\n")
-    lab.task(
+    harbor_project.task("broken", dockerfile="FROM debian:12\nRUN echo why >&2; exit 7\n")
+    harbor_project.task(
         "memory",
         solve="head -c 600M /dev/zero | tail -c 500M | sort > /dev/null",
         toml="[environment]\nmemory_mb = 100\n",
     )
     for name, (files, _) in REFUSED.items():
-        lab.task(name, files=files)
+        harbor_project.task(name, files=files)
 
 
 def test_a_whole_dockerfile_is_replayed(trials: dict[str, HarborTrial]) -> None:
@@ -243,16 +243,18 @@ def test_memory_has_a_limit(trials: dict[str, HarborTrial]) -> None:
     assert "they used" in trials["memory"].message
 
 
-def test_doing_nothing_gets_nothing(lab: HarborLab) -> None:
+def test_doing_nothing_gets_nothing(harbor_project: HarborProject) -> None:
     """The control: a task is not passed by itself."""
-    (trial,) = lab.run("-n", "1", path=lab.task("idle"), agent="nop")
+    (trial,) = harbor_project.run("-n", "1", path=harbor_project.task("idle"), agent="nop")
     assert (trial.exception, trial.reward) == (None, 0.0)
 
 
-def test_twenty_trials_two_at_a_time(lab: HarborLab) -> None:
+def test_twenty_trials_two_at_a_time(harbor_project: HarborProject) -> None:
     """Each has a sandbox of its own: what one leaves, another does not find."""
-    task = lab.task("many", solve=f"[ -e /usr/local/mine ] || echo done > done; touch /usr/local/mine; {lab.daemon}")
-    trials = lab.run("-n", "2", "-k", "20", path=task)
+    task = harbor_project.task(
+        "many", solve=f"[ -e /usr/local/mine ] || echo done > done; touch /usr/local/mine; {harbor_project.daemon}"
+    )
+    trials = harbor_project.run("-n", "2", "-k", "20", path=task)
     assert [one.reward for one in trials] == [1.0] * 20
 
 
@@ -263,15 +265,20 @@ def test_what_cant_be_honoured_is_refused_by_name(trials: dict[str, HarborTrial]
     assert complaint in trials[task].message
 
 
-def test_harbor_killed_leaves_nothing(lab: HarborLab) -> None:
+def test_harbor_killed_leaves_nothing(harbor_project: HarborProject) -> None:
     """Neither processes nor folders, though it had no chance to clean up."""
-    task = lab.task("endless", solve=f"{lab.daemon} sleep 4321")
-    process = lab.start(
-        "run", "-p", str(task), "-a", "oracle", "--env", ENVIRONMENT, "-y", "-q", "-o", str(lab.folder / "k")
+    task = harbor_project.task("endless", solve=f"{harbor_project.daemon} sleep 4321")
+    process = harbor_project.start(
+        "run", "-p", str(task), "-a", "oracle", "--env", ENVIRONMENT, "-y", "-q", "-o", str(harbor_project.folder / "k")
     )
     try:
-        wait_until(lambda: any(line.startswith(lab.mark) for line in lab.processes()) or process.poll() is not None)
+        wait_until(
+            lambda: (
+                any(line.startswith(harbor_project.mark) for line in harbor_project.processes())
+                or process.poll() is not None
+            )
+        )
     finally:
         process.kill()
         assert process.wait() == -9
-    wait_until(lambda: not lab.processes() and not list(lab.temp.glob("demeanor-*")))
+    wait_until(lambda: not harbor_project.processes() and not list(harbor_project.temp.glob("demeanor-*")))

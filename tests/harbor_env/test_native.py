@@ -13,7 +13,7 @@ from demeanor.gateway.script.turn import ScriptOutput
 from demeanor.harbor.socket_handoff import SOCKET_NAME, accept_listeners
 from demeanor.sandboxes.host.bwrap_args import PORT
 from tests.gateway.helpers import playing
-from tests.harbor_env.helpers import HarborLab, HarborTrial
+from tests.harbor_env.helpers import HarborProject, HarborTrial
 
 AGENT = "demeanor.harbor_env:NativeAgent"
 
@@ -27,7 +27,7 @@ def saves(turn: Turn) -> ScriptOutput:
     return "Done."
 
 
-def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, ...]]:
+def played(harbor_project: HarborProject, folder: Path) -> tuple[HarborTrial, tuple[Exchange, ...]]:
     """A trial of the native agent, and what went over the wire."""
 
     async def run_trial() -> tuple[HarborTrial, tuple[Exchange, ...]]:
@@ -35,34 +35,36 @@ def played(lab: HarborLab, folder: Path) -> tuple[HarborTrial, tuple[Exchange, .
             kwargs = {"base_url": f"http://127.0.0.1:{PORT}/t/{session.id}/v1", "token": session.token}
             words = [word for item in kwargs.items() for word in ("--ak", "=".join(item))]
             words += ["-m", "played", "--ek", f"gateway={folder}/{SOCKET_NAME}"]
-            run = partial(lab.run, *words, path=lab.tasks / "native", agent=AGENT)
+            run = partial(harbor_project.run, *words, path=harbor_project.tasks / "native", agent=AGENT)
             (trial,) = await asyncio.to_thread(run)
             return trial, session.exchanges()
 
     return asyncio.run(run_trial())
 
 
-def test_its_model_is_served_through_the_listener_and_nothing_else_is_reached(lab: HarborLab, tmp_path: Path) -> None:
+def test_its_model_is_served_through_the_listener_and_nothing_else_is_reached(
+    harbor_project: HarborProject, tmp_path: Path
+) -> None:
     """Tools work in the sandbox, the gateway sees the requests, and a separate verifier has no listener."""
-    lab.task(
+    harbor_project.task(
         "native",
         top='artifacts = ["/app/done"]\n',
         toml='[environment]\nnetwork_mode = "no-network"\n[verifier]\nenvironment_mode = "separate"\n',
         test=f"exec 2>&1; bash -c '</dev/tcp/127.0.0.1/{PORT}' && echo 0 > /logs/verifier/reward.txt && exit; "
         "grep -c 'no network' /app/done > /logs/verifier/reward.txt",
     )
-    trial, exchanges = played(lab, tmp_path)
-    assert (trial.exception, trial.reward) == (None, 1.0), lab.output
+    trial, exchanges = played(harbor_project, tmp_path)
+    assert (trial.exception, trial.reward) == (None, 1.0), harbor_project.output
     assert [len(one.request.tools) > 0 for one in exchanges] == [True] * 3
     events = [json.loads(line) for line in trial.text("agent/native.jsonl").splitlines()]
     assert [one["tool"] for one in events if one["type"] == "called"] == ["shell", "write_file"]
     assert trial.result["agent_info"]["name"] == "demeanor-native"
 
 
-def test_a_gateway_that_is_not_there_is_told(lab: HarborLab, tmp_path: Path) -> None:
+def test_a_gateway_that_is_not_there_is_told(harbor_project: HarborProject, tmp_path: Path) -> None:
     """Before the agent is run."""
-    task = lab.task("lonely")
-    (trial,) = lab.run("--ek", f"gateway={tmp_path}/nobody", path=task)
+    task = harbor_project.task("lonely")
+    (trial,) = harbor_project.run("--ek", f"gateway={tmp_path}/nobody", path=task)
     assert trial.exception == "WorldError"
     assert f"the gateway at {tmp_path}/nobody can't be reached" in trial.message
     assert trial.result["agent_result"] is None

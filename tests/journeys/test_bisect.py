@@ -10,9 +10,9 @@ import time
 from typing import Any
 
 from tests.helpers.project import Project
-from tests.journeys.decision_helpers import PLAYED_IN_BUBBLEWRAP, Versions
+from tests.helpers.toy_agent import ToyAgent
+from tests.helpers.versions import PLAYED_IN_BUBBLEWRAP, Versions
 from tests.journeys.test_compare import _hears_ctrl_c
-from tests.journeys.toy_agent import ToyAgent
 
 EVAL = "reads_before_editing"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.project import Project
-from tests.journeys.decision_helpers import PLAYED_IN_BUBBLEWRAP, Versions
+from tests.helpers.versions import PLAYED_IN_BUBBLEWRAP, Versions
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.fix_project import CONFIG, GOOD_FIX, HELP, BrokenToyAgent
 from tests.helpers.project import Project
-from tests.journeys.decision_helpers import PLAYED_IN_BUBBLEWRAP, Versions
-from tests.journeys.fix_helpers import CONFIG, GOOD_FIX, HELP, BrokenToyAgent
-from tests.journeys.toy_agent import ToyAgent
+from tests.helpers.toy_agent import ToyAgent
+from tests.helpers.versions import PLAYED_IN_BUBBLEWRAP, Versions
 
 IDLE_FIXER = """
 [agents.idle]

@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.harbor.helpers import greet
+from tests.helpers.harbor_tasks import greet
 from tests.helpers.project import Project
-from tests.journeys.decision_helpers import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
+from tests.helpers.versions import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from tests.gateway.local.helpers import light_model, the_cache
+from tests.helpers.light_model import light_model, the_cache
 from tests.helpers.project import Project
 from tests.journeys.test_replay import latest, other_folders, trajectories
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tests.helpers.project import Project
-from tests.journeys.decision_helpers import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
+from tests.helpers.versions import EVALS, PLAYED_IN_BUBBLEWRAP, Versions
 
 SCENARIO = """\
 # A scenario with a comment.

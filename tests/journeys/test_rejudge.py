@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.import_samples import a_night
 from tests.helpers.project import Project
-from tests.journeys.decision_helpers import Versions
+from tests.helpers.versions import Versions
 
 EVALS = """\
 from demeanor import USUALLY_PASSES, eval_test

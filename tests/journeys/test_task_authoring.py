@@ -12,8 +12,8 @@ from threading import Thread
 import pytest
 
 from demeanor.define.discover import discover
-from tests.define.harbor.helpers import MINIMAL, task
-from tests.harbor.engine import PROGRAM, needs_harbor
+from tests.helpers.harbor_engine import PROGRAM, needs_harbor
+from tests.helpers.harbor_task_files import MINIMAL, task
 from tests.helpers.project import Project
 
 ROOT = Path(__file__).parents[2]

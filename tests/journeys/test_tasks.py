@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.harbor.engine import PROGRAM, needs_harbor
-from tests.harbor.helpers import SOLVE, greet, stepped
+from tests.helpers.harbor_engine import PROGRAM, needs_harbor
+from tests.helpers.harbor_tasks import SOLVE, greet, stepped
 from tests.helpers.installed_agents import AGENTS_FOLDER, installed
 from tests.helpers.project import Project
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.helpers.project import Project
-from tests.journeys.toy_agent import ToyAgent
+from tests.helpers.toy_agent import ToyAgent
 
 
 def passed(project: Project, *words: str) -> dict[str, list[int]]:

@@ -22,11 +22,11 @@ from demeanor.commands.report.report import NIGHTS_DOCUMENT
 from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.render.documents import ReportDocument, json_data, one_item_per_line
 from tests.commands.bisect.test_render import a_bisection
-from tests.commands.decisions_lab import a_comparison, a_gate
 from tests.commands.fix.test_render import a_fix
-from tests.commands.nights_lab import a_week, changed, nights
 from tests.commands.rejudge.test_report import again, judged
 from tests.commands.triage.test_render import groups
+from tests.helpers.decision_reports import a_comparison, a_gate
+from tests.helpers.night_reports import a_week, changed, nights
 from tests.helpers.runs import records
 
 DOCS = Path(__file__).parents[2] / "docs"

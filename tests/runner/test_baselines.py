@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from demeanor.runner.baselines import baseline_of
-from tests.commands.histories import night, nights
+from tests.helpers.histories import night, nights
 
 
 def test_the_latest_twenty_nights_are_added_up() -> None:

@@ -15,7 +15,7 @@ from demeanor.core.trial import Plan
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.plan import plan_run
 from demeanor.runner.tasks import find_harbor, harbor_problem, only_tasks, task_environment
-from tests.harbor.helpers import greet
+from tests.helpers.harbor_tasks import greet
 
 EVAL = """\
 from demeanor import USUALLY_PASSES, eval_test

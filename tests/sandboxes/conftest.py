@@ -46,7 +46,7 @@ def mounts() -> list[str]:
     return [line for line in lines if "/containers/" not in line]
 
 
-class Lab:
+class SandboxHarness:
     """A sandbox with a template, and a mark by which everything started in it can be found."""
 
     def __init__(self, folder: Path) -> None:
@@ -87,7 +87,7 @@ class Lab:
 
     def launch(self, *argv: str) -> Launch:
         """A program that carries the mark."""
-        return Launch(argv=argv, env={"MARK": self.mark, "LAB": str(self.folder)})
+        return Launch(argv=argv, env={"MARK": self.mark, "FOLDER": str(self.folder)})
 
     def python(self, code: str) -> Launch:
         """A Python program that carries the mark."""
@@ -128,7 +128,7 @@ class Lab:
         return found
 
     def noted(self, name: str) -> list[int]:
-        """The numbers that a program has appended to a file of the lab."""
+        """The numbers that a program has appended to a file of the harness."""
         try:
             return [int(word) for word in (self.folder / name).read_text().split()]
         except FileNotFoundError:
@@ -136,6 +136,6 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    """A fresh lab."""
-    return Lab(tmp_path)
+def harness(tmp_path: Path) -> SandboxHarness:
+    """A fresh harness."""
+    return SandboxHarness(tmp_path)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from demeanor.commands.analyze.render import analysis_terminal
 from demeanor.commands.analyze.report import AnalysisSource, Planned, analysis
 from demeanor.render.terminal import Screen
-from tests.commands.conftest import HOSTILE
+from tests.helpers.run_reports import HOSTILE
 from tests.helpers.runs import record, records
 
 

@@ -6,7 +6,7 @@ from demeanor.commands.compare.render import compare_markdown, compare_terminal
 from demeanor.commands.compare.report import compare_report
 from demeanor.core.exit_code import ExitCode
 from demeanor.render.terminal import Screen
-from tests.commands.decisions_lab import a_comparison, compare, side
+from tests.helpers.decision_reports import a_comparison, compare, side
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -7,7 +7,7 @@ import pytest
 from demeanor.commands.compare.report import CompareOutcome
 from demeanor.commands.compare.rules import compare, p_drop, smallest_detectable_drop
 from demeanor.core.evidence import Spent
-from tests.commands.histories import night
+from tests.helpers.histories import night
 
 
 def both(base: tuple[int, int], new: tuple[int, int], **more: str):

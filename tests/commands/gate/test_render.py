@@ -4,7 +4,7 @@ import pytest
 
 from demeanor.commands.gate.render import gate_markdown, gate_terminal
 from demeanor.render.terminal import Screen
-from tests.commands.decisions_lab import a_gate
+from tests.helpers.decision_reports import a_gate
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -17,7 +17,7 @@ from demeanor.core.errors import UnknownName
 from demeanor.core.exit_code import ExitCode
 from demeanor.core.policy import Policy
 from demeanor.runner.baselines import Baseline
-from tests.commands.reference import passes_the_gate
+from tests.helpers.reference_rules import passes_the_gate
 
 STEADY = Baseline(passed=57, failed=3, nights=20)
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from demeanor.commands.history.change_points import WARM_UP, rate_history
-from tests.commands.histories import night, nights
+from tests.helpers.histories import night, nights
 
 
 def test_a_drop_is_found_with_its_first_night_and_what_changed_then() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from demeanor.commands.history.render import history_terminal
 from demeanor.commands.history.report import EvalHistory, eval_history
 from demeanor.render.terminal import Screen
-from tests.commands.nights_lab import changed, nights
+from tests.helpers.night_reports import changed, nights
 
 
 def course(words: str, **more: str) -> EvalHistory:

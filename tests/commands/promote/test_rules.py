@@ -9,8 +9,8 @@ from demeanor.commands.promote.rules import DEMOTE, PROMOTE, demote, policy_rule
 from demeanor.core.errors import UnknownName
 from demeanor.core.policy import Policy
 from demeanor.store.history.nights import nights_of
-from tests.commands.histories import SUBJECTS, drawn, night, nights
-from tests.commands.reference import may_be_promoted, must_be_demoted
+from tests.helpers.histories import SUBJECTS, drawn, night, nights
+from tests.helpers.reference_rules import may_be_promoted, must_be_demoted
 
 ONE = {"e": ("a:m",)}
 

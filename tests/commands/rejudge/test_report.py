@@ -16,7 +16,7 @@ from demeanor.core.policy import Policy
 from demeanor.core.record import Record
 from demeanor.core.verdict import Fail, Finding, Pass, Verdict
 from demeanor.render.terminal import Screen
-from tests.commands.conftest import HOSTILE
+from tests.helpers.run_reports import HOSTILE
 from tests.helpers.runs import VERDICTS, record
 
 

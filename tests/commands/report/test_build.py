@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from demeanor.commands.report.build import failing, voided
 from demeanor.core.policy import Policy
-from tests.commands.nights_lab import SUBJECT, a_cell, a_night, a_week, changed, nights, one_row, report_of
+from tests.helpers.night_reports import SUBJECT, a_cell, a_night, a_week, changed, nights, one_row, report_of
 
 NIGHT = st.one_of(st.just("-"), st.just("s"), st.text("pfv.", min_size=1, max_size=5))
 

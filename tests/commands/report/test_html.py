@@ -16,8 +16,8 @@ from demeanor.commands.report.step_pairs import TrialStepsPair
 from demeanor.commands.trace.trials import TrialSteps
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.core.verdict import Fail, Finding, Pass
-from tests.commands.conftest import HOSTILE
-from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
+from tests.helpers.night_reports import SUBJECT, a_week, nights, report_of
+from tests.helpers.run_reports import HOSTILE
 from tests.helpers.runs import record
 
 HEADS = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "h1", "h2", "h3"}

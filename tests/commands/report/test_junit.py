@@ -7,8 +7,8 @@ import pytest
 
 from demeanor.commands.report.junit import night_junit
 from demeanor.commands.report.report import FailingCell, FailureMode
-from tests.commands.conftest import HOSTILE
-from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
+from tests.helpers.night_reports import SUBJECT, a_week, nights, report_of
+from tests.helpers.run_reports import HOSTILE
 
 
 def cases(text: str) -> dict[str, Element]:

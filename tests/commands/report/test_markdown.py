@@ -8,9 +8,9 @@ import pytest
 
 from demeanor.commands.report.markdown import night_markdown
 from demeanor.commands.report.report import FailingCell, FailureMode
-from tests.commands.conftest import HOSTILE
-from tests.commands.nights_lab import a_week, nights, report_of
 from tests.commands.run.test_markdown import OURS, page
+from tests.helpers.night_reports import a_week, nights, report_of
+from tests.helpers.run_reports import HOSTILE
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from demeanor.commands.report.report import FailingCell, FailureMode
 from demeanor.commands.report.terminal import night_terminal
 from demeanor.render.terminal import Screen
-from tests.commands.conftest import HOSTILE
-from tests.commands.nights_lab import SUBJECT, a_week, nights, report_of
+from tests.helpers.night_reports import SUBJECT, a_week, nights, report_of
+from tests.helpers.run_reports import HOSTILE
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -6,7 +6,7 @@ import pytest
 
 from demeanor.commands.trace.divergence import find_divergence, nearest_pass
 from demeanor.core.trajectory import Event, Faulted, ModelFailed
-from tests.commands.triage.helpers import PASS, call, failed, said, trial_steps
+from tests.helpers.trial_steps import PASS, call, failed, said, trial_steps
 
 READ, EDIT = call("read_file", path="a"), call("write_file", path="a")
 BROKEN = ModelFailed(turn=1, status=500, reason="server", message="x")

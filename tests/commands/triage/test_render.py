@@ -13,9 +13,9 @@ from demeanor.commands.triage.render import group_brief, triage_markdown, triage
 from demeanor.commands.triage.report import Group, Triage, group_failures
 from demeanor.core.policy import Policy
 from demeanor.render.terminal import Screen
-from tests.commands.conftest import HOSTILE
 from tests.commands.run.test_markdown import Tags
-from tests.commands.triage.helpers import PASS, call, failed, said, trial_steps, void
+from tests.helpers.run_reports import HOSTILE
+from tests.helpers.trial_steps import PASS, call, failed, said, trial_steps, void
 
 
 def page(text: str) -> Tags:

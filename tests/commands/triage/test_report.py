@@ -11,7 +11,7 @@ from demeanor.commands.trace.trials import TrialSteps
 from demeanor.commands.triage.report import group_failures
 from demeanor.core.policy import Policy
 from demeanor.core.verdict import VoidCause
-from tests.commands.triage.helpers import PASS, call, failed, said, trial_steps, void
+from tests.helpers.trial_steps import PASS, call, failed, said, trial_steps, void
 
 READ, EDIT = call("read_file", path="a"), call("write_file", path="a")
 VERDICTS = st.one_of(

@@ -10,7 +10,7 @@ import pytest
 
 from demeanor.define.harbor.answer_leaks import leaked_answers
 from demeanor.define.harbor.task_folder import read_task_folder
-from tests.define.harbor.helpers import task
+from tests.helpers.harbor_task_files import task
 
 WRONG = "def area(r):\n    return 3 * r * r\n"
 RIGHT = "import math\n\n\ndef area(radius):\n    return math.pi * radius ** 2\n"

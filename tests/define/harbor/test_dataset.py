@@ -9,7 +9,7 @@ import pytest
 
 from demeanor.core.errors import BadInput
 from demeanor.define.discover import discover
-from tests.define.harbor.helpers import MINIMAL, task, write
+from tests.helpers.harbor_task_files import MINIMAL, task, write
 
 
 def dataset(folder: Path, *names: str, digest: str | None = None) -> Path:

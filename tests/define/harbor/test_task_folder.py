@@ -12,7 +12,7 @@ from demeanor.core.harbor_task import HarborTask, TaskNetwork
 from demeanor.core.policy import ALWAYS_PASSES, USUALLY_PASSES
 from demeanor.define.discover import discover
 from demeanor.define.harbor.task_folder import read_task_folder
-from tests.define.harbor.helpers import MINIMAL, STEPS, stepped, task, write
+from tests.helpers.harbor_task_files import MINIMAL, STEPS, stepped, task, write
 
 OLD = """\
 version = "1.0"

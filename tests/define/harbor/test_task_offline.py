@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from demeanor.define.harbor.task_folder import read_task_folder
 from demeanor.define.harbor.task_offline import offline, without_network
-from tests.define.harbor.helpers import MINIMAL, task
+from tests.helpers.harbor_task_files import MINIMAL, task
 
 TABLES = st.permutations(
     [

@@ -18,8 +18,8 @@ from demeanor.define.harbor.task_tables import (
     read_step,
     read_verifier,
 )
-from tests.define.harbor.helpers import task
-from tests.harbor.engine import PROGRAM, needs_harbor
+from tests.helpers.harbor_engine import PROGRAM, needs_harbor
+from tests.helpers.harbor_task_files import task
 
 
 def inside(read: Callable[[Table], object], *path: str) -> Callable[[Table], object]:

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from demeanor.gateway.local.llama_process import CONTEXT_EXCEEDED, EngineError, EngineLimits, LlamaProcess
-from tests.gateway.local.helpers import light_model
+from tests.helpers.light_model import light_model
 
 HI = {"messages": [{"role": "user", "content": "Hi."}], "max_tokens": 4, "temperature": 0}
 ROOM = EngineLimits(threads=1, slots=2, context=512)

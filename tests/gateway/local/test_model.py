@@ -20,7 +20,7 @@ from demeanor.gateway.local.weights import SMOLLM2
 from demeanor.gateway.models.prices import FREE
 from demeanor.gateway.server.session import Session
 from tests.gateway.helpers import NATIVE, a_tool, chat, post, session_of
-from tests.gateway.local.helpers import light_model
+from tests.helpers.light_model import light_model
 
 ROOM = EngineLimits(threads=1, slots=2, context=1024)
 READ = a_tool("read_file", "path").schema

@@ -21,7 +21,7 @@ from demeanor.core.tree import Tree, changes
 from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox, BubblewrapSession
-from tests.sandboxes.conftest import SOON, Lab, alive, mounts, wait_until
+from tests.sandboxes.conftest import SOON, SandboxHarness, alive, mounts, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -34,16 +34,18 @@ async def run(session: BubblewrapSession, *argv: str, limits: Limits = LIMITS, *
     return await session.run(Launch(argv=argv, **more), limits=limits, last_activity=time.monotonic)
 
 
-def shell(lab: Lab, script: str, *, reads: tuple[str, ...] = (), limits: Limits = LIMITS, **options: Any) -> ProcessEnd:
-    """Run a shell script in the sandbox, with the lab's mark."""
+def shell(
+    harness: SandboxHarness, script: str, *, reads: tuple[str, ...] = (), limits: Limits = LIMITS, **options: Any
+) -> ProcessEnd:
+    """Run a shell script in the sandbox, with the harness's mark."""
 
     async def body(session: BubblewrapSession) -> ProcessEnd:
-        return await run(session, "sh", "-c", script, env={"MARK": lab.mark}, reads=reads, limits=limits)
+        return await run(session, "sh", "-c", script, env={"MARK": harness.mark}, reads=reads, limits=limits)
 
-    return lab.in_bubblewrap(body, **options)
+    return harness.in_bubblewrap(body, **options)
 
 
-def snapshot_after(lab: Lab, script: str, **options: Any) -> Tree:
+def snapshot_after(harness: SandboxHarness, script: str, **options: Any) -> Tree:
     """The workspace after a shell script ran in the sandbox."""
 
     async def body(session: BubblewrapSession) -> Tree:
@@ -51,27 +53,31 @@ def snapshot_after(lab: Lab, script: str, **options: Any) -> Tree:
         assert end.exit_code == 0, end.stderr.text
         return await session.snapshot()
 
-    return lab.in_bubblewrap(body, **options)
+    return harness.in_bubblewrap(body, **options)
 
 
-def test_an_agent_has_no_privileges_inside_and_never_root_outside(lab: Lab) -> None:
+def test_an_agent_has_no_privileges_inside_and_never_root_outside(harness: SandboxHarness) -> None:
     """No capability, one user, and on the host an unused uid."""
 
     async def body(session: BubblewrapSession) -> None:
-        task = asyncio.create_task(run(session, "sleep", "99", env={"MARK": lab.mark}))
-        (pid, *_) = await asyncio.to_thread(wait_until, lab.processes)
+        task = asyncio.create_task(run(session, "sleep", "99", env={"MARK": harness.mark}))
+        (pid, *_) = await asyncio.to_thread(wait_until, harness.processes)
         if os.getuid() == 0:
             assert os.stat(f"/proc/{pid}").st_uid >= 65_533  # noqa: PTH116
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    lab.in_bubblewrap(body)
-    out = shell(lab, "id -u; id -un; grep -h CapEff /proc/self/status; grep NoNewPrivs /proc/self/status").stdout.text
+    harness.in_bubblewrap(body)
+    out = shell(
+        harness, "id -u; id -un; grep -h CapEff /proc/self/status; grep NoNewPrivs /proc/self/status"
+    ).stdout.text
     assert out.split() == ["1000", "agent", "CapEff:", "0" * 16, "NoNewPrivs:", "1"]
 
 
-def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_is_the_allow_list_and_nothing_else(
+    harness: SandboxHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The host's variables stay with the host, and PATH holds only what can be seen."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
 
@@ -93,38 +99,38 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: Lab, monkeypatch: p
             "TERM": "xterm",
         }
 
-    lab.in_bubblewrap(body, path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
+    harness.in_bubblewrap(body, path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
 
 
-def test_only_what_is_meant_to_be_written_can_be(lab: Lab) -> None:
+def test_only_what_is_meant_to_be_written_can_be(harness: SandboxHarness) -> None:
     """And what lies in the root is an allow-list."""
     script = (
         "for f in / /usr /etc /dev /home /proc . ~ /tmp /dev/shm; do touch $f/x 2>/dev/null && echo $f; done; ls -A /; "
         "echo y > /dev/null && echo null; hostname"
     )
-    out = shell(lab, script).stdout.text.split()
+    out = shell(harness, script).stdout.text.split()
     assert out[:4] == [".", "/home/agent", "/tmp", "/dev/shm"]
     known = {"bin", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "proc", "sbin", "tmp", "usr"}
     assert set(out[4:-2]) <= {*known, "workspace"}
     assert out[-2:] == ["null", "sandbox"]
 
 
-def test_an_installation_is_shown_where_it_lies_and_can_only_be_read(lab: Lab) -> None:
+def test_an_installation_is_shown_where_it_lies_and_can_only_be_read(harness: SandboxHarness) -> None:
     """Also one in a folder that only we may enter, also by way of a link; what lies beside it is not there."""
-    tools = lab.folder / "closed/tools"
+    tools = harness.folder / "closed/tools"
     (tools / "bin").mkdir(parents=True)
     (tools / "bin/agent").write_text("#!/bin/sh\necho agent runs\n")
     (tools / "bin/agent").chmod(0o755)
     (tools.parent / "diary").write_text("secret")
     tools.parent.chmod(0o700)
-    (lab.folder / "link").symlink_to(tools)
-    script = f"agent; {lab.folder}/link/bin/agent; ls {tools.parent}; touch {tools}/x || echo read-only"
-    end = shell(lab, script, reads=(str(lab.folder / "link"),), path=f"{tools}/bin:/usr/bin:/bin")
+    (harness.folder / "link").symlink_to(tools)
+    script = f"agent; {harness.folder}/link/bin/agent; ls {tools.parent}; touch {tools}/x || echo read-only"
+    end = shell(harness, script, reads=(str(harness.folder / "link"),), path=f"{tools}/bin:/usr/bin:/bin")
     assert end.stdout.text == "agent runs\nagent runs\ntools\nread-only\n"
-    assert shell(lab, f"ls {tools}; true").stdout.text == ""
+    assert shell(harness, f"ls {tools}; true").stdout.text == ""
 
 
-def test_several_programs_share_workspace_home_and_disk(lab: Lab) -> None:
+def test_several_programs_share_workspace_home_and_disk(harness: SandboxHarness) -> None:
     """One after the other in one session; the adapter's files are in HOME, and files left there can be collected."""
 
     async def body(session: BubblewrapSession) -> None:
@@ -137,10 +143,10 @@ def test_several_programs_share_workspace_home_and_disk(lab: Lab) -> None:
         with pytest.raises(ValueError, match="leads out"):
             session.write_home_files({"../x": b""})
 
-    lab.in_bubblewrap(body)
+    harness.in_bubblewrap(body)
 
 
-def test_the_door_is_reached_from_within_and_from_nowhere_else(lab: Lab) -> None:
+def test_the_door_is_reached_from_within_and_from_nowhere_else(harness: SandboxHarness) -> None:
     """The socket was made inside: what connects in there is served out here, and out here nothing listens."""
     code = f"import socket; s = socket.create_connection(('127.0.0.1', {PORT})); print(s.recv(9).decode())"
 
@@ -157,10 +163,10 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(lab: Lab) -> None
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", PORT), timeout=SOON)
 
-    lab.in_bubblewrap(body)
+    harness.in_bubblewrap(body)
 
 
-def test_networks_differ(lab: Lab) -> None:
+def test_networks_differ(harness: SandboxHarness) -> None:
     """`host` has the host's interfaces; `none` has no listener; neither is the usual one."""
     code = "import socket; print(*(name for _, name in socket.if_nameindex()))"
     own = " ".join(sorted(name for _, name in socket.if_nameindex()))
@@ -169,9 +175,9 @@ def test_networks_differ(lab: Lab) -> None:
         end = await run(session, sys.executable, "-I", "-c", code, reads=PYTHON)
         return " ".join(sorted(end.stdout.text.split())), session.listener is not None
 
-    assert lab.in_bubblewrap(look, network="host") == (own, False)
-    assert lab.in_bubblewrap(look, network="none") == ("lo", False)
-    assert lab.in_bubblewrap(look) == ("lo", True)
+    assert harness.in_bubblewrap(look, network="host") == (own, False)
+    assert harness.in_bubblewrap(look, network="none") == ("lo", False)
+    assert harness.in_bubblewrap(look) == ("lo", True)
 
 
 CHANGES = {
@@ -199,23 +205,23 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("script", CHANGES.values(), ids=CHANGES)
-def test_a_snapshot_of_an_overlay_equals_that_of_a_copy(lab: Lab, script: str) -> None:
+def test_a_snapshot_of_an_overlay_equals_that_of_a_copy(harness: SandboxHarness, script: str) -> None:
     """Whatever was done, the tree is the one that a plain folder would have given."""
-    overlaid, copied = snapshot_after(lab, script), snapshot_after(lab, script, overlay=False)
+    overlaid, copied = snapshot_after(harness, script), snapshot_after(harness, script, overlay=False)
     assert {path: _shape(entry) for path, entry in overlaid.entries.items()} == {
         path: _shape(entry) for path, entry in copied.entries.items()
     }
     assert overlaid.gaps == copied.gaps
-    plain = lab.snapshot_after(lab.launch("sh", "-c", f"({script}) 2>/dev/null; true"))
+    plain = harness.snapshot_after(harness.launch("sh", "-c", f"({script}) 2>/dev/null; true"))
     if "1T" not in script and "/tmp/r" not in script:
-        assert {(one.path, one.how) for one in changes(lab.template.tree, overlaid)} == {
-            (one.path, one.how) for one in changes(lab.template.tree, plain)
+        assert {(one.path, one.how) for one in changes(harness.template.tree, overlaid)} == {
+            (one.path, one.how) for one in changes(harness.template.tree, plain)
         }
 
 
-def test_a_deletion_can_not_be_made_up(lab: Lab) -> None:
+def test_a_deletion_can_not_be_made_up(harness: SandboxHarness) -> None:
     """What an overlay takes for the word that a name is gone can't be made by an agent."""
-    assert snapshot_after(lab, "! mknod w c 0 0").entries.keys() == lab.template.tree.entries.keys()
+    assert snapshot_after(harness, "! mknod w c 0 0").entries.keys() == harness.template.tree.entries.keys()
 
 
 def _shape(entry: Any) -> tuple[object, ...]:
@@ -223,21 +229,21 @@ def _shape(entry: Any) -> tuple[object, ...]:
     return entry.kind, entry.executable, entry.target, entry.size, None if large else entry.sha256
 
 
-def test_very_many_files_are_in_the_snapshot_and_reported(lab: Lab) -> None:
+def test_very_many_files_are_in_the_snapshot_and_reported(harness: SandboxHarness) -> None:
     """A hundred thousand of them: the rest is left out, and that is said."""
     script = "i=0; while [ $i -lt 101 ]; do mkdir $i; (cd $i && seq 1000 | xargs touch); i=$((i+1)); done"
-    tree = snapshot_after(lab, script)
+    tree = snapshot_after(harness, script)
     assert len(tree.entries) > 99_000
     assert any("more than 100000" in gap for gap in tree.gaps)
 
 
-def test_disk_processes_and_memory_end_where_they_should(lab: Lab) -> None:
+def test_disk_processes_and_memory_end_where_they_should(harness: SandboxHarness) -> None:
     """Each limit is met, and others are not hurt by it."""
     ceilings = Ceilings(disk=32 * 2**20, files=500, processes=40, memory=200 * 2**20)
     fill = "for f in ~/x /tmp/x x /dev/shm/x; do head -c 20000000 /dev/zero > $f || echo full $f; done; rm ~/x"
-    out = shell(lab, fill, ceilings=ceilings).stdout.text.split()
+    out = shell(harness, fill, ceilings=ceilings).stdout.text.split()
     assert out == ["full", "/tmp/x", "full", "x", "full", "/dev/shm/x"]
-    assert "No space" in shell(lab, "seq 1000 | xargs touch", ceilings=ceilings).stderr.text
+    assert "No space" in shell(harness, "seq 1000 | xargs touch", ceilings=ceilings).stderr.text
     forks = (
         "import os, time\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(99)\n    n += 1\n"
         "except OSError: print(n)"
@@ -252,10 +258,10 @@ def test_disk_processes_and_memory_end_where_they_should(lab: Lab) -> None:
         assert (end.ended_by, end.signal) == ("memory", signal.SIGKILL)
         assert 200 * 2**20 < end.peak_bytes < 2**30
 
-    lab.in_bubblewrap(body, ceilings=ceilings)
+    harness.in_bubblewrap(body, ceilings=ceilings)
 
 
-def test_a_short_peak_of_memory_is_a_breach_too(lab: Lab) -> None:
+def test_a_short_peak_of_memory_is_a_breach_too(harness: SandboxHarness) -> None:
     """Between two polls, and below what the control group allows: the kernel's own record of the peak counts."""
     ceilings = Ceilings(disk=2**28, memory=60 * 2**20)
     eats = "bytearray(80 * 2**20)"
@@ -264,7 +270,7 @@ def test_a_short_peak_of_memory_is_a_breach_too(lab: Lab) -> None:
         codes = (eats, "pass", f"import os\nif os.fork() == 0: {eats}\nelse: os.wait()")
         return [(await run(session, sys.executable, "-I", "-S", "-c", code, reads=PYTHON)).ended_by for code in codes]
 
-    assert lab.in_bubblewrap(body, ceilings=ceilings) == ["memory", "exit", "memory"]
+    assert harness.in_bubblewrap(body, ceilings=ceilings) == ["memory", "exit", "memory"]
 
 
 def groups_of(pid: int) -> str:
@@ -272,27 +278,27 @@ def groups_of(pid: int) -> str:
     return Path(f"/proc/{pid}/cgroup").read_text()
 
 
-def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(lab: Lab) -> None:
+def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(harness: SandboxHarness) -> None:
     """Everything it starts is in there."""
     if "hard" not in BubblewrapSandbox().facts["limit.memory"]:
         pytest.skip("no control group with memory can be made here: MEMORY IS ONLY WATCHED")
 
     async def body(session: BubblewrapSession) -> set[str]:
-        launch = Launch(argv=("sh", "-c", "sleep 99 & sleep 99"), env={"MARK": lab.mark})
+        launch = Launch(argv=("sh", "-c", "sleep 99 & sleep 99"), env={"MARK": harness.mark})
         task = asyncio.create_task(session.run(launch, limits=LIMITS, last_activity=time.monotonic))
-        await asyncio.to_thread(wait_until, lambda: len(lab.processes()) >= 3)
-        groups = {groups_of(pid) for pid in lab.processes()}
+        await asyncio.to_thread(wait_until, lambda: len(harness.processes()) >= 3)
+        groups = {groups_of(pid) for pid in harness.processes()}
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         return groups
 
-    (group,) = lab.in_bubblewrap(body)
+    (group,) = harness.in_bubblewrap(body)
     (name,) = {line.rpartition("/")[2] for line in group.splitlines() if "/demeanor-" in line}
     wait_until(lambda: not list(Path("/sys/fs/cgroup").rglob(name)))
 
 
-def test_cpu_time_of_the_whole_tree_is_told(lab: Lab) -> None:
+def test_cpu_time_of_the_whole_tree_is_told(harness: SandboxHarness) -> None:
     """Of a grandchild that ended, and of a daemon that had to be ended."""
     burn = "t = time.process_time()\nwhile time.process_time() - t < 0.3: pass\n"
     code = (
@@ -307,7 +313,7 @@ def test_cpu_time_of_the_whole_tree_is_told(lab: Lab) -> None:
     async def body(session: BubblewrapSession) -> ProcessEnd:
         return await run(session, sys.executable, "-I", "-c", code, reads=PYTHON)
 
-    end = lab.in_bubblewrap(body)
+    end = harness.in_bubblewrap(body)
     assert end.leftovers == 1
     assert 0.55 < end.cpu_seconds < 1.0
 
@@ -336,23 +342,23 @@ print("ready", flush=True)
 
 
 @pytest.mark.parametrize("end", ["", "time.sleep(99)"], ids=["ends by itself", "is ended"])
-def test_daemons_die_with_their_agent(lab: Lab, end: str) -> None:
+def test_daemons_die_with_their_agent(harness: SandboxHarness, end: str) -> None:
     """Deaf ones, and those that fork themselves anew all the time."""
 
     async def ended(session: BubblewrapSession) -> ProcessEnd:
-        launch = Launch(argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": lab.mark}, reads=PYTHON)
+        launch = Launch(argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": harness.mark}, reads=PYTHON)
         limits = Limits(wall=60, idle=0.5 if end else None, grace=0.2)
         done = await session.run(launch, limits=limits, last_activity=lambda: 0.0)
-        assert lab.processes() == []
+        assert harness.processes() == []
         return done
 
-    done = lab.in_bubblewrap(ended)
+    done = harness.in_bubblewrap(ended)
     assert done.stdout.text == "ready\n"
     assert done.ended_by == ("idle" if end else "exit")
     assert done.leftovers >= (0 if end else 1)
 
 
-def test_an_agent_that_heeds_term_ends_itself(lab: Lab) -> None:
+def test_an_agent_that_heeds_term_ends_itself(harness: SandboxHarness) -> None:
     """TERM reaches it and its children, and neither bubblewrap nor its init, which would end all at once."""
     child = 'trap "echo child; exit" TERM; echo up; while :; do sleep 0.05; done'
     script = f"trap 'echo bye; exit 7' TERM; sh -c '{child}' & wait"
@@ -361,24 +367,24 @@ def test_an_agent_that_heeds_term_ends_itself(lab: Lab) -> None:
         launch = Launch(argv=("sh", "-c", script))
         return await session.run(launch, limits=Limits(wall=60, idle=0.5, grace=SOON), last_activity=lambda: 0.0)
 
-    end = lab.in_bubblewrap(body)
+    end = harness.in_bubblewrap(body)
     assert (end.exit_code, end.ended_by) == (7, "idle")
     assert sorted(end.stdout.text.split()) == ["bye", "child", "up"]
 
 
-def test_killing_the_supervisor_ends_everything_and_voids(lab: Lab) -> None:
+def test_killing_the_supervisor_ends_everything_and_voids(harness: SandboxHarness) -> None:
     """The fork server kills the orphans before the attempt ends."""
 
     async def body(session: BubblewrapSession) -> None:
-        task = asyncio.create_task(run(session, "sleep", "99", env={"MARK": lab.mark}))
-        (pid,) = await asyncio.to_thread(wait_until, lab.processes)
+        task = asyncio.create_task(run(session, "sleep", "99", env={"MARK": harness.mark}))
+        (pid,) = await asyncio.to_thread(wait_until, harness.processes)
         os.kill(_supervisor_of(pid), signal.SIGKILL)
         with pytest.raises(WorldError, match="supervisor was killed") as failure:
             await task
         assert failure.value.cause is VoidCause.SANDBOX
         assert not alive(pid)
 
-    lab.in_bubblewrap(body)
+    harness.in_bubblewrap(body)
 
 
 def _supervisor_of(pid: int) -> int:
@@ -390,7 +396,7 @@ def _supervisor_of(pid: int) -> int:
         pid = parent
 
 
-def test_a_program_that_can_not_be_started_is_told(lab: Lab) -> None:
+def test_a_program_that_can_not_be_started_is_told(harness: SandboxHarness) -> None:
     """Missing, not executable, arguments too long; and no program can pretend that it was not started."""
 
     async def body(session: BubblewrapSession) -> None:
@@ -406,13 +412,13 @@ def test_a_program_that_can_not_be_started_is_told(lab: Lab) -> None:
         end = await run(session, "sh", "-c", "echo 'bwrap: execvp x: No such file or directory' >&2; exit 1")
         assert end.exit_code == 1
 
-    lab.in_bubblewrap(body)
+    harness.in_bubblewrap(body)
 
 
-def test_command_runs_on_a_snapshot_without_network(lab: Lab) -> None:
+def test_command_runs_on_a_snapshot_without_network(harness: SandboxHarness) -> None:
     """It may change its copy, reaches no listener, and leaves nothing."""
-    sandbox = BubblewrapSandbox(root=lab.folders)
-    tree = lab.template.tree
+    sandbox = BubblewrapSandbox(root=harness.folders)
+    tree = harness.template.tree
     script = "cat docs/guide.txt; rm -r docs; echo x > new; ls; git init -q . && git status --short; exit 4"
     result = sandbox.command(tree, ("sh", "-c", script), timeout=60)
     assert (result.exit_code, result.stdout.splitlines()[:3]) == (4, ["step by step", "README.md", "new"])
@@ -420,38 +426,38 @@ def test_command_runs_on_a_snapshot_without_network(lab: Lab) -> None:
     late = sandbox.command(tree, ("sh", "-c", "echo early; setsid sleep 99 & sleep 99"), timeout=5.0)
     assert (late.timed_out, late.stdout) == (True, "early\n")
     asyncio.run(sandbox.stop())
-    assert list(lab.folders.iterdir()) == []
+    assert list(harness.folders.iterdir()) == []
 
 
-def test_nothing_is_left_open(lab: Lab) -> None:
+def test_nothing_is_left_open(harness: SandboxHarness) -> None:
     """No descriptor and no mount leaks, whether attempts end well or badly."""
     before = len(list(Path("/proc/self/fd").iterdir()))
     before_mounts = mounts()
-    shell(lab, "echo hi")
-    shell(lab, "sleep 99", limits=Limits(wall=0.0, grace=0.0))
+    shell(harness, "echo hi")
+    shell(harness, "sleep 99", limits=Limits(wall=0.0, grace=0.0))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     assert mounts() == before_mounts
 
 
-def test_two_rooms_share_nothing(lab: Lab) -> None:
+def test_two_rooms_share_nothing(harness: SandboxHarness) -> None:
     """At the same time, from the same template."""
 
     async def main() -> None:
-        sandbox = BubblewrapSandbox(root=lab.folders)
-        async with sandbox.open_session(lab.template) as one, sandbox.open_session(lab.template) as two:
+        sandbox = BubblewrapSandbox(root=harness.folders)
+        async with sandbox.open_session(harness.template) as one, sandbox.open_session(harness.template) as two:
             await run(one, "sh", "-c", "echo mine > README.md; echo mine > ~/x; echo mine > /tmp/x")
             end = await run(two, "sh", "-c", "cat README.md; ls -A ~ /tmp")
             assert end.stdout.text == "# Notes\n/home/agent:\n\n/tmp:\n"
         await sandbox.stop()
 
     asyncio.run(main())
-    assert (lab.template.folder / "README.md").read_text() == "# Notes\n"
+    assert (harness.template.folder / "README.md").read_text() == "# Notes\n"
 
 
-def test_level_that_can_not_be_had_says_why(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_level_that_can_not_be_had_says_why(harness: SandboxHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without bubblewrap there is no such level, and nothing less in its place."""
-    monkeypatch.setenv("PATH", str(lab.folder))
-    sandbox = BubblewrapSandbox(root=lab.folders)
+    monkeypatch.setenv("PATH", str(harness.folder))
+    sandbox = BubblewrapSandbox(root=harness.folders)
     with pytest.raises(WorldError, match="bwrap is not on PATH") as failure:
         sandbox.verify()
     assert failure.value.cause is VoidCause.SANDBOX

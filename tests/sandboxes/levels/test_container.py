@@ -22,7 +22,7 @@ from demeanor.core.tree import Tree, changes
 from demeanor.sandboxes.host.bwrap_args import PORT
 from demeanor.sandboxes.host.container_cli import EngineName
 from demeanor.sandboxes.levels.container import ContainerSandbox, ContainerSession
-from tests.sandboxes.conftest import SOON, Lab
+from tests.sandboxes.conftest import SOON, SandboxHarness
 from tests.sandboxes.levels.test_bubblewrap import STAYS
 
 T = TypeVar("T")
@@ -56,32 +56,32 @@ def engine(request: pytest.FixtureRequest) -> EngineName:
     return name
 
 
-class Dock:
-    """A lab whose sandbox is an engine."""
+class ContainerHarness:
+    """A harness whose sandbox is an engine."""
 
-    def __init__(self, lab: Lab, engine: EngineName) -> None:
-        self.lab = lab
+    def __init__(self, harness: SandboxHarness, engine: EngineName) -> None:
+        self.harness = harness
         self.engine: EngineName = engine
         self.folder = ""
 
     def in_none(self, body: Callable[[ContainerSession], Awaitable[T]], **options: Any) -> T:
         """What `body` gives, called with a session; afterwards no process, no folder and no container is left."""
-        sandbox = ContainerSandbox(self.engine, root=self.lab.folders, **options)
+        sandbox = ContainerSandbox(self.engine, root=self.harness.folders, **options)
         self.folder = sandbox.folder.name
         try:
-            return self.lab.in_sandbox(sandbox, body)
+            return self.harness.in_sandbox(sandbox, body)
         finally:
             assert self.containers() == ""
 
     def containers(self) -> str:
-        """Those of this lab, whether they run or not."""
+        """Those of this harness, whether they run or not."""
         words = [self.engine, "ps", "--all", "--filter", "label=demeanor", "--format", "{{.Names}}"]
         shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
         return " ".join(one for one in shown if one.startswith(self.folder))
 
     async def run(self, session: ContainerSession, *argv: str, limits: Limits = LIMITS, **more: Any) -> ProcessEnd:
-        """Run a program in a session, with the lab's mark."""
-        launch = Launch(argv=argv, env={"MARK": self.lab.mark}, **more)
+        """Run a program in a session, with the harness's mark."""
+        launch = Launch(argv=argv, env={"MARK": self.harness.mark}, **more)
         return await session.run(launch, limits=limits, last_activity=time.monotonic)
 
     def shell(self, script: str, *, reads: tuple[str, ...] = (), **options: Any) -> ProcessEnd:
@@ -90,19 +90,19 @@ class Dock:
 
 
 @pytest.fixture
-def dock(lab: Lab, engine: EngineName) -> Dock:
-    """A fresh lab with an engine."""
-    return Dock(lab, engine)
+def containers(harness: SandboxHarness, engine: EngineName) -> ContainerHarness:
+    """A fresh harness with an engine."""
+    return ContainerHarness(harness, engine)
 
 
-def test_an_agent_has_no_privileges_and_finds_an_allow_list(dock: Dock) -> None:
+def test_an_agent_has_no_privileges_and_finds_an_allow_list(containers: ContainerHarness) -> None:
     """No capability, never root, no environment of ours; what it may write is its own."""
     script = (
         "id -u; grep -h CapEff /proc/self/status; grep NoNewPrivs /proc/self/status; grep Seccomp: /proc/self/status;"
         "for f in / /usr /etc /dev /run /run/demeanor . ~ /tmp /dev/shm; do touch $f/x 2>/dev/null && echo $f; done;"
         "echo y > /dev/null && echo null; hostname; ls /home /root /var /opt 2>/dev/null | grep -v pyenv; env | sort"
     )
-    out = dock.shell(script, path="/opt/hidden/bin:/usr/bin:/bin").stdout.text.split("\n")
+    out = containers.shell(script, path="/opt/hidden/bin:/usr/bin:/bin").stdout.text.split("\n")
     uid, caps, privileges, filtered, *rest = out
     assert (uid == "0", caps.split()[1], privileges.split()[1], filtered.split()[1]) == (False, "0" * 16, "1", "2")
     if os.getuid() == 0:
@@ -117,9 +117,9 @@ def test_an_agent_has_no_privileges_and_finds_an_allow_list(dock: Dock) -> None:
     assert "PATH=/usr/bin:/bin" in rest
 
 
-def test_programs_share_a_disk_and_an_installation_can_only_be_read(dock: Dock) -> None:
+def test_programs_share_a_disk_and_an_installation_can_only_be_read(containers: ContainerHarness) -> None:
     """One after the other; what the adapter laid in HOME is there; leavings and changes are what they are."""
-    tools = dock.lab.folder / "closed/tools"
+    tools = containers.harness.folder / "closed/tools"
     tools.mkdir(parents=True)
     (tools / "agent").write_text("#!/bin/sh\necho agent runs\n")
     (tools / "agent").chmod(0o755)
@@ -129,26 +129,26 @@ def test_programs_share_a_disk_and_an_installation_can_only_be_read(dock: Dock) 
 
     async def body(session: ContainerSession) -> Tree:
         session.write_home_files({".config/agent.json": b"{}"})
-        end = await dock.run(
+        end = await containers.run(
             session, "sh", "-c", "echo one > ~/log; cat ~/.config/agent.json > seen; rm README.md", reads=reads
         )
         assert end.exit_code == 0, end.stderr.text
         script = f"cat ~/log seen; {tools}/agent; touch {tools}/x || echo read-only; ln -s /etc/passwd ~/evil; exit 3"
-        end = await dock.run(session, "sh", "-c", script, reads=reads)
+        end = await containers.run(session, "sh", "-c", script, reads=reads)
         assert (end.exit_code, end.stdout.text) == (3, "one\n{}agent runs\nread-only\n")
         assert session.collect_files(("log", "evil", "none")) == {"log": b"one\n"}
         with pytest.raises(WorldError, match="must read the same"):
-            await dock.run(session, "true", reads=("/var/log",))
+            await containers.run(session, "true", reads=("/var/log",))
         return await session.snapshot()
 
-    tree = dock.in_none(body)
-    assert {(one.path, one.how) for one in changes(dock.lab.template.tree, tree)} == {
+    tree = containers.in_none(body)
+    assert {(one.path, one.how) for one in changes(containers.harness.template.tree, tree)} == {
         ("README.md", "deleted"),
         ("seen", "added"),
     }
 
 
-def test_the_door_is_reached_from_within_and_from_nowhere_else(dock: Dock) -> None:
+def test_the_door_is_reached_from_within_and_from_nowhere_else(containers: ContainerHarness) -> None:
     """The socket was made inside: what connects in there is served out here, and out here nothing listens."""
     code = f"import socket; s = socket.create_connection(('127.0.0.1', {PORT})); print(s.recv(9).decode())"
 
@@ -168,15 +168,15 @@ def test_the_door_is_reached_from_within_and_from_nowhere_else(dock: Dock) -> No
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", PORT), timeout=SOON)
 
-    dock.in_none(body)
+    containers.in_none(body)
     interfaces = f"{sys.executable} -I -c 'import socket; print(*(name for _, name in socket.if_nameindex()))'"
-    assert dock.shell(interfaces, reads=PYTHON, network="none").stdout.text == "lo\n"
+    assert containers.shell(interfaces, reads=PYTHON, network="none").stdout.text == "lo\n"
     own = [name for _, name in socket.if_nameindex()]
-    end = dock.shell(f"{interfaces}; cat /etc/resolv.conf | wc -l", reads=PYTHON, network="host")
+    end = containers.shell(f"{interfaces}; cat /etc/resolv.conf | wc -l", reads=PYTHON, network="host")
     assert sorted(end.stdout.text.split()[:-1]) == sorted(own)
 
 
-def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:
+def test_disk_processes_and_memory_end_where_they_should(containers: ContainerHarness) -> None:
     """Each limit is met. What is too much together, though each part may be, the kernel ends, and the rest goes too."""
     ceilings = Ceilings(disk=32 * 2**20, processes=40, memory=100 * 2**20)
     forks = (
@@ -188,25 +188,25 @@ def test_disk_processes_and_memory_end_where_they_should(dock: Dock) -> None:
     async def body(session: ContainerSession) -> None:
         fill = "for f in ~/x x /tmp/x; do head -c 20000000 /dev/zero >> $f || echo full $f; done; "
         fill += "head -c 20000000 /dev/zero >> /tmp/x || echo full; rm ~/x x /tmp/x"
-        end = await dock.run(session, "sh", "-c", fill, reads=PYTHON)
+        end = await containers.run(session, "sh", "-c", fill, reads=PYTHON)
         assert end.stdout.text.split() == ["full", "x", "full"]
-        end = await dock.run(session, sys.executable, "-I", "-c", forks, reads=PYTHON)
+        end = await containers.run(session, sys.executable, "-I", "-c", forks, reads=PYTHON)
         assert 30 <= int(end.stdout.text) < 40
         assert end.leftovers == int(end.stdout.text)
         fill = "for f in x /tmp/x /dev/shm/x; do head -c 30000000 /dev/zero > $f || exit; done"
         script = f'{fill}; {sys.executable} -I -c "{eats}"; sleep 99'
-        end = await dock.run(session, "sh", "-c", script, reads=PYTHON)
+        end = await containers.run(session, "sh", "-c", script, reads=PYTHON)
         assert (end.ended_by, end.signal) == ("memory", signal.SIGKILL)
-        await dock.run(session, "rm", "x", "/tmp/x", "/dev/shm/x", reads=PYTHON)
-        assert (await dock.run(session, "echo", "fine", reads=PYTHON)).stdout.text == "fine\n"
+        await containers.run(session, "rm", "x", "/tmp/x", "/dev/shm/x", reads=PYTHON)
+        assert (await containers.run(session, "echo", "fine", reads=PYTHON)).stdout.text == "fine\n"
 
-    dock.in_none(body, ceilings=ceilings)
+    containers.in_none(body, ceilings=ceilings)
     assert not os.path.exists("oom")  # noqa: PTH110 - which podman leaves where it was started
 
 
-def test_limits_are_told_as_hard_as_they_are(dock: Dock) -> None:
+def test_limits_are_told_as_hard_as_they_are(containers: ContainerHarness) -> None:
     """As the kernel says in there; with an engine of root it holds them all."""
-    sandbox = ContainerSandbox(dock.engine, root=dock.lab.folders)
+    sandbox = ContainerSandbox(containers.engine, root=containers.harness.folders)
     sandbox.verify()
     asyncio.run(sandbox.stop())
     if os.getuid() == 0:
@@ -215,37 +215,39 @@ def test_limits_are_told_as_hard_as_they_are(dock: Dock) -> None:
 
 
 @pytest.mark.parametrize("end", ["", "time.sleep(99)"], ids=["ends by itself", "is ended"])
-def test_daemons_die_with_their_agent(dock: Dock, end: str) -> None:
+def test_daemons_die_with_their_agent(containers: ContainerHarness, end: str) -> None:
     """Deaf ones, and those that fork themselves anew all the time; the container is gone before the snapshot."""
 
     async def ended(session: ContainerSession) -> ProcessEnd:
-        launch = Launch(argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": dock.lab.mark}, reads=PYTHON)
+        launch = Launch(
+            argv=(sys.executable, "-I", "-c", STAYS + end), env={"MARK": containers.harness.mark}, reads=PYTHON
+        )
         limits = Limits(wall=60, idle=0.5 if end else None, grace=0.2)
         done = await session.run(launch, limits=limits, last_activity=lambda: 0.0)
-        assert dock.lab.processes() == []
-        assert dock.containers() != ""
+        assert containers.harness.processes() == []
+        assert containers.containers() != ""
         assert {"deaf", "reborn"} <= (await session.snapshot()).entries.keys()
-        assert dock.containers() == ""
+        assert containers.containers() == ""
         return done
 
-    done = dock.in_none(ended)
+    done = containers.in_none(ended)
     assert done.stdout.text == "ready\n"
     assert done.ended_by == ("idle" if end else "exit")
     assert done.leftovers >= (0 if end else 1)
 
 
-def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(dock: Dock) -> None:
+def test_the_first_program_can_not_be_ended_nor_looked_into_from_within(containers: ContainerHarness) -> None:
     """No program can take its place, and what it has open stays its own."""
     script = (
         "kill -9 1; kill -STOP 1; sleep 0.1; ls /proc/1/fd 2>/dev/null; cat /proc/1/environ 2>/dev/null; "
         f"{sys.executable} -I -c \"import socket; socket.socket(socket.AF_UNIX).connect('/run/demeanor/socket')\" "
         "2>&1 | tail -1; echo still"
     )
-    end = dock.shell(script, reads=PYTHON)
+    end = containers.shell(script, reads=PYTHON)
     assert end.stdout.text == "ConnectionRefusedError: [Errno 111] Connection refused\nstill\n"
 
 
-def test_a_container_whose_caller_was_cancelled_is_removed(dock: Dock) -> None:
+def test_a_container_whose_caller_was_cancelled_is_removed(containers: ContainerHarness) -> None:
     """Cancelled while the engine starts it."""
 
     async def body(session: ContainerSession) -> None:
@@ -254,31 +256,33 @@ def test_a_container_whose_caller_was_cancelled_is_removed(dock: Dock) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert dock.containers() != ""
+        assert containers.containers() != ""
 
-    dock.in_none(body)
+    containers.in_none(body)
 
 
-def test_a_workspace_that_became_a_link_is_not_followed(dock: Dock) -> None:
+def test_a_workspace_that_became_a_link_is_not_followed(containers: ContainerHarness) -> None:
     """What it points to on this machine is not part of the snapshot."""
 
     async def body(session: ContainerSession) -> Tree:
-        await dock.run(
+        await containers.run(
             session, "sh", "-c", "cd /sandbox; mv workspace old; ln -s /etc workspace; rm -r home; ln -s /etc home"
         )
         assert session.collect_files(("passwd",)) == {}
         return await session.snapshot()
 
-    tree = dock.in_none(body)
+    tree = containers.in_none(body)
     assert tree.entries == {}
     assert "can't be read" in tree.gaps[0]
 
 
-def test_commands_of_checks_have_a_container_each(dock: Dock) -> None:
+def test_commands_of_checks_have_a_container_each(containers: ContainerHarness) -> None:
     """On a snapshot, without a network."""
-    sandbox = ContainerSandbox(dock.engine, root=dock.lab.folders)
+    sandbox = ContainerSandbox(containers.engine, root=containers.harness.folders)
     try:
-        result = sandbox.command(dock.lab.template.tree, ("sh", "-c", "cat docs/guide.txt; pwd; exit 4"), timeout=60)
+        result = sandbox.command(
+            containers.harness.template.tree, ("sh", "-c", "cat docs/guide.txt; pwd; exit 4"), timeout=60
+        )
         assert (result.exit_code, result.stdout) == (4, "step by step\n/sandbox/workspace\n")
         assert sandbox.command(Tree(), ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
         with pytest.raises(WorldError, match="not-there: not found"):
@@ -287,9 +291,9 @@ def test_commands_of_checks_have_a_container_each(dock: Dock) -> None:
         asyncio.run(sandbox.stop())
 
 
-def test_cpu_time_of_the_whole_tree_is_told(dock: Dock) -> None:
+def test_cpu_time_of_the_whole_tree_is_told(containers: ContainerHarness) -> None:
     """Also of who had to be ended."""
     burn = "import os, time\nif os.fork() == 0:\n  while True: pass\nwhile time.process_time() < 0.3: pass\n"
-    end = dock.in_none(lambda session: dock.run(session, sys.executable, "-I", "-c", burn, reads=PYTHON))
+    end = containers.in_none(lambda session: containers.run(session, sys.executable, "-I", "-c", burn, reads=PYTHON))
     assert end.leftovers == 1
     assert end.cpu_seconds > 0.35

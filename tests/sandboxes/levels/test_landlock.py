@@ -23,7 +23,7 @@ from demeanor.core.verdict import VoidCause
 from demeanor.sandboxes.host.seccomp import MACHINES, filter_for
 from demeanor.sandboxes.levels.landlock import LandlockSandbox, LandlockSession
 from demeanor.sandboxes.supervisor import landlock_abi
-from tests.sandboxes.conftest import SOON, Lab, alive, wait_until
+from tests.sandboxes.conftest import SOON, SandboxHarness, alive, wait_until
 
 T = TypeVar("T")
 LIMITS = Limits(wall=60.0, grace=SOON)
@@ -33,8 +33,8 @@ READS = () if PYTHON.startswith("/usr/") else (sys.prefix, sys.base_prefix)
 needs_landlock = pytest.mark.skipif(landlock_abi.version() < landlock_abi.MIN_VERSION, reason="landlock is not here")
 
 
-class LandlockLab(Lab):
-    """A lab in a folder that the attempt's user can enter."""
+class LandlockHarness(SandboxHarness):
+    """A harness in a folder that the attempt's user can enter."""
 
     def in_landlock(self, body: Callable[[LandlockSession], Awaitable[T]], **options: Any) -> T:
         """The result of `body`, called with a session of `landlock`."""
@@ -56,15 +56,15 @@ async def run(
 
 
 @pytest.fixture
-def lab() -> Iterator[LandlockLab]:
-    """A new lab."""
+def harness() -> Iterator[LandlockHarness]:
+    """A new harness."""
     with tempfile.TemporaryDirectory(prefix="landlock-") as folder:
         Path(folder).chmod(0o755)
-        yield LandlockLab(Path(folder))
+        yield LandlockHarness(Path(folder))
 
 
 @needs_landlock
-def test_an_agent_works_in_its_own_folders_without_privileges(lab: LandlockLab) -> None:
+def test_an_agent_works_in_its_own_folders_without_privileges(harness: LandlockHarness) -> None:
     """Workspace, HOME and temp folder can be written and collected; nothing outside of them can."""
 
     async def body(session: LandlockSession) -> None:
@@ -84,18 +84,18 @@ def test_an_agent_works_in_its_own_folders_without_privileges(lab: LandlockLab) 
         if os.getuid() == 0:
             assert (status[0], int(uid) >= 65_533) == ("0" * 16, True)
         tree = await session.snapshot()
-        assert {(one.path, one.how) for one in changes(lab.template.tree, tree)} == {
+        assert {(one.path, one.how) for one in changes(harness.template.tree, tree)} == {
             ("README.md", "deleted"), ("docs/guide.txt", "deleted"), ("manual/guide.txt", "added"),
             ("file", "added"), ("evil", "added"),
         }  # fmt: skip
         assert session.collect_files(("log", "t", "none")) == {"log": b"x\n", "t": b"y\n"}
         assert session.facts == {"network": "gateway", "disk": "copy"}
 
-    lab.in_landlock(body)
+    harness.in_landlock(body)
 
 
 @needs_landlock
-def test_the_listener_is_the_only_port_and_each_session_has_its_own(lab: LandlockLab) -> None:
+def test_the_listener_is_the_only_port_and_each_session_has_its_own(harness: LandlockHarness) -> None:
     """Connections there are served; the listener of another session can't be reached; programs can't listen."""
     code = (
         "import socket, sys\n"
@@ -109,8 +109,8 @@ def test_the_listener_is_the_only_port_and_each_session_has_its_own(lab: Landloc
     )
 
     async def main() -> None:
-        sandbox = LandlockSandbox(root=lab.folders)
-        async with sandbox.open_session(lab.template) as one, sandbox.open_session(lab.template) as two:
+        sandbox = LandlockSandbox(root=harness.folders)
+        async with sandbox.open_session(harness.template) as one, sandbox.open_session(harness.template) as two:
             mine, other = one.listener, two.listener
             assert mine is not None
             assert other is not None
@@ -127,7 +127,7 @@ def test_the_listener_is_the_only_port_and_each_session_has_its_own(lab: Landloc
 
 
 @needs_landlock
-def test_networks_differ(lab: LandlockLab) -> None:
+def test_networks_differ(harness: LandlockHarness) -> None:
     """`none` has no socket at all, `host` has datagrams and any port; unix sockets are had by none of them."""
     code = (
         "import socket, sys\n"
@@ -142,10 +142,10 @@ def test_networks_differ(lab: LandlockLab) -> None:
     )
     with socket.create_server(("127.0.0.1", 0)) as server:
         words = (PYTHON, "-I", "-c", code, str(server.getsockname()[1]))
-        assert lab.ends(*words, network="host").stdout.text == "+ + - + +\n"
-        assert lab.ends(*words, network="none").stdout.text == "- - - + -\n"
-        assert lab.ends(*words, network="gateway").stdout.text == "- - - + +\n"
-    assert lab.in_landlock(_listener, network="none") is None
+        assert harness.ends(*words, network="host").stdout.text == "+ + - + +\n"
+        assert harness.ends(*words, network="none").stdout.text == "- - - + -\n"
+        assert harness.ends(*words, network="gateway").stdout.text == "- - - + +\n"
+    assert harness.in_landlock(_listener, network="none") is None
 
 
 async def _listener(session: LandlockSession) -> socket.socket | None:
@@ -153,12 +153,14 @@ async def _listener(session: LandlockSession) -> socket.socket | None:
 
 
 @needs_landlock
-def test_environment_is_the_allow_list_and_nothing_else(lab: LandlockLab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_is_the_allow_list_and_nothing_else(
+    harness: LandlockHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The host's variables stay with the host, and PATH holds only what can be read."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    end = lab.ends("env", "-0", path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
+    end = harness.ends("env", "-0", path="/opt/secret/bin:/usr/bin:/opt/hidden/bin:/bin")
     found = dict(item.split("=", 1) for item in end.stdout.text.split("\0")[:-1])
-    assert found.pop("MARK") == lab.mark
+    assert found.pop("MARK") == harness.mark
     assert found["PATH"] == "/usr/bin:/bin"
     assert set(found) == {
         "PATH", "LANG", "TERM", "USER", "HOME", "TMPDIR", "TMUX_TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
@@ -167,27 +169,27 @@ def test_environment_is_the_allow_list_and_nothing_else(lab: LandlockLab, monkey
 
 
 @needs_landlock
-def test_an_installation_can_only_be_read_and_its_neighbours_not_at_all(lab: LandlockLab) -> None:
+def test_an_installation_can_only_be_read_and_its_neighbours_not_at_all(harness: LandlockHarness) -> None:
     """If the attempt's user can't enter it, there is an error before anything is started."""
-    tools = lab.folder / "tools"
+    tools = harness.folder / "tools"
     tools.mkdir()
     (tools / "agent").write_text("#!/bin/sh\necho agent runs\n")
     (tools / "agent").chmod(0o755)
-    (lab.folder / "diary").write_text("secret")
-    script = f"{tools}/agent; cat {lab.folder}/diary || echo hidden; touch {tools}/x || echo read-only"
-    end = lab.ends("sh", "-c", script, reads=(str(tools),))
+    (harness.folder / "diary").write_text("secret")
+    script = f"{tools}/agent; cat {harness.folder}/diary || echo hidden; touch {tools}/x || echo read-only"
+    end = harness.ends("sh", "-c", script, reads=(str(tools),))
     assert end.stdout.text == "agent runs\nhidden\nread-only\n"
     if os.getuid() == 0:
-        closed = lab.folder / "closed"
+        closed = harness.folder / "closed"
         closed.mkdir(mode=0o700)
         (closed / "agent").write_text("#!/bin/sh\n")
         with pytest.raises(WorldError, match="Demeanor runs as root and agents as another user") as failure:
-            lab.ends(str(closed / "agent"), reads=(str(closed / "agent"),))
+            harness.ends(str(closed / "agent"), reads=(str(closed / "agent"),))
         assert failure.value.cause is VoidCause.MISSING
 
 
 @needs_landlock
-def test_processes_files_and_memory_end_where_they_should(lab: LandlockLab) -> None:
+def test_processes_files_and_memory_end_where_they_should(harness: LandlockHarness) -> None:
     """Each limit that the facts tell of is met."""
     ceilings = Ceilings(disk=10 * 2**20, processes=40, memory=200 * 2**20)
     forks = (
@@ -206,17 +208,17 @@ def test_processes_files_and_memory_end_where_they_should(lab: LandlockLab) -> N
         end = await run(session, "sh", "-c", "head -c 20000000 /dev/zero > big; stat -c %s big")
         assert int(end.stdout.text) == 10 * 2**20
 
-    lab.in_landlock(body, ceilings=ceilings)
+    harness.in_landlock(body, ceilings=ceilings)
 
 
 @needs_landlock
-def test_an_agent_that_heeds_term_ends_itself_and_one_that_does_not_is_ended(lab: LandlockLab) -> None:
+def test_an_agent_that_heeds_term_ends_itself_and_one_that_does_not_is_ended(harness: LandlockHarness) -> None:
     """TERM first; after the grace all is killed."""
     quiet = Limits(wall=60, idle=0.5, grace=SOON)
-    end = lab.ends("sh", "-c", "trap 'echo bye; exit 7' TERM; while :; do sleep 0.05; done", limits=quiet)
+    end = harness.ends("sh", "-c", "trap 'echo bye; exit 7' TERM; while :; do sleep 0.05; done", limits=quiet)
     assert (end.exit_code, end.ended_by, end.stdout.text) == (7, "idle", "bye\n")
     deaf = "trap '' TERM; setsid sh -c 'sleep 99' & sleep 99"
-    end = lab.ends("sh", "-c", deaf, limits=Limits(wall=0.5, grace=0.1))
+    end = harness.ends("sh", "-c", deaf, limits=Limits(wall=0.5, grace=0.1))
     assert (end.signal, end.ended_by) == (signal.SIGKILL, "wall")
 
 
@@ -225,23 +227,23 @@ def _parent(pid: int) -> int:
 
 
 @needs_landlock
-def test_killing_its_supervisor_ends_everything_and_voids(lab: LandlockLab) -> None:
+def test_killing_its_supervisor_ends_everything_and_voids(harness: LandlockHarness) -> None:
     """The fork server kills the orphans before the attempt ends."""
 
     async def body(session: LandlockSession) -> None:
-        task = asyncio.create_task(run(session, "sleep", "99", mark=lab.mark))
-        (pid,) = await asyncio.to_thread(wait_until, lab.processes)
+        task = asyncio.create_task(run(session, "sleep", "99", mark=harness.mark))
+        (pid,) = await asyncio.to_thread(wait_until, harness.processes)
         os.kill(_parent(pid), signal.SIGKILL)
         with pytest.raises(WorldError, match="supervisor was killed") as failure:
             await task
         assert failure.value.cause is VoidCause.SANDBOX
         assert not alive(pid)
 
-    lab.in_landlock(body)
+    harness.in_landlock(body)
 
 
 @needs_landlock
-def test_a_program_that_can_not_be_started_is_told(lab: LandlockLab) -> None:
+def test_a_program_that_can_not_be_started_is_told(harness: LandlockHarness) -> None:
     """Missing, not executable, too long, not to be given; and afterwards the session still works."""
 
     async def body(session: LandlockSession) -> None:
@@ -256,24 +258,24 @@ def test_a_program_that_can_not_be_started_is_told(lab: LandlockLab) -> None:
             assert failure.value.cause is cause
         assert (await run(session, "sh", "-c", "exit 3")).exit_code == 3
 
-    lab.in_landlock(body)
+    harness.in_landlock(body)
 
 
 @needs_landlock
-def test_command_runs_on_a_snapshot_without_network(lab: LandlockLab) -> None:
+def test_command_runs_on_a_snapshot_without_network(harness: LandlockHarness) -> None:
     """It may change its copy and leaves nothing."""
-    sandbox = LandlockSandbox(root=lab.folders)
+    sandbox = LandlockSandbox(root=harness.folders)
     sandbox.verify()
     script = "cat docs/guide.txt; rm -r docs; echo x > new; ls; exit 4"
-    result = sandbox.command(lab.template.tree, ("sh", "-c", script), timeout=60)
+    result = sandbox.command(harness.template.tree, ("sh", "-c", script), timeout=60)
     assert (result.exit_code, result.stdout.split("\n")[:3]) == (4, ["step by step", "README.md", "new"])
-    assert sandbox.command(lab.template.tree, ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
+    assert sandbox.command(harness.template.tree, ("sh", "-c", "kill -9 $$"), timeout=60).exit_code == -9
     asyncio.run(sandbox.stop())
-    assert list(lab.folders.iterdir()) == []
+    assert list(harness.folders.iterdir()) == []
 
 
 @needs_landlock
-def test_what_stays_open_is_in_the_facts(lab: LandlockLab) -> None:
+def test_what_stays_open_is_in_the_facts(harness: LandlockHarness) -> None:
     """Nothing is passed over in silence."""
     facts = LandlockSandbox(ceilings=Ceilings(memory=7)).facts
     assert facts["sandbox"] == "landlock"
@@ -284,20 +286,20 @@ def test_what_stays_open_is_in_the_facts(lab: LandlockLab) -> None:
 
 
 @needs_landlock
-def test_nothing_is_inherited(lab: LandlockLab) -> None:
+def test_nothing_is_inherited(harness: LandlockHarness) -> None:
     """Neither the way to Demeanor nor the rules themselves: three streams, and the list that is being read."""
-    end = lab.ends("ls", "-l", "/proc/self/fd")
+    end = harness.ends("ls", "-l", "/proc/self/fd")
     assert [line.split()[8] for line in end.stdout.text.splitlines()[1:]] == ["0", "1", "2", "3"]
     assert "/proc/" in end.stdout.text.splitlines()[-1]
     assert "socket" not in end.stdout.text
 
 
 @needs_landlock
-def test_nothing_is_left_open(lab: LandlockLab) -> None:
+def test_nothing_is_left_open(harness: LandlockHarness) -> None:
     """No descriptor leaks, whether attempts end well or badly."""
     before = len(list(Path("/proc/self/fd").iterdir()))
-    lab.ends("echo", "hi")
-    lab.ends("sleep", "99", limits=Limits(wall=0.0, grace=0.0))
+    harness.ends("echo", "hi")
+    harness.ends("sleep", "99", limits=Limits(wall=0.0, grace=0.0))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 

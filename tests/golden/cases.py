@@ -38,19 +38,19 @@ from demeanor.commands.triage.report import TRIAGE_DOCUMENT, Triage
 from demeanor.core.trajectory import Called, Kind, Said
 from demeanor.render.terminal import Screen
 from tests.commands.bisect.test_render import a_bisection
-from tests.commands.conftest import make_mixed
-from tests.commands.decisions_lab import a_comparison, a_gate
 from tests.commands.fix.test_render import REFUSED, a_fix
 from tests.commands.history.test_report import course
-from tests.commands.nights_lab import a_week
 from tests.commands.rejudge.test_report import again, judged
 from tests.commands.report.test_html import a_pair, a_story
 from tests.commands.triage.test_render import groups
+from tests.helpers.decision_reports import a_comparison, a_gate
+from tests.helpers.fix_project import GOOD_FIX, HELP, BrokenToyAgent
+from tests.helpers.night_reports import a_week
 from tests.helpers.project import Project
+from tests.helpers.run_reports import make_mixed
 from tests.helpers.runs import records
-from tests.journeys.decision_helpers import Versions
-from tests.journeys.fix_helpers import GOOD_FIX, HELP, BrokenToyAgent
-from tests.journeys.toy_agent import ToyAgent
+from tests.helpers.toy_agent import ToyAgent
+from tests.helpers.versions import Versions
 
 __all__ = ["CASES", "GOOD_FIX", "HELP", "BrokenToyAgent", "Project", "ToyAgent", "Versions", "commands", "main"]
 

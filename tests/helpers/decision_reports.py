@@ -12,7 +12,7 @@ from demeanor.commands.run.report import RunReport
 from demeanor.core.history import RunCell
 from demeanor.core.policy import Policy
 from demeanor.runner.baselines import Baseline
-from tests.commands.conftest import make_mixed
+from tests.helpers.run_reports import make_mixed
 
 PAST = Baseline(passed=57, failed=3, nights=20)
 

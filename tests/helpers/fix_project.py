@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.helpers.project import Project
-from tests.journeys.toy_agent import ToyAgent
+from tests.helpers.toy_agent import ToyAgent
 
 HELP = """\
 import pathlib, sys

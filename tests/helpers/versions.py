@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.harbor.helpers import greet, rewarding, write
+from tests.helpers.harbor_tasks import greet, rewarding, write
 from tests.helpers.project import Project
 
 AGENT = """\
