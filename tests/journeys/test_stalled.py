@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from tests.helpers.project import Project
 
@@ -43,3 +48,56 @@ def test_a_silent_provider_is_void_and_a_slow_agent_is_a_fail(project: Project):
     assert "void(stalled): the trial timed out after the provider had not responded for" in ran.stdout
     project.write(demeanor_toml=SLOW)
     assert project.demeanor("run").returncode == 1
+
+
+IMPATIENT = """\
+import json, os, sys, urllib.request
+
+def ask(seconds):
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": []}
+    request = urllib.request.Request(os.environ["BASE"] + "/v1/chat/completions", json.dumps(body).encode(),
+        {"Authorization": "Bearer " + os.environ["KEY"], "Content-Type": "application/json"})
+    try:
+        urllib.request.urlopen(request, timeout=seconds).read()
+    except OSError as error:
+        print("gave up:", error)
+
+if sys.argv[1] == "once":
+    ask(4)
+    sys.exit(1)
+while True:
+    ask(0.5)
+"""
+IMPATIENT_CONFIG = """\
+subjects = ["impatient:acme/m"]
+attempts = 1
+[agents.impatient]
+adapter = "command"
+command = ["{python}", "{program}", "{mode}", "{{prompt}}"]
+dialect = "openai-chat"
+env = {{ BASE = "{{base_url}}", KEY = "{{token}}" }}
+[providers.acme]
+base_url = "http://127.0.0.1:{port}"
+dialect = "openai-chat"
+"""
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """The port of a server that accepts every connection and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        yield silent.getsockname()[1]
+
+
+@pytest.mark.parametrize(("mode", "timeout"), [("once", 12), ("again and again", 6)])
+def test_a_silent_provider_is_void_even_if_the_agent_gives_up(
+    project: Project, tmp_path: Path, silent_port: int, mode: str, timeout: int
+):
+    """Whether it fails after its own time limit, or retries so often that no single wait is long."""
+    program = tmp_path / "impatient.py"
+    program.write_text(IMPATIENT)
+    config = IMPATIENT_CONFIG.format(python=sys.executable, program=program, mode=mode, port=silent_port)
+    project.write(demeanor_toml=config, evals__eval_note_py=EVAL.replace("timeout=4", f"timeout={timeout}"))
+    ran = project.demeanor("run")
+    assert ran.returncode == 3, ran.stdout
+    assert "void(stalled): the provider had not responded for" in ran.stdout

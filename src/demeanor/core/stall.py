@@ -1,4 +1,4 @@
-"""Whether a slow provider is the reason for a timeout."""
+"""Whether a slow provider is the reason for a timeout, of the trial or of the agent itself."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class VoidCause(StrEnum):
     """The provider rejected the API key."""
 
     STALLED = "stalled"
-    """The trial timed out while it waited for the provider."""
+    """The trial timed out, or the agent gave up, while it waited for the provider."""
 
     BUDGET = "budget"
     """The budget of money or tokens was spent."""

@@ -38,6 +38,8 @@ def external_failure(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[V
         return VoidCause.CASSETTE, missed.message
     if _stopped_at_corrupt_answer(capture, exchanges):
         return VoidCause.PROVIDER, f"the agent stopped at a corrupt answer{_injected_rule(exchanges)}"
+    if error is None and _failed(capture) and (other := _last_error(capture.exchanges)) and other.reason == "stalled":
+        error = other  # a sub-agent or a side request waited in vain, and the agent failed because of it
     if error is None or error.reason == "bad_request":
         return None
     status = f"HTTP {error.status}: " if error.status else ""
@@ -84,6 +86,11 @@ def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None
     if capture.exit_ok is False and capture.ends:
         return _bad_exit(capture.ends[-1])
     return None
+
+
+def _failed(capture: Capture) -> bool:
+    """Whether the agent failed as a program."""
+    return capture.exit_ok is False or any(end.ended_by != "exit" for end in capture.ends)
 
 
 def _last_error(exchanges: Sequence[Exchange]) -> ProviderError | None:

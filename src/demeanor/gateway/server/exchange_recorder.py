@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from demeanor.core.exchange import Exchange, ProviderError, Request, Response
+from demeanor.core.exchange import Exchange, ProviderError, Request, Response, StopReason
 from demeanor.gateway.dialects.errors import without_keys
 from demeanor.gateway.dialects.stream_events import Assembler, Interrupted
 from demeanor.gateway.models.prices import cost
@@ -63,8 +63,19 @@ class ExchangeRecorder:
         self.awaiting_provider = False
 
     def set_error(self, error: ProviderError) -> None:
-        """Set the error; only the first one counts."""
+        """Set the error; only the first one counts, and the provider owes nothing more."""
         self.error = self.error or replace(error, message=without_keys(error.message))
+        self.awaiting_provider = False
+
+    @property
+    def answered(self) -> bool:
+        """Whether at least one byte of the response has arrived."""
+        return self._first_byte is not None
+
+    def silent_seconds(self) -> float | None:
+        """How long the provider has sent nothing; None if it owes no bytes, or only the end of its connection."""
+        complete = self._assembler is not None and self._assembler.response().stop is not StopReason.UNKNOWN
+        return time.monotonic() - self.activity if self.awaiting_provider and not complete else None
 
     def end(self) -> None:
         """Note that the exchange is over."""

@@ -87,6 +87,7 @@ async def _stream(
         await answer.write(writer.write(delta))
         recording.add_deltas([delta])
         recording.awaiting_provider = not isinstance(delta, Interrupted)
+    recording.awaiting_provider = False
     await answer.write_eof(writer.close())
     return answer
 
@@ -116,6 +117,7 @@ async def _pass(
         if request.transport:
             request.transport.abort()
         return answer
+    recording.awaiting_provider = False
     tee.close()
     await answer.write_eof()
     return answer

@@ -9,6 +9,8 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from demeanor.core.exchange import ProviderError
+from demeanor.core.stall import stall_seconds
 from demeanor.gateway.models.upstream import estimated_tokens
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 
@@ -71,6 +73,7 @@ class Session:
         self._tasks: set[asyncio.Task[object]] = set()
         self._notes: dict[str, None] = {}
         self._latest: Request | None = None
+        self._silence = 0.0
 
     @property
     def base_url(self) -> str:
@@ -158,6 +161,7 @@ class Session:
         try:
             yield recorder
         finally:
+            self._note_silence(recorder)
             recorder.end()
             exchange = recorder.exchange()
             self._entries[recorder.number - 1] = exchange
@@ -166,6 +170,20 @@ class Session:
             self._metrics.open -= 1
             self._metrics.add(exchange)
             self._charge(exchange, size)
+
+    def _note_silence(self, recorder: ExchangeRecorder) -> None:
+        """Record a stalled provider if the agent hung up while the provider owed bytes.
+
+        Short waits add up, because an agent may retry before any single wait is long enough.
+        """
+        silent = recorder.silent_seconds()
+        if silent is None:
+            self._silence = 0.0
+            return
+        self._silence = silent if recorder.answered else self._silence + silent
+        if stall_seconds(self._silence, self.trial.timeout) is not None:
+            message = f"the provider had not responded for {self._silence:.0f} s when the agent hung up"
+            recorder.set_error(ProviderError(status=None, reason="stalled", message=message))
 
     async def close(self) -> None:
         """Cancel requests in progress and stop listening on the session's own sockets."""

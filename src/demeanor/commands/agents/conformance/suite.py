@@ -47,6 +47,8 @@ _MAY_BE_VOID: Mapping[Ability, tuple[VoidCause, ...]] = {
 }
 """If the provider fails for good, the trial says nothing about the agent, so it must be void."""
 _MUST_BE_VOID = (Ability.OUTAGE, Ability.HANG)
+_MORE_TIME = 4
+"""How much longer an agent gets that was stopped before its first request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +101,7 @@ def check(
     with tempfile.TemporaryDirectory(prefix="demeanor-check-") as scratch:
         run = _SuiteRun(catalog=catalog, subject=f"{agent_name}:{MODEL}", folder=Path(scratch), log=log)
         records = run.record(able)
+        records |= run.repeat(_with_more_time(able, records))
         for one in able:
             ability = Ability(one.name)
             own = [record for record in records.values() if record.eval == one.name]
@@ -108,6 +111,19 @@ def check(
         if Ability.QUIET in wanted - agent.cannot.keys():
             found[Ability.QUIET] = _quiet(run.network, list(found.values()))
     return tuple(found[ability] for ability in Ability if ability in found)
+
+
+def _with_more_time(evals: Sequence[Eval], records: Mapping[str, Record]) -> list[Eval]:
+    """The evals of failing providers whose agent was stopped before its first request, with a longer time limit.
+
+    Their limit is short, since the agent uses all of it; on a busy machine an agent may need longer to start.
+    """
+    unasked = {record.eval for record in records.values() if record.prompt_hash is None}
+    return [
+        replace(one, scenario=replace(one.scenario, timeout=(one.scenario.timeout or 0) * _MORE_TIME))
+        for one in evals
+        if Ability(one.name) in _MUST_BE_VOID and one.name in unasked
+    ]
 
 
 def _judge(ability: Ability, records: Sequence[Record], meaning: str) -> AbilityResult:
@@ -134,6 +150,8 @@ def _problem(ability: Ability, record: Record) -> str | None:
         if verdict.cause in _MAY_BE_VOID.get(ability, ()):
             return None
         return f"void ({verdict.cause}): {verdict.reason}"
+    if ability in _MUST_BE_VOID and record.prompt_hash is None:
+        return "it sent no request to its model within its time limit"
     if ability in _MUST_BE_VOID:
         return f"expected to be void, but it is a {verdict.outcome}"
     if not isinstance(verdict, Pass):
@@ -182,6 +200,10 @@ class _SuiteRun:
         """Run evals and record cassettes."""
         self.store, records = self._run(self.catalog, evals, record=str(self.folder / "cassettes"))
         return records
+
+    def repeat(self, evals: Sequence[Eval]) -> dict[str, Record]:
+        """Run evals again, without recording."""
+        return self._run(self.catalog, evals)[1] if evals else {}
 
     def replay(self, evals: Sequence[Eval], before: Mapping[str, Record]) -> AbilityResult:
         """Run evals again from their cassettes, and compare the results."""
