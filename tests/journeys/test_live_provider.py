@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -91,3 +95,72 @@ def test_a_spent_budget_is_void(project: Project, provider: tuple[str, str]):
     ran = project.demeanor("run", ACME_KEY=key)
     assert ran.returncode == 3, ran.stdout
     assert "void(budget)" in ran.stdout
+
+
+@contextmanager
+def answering(body: bytes, content_type: str) -> Iterator[str]:
+    """The URL of a provider that answers every request with status 200 and this body."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def chunk(text: str) -> bytes:
+    """An event of a chat stream without a finish reason."""
+    choice = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}
+    return b"data: %s\n\n" % json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).encode()
+
+
+WHOLE = {"id": "c", "choices": [{"index": 0, "finish_reason": "stop", "message": {"content": "Hello."}}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"<html><body>Sign in.</body></html>", "text/html"),
+        (chunk("Hello.") + b"data: [DONE]\n\n", "text/event-stream"),
+        (chunk("Hello."), "text/event-stream"),
+        (json.dumps(WHOLE).encode(), "application/json"),
+        (b'{"error": {"message": "Overloaded.", "code": 503}}', "application/json"),
+    ],
+    ids=["html", "no finish reason", "truncated", "not streamed", "error"],
+)
+def test_a_provider_fault_is_void_and_not_a_fail(project: Project, body: bytes, content_type: str):
+    """The gateway decides from what it received, however soon the agent hangs up."""
+    with answering(body, content_type) as url:
+        project.write(demeanor_toml=CONFIG.format(url=url, dialect="openai-chat"), evals__eval_note_py=EVAL)
+        ran = project.demeanor("run", "--trials", "3", ACME_KEY="acme-0123456789")
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert "void(provider)" in ran.stdout
+    assert "fail" not in ran.stdout.lower(), ran.stdout
+
+
+def test_a_key_that_a_provider_repeats_is_not_stored(project: Project):
+    """The agent gets the response unchanged; no file of the run contains the key."""
+    key = "acme-0123456789"
+    with answering(chunk(f"Your key is {key}.") + b"data: [DONE]\n\n", "text/event-stream") as url:
+        project.write(demeanor_toml=CONFIG.format(url=url, dialect="openai-chat"), evals__eval_note_py=EVAL)
+        ran = project.demeanor("run", ACME_KEY=key)
+    kept = [path.read_bytes() for path in (project.folder / "results").rglob("*") if path.is_file()]
+    kept += [gzip.decompress(data) for data in kept if data.startswith(b"\x1f\x8b")]
+    assert any(b"redacted:ACME_KEY" in data for data in kept), ran.stdout
+    assert not [data for data in [*kept, ran.stdout.encode()] if key.encode() in data]

@@ -97,6 +97,17 @@ def embedded_error(data: Any) -> ProviderError:
     return ProviderError(status=status, reason=reason_of(status), message=error_message(error))
 
 
+def error_in_body(body: bytes) -> ProviderError | None:
+    """The error in a response whose status is not an error, if there is one."""
+    if b'"error"' not in body:
+        return None
+    try:
+        found = parse(body)
+    except Malformed:
+        return None
+    return embedded_error(found) if isinstance(found, dict) and found.get("error") else None
+
+
 def error_message(found: Any) -> str:
     """The message in an error's data."""
     for key in ("error", "message"):

@@ -13,6 +13,7 @@ MAX_EVENT_BYTES = 32 * 1024 * 1024
 
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BOM = b"\xef\xbb\xbf"
+_FIELDS = (b"data", b"event", b"id", b"retry", b"")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +28,15 @@ class Event:
 
     complete: bool = True
     """False if the stream ended before the empty line that ends the event."""
+
+
+def first_line_is_event(start: bytes) -> bool | None:
+    """Whether a stream's first line is a field of an event or a comment; None if there are too few bytes to tell."""
+    line = start.removeprefix(_BOM).lstrip()
+    name, colon, _ = line.partition(b":")
+    if colon:
+        return name in _FIELDS
+    return None if any(field.startswith(name) for field in _FIELDS) else False
 
 
 def event(data: object, name: str | None = None) -> bytes:

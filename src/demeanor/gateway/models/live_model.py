@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from demeanor.core.exchange import ProviderError
 from demeanor.gateway.dialects.dialect import Malformed
+from demeanor.gateway.dialects.errors import error_in_body
 from demeanor.gateway.dialects.stream_events import Interrupted
 from demeanor.gateway.models.upstream import (
     RETRY_HEADERS,
@@ -95,11 +96,12 @@ class LiveModel:
         try:
             body = await response.read()
             if response.status < 400:
-                return FullReply(response=dialect.read_response(body))
+                error = error_in_body(body)
+                return ErrorReply(error=error) if error else FullReply(response=dialect.read_response(body))
         except UpstreamInterrupted as broke:
             return ErrorReply(error=broke.error)
-        except Malformed as error:
-            message = f"{self.provider.name} sent a response that can't be read: {error}"
+        except Malformed as malformed:
+            message = f"{self.provider.name} sent a response that can't be read: {malformed}"
             return ErrorReply(error=ProviderError(status=502, reason="server", message=message))
         lower = {name.lower(): value for name, value in response.headers.items()}
         again = {name: response.headers[name] for name in RETRY_HEADERS if name in response.headers}

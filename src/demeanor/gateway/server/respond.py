@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -78,14 +79,14 @@ async def _stream_full_reply(
 async def _stream(
     reply: StreamReply, call: ModelCall, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
-    """Write deltas in the agent's dialect, each as soon as it arrives."""
+    """Record deltas and write them in the agent's dialect, each as soon as it arrives."""
     writer = call.dialect.stream_writer(call.request)
     answer = await _begin(request, writer.content_type)
     async for delta in reply.deltas:
         recording.awaiting_provider = False
         recording.touch_response()
-        await answer.write(writer.write(delta))
         recording.add_deltas([delta])
+        await answer.write(writer.write(delta))
         recording.awaiting_provider = not isinstance(delta, Interrupted)
     recording.awaiting_provider = False
     await answer.write_eof(writer.close())
@@ -101,23 +102,40 @@ async def _begin(request: web.BaseRequest, content_type: str) -> web.StreamRespo
 async def _pass(
     reply: PassthroughReply, call: ModelCall, recording: ExchangeRecorder, request: web.BaseRequest
 ) -> web.StreamResponse:
-    """Forward bytes as they arrive: first to the agent, then to the tee that reads them."""
+    """Forward bytes as they arrive: first to the tee that reads them, then to the agent."""
     answer = web.StreamResponse(status=reply.status, headers=reply.headers)
     tee = response_tee(call, reply, recording)
-    await answer.prepare(request)
+    held: list[bytes] = []
     try:
+        await _forward(answer, request, held, when=tee.immediate)
         async for chunk in reply.chunks:
             recording.awaiting_provider = False
             recording.touch_response()
-            await answer.write(chunk)
             tee.feed(chunk)
+            held.append(chunk)
+            await _forward(answer, request, held, when=tee.immediate)
             recording.awaiting_provider = True
     except UpstreamInterrupted as broke:
         recording.set_error(broke.error)
+        await _forward(answer, request, held)
         if request.transport:
             request.transport.abort()
         return answer
+    except (asyncio.CancelledError, ConnectionError):
+        tee.abandon()
+        raise
     recording.awaiting_provider = False
     tee.close()
+    await _forward(answer, request, held)
     await answer.write_eof()
     return answer
+
+
+async def _forward(
+    answer: web.StreamResponse, request: web.BaseRequest, held: list[bytes], *, when: bool = True
+) -> None:
+    """Send the headers and all bytes that are held back."""
+    if when and not answer.prepared:
+        await answer.prepare(request)
+    while when and held:
+        await answer.write(held.pop(0))

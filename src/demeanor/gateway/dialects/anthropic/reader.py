@@ -56,10 +56,7 @@ class AnthropicReader(EventReader):
 
     def at_end(self) -> Iterator[Delta]:
         """The stream ended without message_stop."""
-        if self._stop is None:
-            yield self.fail(stream_error("the stream ended before the response was complete", cut=True))
-        else:
-            yield from self._finish()
+        yield from self._finish()
 
     def _begin(self, message: Json) -> Iterator[Delta]:
         self._began = True
@@ -110,8 +107,9 @@ class AnthropicReader(EventReader):
             yield PartClosed(index=index)
 
     def _finish(self) -> Iterator[Delta]:
-        if not self._began:
-            yield self.fail(stream_error("the stream is empty", cut=True))
+        if not self._began or self._stop is None:
+            problem = "ended without a stop_reason" if self._began else "is empty"
+            yield self.fail(stream_error(f"the stream {problem}", cut=True))
             return
         for index in list(self._open):
             yield from self._close_block(index)

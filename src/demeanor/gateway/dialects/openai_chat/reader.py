@@ -91,15 +91,13 @@ class ChatReader(EventReader):
 
     def at_end(self) -> Iterator[Delta]:
         """The stream ended without `[DONE]`, which some servers never send."""
-        if self._state.stop is None:
-            yield self.fail(stream_error("the stream ended before the response was complete", cut=True))
-        else:
-            yield from self._finish()
+        yield from self._finish()
 
     def _finish(self) -> Iterator[Delta]:
         state = self._state
-        if not state.began:
-            yield self.fail(stream_error("the stream is empty", cut=True))
+        if not state.began or state.stop is None:
+            problem = "ended without a finish_reason" if state.began else "is empty"
+            yield self.fail(stream_error(f"the stream {problem}", cut=True))
             return
         yield from self._close_prose()
         for call in state.calls.values():
