@@ -161,3 +161,19 @@ def test_no_value_crashes_the_reader():
     """Each value of real lines, replaced one at a time."""
     for text in each_value_replaced(sample("codex.jsonl")):
         RECIPE.read_log((), {_ROLLOUT: text.encode()})
+
+
+def test_a_tool_in_a_namespace_has_the_name_that_it_has_on_the_wire():
+    """So that the call in the log and the exchange are the same call."""
+    call = {
+        "type": "function_call",
+        "name": "spawn_agent",
+        "namespace": "multi_agent_v1",
+        "call_id": "c",
+        "arguments": "{}",
+    }
+    rows = [{"type": "turn_context", "payload": {}}, {"type": "response_item", "payload": call}]
+    log = "\n".join(json.dumps(row) for row in rows).encode()
+    (event,) = RECIPE.read_log((), {"sessions/rollout-1.jsonl": log})
+    assert isinstance(event, Called)
+    assert event.tool == "multi_agent_v1__spawn_agent"

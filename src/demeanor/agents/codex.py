@@ -14,6 +14,7 @@ from demeanor.agents.sessions import LONG_AGO, jsonl_file, session_id
 from demeanor.agents.settings import eval_settings, json_file, toml_file
 from demeanor.agents.tool_denial import denied_tools, deny_hooks
 from demeanor.core.agent import Orders, Task
+from demeanor.core.messages import full_tool_name
 from demeanor.core.process import Launch, ProcessEnd
 from demeanor.core.scenario import Approval
 from demeanor.core.trajectory import Event, Kind
@@ -143,12 +144,18 @@ def _add_item(log: LogBuilder, item: dict[str, Any]) -> None:
         case "reasoning":
             log.add_thought(joined_text(item.get("summary")))
         case "function_call":
-            log.add_call(call, as_text(item.get("name")), json_arguments(item.get("arguments")))
+            log.add_call(call, _tool_name(item), json_arguments(item.get("arguments")))
         case "custom_tool_call":
-            log.add_call(call, as_text(item.get("name")), {"input": as_text(item.get("input"))})
+            log.add_call(call, _tool_name(item), {"input": as_text(item.get("input"))})
         case "function_call_output" | "custom_tool_call_output":
             result = joined_text(item.get("output"))
             log.add_result(call, result, succeeded=False if result.startswith(_REFUSED) else None)
+
+
+def _tool_name(item: dict[str, Any]) -> str:
+    """The tool's name as on the wire: with that of its namespace, if it is in one."""
+    namespace, name = as_text(item.get("namespace")), as_text(item.get("name"))
+    return full_tool_name(namespace, name) if namespace else name
 
 
 def _add_outcome(log: LogBuilder, item: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ Fields that have no equivalent here are kept verbatim in `extra`, so a round tri
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -232,3 +233,18 @@ class Tool:
 
     extra: Extra = field(default_factory=dict)
     """Unknown fields, verbatim."""
+
+
+_NAME_LIMIT = 64
+"""The longest name of a tool that all providers accept."""
+
+
+def full_tool_name(namespace: str, name: str) -> str:
+    """The name of a tool in a namespace, such as `multi_agent_v1__spawn_agent`. A name that is too long is shortened,
+    and names that differ stay different.
+    """
+    full = f"{namespace}{'' if namespace.endswith('__') else '__'}{name}"
+    if len(full) <= _NAME_LIMIT:
+        return full
+    digest = hashlib.sha256(full.encode("utf-8", "replace")).hexdigest()[:16]
+    return f"{full[: _NAME_LIMIT - len(digest) - 1]}_{digest}"

@@ -368,3 +368,80 @@ def test_text_alone() -> None:
     body = json.loads(RESPONSES.write_response(Response(parts=(Text(text="Hi"),), stop=StopReason.END), ask()).body)
     assert body["output"][0]["content"][0]["text"] == "Hi"
     assert body["status"] == "completed"
+
+
+NAMESPACE: dict[str, Any] = {
+    "type": "namespace",
+    "name": "multi_agent_v1",
+    "description": "Tools for sub-agents.",
+    "tools": [
+        {"type": "function", "name": "spawn_agent", "strict": False, "parameters": {"type": "object"}},
+        {"type": "custom", "name": "note", "description": "Notes", "format": {"type": "text"}},
+    ],
+}
+SPAWN = {"type": "function_call", "call_id": "c1", "name": "spawn_agent", "namespace": "multi_agent_v1"}
+NAMESPACED: dict[str, Any] = {
+    "model": "m",
+    "tools": [{"type": "web_search"}, NAMESPACE, {**NAMESPACE, "name": "mcp__files__"}],
+    "tool_choice": {"type": "function", "name": "spawn_agent", "namespace": "multi_agent_v1"},
+    "input": [{**SPAWN, "arguments": "{}"}, {"type": "function_call_output", "call_id": "c1", "output": "started"}],
+}
+
+
+def test_the_tools_of_a_namespace_are_tools_of_their_own() -> None:
+    """Their names contain that of the namespace, and a request is written back field for field."""
+    request = read(NAMESPACED)
+    assert [(tool.name, tool.builtin) for tool in request.tools] == [
+        ("web_search", True),
+        ("multi_agent_v1__spawn_agent", False),
+        ("multi_agent_v1__note", False),
+        ("mcp__files__spawn_agent", False),
+        ("mcp__files__note", False),
+    ]
+    assert request.tool_choice == "multi_agent_v1__spawn_agent"
+    assert [part.name for part in request.messages[0].parts if isinstance(part, ToolCall)] == [request.tool_choice]
+    assert json.loads(RESPONSES.write_request(request).body) == NAMESPACED
+
+
+@pytest.mark.parametrize("tools", [[], None])
+def test_a_namespace_without_tools_is_kept(tools: object) -> None:
+    """As a tool that only the provider understands."""
+    request = {"model": "m", "input": "x", "tools": [{"type": "namespace", "name": "empty", "tools": tools}]}
+    assert json.loads(RESPONSES.write_request(read(request)).body) == request
+
+
+def test_a_long_name_is_shortened_for_other_providers() -> None:
+    """They accept at most 64 characters; the names stay different."""
+    name = "x" * 60
+    tools = [{**NAMESPACE, "tools": [{"type": "function", "name": f"{name}{end}"} for end in "ab"]}]
+    request = read({"model": "m", "input": "x", "tools": tools})
+    assert [len(tool.name) for tool in request.tools] == [64, 64]
+    assert len({tool.name for tool in request.tools}) == 2
+    answer = Response(parts=(ToolCall(id="c1", name=request.tools[1].name, arguments={}, raw="{}"),))
+    (item,) = json.loads(RESPONSES.write_response(answer, request).body)["output"]
+    assert (item["name"], item["namespace"]) == (f"{name}b", "multi_agent_v1")
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_another_models_call_gets_the_namespace_of_its_tool(streamed: bool) -> None:
+    """So that a script, or a provider without namespaces, can call it."""
+    calls = (
+        ToolCall(
+            id="c1", name="multi_agent_v1__spawn_agent", arguments={"message": "Look."}, raw='{"message":"Look."}'
+        ),
+        ToolCall(id="c2", name="mcp__files__note", arguments={"input": "hi"}, raw='{"input":"hi"}'),
+    )
+    response = Response(parts=calls, stop=StopReason.TOOL_USE, id="r", model="m")
+    if streamed:
+        writer = RESPONSES.stream_writer(read(NAMESPACED))
+        body = b"".join([writer.write(delta) for delta in deltas_of(response)]) + writer.close()
+        *_, last = body.decode().strip().split("data: ")
+        items = json.loads(last)["response"]["output"]
+    else:
+        items = json.loads(RESPONSES.write_response(response, read(NAMESPACED)).body)["output"]
+    assert [(one["type"], one["namespace"], one["name"]) for one in items] == [
+        ("function_call", "multi_agent_v1", "spawn_agent"),
+        ("custom_tool_call", "mcp__files__", "note"),
+    ]
+    again = RESPONSES.read_response(json.dumps({"status": "completed", "output": items}).encode())
+    assert [(call.name, call.arguments) for call in again.calls] == [(call.name, call.arguments) for call in calls]

@@ -16,6 +16,7 @@ from demeanor.gateway.dialects.json_reader import (
     string,
 )
 from demeanor.gateway.dialects.openai_responses.content import NAME, read_content, write_content
+from demeanor.gateway.dialects.openai_responses.tools import call_names, written_names
 from demeanor.gateway.dialects.strict_json import arguments, compact
 
 WHOLE = f"{NAME}.whole"
@@ -30,14 +31,15 @@ def read_call(data: Json) -> ToolCall:
     """Read a call of a function, of a tool that takes plain text, or of a built-in tool that the client runs."""
     kind = maybe_string(data, "type")
     call_id = maybe_string(data, "call_id") or maybe_string(data, "id") or ""
-    name = maybe_string(data, "name") or str(kind).removesuffix("_call")
+    name, names = call_names(data)
+    name = name or str(kind).removesuffix("_call")
     if kind == "function_call":
         raw = maybe_string(data, "arguments") or ""
-        extra = {NAME: extra_fields(data, _CALL)}
+        extra = {NAME: extra_fields(data, _CALL), **names}
         return ToolCall(id=call_id, name=name, arguments=arguments(raw), raw=raw, extra=extra)
     if kind == "custom_tool_call":
         values: Json = {"input": string(data, "input")}
-        extra = {NAME: {key: value for key, value in data.items() if key not in _CUSTOM}}
+        extra = {NAME: {key: value for key, value in data.items() if key not in _CUSTOM}, **names}
     else:
         values = data.get("action") or data.get("operation") or {}
         values = values if isinstance(values, dict) else {"action": values}
@@ -54,9 +56,9 @@ def write_call(call: ToolCall, *, custom: bool = False) -> Json:
     if custom or extra.get("type") == "custom_tool_call":
         values = (call.arguments or {}).get("input")
         text = values if isinstance(values, str) else call.raw
-        return {"type": "custom_tool_call", **extra, "call_id": call_id, "name": call.name, "input": text}
+        return {"type": "custom_tool_call", **extra, "call_id": call_id, **written_names(call), "input": text}
     text_arguments = call.raw or extra.get("arguments", compact(call.arguments or {}))
-    return {"type": "function_call", **extra, "call_id": call_id, "name": call.name, "arguments": text_arguments}
+    return {"type": "function_call", **extra, "call_id": call_id, **written_names(call), "arguments": text_arguments}
 
 
 def read_result(data: Json) -> ToolResult:

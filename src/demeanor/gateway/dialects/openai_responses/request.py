@@ -36,7 +36,8 @@ from demeanor.gateway.dialects.openai_responses.items import (
     write_reasoning,
     write_result,
 )
-from demeanor.gateway.dialects.openai_responses.settings import read_settings, read_tool, write_settings, write_tool
+from demeanor.gateway.dialects.openai_responses.settings import read_settings, write_settings
+from demeanor.gateway.dialects.openai_responses.tools import read_tools, write_tools
 from demeanor.gateway.dialects.pairing import SYSTEM, join_texts, pair_results
 
 INSTRUCTIONS = f"{NAME}.instructions"
@@ -64,7 +65,7 @@ def read_request(body: bytes, route: Route) -> Request:
     request = Request(
         model=string(top, "model") if route.model is None else route.model,
         messages=tuple(messages),
-        tools=read_each(top, "tools", read_tool),
+        tools=read_tools(top),
         stream=bool(maybe_flag(top, "stream")),
         extra={NAME: extra},
     )
@@ -92,7 +93,7 @@ def write_request(request: Request) -> WireFormat:
         texts = [part for part in prompt if isinstance(part, Text)]
         top["instructions"] = write_content(texts if NAME in request.extra else join_texts(texts), kind="input_text")
     if request.tools:
-        top["tools"] = [tool for tool in map(write_tool, request.tools) if tool]
+        top["tools"] = write_tools(request.tools)
     write_settings(request, top)
     return WireFormat(body=to_json(top), path="/responses")
 

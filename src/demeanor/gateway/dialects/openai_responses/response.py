@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from demeanor.core.exchange import Request, Response, StopReason, Usage
-from demeanor.core.messages import Opaque, Part, Text, Thinking, ToolCall
+from demeanor.core.messages import Opaque, Part, Text, Thinking, Tool, ToolCall
 from demeanor.gateway.dialects import ids
 from demeanor.gateway.dialects.dialect import WireFormat
 from demeanor.gateway.dialects.json_reader import (
@@ -30,7 +30,7 @@ from demeanor.gateway.dialects.openai_responses.items import (
     write_call,
     write_reasoning,
 )
-from demeanor.gateway.dialects.openai_responses.settings import custom_tools
+from demeanor.gateway.dialects.openai_responses.tools import is_custom, tools_by_name, with_own_name
 
 ITEM = f"{NAME}.item"
 """The key of `extra` under which a part stores the fields of its message item."""
@@ -59,7 +59,7 @@ def write_response(response: Response, request: Request) -> WireFormat:
     response_id = response.id or ids.generated("resp_", response.text, *(call.id for call in response.calls))
     fields = own_fields(response.extra, NAME)
     top: Json = dict(fields) if fields else new_response(response_id, response.model or request.model)
-    top["output"] = list(write_items(response.parts, response_id, custom_tools(request)))
+    top["output"] = list(write_items(response.parts, response_id, tools_by_name(request.tools)))
     if response.id is not None:
         top["id"] = response.id
     calls = bool(response.calls)
@@ -103,7 +103,7 @@ def read_item(data: Json) -> list[Part]:
     return [read_call(data) if is_call(data) else opaque(data)]
 
 
-def write_items(parts: tuple[Part, ...], response_id: str, custom: set[str]) -> Iterator[Json]:
+def write_items(parts: tuple[Part, ...], response_id: str, tools: Mapping[str, Tool]) -> Iterator[Json]:
     """The items for `parts`; texts from one message item are written as one again."""
     message: Json | None = None
     for index, part in enumerate(parts):
@@ -116,12 +116,12 @@ def write_items(parts: tuple[Part, ...], response_id: str, custom: set[str]) -> 
             item_part = write_part(part, kind="output_text")
             message["content"] += [item_part] if item_part else []
         else:
-            yield from write_item(part, ids.digest(response_id, index), custom)
+            yield from write_item(part, ids.digest(response_id, index), tools)
     if message is not None:
         yield message
 
 
-def write_item(part: Part, seed: str, custom: set[str]) -> Iterator[Json]:
+def write_item(part: Part, seed: str, tools: Mapping[str, Tool]) -> Iterator[Json]:
     """The items for one part of another provider's response."""
     if isinstance(part, Text):
         yield message_item(f"msg_{seed}", part.text)
@@ -130,7 +130,7 @@ def write_item(part: Part, seed: str, custom: set[str]) -> Iterator[Json]:
     elif isinstance(part, ToolCall):
         if part.signature:
             yield signature_item(part.signature, seed)
-        yield call_item(part, custom)
+        yield call_item(part, tools)
     elif isinstance(part, Opaque) and NAME in part.extra:
         yield own_fields(part.extra, NAME)
 
@@ -146,11 +146,13 @@ def output_text(text: str) -> Json:
     return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
 
 
-def call_item(call: ToolCall, custom: set[str]) -> Json:
+def call_item(call: ToolCall, tools: Mapping[str, Tool]) -> Json:
     """A call in a response, which needs an item id."""
     if NAME in call.extra:
         return write_call(call)
-    if call.name in custom:
+    tool = tools.get(call.name)
+    call = with_own_name(call, tool)
+    if is_custom(tool):
         return {"id": ids.item_id("ctc_", call.id), **write_call(call, custom=True)}
     return {"id": ids.item_id("fc_", call.id), **write_call(call), "status": "completed"}
 

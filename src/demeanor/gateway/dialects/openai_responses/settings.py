@@ -1,4 +1,4 @@
-"""Settings and tools of the Responses dialect: sampling, reasoning, tool choice, tool definitions."""
+"""Settings of the Responses dialect: sampling, reasoning, tool choice, the schema of the answer."""
 
 from __future__ import annotations
 
@@ -6,23 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 from demeanor.core.exchange import Reasoning, Request, Sampling
-from demeanor.core.messages import Tool
-from demeanor.gateway.dialects.conversions import FREE_TEXT, effort_of
+from demeanor.gateway.dialects.conversions import effort_of
 from demeanor.gateway.dialects.json_reader import (
     Json,
-    extra_fields,
     maybe_count,
     maybe_flag,
     maybe_number,
     maybe_object,
     maybe_string,
-    own_fields,
     require_object,
-    string,
 )
-from demeanor.gateway.dialects.openai_responses.content import NAME
+from demeanor.gateway.dialects.openai_responses.tools import call_names
 
-_TOOL = frozenset({"type", "name", "description", "parameters"})
 _SAMPLING = ("temperature", "top_p", "max_output_tokens")
 
 
@@ -70,7 +65,7 @@ def _read_choice(top: Json) -> str | None:
     choice = top.get("tool_choice")
     if choice is None or isinstance(choice, str):
         return choice
-    return maybe_string(require_object(choice, "tool_choice"), "name")
+    return call_names(require_object(choice, "tool_choice"))[0] or None
 
 
 def _write_choice(choice: str) -> Any:
@@ -95,39 +90,3 @@ def _read_schema(top: Json) -> Json | None:
 
 def _write_schema(schema: Any) -> Json:
     return {"type": "json_schema", "name": "answer", "schema": schema} if schema else {"type": "json_object"}
-
-
-def read_tool(data: Json) -> Tool:
-    """Read one tool."""
-    kind = string(data, "type")
-    if kind == "custom":
-        about = maybe_string(data, "description") or ""
-        return Tool(name=string(data, "name"), description=about, schema=FREE_TEXT, extra={NAME: data})
-    if kind != "function":
-        return Tool(name=maybe_string(data, "name") or kind, builtin=True, extra={NAME: data})
-    return Tool(
-        name=string(data, "name"),
-        description=maybe_string(data, "description") or "",
-        schema=maybe_object(data, "parameters"),
-        extra={NAME: extra_fields(data, _TOOL)},
-    )
-
-
-def write_tool(tool: Tool) -> Json | None:
-    """Write one tool; None for a tool that only another provider can run."""
-    extra = own_fields(tool.extra, NAME)
-    if tool.builtin or extra.get("type") == "custom":
-        return extra or None
-    data: Json = {"type": "function", **extra, "name": tool.name}
-    if tool.description:
-        data["description"] = tool.description
-    if tool.schema:
-        data["parameters"] = tool.schema
-    if NAME not in tool.extra:
-        data = {"parameters": {"type": "object", "properties": {}}, "strict": False, **data}
-    return data
-
-
-def custom_tools(request: Request) -> set[str]:
-    """The names of the tools that take plain text."""
-    return {tool.name for tool in request.tools if own_fields(tool.extra, NAME).get("type") == "custom"}

@@ -25,7 +25,7 @@ from demeanor.gateway.dialects.openai_responses.response import (
     write_stop,
     write_usage,
 )
-from demeanor.gateway.dialects.openai_responses.settings import custom_tools
+from demeanor.gateway.dialects.openai_responses.tools import tools_by_name
 from demeanor.gateway.dialects.sse import event
 from demeanor.gateway.dialects.stream_events import Began, PartGrew
 from demeanor.gateway.dialects.stream_writer import PartWriter
@@ -41,7 +41,7 @@ class ResponsesWriter(PartWriter):
 
     def __init__(self, request: Request) -> None:
         super().__init__()
-        self._custom = custom_tools(request)
+        self._tools = tools_by_name(request.tools)
         self._response = new_response(ids.generated("resp_", request.model, len(request.messages)), request.model)
         self._number = -1
         self._items: list[Json] = []
@@ -94,11 +94,11 @@ class ResponsesWriter(PartWriter):
         if isinstance(part, ToolCall):
             if part.signature:
                 output = self._added(signature_item(part.signature, seed)) + self._done()
-            item = call_item(replace(part, arguments={}, raw=""), self._custom)
+            item = call_item(replace(part, arguments={}, raw=""), self._tools)
             blank = {"input": ""} if item["type"] == "custom_tool_call" else {"arguments": "", "status": "in_progress"}
             output += self._added({**item, **blank})
             return output + self._add_arguments(part.raw)
-        for item in write_item(part, seed, self._custom):
+        for item in write_item(part, seed, self._tools):
             output += self._added(item)
         return output
 
@@ -142,7 +142,7 @@ class ResponsesWriter(PartWriter):
         return output + self._done()
 
     def _close_call(self, part: ToolCall, raw: str) -> bytes:
-        self._item = call_item(replace(part, raw=raw, arguments=arguments(raw)), self._custom)
+        self._item = call_item(replace(part, raw=raw, arguments=arguments(raw)), self._tools)
         if self._item["type"] == "custom_tool_call":
             text = self._item["input"]
             output = self._event("response.custom_tool_call_input.delta", **self._position(), delta=text)
