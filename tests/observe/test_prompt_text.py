@@ -35,6 +35,7 @@ def test_prompt_and_tools_are_told_readably():
         ("date 11/15/2026 end", "date <date> end"),
         ("at 2026-11-15T21:00:00Z", "at <date>"),
         ("session 123e4567-e89b-12d3-a456-426614174000", "session <id>"),
+        ("<available_x><y>b</y><y>a</y></available_x>", "<available_x><y>a</y><y>b</y></available_x>"),
         ("version 1.2.3 and 10 tools", "version 1.2.3 and 10 tools"),
     ],
 )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from demeanor.core.exchange import Request
+from demeanor.core.unordered import sort_enums, sort_sets
 
 _DATES = re.compile(
     r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b"
@@ -19,8 +20,8 @@ _IDS = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 
 
 def prompt_text(request: Request, facts: Mapping[str, str]) -> str:
-    """The text, with placeholders for the sandbox's paths, dates and ids, which differ between runs."""
-    text = "\n".join(_lines(request))
+    """The text, with placeholders for the sandbox's paths, dates and ids, and sets in alphabetical order."""
+    text = sort_sets("\n".join(_lines(request)))
     for name in ("workspace", "home"):
         if facts.get(name):
             text = text.replace(facts[name], f"<{name}>")
@@ -38,6 +39,6 @@ def _lines(request: Request) -> Iterator[str]:
     for tool in request.tools:
         yield f"\n## {tool.name}\n"
         yield tool.description.rstrip() or "(no description)"
-        schema = json.dumps(tool.schema, indent=2, sort_keys=True, ensure_ascii=False)
+        schema = json.dumps(sort_enums(tool.schema), indent=2, sort_keys=True, ensure_ascii=False)
         yield f"\n```json\n{schema}\n```"
     yield ""

@@ -32,6 +32,12 @@ from tests.gateway.cassette.helpers import TOOL, a_request, normalised, with_res
         ("in /tmp/tmpab12cd34/x", "in /tmp/tmpzz99yy88/x"),
         ("in {{demeanor:bench}}/tmp/pi-a8.log", "in {{demeanor:bench}}/tmp/pi-b9.log"),
         ("OS Version: Linux 6.1.0-18-amd64", "OS Version: Darwin 23.1.0"),
+        (
+            "<available_skills>\n<skill>\n<name>a</name>\n</skill>\n<skill>\n<name>b</name>\n</skill>\n</available_skills>",
+            "<available_skills>\n<skill>\n<name>b</name>\n</skill>\n<skill>\n<name>a</name>\n</skill>\n</available_skills>",
+        ),
+        ("<available_tools>\n- a\n- b\n</available_tools>", "<available_tools>\n- b\n- a\n</available_tools>"),
+        ("Activates a skill (Available: 'a', 'b').", "Activates a skill (Available: 'b', 'a')."),
         ("<env>\nPlatform: linux\nShell: bash\n</env>", "<env>\nPlatform: darwin\nShell: zsh\n</env>"),
     ],
 )  # fmt: skip
@@ -88,6 +94,17 @@ def test_every_setting_counts():
         replace(first, extra={"openai-chat": {"logprobs": True}}),
     ]
     assert normalised(first) not in [normalised(other) for other in others]
+
+
+def test_the_order_of_an_enumeration_does_not_count_but_its_values_do():
+    """An agent that collects names in a set lists them in any order."""
+
+    def choosing(*names: str) -> Tool:
+        schema = {"type": "object", "properties": {"name": {"type": "string", "enum": list(names)}}}
+        return Tool(name="activate_skill", schema=schema)
+
+    one, other = (normalised(a_request(tools=(choosing(*names),))) for names in ("ab", "ba"))
+    assert one == other != normalised(a_request(tools=(choosing("a", "c"),)))
 
 
 def test_whole_numbers_equal_floats():

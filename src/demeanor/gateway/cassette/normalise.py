@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from demeanor.core.unordered import sort_enums, sort_sets
 from demeanor.gateway.cassette.rules import IGNORED, RULES, NormalisationRule
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Normaliser:
             found = text
             for rule in self._results if scope == "results" else self._prose:
                 found = rule.pattern.sub(rule.replacement, found)
+            found = sort_sets(found)
             if len(self._cache) >= _MAX_CACHED_TEXTS:
                 self._cache.clear()
             self._cache[scope, text] = found
@@ -117,13 +119,13 @@ def _below(ignored: Sequence[_Steps], key: str) -> list[_Steps] | None:
 
 
 def _tools_by_name(tools: list[NormalisedRequest]) -> dict[str, NormalisedRequest]:
-    """Tools by name: their order has no meaning."""
+    """Tools by name: their order has no meaning, nor has that of the values of an enumeration."""
     found: dict[str, NormalisedRequest] = {}
     for tool in tools:
         name, number = str(tool.get("name")), 1
         while (name if number == 1 else f"{name} ({number})") in found:
             number += 1
-        found[name if number == 1 else f"{name} ({number})"] = _prune(tool)
+        found[name if number == 1 else f"{name} ({number})"] = _prune(sort_enums(tool))
     return {name: found[name] for name in sorted(found)}
 
 
