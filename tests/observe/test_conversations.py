@@ -66,6 +66,21 @@ def test_a_sub_agents_calls_are_told_within_the_agents_turn_and_its_words_are_no
     assert [event.purpose for event in events if isinstance(event, Aside)] == ["sub-agent", "sub-agent"]
 
 
+def test_a_result_belongs_to_the_call_of_its_own_conversation():
+    """Some servers count calls from one in each conversation, so ids of a sub-agent occur in the main one, too."""
+    agent, helper = "You are an agent.", "You explore."
+    done = user("look"), user(ToolResult(call_id="c1", parts=(Text(text="ok"),)))
+    report = user("Do it."), user(ToolResult(call_id="c1", parts=(Text(text="Found."),)))
+    events = story(
+        asked(1, agent, user("Do it."), says=(call("c1", task="look"),)),
+        asked(2, helper, user("look"), says=(call("c1", path="x"),)),
+        asked(3, helper, *done, says=(Text(text="Found."),)),
+        asked(4, agent, *report, says=(Text(text="Done."),)),
+    )
+    calls = [event for event in events if isinstance(event, Called)]
+    assert [(one.by_sub_agent, one.result) for one in calls] == [(False, "Found."), (True, "ok")]
+
+
 def test_a_system_prompt_with_another_time_in_it_is_the_same_conversation():
     """Two programs, one per prompt: another first message, the same agent."""
     events = story(

@@ -26,7 +26,7 @@ def events_of(conversations: Conversations, kinds: Mapping[str, Kind]) -> tuple[
         if exchange.fault is not None:
             events.append(_faulted(exchange.fault, turn + 1))
         if exchange.number in main or exchange.number in by_sub_agents:
-            _add_results(events, exchange)
+            _add_results(events, exchange, by_sub_agent=exchange.number in by_sub_agents)
         if exchange.number not in main:
             events += _outside_main(exchange, turn, kinds, sub_agent=exchange.number in by_sub_agents, counted=answered)
             continue
@@ -85,8 +85,11 @@ def _event(part: object, turn: int, kinds: Mapping[str, Kind]) -> Event:
     raise TypeError(f"no event for a {type(part).__name__}")
 
 
-def _add_results(events: list[Event], exchange: Exchange) -> None:
-    """Fill in the results of tool calls, which the agent sends with its next request."""
+def _add_results(events: list[Event], exchange: Exchange, *, by_sub_agent: bool) -> None:
+    """Fill in the results of tool calls, which the agent sends with its next request.
+
+    Ids are unique within a conversation only: some servers count calls, so a sub-agent's first call has the same id.
+    """
     results = {
         part.call_id: part
         for message in exchange.request.messages
@@ -94,7 +97,9 @@ def _add_results(events: list[Event], exchange: Exchange) -> None:
         if isinstance(part, ToolResult)
     }
     for index, event in enumerate(events):
-        if isinstance(event, Called) and event.result is None and event.id in results:
+        if not isinstance(event, Called) or event.by_sub_agent != by_sub_agent:
+            continue
+        if event.result is None and event.id in results:
             found = results[event.id]
             succeeded = None if found.is_error is None else not found.is_error
             events[index] = replace(event, result=found.text, succeeded=succeeded)

@@ -125,7 +125,15 @@ def test_an_agent_with_a_submit_command_gets_it() -> None:
     """Only if its prompt says so, and a shell is offered."""
     shell = a_tool("bash", command={"type": "string"})
     asked = Turn(Request(model="m", messages=(user(ISSUE),), tools=(shell,)), seed=1)
-    assert asked.submit_call is not None
-    assert asked.submit_call.arguments == {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
-    assert Turn(Request(model="m", messages=(user("Do it."),), tools=(shell,)), seed=1).submit_call is None
-    assert turn_of(user(ISSUE)).submit_call is None
+    assert (submit := asked.submit_call()) is not None
+    assert submit.arguments == {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
+    assert Turn(Request(model="m", messages=(user("Do it."),), tools=(shell,)), seed=1).submit_call() is None
+    assert turn_of(user(ISSUE)).submit_call() is None
+
+
+def test_the_text_is_handed_over_by_a_call_where_a_text_does_not_end_the_conversation() -> None:
+    """A sub-agent of gemini-cli must call `complete_task`."""
+    request = Request(model="m", messages=(user("Look."),), tools=(a_tool("complete_task", "result"),))
+    submit = Turn(request, seed=1).submit_call("Found it.")
+    assert submit is not None
+    assert (submit.name, submit.arguments) == ("complete_task", {"result": "Found it."})

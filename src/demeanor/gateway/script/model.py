@@ -46,8 +46,8 @@ class ScriptedModel:
             message = f"the script failed: {type(error).__name__}: {error}"
             yield ErrorReply(error=ProviderError(status=500, reason="server", message=message))
             return
-        if not answer.calls and answer.stop is None and turn.submit_call:
-            answer = replace(answer, calls=(turn.submit_call,))
+        if not answer.calls and answer.stop is None and (submit := turn.submit_call(answer.text)):
+            answer = replace(answer, calls=(submit,))
         if answer.wait:
             await asyncio.sleep(answer.wait)
         yield FullReply(response=_response(answer, turn, len(call.body)))

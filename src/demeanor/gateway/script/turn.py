@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from demeanor.core.exchange import Request, StopReason, Usage
 from demeanor.core.messages import Message, Text, ToolCall, ToolResult
 from demeanor.core.trajectory import Kind
+from demeanor.gateway.script.sub_agents import delegation
 from demeanor.gateway.script.tools import find_tool, shell_command, tool_arguments
 
 _TAGGED_BLOCK = re.compile(r"<([a-z]+[-_][a-z_-]+|task|context|environment|instructions)(?:\s[^>]*)?>(.*?)</\1>", re.S)
@@ -27,6 +28,9 @@ _CALL_ERROR = re.compile(r"\s*Tool call error:\s*<error>\s*(.*?)\s*</error>", re
 
 _SUBMIT_COMMAND = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 """The command by which mini-swe-agent is told that the task is done."""
+
+_COMPLETE_TOOL = "complete_task"
+"""The tool by which a sub-agent of gemini-cli hands over its result; it does not accept a text instead."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,9 +135,18 @@ class Turn:
             wanted, given = Kind.EXECUTE, {"command": command}
         return self.call_tool(tool.name, tool_arguments(tool, wanted, given, self.workspace))
 
-    @cached_property
-    def submit_call(self) -> ToolCall | None:
+    def delegate(self, task: str) -> ToolCall | None:
+        """The next call to have a sub-agent do a task; None if its result has arrived, Unable if no tool can do it."""
+        try:
+            found = delegation(self.request, self.results, task)
+        except LookupError as error:
+            raise Unable(str(error)) from None
+        return self.call_tool(*found) if found else None
+
+    def submit_call(self, text: str = "") -> ToolCall | None:
         """The call that ends the conversation, for an agent that does not accept a text as the end."""
+        if any(tool.name == _COMPLETE_TOOL for tool in self.request.tools):
+            return self.call_tool(_COMPLETE_TOOL, {"result": text})
         first = next((message for message in self.request.messages if message.role == "user"), None)
         texts = [part.text for part in first.parts if isinstance(part, Text)] if first else []
         wanted = any(_SUBMIT_COMMAND in text for text in texts)
