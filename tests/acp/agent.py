@@ -55,8 +55,8 @@ def write(path, text, tool="write_file", kind="edit", options=("allow_always", "
         Path(path).write_text(text)
         update("tool_call_update", **done, status="completed", rawOutput="written")
     else:
-        told = {"type": "content", "content": {"type": "text", "text": f"denied: {json.dumps(outcome)}"}}
-        update("tool_call_update", **done, status="failed", content=[told])
+        denial = {"type": "content", "content": {"type": "text", "text": f"denied: {json.dumps(outcome)}"}}
+        update("tool_call_update", **done, status="failed", content=[denial])
 
 
 def read(path, **more):

@@ -48,7 +48,7 @@ budget_usd = 1.5
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ('fixxer = "x"', "did you mean 'fixer'?"),
         ('rule = "screem"', "did you mean 'screen'?"),
@@ -58,8 +58,8 @@ budget_usd = 1.5
         ("rounds = 0", "fix.rounds"),
     ],
 )
-def test_mistakes_are_told(tmp_path: Path, line: str, told: str):
+def test_mistakes_are_reported(tmp_path: Path, line: str, expected: str):
     """With the key and what to write."""
     with pytest.raises(BadInput) as error:
         rules(tmp_path, f"[fix]\n{line}\n")
-    assert told in str(error.value)
+    assert expected in str(error.value)

@@ -63,7 +63,7 @@ output = "openhands.txt"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('[harbor]\ngateway = "x"', "harbor.gateway: unknown key"),
         ("[harbor]\nprogram = 3", "harbor.program: expected a list"),
@@ -74,7 +74,7 @@ output = "openhands.txt"
         ("[harbor]\nagents = 1", "harbor.agents: expected a table"),
     ],
 )
-def test_mistakes_are_told_with_their_place(tmp_path: Path, text: str, told: str):
+def test_mistakes_are_reported_with_their_place(tmp_path: Path, text: str, expected: str):
     """Before anything runs."""
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=expected):
         configured(tmp_path, text)

@@ -81,7 +81,7 @@ def test_mistake_is_refused_with_file_key_and_value(reading, message):
 
 
 def test_unknown_key_gets_the_nearest():
-    """Only keys that nobody asked for are unknown, and the nearest known one is named."""
+    """Only keys that were never read are unknown, and the nearest known one is named."""
 
     def reading(found: Table) -> None:
         found.text("prompt")

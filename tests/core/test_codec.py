@@ -80,7 +80,7 @@ def test_round_trip_loses_nothing(kind, data):
 
 
 @given(values_of(Verdict))
-def test_verdicts_are_told_apart(verdict):
+def test_verdicts_are_distinguished(verdict):
     """A union of values comes back as the right one."""
     found = decode(Verdict, encode(verdict))
     assert type(found) is type(verdict)
@@ -90,8 +90,8 @@ def test_verdicts_are_told_apart(verdict):
 def test_call_with_its_kind_comes_back():
     """A call's own `kind` is not mistaken for what tells the events apart."""
     call = Called(turn=1, id="1", tool="grep", kind=Kind.SEARCH, arguments={"pattern": "x"})
-    told = Trajectory(events=(call, Said(turn=2, text="Done.")))
-    assert decode(Trajectory, encode(told)) == told
+    trajectory = Trajectory(events=(call, Said(turn=2, text="Done.")))
+    assert decode(Trajectory, encode(trajectory)) == trajectory
 
 
 def test_content_on_disk_is_read_in(tmp_path):

@@ -75,7 +75,7 @@ def test_forms(text: str, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("hnag", "did you mean 'hang'?"),
         ("", "known: 429, 500"),
@@ -98,11 +98,11 @@ def test_forms(text: str, fault: Fault) -> None:
         (429, "write KIND[@WHEN][:OPTION=VALUE]"),
     ],
 )
-def test_mistakes_are_told_with_a_remedy(text: object, told: str) -> None:
+def test_mistakes_are_reported_with_a_remedy(text: object, expected: str) -> None:
     """The message shows the text, what is wrong with it, and what would be right."""
     with pytest.raises(BadInput) as caught:
         read(text)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
     assert repr(text) in str(caught.value)
     assert caught.value.remedy
 

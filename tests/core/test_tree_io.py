@@ -53,7 +53,7 @@ def _free(folder: Path, path: str) -> bool:
 
 
 def test_links_fifos_and_sockets_are_noted_and_never_opened(tmp_path: Path) -> None:
-    """A link out of the folder shows where it points; a fifo would block whoever opens it."""
+    """A link out of the folder shows where it points; a fifo would block its reader."""
     (tmp_path / "out").symlink_to("/etc/passwd")
     (tmp_path / "up").symlink_to("..")
     os.mkfifo(tmp_path / "fifo")
@@ -100,7 +100,7 @@ def test_ten_gigabytes_that_are_not_there_cost_nothing(tmp_path: Path) -> None:
 
 
 def test_large_file_of_the_template_is_compared_whole(tmp_path: Path) -> None:
-    """Too large to keep, but whether it changed is told for certain, in its middle too."""
+    """Too large to keep, but a change is always detected, in its middle too."""
     large = tmp_path / "large"
     large.write_bytes(b"a" * 30_000)
     known = Known(entries=scan(tmp_path, in_place=True).entries)
@@ -123,7 +123,7 @@ def test_content_is_kept_up_to_a_limit(tmp_path: Path) -> None:
 
 
 def test_number_of_entries_is_limited(tmp_path: Path) -> None:
-    """Folders count too; what is left out is told, or refused where that was asked for."""
+    """Folders count too; what is left out is reported, or refused on request."""
     for number in range(10):
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / "file").touch()
@@ -167,7 +167,7 @@ def test_only_a_settled_stamp_proves_that_nothing_changed(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", ["", "/etc/x", "../x", "a/../../x", "a//b", "./a", "a/", "a\0b", "\ud800", "x" * 256])
-def test_paths_that_lead_out_or_name_no_file_are_told(path: str) -> None:
+def test_paths_that_lead_out_or_name_no_file_are_reported(path: str) -> None:
     """And restoring refuses them."""
     assert tree_path_problem(path)
     with pytest.raises(ValueError, match="path"):

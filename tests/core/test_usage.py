@@ -4,7 +4,7 @@ from demeanor.core.evidence import Spent
 from demeanor.core.usage import total
 
 
-def test_what_nobody_knows_stays_unknown() -> None:
+def test_unknown_usage_stays_unknown() -> None:
     """No cost at all is None, not 0."""
     spent, unpriced, uncounted = total([Spent(seconds=1.5, turns=2), Spent(seconds=2.5, turns=1)])
     assert spent == Spent(seconds=4.0, turns=3)

@@ -64,7 +64,7 @@ def test_new_eval_that_always_passes_is_news(repository):
     assert found.promoted == ()
 
 
-def test_promoted_eval_is_told_apart_from_a_new_one(repository):
+def test_promoted_eval_is_distinguished_from_a_new_one(repository):
     """An eval that promised less before is a promotion."""
     (repository / "eval_a.py").write_text(source(old="ALWAYS_PASSES", young="ALWAYS_PASSES"))
     found = history(repository)

@@ -27,7 +27,7 @@ COPY [not json] /x
 
 
 def test_lines_are_joined_and_comments_left_out() -> None:
-    """The line that is told is where an instruction begins; a doubled backslash at the end is none."""
+    """The reported line is where an instruction begins; a doubled backslash at the end does not continue it."""
     found = parse(TEXT)
     assert [(one.line, one.name) for one in found] == [
         (4, "FROM"), (5, "RUN"), (9, "RUN"), (10, "COPY"), (11, "COPY"), (12, "LABEL"),
@@ -55,7 +55,7 @@ def test_here_documents_belong_to_their_instruction() -> None:
         ("FROM a\n\n<<<< HEAD\n", "Dockerfile:3: not an instruction: '<<<<'"),
     ],
 )
-def test_what_is_no_instruction_is_told_with_its_line(text: str, complaint: str) -> None:
+def test_an_unknown_instruction_is_reported_with_its_line(text: str, complaint: str) -> None:
     """And nothing is guessed."""
     with pytest.raises(BadInput) as caught:
         parse(text)

@@ -89,20 +89,20 @@ class Story:
         self.texts: dict[str, str] = {}
         self.version = self.project.demeanor("--version").stdout.split()[-1]
 
-    def run(self, name: str, *words: str, code: int = 0, told: bool = False, **env: str) -> None:
-        """Run a command and keep what it wrote to its output; to the other one too, where that is `told`."""
+    def run(self, name: str, *words: str, code: int = 0, stderr: bool = False, **env: str) -> None:
+        """Run a command and keep its output, and with `stderr` also that."""
         done = self.project.demeanor(*words, **env)
         assert done.returncode == code, done.stdout + done.stderr
-        self.keep(name, f"{done.stdout}--- stderr\n{done.stderr}" if told else done.stdout)
+        self.keep(name, f"{done.stdout}--- stderr\n{done.stderr}" if stderr else done.stdout)
 
-    def look(self, name: str, *words: str, code: int = 0, told: bool = False, **env: str) -> None:
+    def look(self, name: str, *words: str, code: int = 0, stderr: bool = False, **env: str) -> None:
         """The same for a command that changes nothing: several of them run at the same time, until `looked`."""
         if len(self.looks) >= (os.cpu_count() or 1):
             self._settle()
         out = self.folder.parent / "looks" / f"{len(self.texts) + len(self.looks)}"
         out.parent.mkdir(exist_ok=True)
         command = Command(words, self.folder, {**self.project.env, **env}, out)
-        self.looks.append((command, name, code, told))
+        self.looks.append((command, name, code, stderr))
 
     def both(self, name: str, *words: str, code: int = 0) -> None:
         """Look on a screen of 80 columns and on one of 120."""
@@ -115,10 +115,10 @@ class Story:
             self._settle()
 
     def _settle(self) -> None:
-        command, name, wanted, told = self.looks.pop(0)
+        command, name, wanted, stderr = self.looks.pop(0)
         code, out, err = command.wait()
         assert code == wanted, out + err
-        self.keep(name, f"{out}--- stderr\n{err}" if told else out)
+        self.keep(name, f"{out}--- stderr\n{err}" if stderr else out)
 
     def quietly(self, *words: str) -> None:
         """Run a command that only prepares something."""
@@ -178,10 +178,10 @@ def nights() -> dict[str, str]:
         s.project.write(evals__eval_files_py=EVALS, quick_py=SCRIPT, calm_py=SCRIPT, demeanor_toml=CONFIG)
         s.project.write(evals__port__scenario_toml=SCENARIO, evals__port__template__port_txt="port = 8080\n")
         _before(s)
-        s.run("nightly.txt", "nightly", "--seed", "1", "--record", "tapes", told=True)
+        s.run("nightly.txt", "nightly", "--seed", "1", "--record", "tapes", stderr=True)
         s.run("nightly-void.txt", "nightly", "-k", "asks", "--fault", "500", "--trials", "1", code=3)
         script.write_text(SCRIPT.replace("HASTY = False", "HASTY = True"))
-        s.run("nightly-fail-120.txt", "nightly", "--seed", "1", "--junit", "j.xml", code=1, told=True, COLUMNS="120")
+        s.run("nightly-fail-120.txt", "nightly", "--seed", "1", "--junit", "j.xml", code=1, stderr=True, COLUMNS="120")
         _kept(s)
         _looks(s)
         _second_looks(s)
@@ -268,13 +268,13 @@ def decisions() -> dict[str, str]:
         s.keep("kept/files.txt", s.listing(latest))
         s.keep("kept/gate.json", (latest / "gate.json").read_text())
         s.keep("kept/summary.md", (latest / "summary.md").read_text())
-        s.run("promote-apply.txt", "promote", "--apply", told=True)
+        s.run("promote-apply.txt", "promote", "--apply", stderr=True)
         s.keep("promote-apply.diff", versions.git("diff", "evals"))
         versions.git("checkout", "--quiet", "--", ".")
         versions.git("switch", "--quiet", "-c", "worse")
         versions.behave("f")
         versions.commit()
-        s.run("gate-reject-120.txt", "gate", code=1, told=True, COLUMNS="120")
+        s.run("gate-reject-120.txt", "gate", code=1, stderr=True, COLUMNS="120")
         s.run("compare-run.txt", "compare", "--base", "main", "--trials", "6", code=1)
         s.look("compare.md", "compare", "main", "worse", "--format", "markdown", code=1)
         s.look("compare.json", "compare", "main", "worse", "--json", code=1)
@@ -291,7 +291,7 @@ def bisection() -> dict[str, str]:
     with story() as s:
         commits = ToyAgent(s.project).history(4, breaks_at=2)
         asked = ("bisect", "reads_before_editing", "--sandbox", "none", "--jobs", "1", "--good", commits[0])
-        s.run("bisect.json", *asked, "--json", told=True)
+        s.run("bisect.json", *asked, "--json", stderr=True)
         s.run("bisect.txt", *asked)
         return s.texts
 
@@ -312,7 +312,7 @@ def fix() -> dict[str, str]:
         s.run("fix-dry-run.json", "fix", "--dry-run", "--json")
         s.keep("kept/dry-run-files.txt", s.listing(patient.last_folder()))
         (patient.world / "fixer.py").write_text(HELP + GOOD_FIX)
-        s.run("fix.txt", "fix", "--sandbox", "none", "--jobs", "1", told=True, COLUMNS="200")
+        s.run("fix.txt", "fix", "--sandbox", "none", "--jobs", "1", stderr=True, COLUMNS="200")
         s.keep("kept/files.txt", re.sub(r"(?m)^.*/(?:starts|checkout)/.*\n", "", s.listing(patient.last_folder())))
         s.keep("kept/report.json", (patient.last_folder() / "report.json").read_text())
         return s.texts
@@ -328,19 +328,19 @@ def small() -> dict[str, str]:
         s.look("contract-list.txt", "contract", "--list")
         s.run("version.txt", "--version")
         s.looked()
-        s.run("init.txt", "init", told=True)
+        s.run("init.txt", "init", stderr=True)
         s.keep("init-files.txt", s.listing(s.folder))
         s.keep("init-config.toml", (s.folder / "demeanor.toml").read_text())
-        s.run("skills.txt", "skills", "install", "--for", "all", told=True)
-        s.run("task.txt", "task", "new", "my-task", "--org", "acme", told=True)
+        s.run("skills.txt", "skills", "install", "--for", "all", stderr=True)
+        s.run("task.txt", "task", "new", "my-task", "--org", "acme", stderr=True)
         s.keep("all-files.txt", s.listing(s.folder))
-        s.run("error-command.txt", "rnu", code=2, told=True)
-        s.look("error-eval.txt", "run", "--scenario", "nowhere", code=2, told=True)
-        s.look("error-report.txt", "report", code=2, told=True)
-        s.look("error-trace.txt", "trace", code=2, told=True)
+        s.run("error-command.txt", "rnu", code=2, stderr=True)
+        s.look("error-eval.txt", "run", "--scenario", "nowhere", code=2, stderr=True)
+        s.look("error-report.txt", "report", code=2, stderr=True)
+        s.look("error-trace.txt", "trace", code=2, stderr=True)
         s.looked()
         (s.folder / "demeanor.toml").write_text("trails = 3\n")
-        s.run("error-config.txt", "run", code=2, told=True)
+        s.run("error-config.txt", "run", code=2, stderr=True)
         return s.texts
 
 

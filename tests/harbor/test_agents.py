@@ -23,21 +23,21 @@ def test_agents_with_a_base_url_setting_get_the_gateways(name: str):
     spec = AGENTS[name]
     model, env, kwargs = spec.settings_for(model="large", url=URL, token="hf-key")
     assert "large" in model
-    told = [*env.values(), *(text for text in kwargs.values() if isinstance(text, str))]
-    assert not any("{" in text for text in told)
-    assert spec.reachable == any("127.0.0.1:11811" in text for text in told)
-    assert not spec.reachable or "hf-key" in told
+    values = [*env.values(), *(text for text in kwargs.values() if isinstance(text, str))]
+    assert not any("{" in text for text in values)
+    assert spec.reachable == any("127.0.0.1:11811" in text for text in values)
+    assert not spec.reachable or "hf-key" in values
     assert not any(breaks_results(name, value) for name, value in spec.env.items())
 
 
-def test_without_an_address_nothing_of_the_gateway_is_told():
+def test_without_an_address_the_agent_gets_no_gateway_settings():
     """An agent that connects directly has its own variables."""
     assert AGENTS["terminus-2"].settings_for(model="m", url="", token="") == ("openai/m", {}, {})
     assert AGENTS["pi"].settings_for(model="m", url="", token="")[2] == {"model_api": "openai-completions"}
 
 
 def test_an_entry_of_the_configuration_goes_first():
-    """It may be for an agent that Demeanor has never heard of."""
+    """It may belong to an agent that Demeanor does not know."""
     own = TaskAgentRules(agent="openhands", model="openai/{model}", env={"LLM_BASE_URL": "{url}/v1"})
     rules = HarborRules(agents={"hands": own})
     hands = task_agent_spec(Subject(agent="hands", model="m"), rules)

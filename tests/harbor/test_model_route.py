@@ -111,7 +111,7 @@ def test_without_a_model_there_is_no_wire(tmp_path: Path):
     assert on_route(tmp_path, body, place="daytona", spec=AGENTS["oracle"], subject="oracle") == ModelRoute()
 
 
-def test_an_agent_in_harbors_own_process_is_told_the_gateways_own_address(tmp_path: Path):
+def test_an_agent_in_harbors_own_process_gets_the_gateways_own_address(tmp_path: Path):
     """It runs on this machine."""
 
     async def body(route: ModelRoute) -> int:

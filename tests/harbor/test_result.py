@@ -70,7 +70,7 @@ def test_logs_are_kept_by_their_paths():
     assert "steps/second/verifier/test-stdout.txt" in trial("steps").files()
 
 
-def test_a_trajectory_is_told_step_by_step(copied: TrialFolder):
+def test_a_trajectory_is_read_step_by_step(copied: TrialFolder):
     """As Harbor wrote it; one that is no JSON tells nothing."""
     place = copied.folder / "agent/trajectory.json"
     place.write_text(json.dumps({"steps": [{"source": "agent", "message": "done"}]}))
@@ -107,14 +107,14 @@ def test_many_files_are_kept_up_to_a_number(copied: TrialFolder):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '"x"'])
-def test_a_result_that_can_not_be_read_is_told(copied: TrialFolder, content: str):
+def test_an_unreadable_result_is_reported(copied: TrialFolder, content: str):
     """It is no zero."""
     (copied.folder / "result.json").write_text(content)
     found = read_trial(copied.folder.parents[1])
     assert isinstance(found, NoTrial)
 
 
-def test_no_trial_or_several_are_told(copied: TrialFolder, tmp_path: Path):
+def test_no_trial_or_several_are_reported(copied: TrialFolder, tmp_path: Path):
     """There was to be exactly one."""
     shutil.copytree(copied.folder, copied.folder.with_name("another"))
     several, none = read_trial(tmp_path / "greet"), read_trial(tmp_path / "nothing")

@@ -59,7 +59,7 @@ def test_the_way_to_it_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(session.served) == 1
 
 
-def test_one_who_hangs_up_or_sends_nothing_disturbs_nobody(tmp_path: Path):
+def test_a_client_that_hangs_up_or_sends_nothing_does_not_disturb_others(tmp_path: Path):
     """The next one is served all the same."""
     session = Session()
 

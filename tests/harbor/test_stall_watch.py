@@ -51,7 +51,7 @@ def watched(session: Session, *, owes_at_the_end: bool) -> tuple[StallWatch, flo
 
 
 def test_a_provider_that_owed_an_answer_at_the_end_is_to_blame(monkeypatch: pytest.MonkeyPatch):
-    """Although nobody is waiting for it any more when we ask."""
+    """Although no request is waiting any more when we ask."""
     with looking(monkeypatch) as session:
         session.since -= 30
         seen, ended = watched(session, owes_at_the_end=False)
@@ -69,7 +69,7 @@ def test_a_short_silence_or_one_long_ago_is_not(monkeypatch: pytest.MonkeyPatch)
         assert seen.at(None, timeout=4) is None
 
 
-def test_where_there_is_no_session_nobody_is_to_blame():
+def test_without_a_session_no_stall_is_reported():
     """The wire was not seen."""
 
     async def play() -> float | None:

@@ -60,13 +60,13 @@ def test_rewards_versions_and_logs_are_part_of_the_capture():
 
 def test_doing_nothing_is_known_as_a_whole_and_a_solution_is_not():
     """Neither has a model, or a log."""
-    told = {
+    gaps = {
         name: to_capture(seen(), ENDED, trial("greet"), TaskAgent(name=name), "").gaps
         for name in ("nop", "oracle", "other")
     }
-    assert told["nop"] == ()
-    assert told["oracle"] == ("the task's own solution was run, which reports no calls",)
-    assert told["other"] is None
+    assert gaps["nop"] == ()
+    assert gaps["oracle"] == ("the task's own solution was run, which reports no calls",)
+    assert gaps["other"] is None
 
 
 def test_an_agents_own_time_out_is_noted_and_no_end_of_ours():
@@ -77,20 +77,20 @@ def test_an_agents_own_time_out_is_noted_and_no_end_of_ours():
 
 
 @pytest.mark.parametrize(
-    ("end", "told"),
+    ("end", "expected"),
     [
         (ProcessEnd(exit_code=1, stdout=Output(text="no such agent")), "harbor exited with 1"),
         (ProcessEnd(exit_code=None, signal=15, ended_by="wall"), "harbor took too long and was killed"),
         (ProcessEnd(exit_code=None, signal=9), "harbor was killed by signal 9"),
     ],
 )
-def test_a_harbor_that_did_not_run_is_void(end: ProcessEnd, told: str):
+def test_a_harbor_that_did_not_run_is_void(end: ProcessEnd, expected: str):
     """Also where it left a result."""
     for left in (trial("greet"), NoTrial(why="it left no result")):
         found = to_capture(seen(), end, left, TaskAgent(name="oracle"), "")
         assert found.breakdown is not None
         assert found.breakdown.cause is VoidCause.HARNESS
-        assert found.breakdown.detail.startswith(told)
+        assert found.breakdown.detail.startswith(expected)
         assert end.stdout.text in found.breakdown.detail
         assert found.rewards is None
 
@@ -120,7 +120,7 @@ def test_what_broke_elsewhere_is_not_put_down_to_the_provider(tmp_path: Path):
     assert harness.cause is VoidCause.HARNESS
 
 
-def test_folders_of_one_attempt_are_not_told(tmp_path: Path):
+def test_folders_of_one_attempt_are_left_out(tmp_path: Path):
     """Else no two voids were the same."""
     where = f"{tmp_path}/trial/verifier/reward.txt"
     info = {"exception_type": "RewardFileNotFoundError", "exception_message": f"no file at {where}"}

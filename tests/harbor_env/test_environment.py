@@ -1,4 +1,4 @@
-"""The real Harbor with the bubblewrap environment: what a task needs works, and what goes wrong is told."""
+"""The real Harbor with the bubblewrap environment: what a task needs works, and errors are reported."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_an_agent_out_of_time_is_ended_and_what_it_did_is_judged(trials: dict[st
     assert trials["slow"].reward == 1.0
 
 
-def test_a_missing_reward_is_told(trials: dict[str, HarborTrial]) -> None:
+def test_a_missing_reward_is_reported(trials: dict[str, HarborTrial]) -> None:
     """It is no zero."""
     assert trials["silent"].exception == "RewardFileNotFoundError"
     assert trials["silent"].reward is None
@@ -197,7 +197,7 @@ def test_a_program_that_kills_everybody_in_there_ends_itself_only(trials: dict[s
 
 
 def test_hostile_files_spoil_nothing(trials: dict[str, HarborTrial]) -> None:
-    """What is harmless is fetched, also what its maker has closed; what is not stays there and is told."""
+    """Harmless files are downloaded, also those without read permission; the others are skipped and reported."""
     trial = trials["hostile"]
     assert (trial.exception, trial.reward) == (None, 1.0)
     found = trial.folder / "artifacts/logs/artifacts"
@@ -212,7 +212,7 @@ def test_hostile_files_spoil_nothing(trials: dict[str, HarborTrial]) -> None:
         assert link.resolve().is_relative_to(found.resolve())
 
 
-def test_the_walls_hold(trials: dict[str, HarborTrial]) -> None:
+def test_the_isolation_holds(trials: dict[str, HarborTrial]) -> None:
     """Nothing of the host is there: each line in capitals would be a hole."""
     assert trials["isolation"].reward == 1.0
     said = trials["isolation"].text("agent/oracle.txt")
@@ -238,7 +238,7 @@ def test_a_step_of_the_dockerfile_that_fails_is_named(trials: dict[str, HarborTr
 
 
 def test_memory_has_a_limit(trials: dict[str, HarborTrial]) -> None:
-    """All of it is ended, and that is what is told."""
+    """The whole environment is stopped, and that is the reported reason."""
     assert trials["memory"].exception == "WorldError"
     assert "they used" in trials["memory"].message
 

@@ -61,7 +61,7 @@ def test_its_model_is_served_through_the_listener_and_nothing_else_is_reached(
     assert trial.result["agent_info"]["name"] == "demeanor-native"
 
 
-def test_a_gateway_that_is_not_there_is_told(harbor_project: HarborProject, tmp_path: Path) -> None:
+def test_a_missing_gateway_is_reported(harbor_project: HarborProject, tmp_path: Path) -> None:
     """Before the agent is run."""
     task = harbor_project.task("lonely")
     (trial,) = harbor_project.run("--ek", f"gateway={tmp_path}/nobody", path=task)

@@ -36,7 +36,7 @@ def test_steps_of_the_agent_become_turns():
     assert last == Said(turn=2, text="done")
 
 
-def test_copied_context_is_not_told_twice():
+def test_copied_context_is_not_repeated():
     """It happened before."""
     steps = [
         {"source": "agent", "message": "earlier", "is_copied_context": True},

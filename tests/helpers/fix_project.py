@@ -103,7 +103,7 @@ class BrokenToyAgent(ToyAgent):
     def reset(self) -> None:
         """Reset the repository to the broken commit."""
         self.git("reset", "--quiet", "--hard", self.broken)
-        self.rates(told=1.0, untold=0.0)
+        self.rates(instructed=1.0, uninstructed=0.0)
 
     def untouched(self) -> bool:
         """Whether the user's tree is clean and no worktree is left."""

@@ -38,8 +38,8 @@ ONE_OF_MANY = "Delete a file."
 class ToyAgent:
     """The repository of the toy agent."""
 
-    def __init__(self, project: Project, *, told: float = 1.0, untold: float = 0.0) -> None:
-        """`told` and `untold`: how often the model does the right thing with and without an instruction to do so."""
+    def __init__(self, project: Project, *, instructed: float = 1.0, uninstructed: float = 0.0) -> None:
+        """Both are rates: how often the model does the right thing with and without an instruction to do so."""
         self.project = project
         self.folder = project.folder
         self.world = project.folder.parent / "world"
@@ -48,7 +48,7 @@ class ToyAgent:
         config = self.folder / "demeanor.toml"
         filled = config.read_text().replace("@PYTHON@", sys.executable).replace("@WORLD@", str(self.world))
         config.write_text(filled)
-        self.rates(told=told, untold=untold)
+        self.rates(instructed=instructed, uninstructed=uninstructed)
         self.git("init", "--quiet", "--initial-branch=main")
         self.commit("A careful agent")
         self.build()
@@ -63,9 +63,9 @@ class ToyAgent:
         """The file with the tool descriptions."""
         return self.folder / "tools" / "tools.json"
 
-    def rates(self, *, told: float, untold: float) -> None:
+    def rates(self, *, instructed: float, uninstructed: float) -> None:
         """Set how often the model does the right thing."""
-        (self.world / "rates.json").write_text(json.dumps({"told": told, "untold": untold}))
+        (self.world / "rates.json").write_text(json.dumps({"instructed": instructed, "uninstructed": uninstructed}))
 
     def configure(self, text: str) -> None:
         """Append to the configuration, and commit it."""

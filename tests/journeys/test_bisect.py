@@ -37,13 +37,13 @@ def test_the_commit_is_found_and_a_second_bisect_is_free(project: Project):
     """It uses the stored trials of the first."""
     toy = ToyAgent(project)
     commits = toy.history(9, breaks_at=6)
-    code, report, told = bisect(project, "--good", commits[0])
-    assert (code, report["outcome"], suspects(report)) == (0, "found", [commits[6]]), told
+    code, report, stderr = bisect(project, "--good", commits[0])
+    assert (code, report["outcome"], suspects(report)) == (0, "found", [commits[6]]), stderr
     assert report["confidence"] >= 0.95
     assert (report["before"]["passed"], report["after"]["passed"]) == (report["before"]["judged"], 0)
     assert tried(report)[commits[0]] == [3, 0]
     assert report["built"] < len(commits)
-    assert told.count("building") == report["built"]  # each commit once, however often it is visited
+    assert stderr.count("building") == report["built"]  # each commit once, however often it is visited
     assert toy.worktrees() == []
     done = project.demeanor("bisect", EVAL, "--good", commits[0], "--bad", "main", "--sandbox", "seatbelt")  # not used
     assert done.returncode == 0, done.stderr
@@ -57,12 +57,12 @@ def test_the_commit_is_found_and_a_second_bisect_is_free(project: Project):
 
 def test_flaky_behaviour_can_be_bisected(project: Project):
     """The agent passes nine of ten trials before the change, and two of ten after it."""
-    toy = ToyAgent(project, told=0.9, untold=0.2)
+    toy = ToyAgent(project, instructed=0.9, uninstructed=0.2)
     commits = toy.history(7, breaks_at=3)
     commits.append(toy.commit("\x1b[31mred\x1b[0m"))
-    code, report, told = bisect(project, "--good", commits[0], "--seed", "2", "--trials", "3", "--jobs", "3")
-    assert (code, suspects(report)) == (0, [commits[3]]), told
-    assert "\x1b" not in told
+    code, report, stderr = bisect(project, "--good", commits[0], "--seed", "2", "--trials", "3", "--jobs", "3")
+    assert (code, suspects(report)) == (0, [commits[3]]), stderr
+    assert "\x1b" not in stderr
     made = tried(report)
     assert sum(map(sum, made.values())) == report["trials"]
     assert any(passed and failed for passed, failed in made.values())  # some commits passed and failed
@@ -82,14 +82,14 @@ def test_a_commit_that_does_not_build_is_skipped(project: Project):
     toy.prompt.write_text(toy.prompt.read_text().replace("Read a file before you change it", "Be quick"))
     culprit = toy.commit("Be quick")
     last = toy.commit("Something else")
-    code, report, told = bisect(project, "--good", commits[0])
-    assert (code, suspects(report)) == (0, [broken, culprit]), told
+    code, report, stderr = bisect(project, "--good", commits[0])
+    assert (code, suspects(report)) == (0, [broken, culprit]), stderr
     found = {one["commit"]["hash"]: one for one in report["commits"]}
     assert "exit code 1" in found[broken]["skipped"]
     assert found[last]["failed"] >= 3
     assert toy.worktrees() == []
-    code, _, told = bisect(project, "--good", broken)
-    assert (code, "no such compiler" in told, toy.worktrees()) == (2, True, [])
+    code, _, stderr = bisect(project, "--good", broken)
+    assert (code, "no such compiler" in stderr, toy.worktrees()) == (2, True, [])
 
 
 def test_void_trials_are_not_evidence(project: Project):
@@ -99,7 +99,8 @@ def test_void_trials_are_not_evidence(project: Project):
     config.write_text("attempts = 1\n" + config.read_text())
     model.write_text(
         model.read_text()
-        + "\n\nplain = play\n\n\ndef play(turn):\n    assert not told(turn, 'unspeakable')\n    return plain(turn)\n"
+        + "\n\nplain = play\n\n\ndef play(turn):\n"
+        + "    assert not instructed(turn, 'unspeakable')\n    return plain(turn)\n"
     )
     commits = toy.history(3, breaks_at=99)
     text = toy.prompt.read_text()
@@ -107,8 +108,8 @@ def test_void_trials_are_not_evidence(project: Project):
     lost = toy.commit("Not to be answered")
     toy.prompt.write_text(text)
     culprit = toy.break_reading()
-    code, report, told = bisect(project, "--good", commits[0])
-    assert (code, suspects(report)) == (0, [lost, culprit]), told
+    code, report, stderr = bisect(project, "--good", commits[0])
+    assert (code, suspects(report)) == (0, [lost, culprit]), stderr
     found = {one["commit"]["hash"]: one for one in report["commits"]}
     assert (found[lost]["passed"], found[lost]["failed"], report["voided"] > 0) == (0, 0, True)
     assert "void" in found[lost]["skipped"]
@@ -116,7 +117,7 @@ def test_void_trials_are_not_evidence(project: Project):
 
 def test_equal_ends_are_reported(project: Project):
     """With possible causes and their own exit code."""
-    toy = ToyAgent(project, told=0.0, untold=0.0)
+    toy = ToyAgent(project, instructed=0.0, uninstructed=0.0)
     commits = toy.history(4, breaks_at=99)
     done = project.demeanor("bisect", EVAL, "--sandbox", "none", "--good", commits[0], "--trials", "4")
     assert done.returncode == 1, done.stderr
@@ -128,21 +129,21 @@ def test_a_bisect_that_reached_its_limit_can_be_continued(project: Project):
     """The current version of the eval is used for every commit; an edited eval starts again."""
     toy = ToyAgent(project)
     commits = toy.history(9, breaks_at=6)
-    code, first, told = bisect(project, "--good", commits[0], "--most", "7")
-    assert (code, first["outcome"], first["trials"]) == (3, "undecided", 7), told
+    code, first, stderr = bisect(project, "--good", commits[0], "--most", "7")
+    assert (code, first["outcome"], first["trials"]) == (3, "undecided", 7), stderr
     assert "stopped: 7 trials were run" in first["notes"][-1]
-    code, second, told = bisect(project, "--good", commits[0])
-    assert (code, suspects(second), second["reused"]) == (0, [commits[6]], 7), told
+    code, second, stderr = bisect(project, "--good", commits[0])
+    assert (code, suspects(second), second["reused"]) == (0, [commits[6]], 7), stderr
     config, evals = toy.folder / "demeanor.toml", toy.folder / "evals" / "eval_toy.py"
     plain = config.read_text()
     config.write_text('faults = ["429@99"]\n' + plain)  # another question too, and asked again it is the same one
     for made, reused in ((3, 0), (3, 3)):
-        code, report, told = bisect(project, "--good", commits[0], "--most", str(made))
-        assert (code, report["trials"], report["reused"]) == (3, made, reused), told
+        code, report, stderr = bisect(project, "--good", commits[0], "--most", str(made))
+        assert (code, report["trials"], report["reused"]) == (3, made, reused), stderr
     config.write_text(plain)
     evals.write_text(evals.read_text().replace(".count() >= 1", ".count() > 0"))
-    code, third, told = bisect(project, "--good", commits[0], "--most", "3")
-    assert (code, third["reused"]) == (3, 0), told
+    code, third, stderr = bisect(project, "--good", commits[0], "--most", "3")
+    assert (code, third["reused"]) == (3, 0), stderr
 
 
 def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Project):
@@ -151,14 +152,14 @@ def test_trials_of_other_runs_count_unless_the_subject_was_another(project: Proj
     commits = toy.history(4, breaks_at=2)
     words = ("run", "-k", "reads", "--policy", "all", "--trials", "3", "--sandbox", "none")
     assert project.demeanor(*words).returncode == 1
-    code, report, told = bisect(project, "--good", commits[0], "--most", "3")
-    assert (code, report["reused"], tried(report)) == (3, 3, {commits[0]: [3, 0], commits[3]: [0, 3]}), told
+    code, report, stderr = bisect(project, "--good", commits[0], "--most", "3")
+    assert (code, report["reused"], tried(report)) == (3, 3, {commits[0]: [3, 0], commits[3]: [0, 3]}), stderr
     toy.git("checkout", "--quiet", commits[0])
     toy.build()
     toy.git("checkout", "--quiet", "main")
     assert project.demeanor(*words).returncode == 0
-    code, report, told = bisect(project, "--good", commits[0])
-    assert (code, suspects(report)) == (0, [commits[2]]), told
+    code, report, stderr = bisect(project, "--good", commits[0])
+    assert (code, suspects(report)) == (0, [commits[2]]), stderr
     assert tried(report)[commits[3]][0] == 0
     assert any("3 earlier trials ignored: the subject has changed since then" in note for note in report["notes"])
 
@@ -172,8 +173,8 @@ def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):
     program = toy.folder / "agent" / "main.py"
     program.write_text(program.read_text().replace("if __name__", waits + "if __name__"))
     commits = toy.history(9, breaks_at=6)
-    code, first, told = bisect(project, "--good", commits[0], "--most", "6")
-    assert (code, first["trials"]) == (3, 6), told
+    code, first, stderr = bisect(project, "--good", commits[0], "--most", "6")
+    assert (code, first["trials"]) == (3, 6), stderr
     sign.mkdir()
     command = project.command("bisect", EVAL, "--sandbox", "none", "--json", "--good", commits[0])
     process = subprocess.Popen(
@@ -190,8 +191,8 @@ def test_ctrl_c_leaves_no_worktree_and_loses_no_trial(project: Project):
     assert (report["reused"], report["trials"], report["outcome"]) == (6, 0, "undecided")
     (sign / "now").unlink()
     sign.rmdir()
-    code, last, told = bisect(project, "--good", commits[0])
-    assert (code, suspects(last), last["reused"]) == (0, [commits[6]], 6), told
+    code, last, stderr = bisect(project, "--good", commits[0])
+    assert (code, suspects(last), last["reused"]) == (0, [commits[6]], 6), stderr
 
 
 def test_errors(project: Project):

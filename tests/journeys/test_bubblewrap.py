@@ -71,7 +71,7 @@ def marked(mark: str) -> list[str]:
     return found
 
 
-def test_a_trial_runs_behind_walls_and_its_record_says_so(project: Project) -> None:
+def test_a_trial_runs_isolated_and_its_record_says_so(project: Project) -> None:
     """The level, each limit and how hard it is, the network, and what was proven before."""
     write(project, "printf hi > out.txt; ls /root /home; cat /etc/shadow; true")
     ran = project.demeanor("run")
@@ -151,7 +151,7 @@ def test_an_agent_without_any_network_is_not_asked_for_what_needs_one(project: P
 
 
 def test_limits_are_those_of_the_configuration(project: Project) -> None:
-    """A disk of one mebibyte is full; too much memory fails the trial, and the reason is told."""
+    """A disk of one mebibyte is full; too much memory fails the trial, and the reason is given."""
     write(project, "head -c 4000000 /dev/zero > big; printf hi > out.txt", config='[limits]\ndisk = "1 MiB"')
     assert project.demeanor("run").returncode == 1
     assert "No space left" in captures(project)[0]["ends"][0]["stderr"]["text"]
@@ -164,7 +164,7 @@ def test_limits_are_those_of_the_configuration(project: Project) -> None:
     assert "limits.memory" in project.demeanor("run").stderr
 
 
-def test_kill_9_of_demeanor_ends_what_is_behind_walls(project: Project) -> None:
+def test_kill_9_of_demeanor_ends_everything_in_the_sandbox(project: Project) -> None:
     """No process, no temp folder and no mount is left."""
     mark = uuid.uuid4().hex
     script = "trap '' TERM; setsid sh -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done"

@@ -101,14 +101,14 @@ def test_worktrees_of_a_killed_process_are_removed_by_the_next(versions: Version
 
 def test_errors(versions: Versions):
     """With a remedy."""
-    for words, told in (
+    for words, expected in (
         (("main",), "two sides are needed"),
         (("main", "worse"), "'main' is not a run, subject, branch or commit in the history"),
         (("--base", "nowhere"), "'nowhere' is not a revision"),
         (("a", "b", "--base", "main"), "expected at most one other commit, got 2"),
     ):
         done = versions.project.demeanor("compare", *words)
-        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, expected in done.stderr) == (2, True), done.stderr
 
 
 def test_notes_of_both_runs_are_shown_once(project: Project):

@@ -39,8 +39,8 @@ def processes_of(project: Project) -> list[str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                told = str((entry / "cwd").readlink()).encode() + (entry / "environ").read_bytes()
-                if mark in told + (entry / "cmdline").read_bytes():
+                traces = str((entry / "cwd").readlink()).encode() + (entry / "environ").read_bytes()
+                if mark in traces + (entry / "cmdline").read_bytes():
                     found.append(f"{entry.name} {(entry / 'cmdline').read_bytes()!r}")
             except OSError:
                 continue

@@ -85,7 +85,7 @@ def test_a_file_that_may_not_grow_stops_the_run_loudly(project: Project) -> None
     assert sorted(record["number"] for record in ledger(project)) == list(range(1, 31))  # type: ignore[type-var]
 
 
-def test_a_folder_that_can_only_be_read_is_told_before_anything_runs(project: Project) -> None:
+def test_a_read_only_folder_is_reported_before_anything_runs(project: Project) -> None:
     """With what to do about it."""
     project.write(demeanor_toml=CONFIG.format(script="touch ../../../../ran"), evals__eval_writes_py=EVALS)
     ran = in_namespace(project, "mkdir results; mount -t tmpfs -o ro full results; demeanor run")
@@ -96,7 +96,7 @@ def test_a_folder_that_can_only_be_read_is_told_before_anything_runs(project: Pr
 
 
 def test_a_run_that_somebody_else_is_writing_is_left_alone(slow: Project) -> None:
-    """Two that resume the same run would decide twice; the second is told so, and the first goes on."""
+    """Two processes that resume the same run would decide twice; the second is refused, and the first goes on."""
     run = start(slow)
     second = slow.demeanor("run", "--resume", "latest")
     assert second.returncode == 70
@@ -107,7 +107,7 @@ def test_a_run_that_somebody_else_is_writing_is_left_alone(slow: Project) -> Non
 
 
 def test_results_removed_during_the_run_are_missed_at_once(slow: Project) -> None:
-    """Verdicts that nobody can read again are no verdicts."""
+    """Verdicts that can't be read again are no verdicts."""
     run = start(slow)
     shutil.rmtree(slow.folder / "results")
     (slow.folder.parent / "gate").touch()

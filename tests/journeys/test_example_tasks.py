@@ -70,7 +70,7 @@ FORGER = f"""
 import os, time
 if os.fork() == 0:
     os.setsid()
-    os.closerange(0, 3)  # nobody waits for who holds no pipe
+    os.closerange(0, 3)  # a process without pipes is not waited for
     until = time.monotonic() + 5
     while time.monotonic() < until:
         try:
@@ -173,5 +173,5 @@ def test_what_is_closed_stays_closed(home, cheat):
 
 @pytest.mark.parametrize("task", sorted(path.name for path in TASKS.iterdir()))
 def test_an_honest_solution_gets_all(home, task):
-    """Also one that left a pipe, a broken link, and files that nobody else may read."""
+    """Also one that left a pipe, a broken link, and files that no other user may read."""
     assert set(judged(task, home, {}, solved=True, untidy=True).values()) == {1.0}

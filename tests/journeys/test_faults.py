@@ -86,7 +86,7 @@ def test_every_kind_has_a_verdict() -> None:
 @pytest.mark.parametrize("rule", VERDICTS)
 def test_a_fault_is_in_the_trajectory_and_the_verdict_is_right(project: Project, rule: str) -> None:
     """Void if the provider failed to the end, pass or fail if the agent recovered; never a second attempt."""
-    outcome, cause, told = VERDICTS[rule]
+    outcome, cause, expected = VERDICTS[rule]
     project.write(evals__eval_note_py=EVAL)
     slow = rule.startswith("hang") or rule.endswith("=3")
     ran = project.demeanor("run", "--fault", rule, "--seed", "1", *(["--timeout", "3"] if slow else []))
@@ -94,7 +94,7 @@ def test_a_fault_is_in_the_trajectory_and_the_verdict_is_right(project: Project,
     assert "Traceback" not in ran.stderr
     verdict = record(project)["verdict"]
     assert (verdict["outcome"], verdict.get("cause"), record(project)["attempt"]) == (outcome, cause, 1)
-    assert told in json.dumps(verdict, ensure_ascii=False)
+    assert expected in json.dumps(verdict, ensure_ascii=False)
     found = faults(project)["saves_the_note trial-1"]
     assert {event["kind"] for event in found} == {rule.partition("@")[0].partition(":")[0]}
     assert all(event["detail"].startswith(f"{rule}: ") for event in found)
@@ -139,10 +139,10 @@ def test_an_eval_can_have_faults(project: Project) -> None:
         ran = project.demeanor("run", *options)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         assert "cut@1" in ran.stdout
-        told = {
+        found = {
             name: [event["detail"].partition(": ")[0] for event in found] for name, found in faults(project).items()
         }
-        assert told == {
+        assert found == {
             "copes_with_a_cut trial-1": ["cut@1", after],
             "limited trial-1": ["429@1:retry_after=0", after],
         }
@@ -163,7 +163,7 @@ def test_probabilities_are_the_same_for_the_same_seed(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "options", "told"),
+    ("files", "options", "expected"),
     [
         ({}, ("--fault", "cutt@1"), "--fault: 'cutt@1': unknown kind of fault 'cutt'\n  → did you mean 'cut'?"),
         (
@@ -185,13 +185,13 @@ def test_probabilities_are_the_same_for_the_same_seed(project: Project) -> None:
     ids=["command line", "configuration", "scenario", "decorator"],
 )
 def test_a_mistake_is_reported_before_anything_runs(
-    project: Project, files: dict[str, str], options: tuple[str, ...], told: str
+    project: Project, files: dict[str, str], options: tuple[str, ...], expected: str
 ) -> None:
     """With its place and the remedy."""
     project.write(**{"evals__eval_note_py": EVAL, **files})
     ran = project.demeanor("run", *options)
     assert ran.returncode == 2
-    assert told in ran.stderr
+    assert expected in ran.stderr
     assert not (project.folder / "results").exists()
 
 

@@ -185,7 +185,7 @@ def test_an_eval_may_be_changed_if_nothing_is_removed(toy: BrokenToyAgent):
 
 
 def test_each_round_gets_the_result_of_the_last_one(toy: BrokenToyAgent):
-    """The first is refused, and the second is told why."""
+    """The first is refused, and the second gets the reason."""
     script = f"""
 if "Round 1: refused" in brief and "port.txt" in brief.split("Round 1")[1].split("Where the model")[0]:
     {GOOD_FIX.strip().replace(chr(10), chr(10) + "    ")}
@@ -216,7 +216,7 @@ def test_a_tool_description_is_fixed_for_several_subjects(project: Project):
 
 def test_an_eval_that_passes_is_not_fixed(toy: BrokenToyAgent):
     """The fixer is not started."""
-    toy.rates(told=1.0, untold=1.0)
+    toy.rates(instructed=1.0, uninstructed=1.0)
     done = toy.fix_with("raise SystemExit(1)")
     assert (done.returncode, toy.report()["outcome"], toy.report()["rounds"]) == (0, "passes", [])
     assert done.stdout.startswith("Nothing to fix: 1 eval")

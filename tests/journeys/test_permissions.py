@@ -1,4 +1,4 @@
-"""Requests for permission of the agents that are ours: answered by a script, told, and known to checks."""
+"""Permission requests of the built-in agents: answered by a script, recorded, and available to checks."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def test_applying_changes_one_argument_verifies_and_records_it(versions: Version
         '-@eval_test( USUALLY_PASSES,prompt = "Write out.txt, usually." )  # odd, but its author\'s',
         '+@eval_test( ALWAYS_PASSES,prompt = "Write out.txt, usually." )  # odd, but its author\'s',
     ]
-    for told in ("Promote eval usually to ALWAYS_PASSES", "writer: 7 of 7 passed", "verified here: 3 of 3 passed"):
-        assert told in done.stdout
+    for text in ("Promote eval usually to ALWAYS_PASSES", "writer: 7 of 7 passed", "verified here: 3 of 3 passed"):
+        assert text in done.stdout
     checked = versions.project.demeanor("validate", "--json")
     assert (checked.returncode, json.loads(checked.stdout)["promoted_by_hand"]) == (0, ["always"])
     strict = versions.project.demeanor("validate", "--strict", "--json")

@@ -93,8 +93,8 @@ def test_a_replay_changes_no_cassette_and_has_the_same_result_every_time(recorde
     """Cassettes are only read."""
     files = {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")}
     assert len(files) == 6
-    told = [recorded.demeanor("run", "--replay", "--policy", "all").returncode for _ in range(2)]
-    assert told[0] == told[1]
+    codes = [recorded.demeanor("run", "--replay", "--policy", "all").returncode for _ in range(2)]
+    assert codes[0] == codes[1]
     assert {path: path.read_bytes() for path in (recorded.folder / CASSETTES).rglob("*.json")} == files
     assert not [path for path, text in files.items() if str(recorded.folder.parent).encode() in text]
 
@@ -124,12 +124,12 @@ def test_absent_unreadable_and_unmatched_are_three_different_voids(recorded: Pro
     (folder / "trial-3.json").write_text((folder / "trial-3.json").read_text().replace("buy milk", "buy bread"))
     ran = recorded.demeanor("run", "--replay", COLUMNS="300")
     assert ran.returncode == 3, ran.stdout
-    for told in (
+    for message in (
         "trial-1.json: there is no cassette for",
         "trial-2.json: can't be read: it is not valid JSON",
         "trial-3.json: none of its 2 exchanges matches this request",
     ):
-        assert f"void(cassette): {CASSETTES}/saves_the_note/native-large/{told}" in ran.stdout
+        assert f"void(cassette): {CASSETTES}/saves_the_note/native-large/{message}" in ran.stdout
 
 
 def test_a_void_trial_does_not_replace_a_recording(recorded: Project):
@@ -147,11 +147,11 @@ def test_validate_warns_about_orphaned_and_stale_cassettes(recorded: Project):
     assert "stale" not in recorded.demeanor("validate").stdout
     changed = EVALS.replace("saves_it_elsewhere", "saves_it_nowhere").replace("'buy milk' in notes.txt", "'x' in y")
     recorded.write(evals__eval_notes_py=changed, demeanor_toml="trials = 2\n" + LIVE)
-    told = recorded.demeanor("validate").stdout
+    output = recorded.demeanor("validate").stdout
     place = f"warning: {CASSETTES}/saves_the_note/native-large"
-    assert f"{place}/trial-1.json: stale: the scenario of 'saves_the_note' has changed" in told
-    assert f"{place}/trial-3.json: orphaned: 'saves_the_note' has 2 trials, and this is number 3" in told
-    assert f"{CASSETTES}/saves_it_elsewhere/native-large/trial-1.json: orphaned: there is no eval" in told
+    assert f"{place}/trial-1.json: stale: the scenario of 'saves_the_note' has changed" in output
+    assert f"{place}/trial-3.json: orphaned: 'saves_the_note' has 2 trials, and this is number 3" in output
+    assert f"{CASSETTES}/saves_it_elsewhere/native-large/trial-1.json: orphaned: there is no eval" in output
     data = json.loads(recorded.demeanor("validate", "--json").stdout)
     assert len(data["cassettes"]) == 6
 

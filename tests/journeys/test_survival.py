@@ -169,7 +169,7 @@ def sees_little(rig, result):
     assert ran.returncode == 0, ran.stdout
 
 
-def test_a_hundred_megabytes_of_output_hurt_nobody(project: Project):
+def test_a_hundred_megabytes_of_output_do_no_harm(project: Project):
     """The verdict is right, the log says that something was left out, and the run's folder stays small."""
     script = "head -c 100000000 /dev/zero | tr '\\\\0' '\\\\377'; printf hi > out.txt"
     project.write(
@@ -230,7 +230,7 @@ def test_an_agent_that_does_nothing_for_too_long_is_ended(project: Project):
     assert project.demeanor("run").returncode == 0
 
 
-def test_a_setup_that_crashes_is_told_with_its_line(project: Project):
+def test_a_setup_that_crashes_is_reported_with_its_line(project: Project):
     """A bug of the eval's author: void, never a fail of the agent."""
     code = """\
 from demeanor import ALWAYS_PASSES, eval_test

@@ -144,7 +144,7 @@ def test_harbor_that_does_not_run_is_void(tasks: Project):
     assert "no_such_module" in first["verdict"]["detail"]
 
 
-def test_an_agent_that_is_not_installed_is_told(tasks: Project):
+def test_an_agent_that_is_not_installed_is_reported(tasks: Project):
     """With what to do; nothing is fetched behind the user's back, and nothing tried again."""
     tasks.env["DEMEANOR_AGENTS"] = str(tasks.folder / "none")
     tasks.env["PATH"] = "/usr/bin:/bin"

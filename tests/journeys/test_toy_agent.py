@@ -32,7 +32,7 @@ def test_its_evals_pass_until_its_prompt_or_a_tool_changes(project: Project):
 
 def test_results_can_vary_and_are_repeatable(project: Project):
     """With the seed of the run."""
-    toy = ToyAgent(project, told=0.7)
+    toy = ToyAgent(project, instructed=0.7)
     words = ("-k", "reads", "--trials", "10", "--seed", "3")
     first = passed(project, *words)
     assert 0 < first["reads_before_editing"][0] < 10

@@ -26,7 +26,7 @@ def test_calls_are_numbered_and_shown_as_written():
     ]
 
 
-def test_endings_are_told_apart():
+def test_endings_are_distinguished():
     """Succeeded, failed, with a result, and without a result."""
     assert chain(
         called("a", result="fine"),
@@ -53,7 +53,7 @@ def test_malformed_arguments_are_shown_as_they_came():
     assert chain(call) == ['1. a({"path":) → no result recorded']
 
 
-def test_failures_of_the_model_and_gaps_are_told():
+def test_failures_of_the_model_and_gaps_are_shown():
     """They explain why a chain ends where it ends."""
     failed = ModelFailed(turn=1, status=429, reason="rate_limit", message="slow down")
     assert chain(failed, gaps=("the log was cut",)) == [
@@ -62,14 +62,14 @@ def test_failures_of_the_model_and_gaps_are_told():
     ]
 
 
-def test_faults_that_were_injected_are_told():
+def test_injected_faults_are_shown():
     """They stand where they were met, and are no calls."""
     fault = Faulted(turn=1, kind="cut", detail="cut@1: the connection was closed\nin the middle")
     assert chain(fault, called("a"))[0] == "#  fault injected: cut@1: the connection was closed in the middle"
     assert chain(fault, called("a"))[1].startswith("1. a(")
 
 
-def test_no_calls_is_said():
+def test_no_calls_is_shown():
     """An empty chain is not an empty text."""
     assert chain() == ["(no tool calls)"]
 

@@ -112,15 +112,15 @@ def test_in_order_lets_other_calls_stand_between():
     assert not CALLS.in_order("grep", "grep")
 
 
-def test_success_is_what_somebody_said():
-    """Succeeded and failed are told apart from «nobody said»."""
-    told = Calls([READ, GREP])
-    assert told.succeeded().seen == (READ,)
-    assert told.failed().seen == (GREP,)
-    assert not told.named("read_file").failed()
+def test_success_is_known_only_where_it_was_reported():
+    """Succeeded and failed are distinguished from unknown."""
+    calls = Calls([READ, GREP])
+    assert calls.succeeded().seen == (READ,)
+    assert calls.failed().seen == (GREP,)
+    assert not calls.named("read_file").failed()
 
 
-def test_success_that_nobody_told_is_unknown():
+def test_success_that_was_not_reported_is_unknown():
     """«No call failed» can't be said while one call's end is unknown."""
     assert CALLS.failed()
     assert CALLS.succeeded().count() >= 2

@@ -151,7 +151,7 @@ UNKNOWN = [
 
 @pytest.mark.parametrize("check", UNKNOWN, ids=repr)
 def test_incomplete_evidence_says_unknown(check):
-    """Where the evidence does not tell, nobody guesses."""
+    """Where evidence is missing, the answer is unknown."""
     found = answer(check, GAPPED)
     assert found.answer == "unknown"
     assert found.reason.startswith("can't know ")
@@ -209,6 +209,6 @@ def test_finding_names_its_check(check, title):
 
 
 def test_unknown_type_of_check_is_an_error():
-    """A check that nobody answers must not pass."""
+    """A check without an answer must not pass."""
     with pytest.raises(TypeError, match="can't evaluate a check of type str"):
         answer("exists", RIG)

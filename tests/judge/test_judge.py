@@ -142,7 +142,7 @@ def test_async_check_is_waited_for():
     assert "assert 'Done.' == 'Saved.'" in verdict(check).reason
 
 
-def test_failures_of_several_tasks_are_all_told():
+def test_failures_of_several_tasks_are_all_reported():
     """A task group wraps what its tasks raise; nothing is lost."""
 
     async def check(rig, result):
@@ -273,7 +273,7 @@ def test_world_that_fails_a_check_is_void_with_its_cause():
 
 
 def test_not_called_is_void_where_the_trajectory_has_gaps():
-    """The plain `assert not …` of an author can't pass on what nobody saw."""
+    """The plain `assert not …` of an author can't pass on missing evidence."""
 
     def check(rig, result):
         assert not rig.calls.named("rm")
@@ -307,7 +307,7 @@ def test_the_reward_of_a_task_decides(given, outcome):
 
 @pytest.mark.parametrize("given", [None, {}, {"rewards": 1.0}, {"reward": float("nan")}, {"reward": float("inf")}])
 def test_a_missing_reward_is_void_and_never_zero(given):
-    """Nobody knows what the agent did where the verifier broke."""
+    """What the agent did is unknown if the verifier broke."""
     found = verdict(REWARD, rewards=given)
     assert isinstance(found, Void)
     assert found.cause is VoidCause.VERIFIER

@@ -56,7 +56,7 @@ def test_eval_that_passes_on_bad_work_is_vacuous():
 
 
 def test_eval_that_fails_on_good_work_is_impossible():
-    """Each behaviour that is called good must pass it; the reason is told."""
+    """Each good behaviour must pass it; otherwise the reason is given."""
     found = tried(good_text, passes_on=[writes("good"), writes("goood")])
     assert [complaint.fault for complaint in found.complaints] == [SelfTestFault.IMPOSSIBLE]
     assert "goood" in found.complaints[0].detail
@@ -78,7 +78,7 @@ def test_doing_nothing_may_be_right_where_the_eval_says_so():
     assert faults(good_text, does_nothing_passes=True, fails_on=writes("bad")) == [SelfTestFault.IMPOSSIBLE]
 
 
-def test_crash_of_the_check_is_told():
+def test_crash_of_the_check_is_reported():
     """A check that breaks instead of answering is at fault, also when the agent does nothing."""
 
     def breaks(rig, result):
@@ -92,7 +92,7 @@ def test_crash_of_the_check_is_told():
     assert "KeyError" in found.complaints[0].detail
 
 
-def test_workspace_that_cannot_be_laid_out_is_told():
+def test_workspace_that_cannot_be_laid_out_is_reported():
     """What is wrong with the start is a complaint about the eval."""
 
     def broken(scenario, folder):
@@ -121,7 +121,7 @@ def test_behaviours_do_not_see_each_other():
     assert (found.ok, len(times)) == (True, 1)
 
 
-def test_crash_of_the_behaviour_is_told():
+def test_crash_of_the_behaviour_is_reported():
     """A behaviour that raises is at fault itself."""
 
     def breaks(stage):

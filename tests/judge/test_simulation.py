@@ -89,7 +89,7 @@ def test_prompts_are_there_to_be_read():
     assert seen == [("First.", ("First.", "Second."))]
 
 
-def test_exit_and_spending_are_told():
+def test_exit_and_spending_are_available():
     """A program that fails is a misdeed; what is used adds up."""
 
     def behaviour(stage: Stage) -> None:

@@ -47,14 +47,14 @@ def test_written_snapshot_passes_until_a_word_changes(tmp_path):
 
 
 def test_agent_whose_traffic_is_not_seen_is_unknown(tmp_path):
-    """And no snapshot is written of what nobody saw."""
+    """And no snapshot is written of a prompt that was not seen."""
     write_snapshots(an_eval(tmp_path / "s.md"), evidence(asked=None))
     assert list(tmp_path.iterdir()) == []
     assert ask(tmp_path / "s.md", None).answer == "unknown"
 
 
 def test_self_test_leaves_snapshots_out(tmp_path):
-    """Nobody can play what a real agent sends."""
+    """A simulation does not know what a real agent sends."""
     found = self_test(an_eval(tmp_path / "s.md"), lay_out=lay_out, read_back=read_back, run_command=no_command)
     assert found.ok
     assert found.rehearsed == 0

@@ -76,7 +76,7 @@ def test_list_follows_the_pattern():
     assert list(found) == found.list()
 
 
-def test_changes_are_told_by_path():
+def test_changes_are_listed_by_path():
     """Added, changed and deleted, and the same as a diff; git's own files are left out."""
     found = workspace({"a": "1\n", "b": "2\n", ".git/x": "1"}, {"b": "1\n", "c": "1\n", ".git/x": "0"})
     assert [(change.path, change.how) for change in found.changes] == [
@@ -156,7 +156,7 @@ def test_device_is_no_file():
     ],
 )
 def test_incomplete_tree_makes_absence_unknown(question):
-    """Where files were left out, nobody can say that one is not there."""
+    """Where files were left out, it is unknown whether a file exists."""
     gapped = tree({"a": ""}, gaps=("too many files",))
     with pytest.raises(Unknowable, match="too many files"):
         question(workspace(gapped))
@@ -215,7 +215,7 @@ def git(folder, *arguments):
     subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, env={**os.environ, **own})
 
 
-def test_git_state_is_told(repository):
+def test_git_state_is_available(repository):
     """Branch, new commits, what is not committed."""
     before = read_back(repository)
     git(repository, "checkout", "-b", "fix")
@@ -250,13 +250,13 @@ def test_agents_git_configuration_starts_no_program(repository, tmp_path):
 
 
 def test_deleted_repository_fails_the_check(repository):
-    """An agent that deletes .git has failed whoever asks for it."""
+    """An agent that deletes .git fails every check that asks for it."""
     before = read_back(repository)
     with pytest.raises(AssertionError, match=r"\.git/HEAD is missing"):
         _ = workspace({"a.txt": ""}, before, run=run_command).git.branch
 
 
 def test_workspace_that_never_was_a_repository_can_not_be_asked():
-    """Where there was no repository to begin with, nobody knows."""
+    """Without a repository at the start, the answer is unknown."""
     with pytest.raises(Unknowable, match="not a git repository at the start"):
         _ = workspace({"a.txt": ""}).git.is_clean

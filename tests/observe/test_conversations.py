@@ -20,8 +20,8 @@ def user(*parts: Part | str) -> Message:
 
 def asked(number: int, system: str, *messages: Message, tools: bool = True, says: tuple[Part, ...] = ()) -> Exchange:
     """One exchange."""
-    told = (Message(role="system", parts=(Text(text=system),)), *messages)
-    request = Request(model="m", messages=told, tools=(WRITE,) if tools else ())
+    prompt = (Message(role="system", parts=(Text(text=system),)), *messages)
+    request = Request(model="m", messages=prompt, tools=(WRITE,) if tools else ())
     return Exchange(number=number, dialect="openai-chat", request=request, response=Response(parts=says))
 
 
@@ -31,11 +31,11 @@ def call(call_id: str, **arguments: str) -> ToolCall:
 
 
 def story(*exchanges: Exchange) -> list[object]:
-    """What is told of them."""
+    """The events of a conversation."""
     return list(observe(Capture(trial="t", attempt=1, exchanges=exchanges), {}).trajectory.events)
 
 
-def test_a_sub_agents_calls_are_told_within_the_agents_turn_and_its_words_are_not_said():
+def test_a_sub_agents_calls_belong_to_the_agents_turn_and_its_text_is_left_out():
     """Its calls count for every check; its words were not meant for the user."""
     agent, helper = "You are an agent. It is 10:41.", "You explore."
     delegated = call("c1", task="look")

@@ -60,14 +60,14 @@ def test_a_call_is_tied_to_the_result_that_the_next_request_tells():
     assert said == Said(turn=2, text="Done.")
 
 
-def test_thinking_is_told_and_empty_text_is_not():
+def test_thinking_is_an_event_and_empty_text_is_not():
     """A turn with thinking, no words and a call has two events."""
     evidence = observe(capture(exchange(1, Thinking(text="hm"), Text(text=""), WRITE)), {})
     assert [type(event) for event in evidence.trajectory.events] == [Thought, Called]
 
 
 def test_the_log_completes_the_wire():
-    """Success and time are known to the agent only; where both saw a call it is told once."""
+    """Success and time are known to the agent only; where both saw a call, there is one event."""
     logged = Called(
         turn=1, id="c1", tool="write_file", kind=Kind.EDIT, arguments={"path": "a.txt"}, succeeded=False, seconds=0.5
     )
@@ -84,9 +84,9 @@ def test_what_others_say_was_used_counts_where_the_wire_was_not_seen():
 
 
 def test_a_harbor_log_alone_leaves_gaps():
-    """As whoever gathered it says."""
-    told = observe(capture(log=(Said(turn=1, text="hi"),), gaps=("only a log",)), {}).trajectory
-    assert told.gaps == ("only a log",)
+    """They come from the collector of the capture."""
+    trajectory = observe(capture(log=(Said(turn=1, text="hi"),), gaps=("only a log",)), {}).trajectory
+    assert trajectory.gaps == ("only a log",)
     assert observe(capture(gaps=()), {}).trajectory.gaps == ()
     assert observe(capture(exchange(1, Text(text="hi")), gaps=("only a log",)), {}).trajectory.gaps == ()
 
@@ -137,7 +137,7 @@ def test_a_provider_that_fails_to_the_end_is_trouble(reason: str, status: int | 
 
 
 def test_an_agent_that_got_over_a_failure_has_coped():
-    """A failure followed by an answer is told, but is no trouble."""
+    """A failure followed by an answer is an event, but not a reason for a void."""
     evidence = observe(capture(failed(1, "server"), exchange(2, Text(text="Done."))), {})
     assert evidence.trouble is None
     assert isinstance(evidence.trajectory.events[0], ModelFailed)
@@ -172,7 +172,7 @@ def test_a_breakdown_is_trouble():
 
 
 def test_without_any_witness_the_trajectory_has_a_gap():
-    """Nobody can say what the agent did not do."""
+    """What the agent did not do is unknown."""
     assert observe(capture(), {}).trajectory.gaps
     assert not observe(capture(exchange(1, WRITE)), {}).trajectory.gaps
 
@@ -208,8 +208,8 @@ CUT = ProviderError(status=200, reason="cut", message="injected fault cut@1")
 LOGGED = Called(turn=1, id="c1", tool="write_file", kind=Kind.EDIT, arguments={"path": "a.txt"}, witness="log")
 
 
-def test_a_fault_is_told_with_its_kind_and_its_rule():
-    """Before whatever came of it; a rule of another version is told as it is."""
+def test_a_fault_is_an_event_with_its_kind_and_its_rule():
+    """Before its consequences; a rule of another version is kept as it is."""
     story = (faulted(1, "cut@1", response=None, error=CUT), faulted(2, "meteor@2", Text(text="Done.")))
     first, failure, second, _ = observe(capture(*story), {}).trajectory.events
     assert first == Faulted(turn=1, kind="cut", detail="cut@1: the connection was closed in the middle of the answer")
@@ -217,7 +217,7 @@ def test_a_fault_is_told_with_its_kind_and_its_rule():
     assert second == Faulted(turn=1, kind="meteor@2", detail="meteor@2")
 
 
-def test_a_fault_in_a_side_request_is_told_too():
+def test_a_fault_in_a_side_request_is_an_event_too():
     """Although nothing else of it belongs to the conversation."""
     title = faulted(1, "500@1", response=None, request=Request(model="m", messages=()))
     events = observe(capture(title, exchange(2, Text(text="Done."))), {}).trajectory.events
@@ -245,7 +245,7 @@ def test_an_answer_that_was_thrown_away_is_no_turn(broken: dict[str, object]):
 
 @pytest.mark.parametrize("roles", [("user", "assistant", "user"), ("system", "user")], ids=["goes on", "compacted"])
 def test_a_broken_answer_that_was_used_is_a_turn(roles: tuple[str, ...]):
-    """The agent went on with it, or nobody can tell: then it is told."""
+    """If the agent went on with it, or may have, it is an event."""
     spoiled = faulted(1, "malformed-sse@1", WRITE, request=conversation("user"))
     evidence = observe(capture(spoiled, exchange(2, Text(text="Done."), request=conversation(*roles))), {})
     assert len(evidence.trajectory.calls) == 1
@@ -282,7 +282,7 @@ def test_a_spoiled_last_answer_is_trouble_where_the_agent_did_not_get_over_it(
 
 @pytest.mark.parametrize("kind", ["drip", "empty", "tool-id"])
 def test_a_sound_last_answer_is_no_trouble(kind: str):
-    """Slow, empty or renamed: nobody was out of order, whatever the agent made of it."""
+    """Slow, empty or renamed: the provider worked, whatever the agent did with the response."""
     evidence = observe(capture(faulted(1, f"{kind}@1", WRITE), exit_ok=False, ends=(ProcessEnd(exit_code=1),)), {})
     assert evidence.trouble is None
     assert "exit code 1" in str(evidence.misdeed)
@@ -300,7 +300,7 @@ ENDED = (ProcessEnd(signal=9, ended_by="wall", seconds=30.0),)
 
 
 @pytest.mark.parametrize("silent", [20.0, None])
-def test_a_hang_until_the_end_is_told_as_what_it_is(silent: float | None):
+def test_a_hang_until_the_end_is_reported_as_a_hang(silent: float | None):
     """Whether or not the silence was measured when the time ran out."""
     hung = replace(failed(1, "stalled", None), fault="hang@1")
     evidence = observe(capture(hung, ends=ENDED, provider_silent=silent), {})
@@ -318,7 +318,7 @@ def test_a_side_request_that_hung_until_the_end_says_that_it_was_injected():
     assert evidence.injected
 
 
-def test_a_bench_that_broke_is_not_injected():
+def test_a_failure_of_the_harness_is_not_an_injected_fault():
     """Whatever was injected before."""
     broken = Breakdown(cause=VoidCause.SANDBOX, detail="no space")
     assert not observe(capture(replace(failed(1, "server"), fault="500@1"), breakdown=broken), {}).injected
@@ -327,10 +327,10 @@ def test_a_bench_that_broke_is_not_injected():
 REQUEST = Asked(turn=9, id="c1", tool="Writing to a.txt", kind=Kind.OTHER, answer="deny", arguments={"diff": "+x"})
 
 
-@pytest.mark.parametrize("told", ["c1", "write_file__c1"])
-def test_a_request_for_permission_is_told_before_its_call(told: str):
+@pytest.mark.parametrize("call_id", ["c1", "write_file__c1"])
+def test_a_permission_request_comes_before_its_call(call_id: str):
     """Under the name that the wire knows, whether the agent uses the model's id or puts the tool's name before it."""
-    log = (replace(REQUEST, id=told), replace(LOGGED, id=told, tool="Writing to a.txt", permission="deny"))
+    log = (replace(REQUEST, id=call_id), replace(LOGGED, id=call_id, tool="Writing to a.txt", permission="deny"))
     evidence = observe(capture(exchange(1, Text(text="Now."), WRITE), log=log, requests_told=True), {})
     said, asked, call = evidence.trajectory.events
     assert isinstance(said, Said)

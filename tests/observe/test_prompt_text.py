@@ -16,7 +16,7 @@ def request(system: str, *tools: Tool) -> Request:
     return Request(model="m", messages=(Message(role="system", parts=(Text(text=system),)),), tools=tools)
 
 
-def test_prompt_and_tools_are_told_readably():
+def test_prompt_and_tools_are_readable():
     """System prompt first, then each tool with its schema."""
     assert prompt_text(request("Be careful.", TOOL), {}) == (
         "# System prompt\n\nBe careful.\n\n# Tools\n\n## read\n\nRead a file.\n\n"

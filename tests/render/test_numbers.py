@@ -36,7 +36,7 @@ def test_a_rate_comes_with_its_interval() -> None:
     ("seconds", "shown"),
     [(0.04, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.7, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
 )
-def test_durations_are_told_in_two_units_at_most(seconds: float, shown: str) -> None:
+def test_durations_have_two_units_at_most(seconds: float, shown: str) -> None:
     """And never as 60 seconds."""
     assert duration(seconds) == shown
 
@@ -60,7 +60,7 @@ def test_a_partly_known_cost_is_a_lower_bound(cost: float | None, unpriced: int,
 @pytest.mark.parametrize(
     ("number", "shown"), [(950, "950"), (1234, "1.2k"), (9960, "10k"), (999_499, "999k"), (1_340_000, "1.3M")]
 )
-def test_tokens_are_told_in_round_numbers(number: int, shown: str) -> None:
+def test_tokens_are_rounded(number: int, shown: str) -> None:
     """With a ≥ where some were not counted."""
     spent = Spent(input_tokens=number, output_tokens=0)
     assert (tokens(spent), tokens(spent, 1)) == (shown, f"≥ {shown}")

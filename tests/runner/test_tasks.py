@@ -69,9 +69,9 @@ def test_tasks_are_selected_by_a_part_of_their_name(tmp_path: Path):
 def test_an_agent_without_a_harbor_adapter_is_skipped(tmp_path: Path):
     """The reason says how to configure one."""
     config = project(tmp_path, '[agents.mine]\nadapter = "command"\ncommand = ["true", "{prompt}"]\n')
-    told = skipped(planned(config, "mine", env="bubblewrap"))["greet/mine"]
-    assert told.startswith("mine can't run tasks")
-    assert "[harbor.agents.mine]" in told
+    reason = skipped(planned(config, "mine", env="bubblewrap"))["greet/mine"]
+    assert reason.startswith("mine can't run tasks")
+    assert "[harbor.agents.mine]" in reason
 
 
 def test_a_task_whose_agent_cannot_reach_the_gateway_is_skipped(tmp_path: Path):

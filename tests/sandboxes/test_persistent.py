@@ -313,7 +313,7 @@ def test_output_is_complete_and_bounded(tmp_path: Path) -> None:
 
 
 def test_limits_hold(tmp_path: Path) -> None:
-    """The disk is full at its size; too much memory ends everything, and that is told."""
+    """The disk is full at its size; too much memory ends everything, and that is reported."""
 
     async def body(sandbox: PersistentSandbox) -> ExecResult:
         full = await sh(sandbox, "head -c 40M /dev/zero > /opt/big; rm /opt/big")

@@ -118,7 +118,7 @@ def test_agent_that_kills_its_own_supervisor_is_ended_and_the_attempt_is_void(ha
     assert not any(map(alive, harness.noted("beat")))
 
 
-def test_agent_that_asks_its_supervisor_to_end_is_not_heard(harness: SandboxHarness) -> None:
+def test_an_agent_can_not_stop_its_supervisor(harness: SandboxHarness) -> None:
     """`pkill python` and the like must not void an attempt."""
     code = "import os\nfor number in (1, 2, 3, 15): os.kill(os.getppid(), number)\nprint('still here')"
     assert harness.run(harness.python(code)).stdout.text == "still here\n"

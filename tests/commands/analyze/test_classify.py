@@ -119,7 +119,7 @@ def test_a_hostile_text_is_made_safe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("patterns: [", "is not valid YAML"),
         ("[]", "expected a table"),
@@ -134,11 +134,11 @@ def test_a_hostile_text_is_made_safe() -> None:
         ),
     ],
 )
-def test_an_invalid_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, text: str, expected: str) -> None:
     """File, key, what is wrong."""
     path = tmp_path / "patterns.yaml"
     path.write_text(text)
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=expected):
         read_patterns(path)
     with pytest.raises(BadInput, match="does not exist"):
         read_patterns(tmp_path / "absent.yaml")

@@ -10,7 +10,7 @@ MAJORITY = plain(0.95, 0.5, trials=5, fails=3)
 
 
 def test_the_right_commit_is_found_for_fewer_trials_than_a_plain_bisection_needs():
-    """It learns both rates and tries both ends; the plain one is told the rates, and its ends are free.
+    """It learns both rates and tries both ends; the plain one gets the rates, and its ends are free.
 
     A majority of five at each step takes 30 trials, but names the right commit in 18 of 100 cases only. Whichever
     number of trials and of fails it takes at each step: to be right as often as is asked for here, it takes 102.
@@ -36,7 +36,7 @@ def test_a_majority_is_no_better_with_more_trials():
 
 
 def test_no_way_to_bisect_takes_fewer_trials_than_information_allows():
-    """So that nobody hopes for what can't be had: 26 trials, if both rates were known beforehand."""
+    """The lower bound: 26 trials, if both rates were known beforehand."""
     least = min_trials(0.95, 0.5)
     assert least == pytest.approx(26.07, abs=0.01)
     known = simulate(0.95, 0.5, runs=40, known=400)
@@ -49,7 +49,7 @@ def test_certain_answers_take_about_as_many_trials_as_a_plain_bisection():
     assert (certain.right, certain.trials < 20) == (1.0, True)
 
 
-def test_ends_that_do_not_differ_name_nobody():
+def test_ends_that_do_not_differ_name_no_suspect():
     """Or hardly ever."""
     same = simulate(0.95, 0.95, runs=25)
     assert (same.right, same.wrong, same.no_difference) == (0, 0, 1)

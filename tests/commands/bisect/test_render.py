@@ -40,7 +40,7 @@ def a_bisection(outcome: BisectOutcome = BisectOutcome.FOUND, **changes: object)
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("outcome", list(BisectOutcome))
 def test_no_line_is_too_long_and_nothing_hostile_reaches_the_terminal(outcome: BisectOutcome, width: int) -> None:
-    """Whoever wrote the commits."""
+    """For commits of any author."""
     text = bisect_terminal(a_bisection(outcome), Screen(width=width))
     commands = [line for line in text.splitlines() if "demeanor trace" in line]
     assert max(len(line) for line in text.splitlines() if line not in commands) <= width

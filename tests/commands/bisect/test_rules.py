@@ -48,7 +48,7 @@ def test_versions_that_can_not_be_tried_are_never_chosen_and_blur_the_answer():
     assert set(search.credible()) == {3, 4, 5}
     between = {**tries, 4: Tries(1, 1)}  # it could be tried once, and is on neither side
     assert boundary(between, search.suspects()) == (Tries(12, 0), Tries(0, 12))
-    assert Search(tries=tries, last=8).outcome() is None  # they could still be told apart
+    assert Search(tries=tries, last=8).outcome() is None  # they could still be distinguished
     for version in range(9):
         doubtful = Search(tries={0: Tries(6, 0), 8: Tries(0, 6), version: Tries(3, 3)}, last=8, barred=barred)
         assert doubtful.next() not in barred

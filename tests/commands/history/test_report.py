@@ -14,11 +14,11 @@ def course(words: str, **more: str) -> EvalHistory:
 def test_a_drop_is_shown_with_the_rate_of_false_alarms() -> None:
     """When, from what to what, and what else changed then."""
     text = history_terminal(course("ppp " * 10 + "fff " * 4, agent_version="2.0", fingerprint="f2"), Screen(width=100))
-    told = " ".join(text.split())
-    assert "▼ fell 2026-11-11 01:00 UTC" in told
-    assert "100 % (30 of 30) → 0 % (0 of 12)" in told
-    assert "then: agent 1.4.0 → 2.0" in told
-    assert "one false drop and one false rise in about 400 nights" in told
+    shown = " ".join(text.split())
+    assert "▼ fell 2026-11-11 01:00 UTC" in shown
+    assert "100 % (30 of 30) → 0 % (0 of 12)" in shown
+    assert "then: agent 1.4.0 → 2.0" in shown
+    assert "one false drop and one false rise in about 400 nights" in shown
     assert "██████████◆▁▁▁▁" in text
 
 

@@ -16,7 +16,7 @@ def test_it_fits_the_terminal(project: Project, width: str):
     shown = project.demeanor("power", "95%", "80%", "--evals", "50", "--trials", "7")
     assert shown.returncode == 0, shown.stderr
     assert all(len(line) <= int(width) for line in shown.stdout.splitlines())
-    for told in (
+    for text in (
         "33 trials",
         "67 trials",
         "screen",
@@ -27,14 +27,14 @@ def test_it_fits_the_terminal(project: Project, width: str):
         "0.81 %",
         "suite of 50 evals",
     ):
-        assert told in " ".join(shown.stdout.split()), told
+        assert text in " ".join(shown.stdout.split()), text
 
 
 def test_it_speaks_json(project: Project):
     """For programs, with all digits."""
-    told = json.loads(project.demeanor("power", "0.95", "0.8", "--json").stdout)
-    assert told["known"] == [33, 5]
-    gate = {rule["rule"]: rule["rows"] for rule in told["gate"]}
+    report = json.loads(project.demeanor("power", "0.95", "0.8", "--json").stdout)
+    assert report["known"] == [33, 5]
+    gate = {rule["rule"]: rule["rows"] for rule in report["gate"]}
     assert gate["classic"][0]["chance"] == pytest.approx(0.00725)
     (rule,) = json.loads(project.demeanor("power", "--rule", "screen", "--json").stdout)
     assert rule["action"] == "reject"
@@ -48,7 +48,7 @@ def test_a_rule_shows_its_error_rates(project: Project, name: str):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["80%", "95%"], "TO must be lower than FROM"),
         (["95", "80"], "expected a rate between 0 and 1"),
@@ -57,8 +57,8 @@ def test_a_rule_shows_its_error_rates(project: Project, name: str):
         (["--history", "4000"], "at most 400"),
     ],
 )
-def test_what_makes_no_sense_is_refused(project: Project, words: list[str], told: str):
+def test_what_makes_no_sense_is_refused(project: Project, words: list[str], expected: str):
     """Exit code 2, with the remedy."""
     shown = project.demeanor("power", *words)
     assert shown.returncode == 2
-    assert told in shown.stderr
+    assert expected in shown.stderr

@@ -125,7 +125,7 @@ def test_a_failing_trial_is_shown_next_to_a_passing_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "told"),
+    ("left", "right", "expected"),
     [
         (a_story(1, FAILED), None, "The shown nights have no passing trial to compare with."),
         (
@@ -135,9 +135,9 @@ def test_a_failing_trial_is_shown_next_to_a_passing_one() -> None:
         (a_story(1), a_story(2, ASKED, passed=True), "The failing trial has no recorded steps."),
     ],
 )  # fmt: skip
-def test_missing_steps_have_a_note(left: TrialSteps, right: TrialSteps | None, told: str) -> None:
+def test_missing_steps_have_a_note(left: TrialSteps, right: TrialSteps | None, expected: str) -> None:
     """Instead of an empty table."""
-    assert told in night_html(a_week(), [a_pair(left, right)])
+    assert expected in night_html(a_week(), [a_pair(left, right)])
 
 
 def test_tables_are_accessible() -> None:

@@ -99,8 +99,8 @@ def test_a_solution_left_in_the_environment_is_found(folder):
     assert "environment/app/old.py is solution/area.py" in found(folder)
 
 
-def test_a_broken_repository_is_said_to_be_unreadable(folder):
-    """Nobody can tell what it holds."""
+def test_a_broken_repository_is_reported_as_unreadable(folder):
+    """Its contents are unknown."""
     for path in (folder / "environment/app/.git/objects").rglob("*"):
         if path.is_file():
             path.chmod(0o644)

@@ -31,10 +31,10 @@ def test_nothing_else_is_changed(source):
     if text is None:  # a text in it looks like the table: nothing is risked
         assert "note" in source
         return
-    told = tomllib.loads(text)
-    assert told["environment"].pop("network_mode") == "no-network"
+    offline = tomllib.loads(text)
+    assert offline["environment"].pop("network_mode") == "no-network"
     before = tomllib.loads(source)
-    assert told == ({**before, "environment": {}} if "environment" not in before else before)
+    assert offline == ({**before, "environment": {}} if "environment" not in before else before)
 
 
 def test_a_copy_is_tried_where_the_task_says_nothing(tmp_path: Path):

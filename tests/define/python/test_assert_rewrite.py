@@ -71,7 +71,7 @@ def test_authors_own_message_is_kept(tmp_path):
 
 
 def test_long_comparison_is_cut_and_says_so(tmp_path):
-    """Nobody reads a thousand lines of difference."""
+    """A thousand lines of difference are too many to read."""
     said = message(tmp_path, "assert list(range(300)) == list(range(1, 301))")
     assert "lines left out" in said
     assert len(said.splitlines()) < 100

@@ -72,7 +72,7 @@ def test_a_container_has_nothing_that_it_does_not_need(name: EngineName) -> None
 
 
 def test_the_engines_differ_in_few_words() -> None:
-    """What only podman knows is told to podman alone: docker would refuse it."""
+    """Options that only podman knows are passed to podman alone: docker would refuse them."""
     docker = set(run_arguments(engine("docker"), SPEC, ("x",)))
     podman = set(run_arguments(engine("podman"), SPEC, ("x",)))
     assert docker - podman == set()
@@ -92,7 +92,7 @@ def test_no_container_runs_as_root_of_the_host(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("path", ["/a,b", '/a"b', "/a\nb"])
 def test_a_path_that_would_be_read_as_more_is_refused(path: str) -> None:
-    """An engine splits what it is told at commas."""
+    """An engine splits option values at commas."""
     with pytest.raises(WorldError, match="container engines can't mount a path"):
         run_arguments(engine("docker"), replace(SPEC, mounts={path: "/x"}), ("x",))
 

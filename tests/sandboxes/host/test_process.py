@@ -28,7 +28,7 @@ def failure(harness: SandboxHarness, *argv: str, env: dict[str, str] | None = No
     return caught.value
 
 
-def test_exit_code_and_both_streams_are_told_apart(harness: SandboxHarness) -> None:
+def test_exit_code_stdout_and_stderr_are_kept_apart(harness: SandboxHarness) -> None:
     """An ordinary end."""
     end = harness.run(harness.launch("sh", "-c", "echo out; echo err >&2; exit 3"))
     assert (end.exit_code, end.signal, end.ended_by, end.leftovers) == (3, None, "exit", 0)
@@ -36,7 +36,7 @@ def test_exit_code_and_both_streams_are_told_apart(harness: SandboxHarness) -> N
     assert 0 < end.seconds < SOON
 
 
-def test_signal_that_ended_a_program_is_told(harness: SandboxHarness) -> None:
+def test_signal_that_ended_a_program_is_reported(harness: SandboxHarness) -> None:
     """An end by signal has no exit code."""
     end = harness.run(harness.launch("sh", "-c", "kill -SEGV $$"))
     assert (end.exit_code, end.signal, end.ended_by) == (None, signal.SIGSEGV, "exit")
@@ -75,7 +75,7 @@ def test_missing_program_is_named_with_the_remedy(harness: SandboxHarness) -> No
     assert failure(harness, "sh", env={"PATH": "/no/such/folder"}).cause is VoidCause.MISSING
 
 
-def test_file_that_is_no_program_is_told_from_a_missing_one(harness: SandboxHarness) -> None:
+def test_file_that_is_not_executable_is_distinguished_from_a_missing_one(harness: SandboxHarness) -> None:
     """Not executable; a folder; text without a first line that says who reads it."""
     plain, script = harness.folder / "plain", harness.folder / "script"
     plain.write_text("hello")
@@ -87,7 +87,7 @@ def test_file_that_is_no_program_is_told_from_a_missing_one(harness: SandboxHarn
     assert failure(harness, str(harness.folder)).cause is VoidCause.MISSING
 
 
-def test_arguments_that_are_too_long_are_told(harness: SandboxHarness) -> None:
+def test_arguments_that_are_too_long_are_reported(harness: SandboxHarness) -> None:
     """The system's own limit, not a hang and not a crash."""
     error = failure(harness, "echo", "x" * 3_000_000)
     assert (error.cause, "too long" in error.detail) == (VoidCause.HARNESS, True)

@@ -298,7 +298,7 @@ def test_an_attempt_has_a_control_group_of_its_own_which_goes_with_it(harness: S
     wait_until(lambda: not list(Path("/sys/fs/cgroup").rglob(name)))
 
 
-def test_cpu_time_of_the_whole_tree_is_told(harness: SandboxHarness) -> None:
+def test_cpu_time_of_the_whole_process_tree_is_reported(harness: SandboxHarness) -> None:
     """Of a grandchild that ended, and of a daemon that had to be ended."""
     burn = "t = time.process_time()\nwhile time.process_time() - t < 0.3: pass\n"
     code = (
@@ -396,7 +396,7 @@ def _supervisor_of(pid: int) -> int:
         pid = parent
 
 
-def test_a_program_that_can_not_be_started_is_told(harness: SandboxHarness) -> None:
+def test_a_program_that_can_not_be_started_is_reported(harness: SandboxHarness) -> None:
     """Missing, not executable, arguments too long; and no program can pretend that it was not started."""
 
     async def body(session: BubblewrapSession) -> None:
@@ -439,7 +439,7 @@ def test_nothing_is_left_open(harness: SandboxHarness) -> None:
     assert mounts() == before_mounts
 
 
-def test_two_rooms_share_nothing(harness: SandboxHarness) -> None:
+def test_two_sessions_share_nothing(harness: SandboxHarness) -> None:
     """At the same time, from the same template."""
 
     async def main() -> None:

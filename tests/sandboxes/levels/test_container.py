@@ -204,7 +204,7 @@ def test_disk_processes_and_memory_end_where_they_should(containers: ContainerHa
     assert not os.path.exists("oom")  # noqa: PTH110 - which podman leaves where it was started
 
 
-def test_limits_are_told_as_hard_as_they_are(containers: ContainerHarness) -> None:
+def test_limits_are_described_as_strict_as_they_are(containers: ContainerHarness) -> None:
     """As the kernel says in there; with an engine of root it holds them all."""
     sandbox = ContainerSandbox(containers.engine, root=containers.harness.folders)
     sandbox.verify()
@@ -291,7 +291,7 @@ def test_commands_of_checks_have_a_container_each(containers: ContainerHarness) 
         asyncio.run(sandbox.stop())
 
 
-def test_cpu_time_of_the_whole_tree_is_told(containers: ContainerHarness) -> None:
+def test_cpu_time_of_the_whole_process_tree_is_reported(containers: ContainerHarness) -> None:
     """Also of who had to be ended."""
     burn = "import os, time\nif os.fork() == 0:\n  while True: pass\nwhile time.process_time() < 0.3: pass\n"
     end = containers.in_none(lambda session: containers.run(session, sys.executable, "-I", "-c", burn, reads=PYTHON))

@@ -243,7 +243,7 @@ def test_killing_its_supervisor_ends_everything_and_voids(harness: LandlockHarne
 
 
 @needs_landlock
-def test_a_program_that_can_not_be_started_is_told(harness: LandlockHarness) -> None:
+def test_a_program_that_can_not_be_started_is_reported(harness: LandlockHarness) -> None:
     """Missing, not executable, too long, not to be given; and afterwards the session still works."""
 
     async def body(session: LandlockSession) -> None:

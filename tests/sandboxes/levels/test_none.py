@@ -208,7 +208,7 @@ def test_command_that_takes_too_long_is_ended_with_its_daemons(harness: SandboxH
     assert not Path("/proc", (harness.folder / "daemon").read_text().strip()).exists()
 
 
-def test_command_that_is_missing_or_ended_by_a_signal_is_told(harness: SandboxHarness) -> None:
+def test_command_that_is_missing_or_killed_by_a_signal_is_reported(harness: SandboxHarness) -> None:
     """A missing program voids; a signal is a negative exit code."""
     with pytest.raises(WorldError, match="no-such-linter: not found") as failure:
         ask(harness, Tree(), "no-such-linter")
@@ -282,7 +282,7 @@ def test_cancelling_while_a_session_is_opened_leaves_nothing(harness: SandboxHar
     asyncio.run(main())
 
 
-def test_folder_that_can_not_be_made_is_told(harness: SandboxHarness) -> None:
+def test_folder_that_can_not_be_created_is_reported(harness: SandboxHarness) -> None:
     """The root is not there: void, not a crash."""
 
     async def main() -> None:

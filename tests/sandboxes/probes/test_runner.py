@@ -131,7 +131,7 @@ class Prison(LandlockSandbox):
         return super().open_session(template, network="none")
 
 
-def test_a_level_without_walls_is_found_out() -> None:
+def test_a_level_without_isolation_is_detected() -> None:
     """The probes see what they are for: everything but survival is open, and none of that is expected."""
     sandbox = Pretender()
 

@@ -65,7 +65,7 @@ def test_what_is_packed_is_unpacked(
         }
 
 
-def test_what_is_no_file_is_left_out_and_told(tmp_path: Path) -> None:
+def test_special_files_are_skipped_and_reported(tmp_path: Path) -> None:
     """Fifos are not opened, and what is too large or too much is not taken."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(b"x" * 100)
@@ -115,7 +115,7 @@ def test_a_file_that_shrinks_while_it_is_read_spoils_no_other(tmp_path: Path, mo
 def test_a_hostile_stream_stays_in_its_folder(
     tmp_path: Path, members: list[tuple[str, bytes, str]], kept: set[str]
 ) -> None:
-    """What leads out is left out and told; the rest is there."""
+    """Paths that lead out are skipped and reported; the rest is extracted."""
     folder = tmp_path / "folder"
     left_out = unpack_untrusted(archive(*members), str(folder))
     found = {str(one.relative_to(folder)) for one in folder.rglob("*")}

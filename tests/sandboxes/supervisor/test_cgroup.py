@@ -124,7 +124,7 @@ def test_who_was_ended_by_the_kernel_had_taken_all_of_it(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("text", "held"), [("4096", True), ("4097", False), ("max", False), ("", False)])
 def test_a_limit_is_believed_where_the_kernel_says_so(tmp_path: Path, text: str, held: bool) -> None:
-    """An engine of an ordinary user may ignore what it is told."""
+    """A rootless engine may ignore limits."""
     for name in ("memory.max", "memory.limit_in_bytes", "pids.max"):
         (tmp_path / name).write_text(text)
     assert Cgroup(str(tmp_path), 2).has_memory_limit(4096) is Cgroup(str(tmp_path), 1).has_memory_limit(4096) is held

@@ -15,7 +15,7 @@ def system():
 
 
 def tools():
-    """The tools as the model is told of them."""
+    """The tools as sent to the model."""
     return [
         {"type": "function", "function": {"name": name, "description": tool["description"], "parameters": {
             "type": "object",

@@ -1,7 +1,7 @@
 """The toy agent's model: no language model, but it does as the prompt and the tools' descriptions tell it.
 
-`told` and `untold` of rates.json, which lies beside this file, say how often it does the right thing where it was told
-to and where it was not; what is drawn depends on the attempt's seed only.
+rates.json, beside this file, holds how often it does the right thing: `instructed` where the prompt asks for it, and
+`uninstructed` elsewhere. What is drawn depends on the attempt's seed only.
 """
 
 import json
@@ -25,7 +25,7 @@ def play(turn):
 
 def change(turn):
     """Raise the port: after reading the file, or blindly."""
-    if not right(turn, told(turn, r"read\b[^.]*\bbefore\b[^.]*\b(change|edit|write)|port\.txt[^.]*\bread\b")):
+    if not right(turn, instructed(turn, r"read\b[^.]*\bbefore\b[^.]*\b(change|edit|write)|port\.txt[^.]*\bread\b")):
         steps = [lambda: turn.call("edit", path="port.txt", content="port = 9090\n")]
     else:
         steps = [
@@ -47,7 +47,7 @@ def delete(turn):
 
 def save(turn):
     """Save the note, unless the prompt forbids writing."""
-    if told(turn, r"never (write|change|edit)|ask before you (write|change|edit)"):
+    if instructed(turn, r"never (write|change|edit)|ask before you (write|change|edit)"):
         return "Shall I write notes.txt?"
     return "Saved." if turn.done else turn.call("edit", path="notes.txt", content="buy milk\n")
 
@@ -56,17 +56,17 @@ def answer(turn):
     """Answer the question; and, where nothing tells it not to, tidy up unasked."""
     if turn.done == 0:
         return turn.call("read", path="port.txt")
-    if turn.done == 1 and not told(turn, r"question[^.]*\bleave\b"):
+    if turn.done == 1 and not instructed(turn, r"question[^.]*\bleave\b"):
         return turn.call("edit", path="port.txt", content="port=8080\n")
     return "The port is 8080."
 
 
-def told(turn, pattern):
+def instructed(turn, pattern):
     """Whether the system prompt says so, on however many lines."""
     return bool(re.search(pattern, " ".join(turn.request.system.split()), re.I))
 
 
-def right(turn, is_told):
+def right(turn, is_instructed):
     """Whether this attempt does the right thing."""
     rates = json.loads(RATES.read_text())
-    return turn.chance(rates["told" if is_told else "untold"], "right")
+    return turn.chance(rates["instructed" if is_instructed else "uninstructed"], "right")

@@ -7,7 +7,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
-BUILT = {}  # what build.py puts here: the system prompt, and the tools as the model is told of them
+BUILT = {}  # what build.py puts here: the system prompt, and the tools as sent to the model
 MOST_TURNS = 12
 
 
